@@ -10,6 +10,7 @@ mod doctor;
 mod ends;
 mod export;
 mod files;
+mod findings;
 mod first_wave;
 mod guard;
 mod history;

@@ -13,7 +13,7 @@
 //! - [`csv`]: cells of CSV.
 //! - [`date`]: times as people and files write them.
 //! - [`rollup`]: buckets of min, max, mean, last and count; rates of counters.
-//! - [`run`]: training jobs, and how they ended.
+//! - [`run`]: training jobs, and how they ended; [`output`]: what they printed; [`redact`]: what looks like a secret in it.
 //! - [`window`]: the spans that a page shows.
 //! - [`role`]: what people and keys may on a hub.
 //! - [`scope`]: which sources a reader may see.
@@ -34,6 +34,7 @@ pub mod address;
 pub mod agent;
 pub mod audit;
 pub mod catalog;
+pub mod changed;
 pub mod column;
 pub mod crc32c;
 pub mod csv;
@@ -42,11 +43,13 @@ pub mod enrol;
 pub mod finding;
 pub mod hub;
 pub mod me;
+pub mod output;
 pub mod people;
 pub mod processes;
 pub mod provider;
 pub mod record;
 pub mod recording;
+pub mod redact;
 pub mod role;
 pub mod rollup;
 pub mod run;

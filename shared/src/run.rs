@@ -217,6 +217,15 @@ pub enum Told {
     End(Over),
 }
 
+/// A launcher asks on the socket, as JSON, in which folder what a run prints is kept. The answer is a path from / on, or a
+/// sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogsOf {
+    /// Id of the run.
+    pub logs: String,
+}
+
 /// A marker as a script tells it on the socket, as JSON. A text alone is one, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Mark {

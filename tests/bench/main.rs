@@ -8,6 +8,7 @@ mod accounts;
 mod agent;
 mod codec;
 mod cost;
+mod findings;
 mod gpus;
 mod history;
 mod hub;
@@ -26,9 +27,9 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers",
-    "page", "whole",
+    "page", "whole", "findings",
 ];
 
 fn main() -> std::process::ExitCode {
@@ -91,6 +92,7 @@ fn main() -> std::process::ExitCode {
             "remote" => remote_write::measure(&mut table, &procfs),
             "scrape" => scrape::measure(&mut table),
             "gpus" => gpus::measure(&mut table),
+            "findings" => findings::measure(&mut table),
             "top" => top::measure(&mut table),
             "viewers" => viewers::measure(&mut table),
             "page" => page::measure(&mut table, redraw.as_deref()),

@@ -39,10 +39,18 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
     ("frontend/viewer", &["shared", "charts"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
     // It is loaded beside the page, and has no glue to a browser.
-    ("frontend/reader", &["shared", "imports"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
+    (
+        "frontend/reader",
+        &["shared", "imports", "insight"],
+        &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"],
+    ),
     ("frontend", &["shared", "charts", "viewer"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
-    ("tests", &["shared", "collectors", "history", "records", "backend", "charts", "top"], &["plotters", "leptos"]),
+    (
+        "tests",
+        &["shared", "collectors", "history", "insight", "records", "backend", "charts", "top"],
+        &["plotters", "leptos"],
+    ),
 ];
 
 /// Folder of sources, room, and the rooms beside it that it may import.

@@ -18,6 +18,8 @@ mod machine;
 mod messages;
 #[cfg(unix)]
 mod postgresql;
+#[cfg(target_os = "linux")]
+mod printed;
 mod providers;
 mod proxies;
 mod revoked;

@@ -1,4 +1,4 @@
-//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|torture|fuzz|dist|screenshots|check-page`.
+//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|insight|torture|fuzz|dist|screenshots|check-page`.
 //!
 //! It depends on the standard library alone, so that it compiles in a second or two. It depends on no package of the
 //! workspace, so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is reported
@@ -11,6 +11,7 @@ mod bench;
 mod dist;
 mod exec;
 mod fuzz;
+mod insight;
 mod left;
 mod page;
 mod paths;
@@ -32,6 +33,7 @@ cargo xtask COMMAND
   run [-- ARGS]      setup and build, then start it with ARGS; its first line is the address
   test               setup, format, lints, unit, integration, documentation and browser tests
   bench [-- ARGS]    the figures that we publish, each beside its goal and its peer
+  insight [-- ARGS]  how often findings are right, into static/insight.md; --quick for a minute's look, --help for more
   torture [-- ARGS]  a server killed, cut from power, its disk filled: what was seen is there; the last two need root
   fuzz [TARGET...]   whatever bytes for every decoder, --seconds 60 each; needs a nightly compiler and a C++ one
   dist [FLAGS]       what people install, in dist/: wheel, archive, package for Debian; --check tries them
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         "run" => run::run(after_dashes(&args)),
         "test" => no_more(&args).and_then(|()| test::test()),
         "bench" => bench::bench(after_dashes(&args)),
+        "insight" => insight::insight(after_dashes(&args)),
         "torture" => torture::torture(after_dashes(&args)),
         "fuzz" => fuzz::fuzz(after_dashes(&args)),
         "dist" => dist::dist(&args),

@@ -23,6 +23,7 @@ const TESTS: &[&str] = &[
     "devices::nvidia::tests::a_watched_process",
     "devices::nvidia::tests::all_of_a_gpu",
     "devices::nvidia::tests::critical_errors",
+    "devices::nvidia::tests::how_a_gpu_is",
     "devices::tpu::",
     "devices::trainium::tests::recordings",
     "host::monitor::",
@@ -36,7 +37,8 @@ const TESTS: &[&str] = &[
 const SLOW: &[&str] = &["cut_and_altered"];
 
 /// Collectors of the host; `tests/linux` has their golden tests, and the same rule.
-const HOST: &[&str] = &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", "processes"];
+const HOST: &[&str] =
+    &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "infiniband", "process", "processes"];
 
 /// Rows that no golden test can put, and why.
 const EXEMPT: &[(&MetricDef, &str)] = &[

@@ -7,7 +7,7 @@
 
 use crate::Out;
 use serde_json::Value;
-use shared::catalog::{MetricDef, gpu, gpu_parts};
+use shared::catalog::{MetricDef, gpu, gpu_health, gpu_parts};
 use shared::series::quantize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,18 @@ const TOLERANCE: f64 = 1e-5;
 const LAST_DIGIT: f64 = 5e-7;
 
 /// Rows of ours that the lists of expected values, which follow W&B's vocabulary, were written without.
-const BEYOND: &[&MetricDef] = &[&gpu::MEMORY_TOTAL_BYTES, &gpu::THROTTLE_REASONS, &gpu_parts::XID_ERRORS];
+const BEYOND: &[&MetricDef] = &[
+    &gpu::MEMORY_TOTAL_BYTES,
+    &gpu::THROTTLE_REASONS,
+    &gpu_parts::XID_ERRORS,
+    &gpu_health::PERFORMANCE_STATE,
+    &gpu_health::PERSISTENCE_MODE,
+    &gpu_health::PCIE_REPLAYS,
+    &gpu_health::REMAPPED_CORRECTED,
+    &gpu_health::REMAPPED_UNCORRECTED,
+    &gpu_health::REMAP_PENDING,
+    &gpu_health::REMAP_FAILED,
+];
 
 /// The folder of the recordings that may be published.
 fn published() -> PathBuf {

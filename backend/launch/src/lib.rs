@@ -5,22 +5,31 @@
 //! status. Nobody listens, a disk is full, the server does not read: the command runs all the same.
 //!
 //! - [`process`]: the command, the signals that are passed on, and its end.
+//! - [`relay`]: with `--logs`, what carries its output, and has [`keep`] keep the [`lines`] of it; [`pty`]: its terminal.
 //! - [`memory`]: what the kernel killed for memory meanwhile.
 //! - [`mark`]: a marker, told on the same socket.
 //! - [`tell`]: the server's socket, and the file where there is no server.
 
 #![cfg(unix)]
 
+pub mod keep;
+pub mod lines;
 pub mod mark;
 pub mod memory;
 pub mod process;
+pub mod pty;
+pub mod relay;
 pub mod tell;
 
 use memory::Watched;
 use process::{Child, End};
+use relay::{Relay, Streams};
 use shared::run::{About, Begun, How, Over, RUN_ID, SOCKET, Told, check_id};
 use std::ffi::OsString;
+use std::io;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tell::Teller;
 
 /// What is to be run.
@@ -38,6 +47,8 @@ pub struct Job {
     pub sockets: Vec<PathBuf>,
     /// Folder for what nobody was there to be told; None where this user has none.
     pub untold: Option<PathBuf>,
+    /// What it prints is kept, where a server says in which folder.
+    pub logs: bool,
 }
 
 /// How the command ended, for whoever started it.
@@ -53,7 +64,12 @@ pub enum Ended {
 
 /// Starts the command, waits for its end and tells of both. `inherited` is the id of the run that the environment names,
 /// `now` tells milliseconds since the Unix epoch, `complain` prints one line for the user.
-pub fn run(job: Job, inherited: Option<String>, now: impl Fn() -> i64, complain: impl Fn(&str)) -> Ended {
+pub fn run(
+    job: Job,
+    inherited: Option<String>,
+    now: impl Fn() -> i64 + Copy + Send + 'static,
+    complain: impl Fn(&str),
+) -> Ended {
     let inherited = inherited.filter(|id| check_id(id).is_ok());
     let joined = job.id.is_none() && inherited.is_some();
     let id = job.id.or(inherited).unwrap_or_else(|| random_id(now()));
@@ -63,11 +79,23 @@ pub fn run(job: Job, inherited: Option<String>, now: impl Fn() -> i64, complain:
         environment.push((SOCKET, socket.as_os_str().to_owned()));
     }
     let memory = Watched::own();
-    let child = match Child::start(&job.command, &environment) {
+    let folder = job.logs.then(|| teller.folder(&id));
+    let kept = folder.map(|folder| folder.and_then(|folder| relay(folder.join(&id))));
+    // Where nobody listens that is said once, and what comes of it.
+    let (kept, unkept) = match kept {
+        Some(Ok(kept)) => (Some(kept), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
+    let (mut kept, streams) = match kept {
+        Some((folder, relay, streams)) => (Some((folder, relay)), streams),
+        None => (None, Streams::default()),
+    };
+    let child = match Child::start(&job.command, &environment, streams) {
         Ok(child) => child,
         Err(error) => {
             let program = job.command[0].to_string_lossy();
-            let status = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+            let status = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
             return Ended::NotStarted(status, format!("{program} cannot be run: {error}"));
         }
     };
@@ -75,10 +103,17 @@ pub fn run(job: Job, inherited: Option<String>, now: impl Fn() -> i64, complain:
     let about = About { program: program.to_string_lossy().into_owned(), ..job.about };
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
     let begun = Begun { run: id, t: now(), pid, start, namespace, joined, rank: None, slurm: job.slurm, about };
-    if let Err(sentence) = teller.tell(&Told::Begin(begun.clone())) {
-        complain(&sentence);
+    let told = teller.tell(&Told::Begin(begun.clone()));
+    match (told, unkept) {
+        (Err(sentence), Some(_)) => complain(&format!("{sentence}; what it prints is not kept")),
+        (Err(sentence), None) => complain(&sentence),
+        (Ok(()), Some(why)) => complain(&format!("what it prints is not kept: {why}")),
+        (Ok(()), None) => {}
     }
-    let (end, asked) = child.wait();
+    if let Some((folder, relay)) = &mut kept {
+        relay.begin(folder.clone(), format!("{}-{pid}", begun.t), now);
+    }
+    let (end, asked) = child.wait(kept.as_ref().map(|(_, relay)| relay));
     let how = match end {
         End::Status(status) => How { exit: Some(status), ..How::default() },
         End::Signal(signal) => How { signal: Some(process::signal_name(signal)), ..How::default() },
@@ -88,10 +123,21 @@ pub fn run(job: Job, inherited: Option<String>, now: impl Fn() -> i64, complain:
     let how = How { asked: asked.map(process::signal_name), memory, ..how };
     // A second line would stand in the job's own output: what could not be told at the end is kept as the begin was.
     let _ = teller.tell(&Told::End(Over { begun, t: now(), how }));
+    if let Some((_, relay)) = kept
+        && let Some(why) = relay.end(|| child.give_signals_back())
+    {
+        complain(&format!("not all that it printed is kept: {why}"));
+    }
     match end {
         End::Status(status) => Ended::Status(status),
         End::Signal(signal) => Ended::Signal(signal),
     }
+}
+
+/// What stands between a job and our streams, and the folder in which its lines are kept.
+fn relay(folder: PathBuf) -> Result<(PathBuf, Relay, Streams), String> {
+    let (relay, streams) = Relay::new().map_err(|error| format!("the system grants no terminal and no pipe: {error}"))?;
+    Ok((folder, relay, streams))
 }
 
 /// Eight letters and digits, as W&B's ids are.
@@ -104,6 +150,21 @@ fn random_id(now: i64) -> String {
         bytes = (u64::from(std::process::id()) << 40 ^ now as u64).to_le_bytes();
     }
     bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()
+}
+
+/// A socket to which can be answered, and which is not waited for longer. Nothing of it stands in a folder.
+fn named_socket(timeout: Duration) -> io::Result<UnixDatagram> {
+    #[cfg(target_os = "linux")]
+    let socket = {
+        use std::os::linux::net::SocketAddrExt;
+        let name = format!("watchglass-{}", random_id(i64::from(std::process::id())));
+        UnixDatagram::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)?
+    };
+    #[cfg(not(target_os = "linux"))]
+    let socket = UnixDatagram::unbound()?;
+    socket.set_read_timeout(Some(timeout))?;
+    socket.set_write_timeout(Some(timeout))?;
+    Ok(socket)
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! `watchglass mark`: one datagram to the server of this machine, which says whether it was taken.
 
 use shared::run::{MAX_MARKER_BYTES, Mark, TAKEN};
-use std::io;
-use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,7 +24,7 @@ pub fn send(sockets: &[PathBuf], mark: &Mark) -> Marked {
     if message.len() > MAX_MARKER_BYTES {
         return Marked::Refused("this text is too long for a marker".into());
     }
-    let socket = match named() {
+    let socket = match super::named_socket(TIMEOUT) {
         Ok(socket) => socket,
         Err(error) => return Marked::Nobody(format!("this system grants no socket: {error}; nothing is marked")),
     };
@@ -41,24 +39,10 @@ pub fn send(sockets: &[PathBuf], mark: &Mark) -> Marked {
     }
 }
 
-/// A socket to which can be answered. Nothing of it stands in a folder.
-fn named() -> io::Result<UnixDatagram> {
-    #[cfg(target_os = "linux")]
-    let socket = {
-        use std::os::linux::net::SocketAddrExt;
-        let name = format!("watchglass-mark-{}", super::random_id(i64::from(std::process::id())));
-        UnixDatagram::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)?
-    };
-    #[cfg(not(target_os = "linux"))]
-    let socket = UnixDatagram::unbound()?;
-    socket.set_read_timeout(Some(TIMEOUT))?;
-    socket.set_write_timeout(Some(TIMEOUT))?;
-    Ok(socket)
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixDatagram;
 
     #[test]
     fn who_listens_answers_and_where_nobody_does_that_is_said() {

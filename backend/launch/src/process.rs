@@ -1,10 +1,16 @@
 //! The command as a child of ours: started as it would have started, reached by the signals that are sent to us, and reaped.
+//!
+//! Where it has a terminal of its own, a process of ours in the session there starts it, and ends as it ends.
 
+use super::pty::{pipe, set_mode};
+use super::relay::{Relay, Streams};
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::ptr;
 
 /// How a process ended.
@@ -20,25 +26,34 @@ pub enum End {
 const PASSED: [i32; 7] =
     [libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2, libc::SIGCONT, libc::SIGINT, libc::SIGQUIT];
 
+/// Signals that count besides, where the command has a terminal of its own.
+const OF_TERMINAL: [i32; 2] = [libc::SIGTSTP, libc::SIGWINCH];
+
 /// The command, which runs.
 pub struct Child {
     pid: libc::pid_t,
+    /// The process that is our child, where that is another.
+    leader: Option<libc::pid_t>,
     waited_for: libc::sigset_t,
+    /// How signals reached us before.
+    before: libc::sigset_t,
 }
 
 impl Child {
-    /// Starts it, with these variables besides those of ours. From here on signals reach us in [`wait`](Self::wait) only.
+    /// Starts it, with these variables besides those of ours, and these streams in place of ours. From here on signals reach us
+    /// in [`wait`](Self::wait) only.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(command: &[OsString], environment: &[(&str, OsString)]) -> io::Result<Child> {
+    pub fn start(command: &[OsString], environment: &[(&str, OsString)], streams: Streams) -> io::Result<Child> {
         #[cfg(target_os = "linux")]
         // SAFETY: this sets a flag of our process. It stays the parent of what its command leaves behind, so that a launcher
         // which ends before its workers takes none of them out of the tree.
         unsafe {
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         }
-        let waited_for = set(PASSED.into_iter().chain([libc::SIGCHLD]));
+        let of_terminal: &[i32] = if streams.terminal.is_some() { &OF_TERMINAL } else { &[] };
+        let waited_for = set(PASSED.into_iter().chain([libc::SIGCHLD]).chain(of_terminal.iter().copied()));
         let mut before = MaybeUninit::uninit();
         // SAFETY: the calls change how signals reach this process, which has one thread, and fill `before`. Where children
         // were not to be waited for, which is inherited, no status would come.
@@ -46,13 +61,23 @@ impl Child {
             libc::sigprocmask(libc::SIG_BLOCK, &waited_for, before.as_mut_ptr());
             (before.assume_init(), libc::signal(libc::SIGCHLD, libc::SIG_DFL))
         };
+        let Streams { all: [stdin, stdout, stderr], terminal, ours, restore } = streams;
         #[expect(clippy::disallowed_methods, reason = "this is the user's own command, and no tool of a collector")]
         let mut starting = Command::new(&command[0]);
         starting.args(&command[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
+        let stream = |fd: Option<OwnedFd>| fd.map_or_else(Stdio::inherit, Stdio::from);
+        starting.stdin(stream(stdin)).stdout(stream(stdout)).stderr(stream(stderr));
+        let own_terminal = terminal.as_ref().map(AsRawFd::as_raw_fd);
         // SAFETY: between fork and exec only calls are made that are safe there. The command has the signals that it would
         // have without us: the program that we are in ignores SIGXFSZ.
         unsafe {
             starting.pre_exec(move || {
+                if let Some(terminal) = own_terminal {
+                    // It is a group of its own, in the foreground of its terminal; until it is, it may not ask for that.
+                    libc::setpgid(0, 0);
+                    libc::sigprocmask(libc::SIG_BLOCK, &set([libc::SIGTTOU].into_iter()), ptr::null_mut());
+                    libc::tcsetpgrp(terminal, libc::getpid());
+                }
                 libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
                 libc::signal(libc::SIGCHLD, children);
                 match libc::sigprocmask(libc::SIG_SETMASK, &before, ptr::null_mut()) {
@@ -61,8 +86,35 @@ impl Child {
                 }
             });
         }
-        let child = starting.spawn()?;
-        Ok(Child { pid: child.id() as libc::pid_t, waited_for })
+        let Some(terminal) = terminal else {
+            let pid = starting.spawn()?.id() as libc::pid_t;
+            return Ok(Child { pid, leader: None, waited_for, before });
+        };
+        let (told, tell) = pipe()?;
+        // SAFETY: the call gives a number.
+        let launcher = unsafe { libc::getpid() };
+        // SAFETY: this process has one thread, so that its copy may go on as it does.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                drop(told);
+                for fd in ours {
+                    // SAFETY: they are descriptors of our ends, which this copy neither uses nor drops.
+                    unsafe { libc::close(fd) };
+                }
+                lead(starting, terminal, File::from(tell), restore, launcher)
+            }
+            leader => {
+                drop((starting, terminal, tell));
+                let mut said = [0; 8];
+                File::from(told).read_exact(&mut said)?;
+                let [a, b, c, d, error @ ..] = said;
+                match i32::from_ne_bytes(error) {
+                    0 => Ok(Child { pid: i32::from_ne_bytes([a, b, c, d]), leader: Some(leader), waited_for, before }),
+                    error => Err(io::Error::from_raw_os_error(error)),
+                }
+            }
+        }
     }
 
     /// Its number.
@@ -71,61 +123,171 @@ impl Child {
     }
 
     /// Waits for its end, and passes signals on meanwhile; with the first signal that asked it to end.
-    pub fn wait(self) -> (End, Option<i32>) {
+    pub fn wait(&self, relay: Option<&Relay>) -> (End, Option<i32>) {
+        let ours = self.leader.unwrap_or(self.pid);
         let mut asked = None;
         loop {
-            if let Some(end) = self.reap() {
-                // Who asks an interactive program for something with ^C does not ask it to end.
-                return (end, asked.filter(|signal| *signal != libc::SIGINT || end != End::Status(0)));
+            match reap(ours) {
+                Some(Reaped::End(end)) => {
+                    let key = relay.filter(|relay| relay.was_interrupted()).map(|_| libc::SIGINT);
+                    let asked = asked.or(key);
+                    // Who asks an interactive program for something with ^C does not ask it to end.
+                    return (end, asked.filter(|signal| *signal != libc::SIGINT || end != End::Status(0)));
+                }
+                Some(Reaped::Stop) | None => {}
             }
-            let Some((signal, from_terminal)) = self.next() else { continue };
-            match signal {
+            let Some(Came { signal, from_terminal, from }) = next(&self.waited_for) else { continue };
+            let signal = match signal {
                 libc::SIGCHLD => continue,
-                libc::SIGTERM | libc::SIGINT => asked = asked.or(Some(signal)),
-                _ => {}
-            }
-            // The terminal has sent it to the whole group.
-            if !from_terminal {
+                libc::SIGWINCH => {
+                    relay.into_iter().for_each(Relay::resized);
+                    continue;
+                }
+                // The job is stopped, and says so through its session's leader.
+                libc::SIGTSTP if from.is_some() && from == self.leader => {
+                    relay.into_iter().for_each(Relay::stop);
+                    libc::SIGCONT
+                }
+                libc::SIGTERM | libc::SIGINT => {
+                    asked = asked.or(Some(signal));
+                    signal
+                }
+                signal => signal,
+            };
+            // The terminal has sent it to the whole group; that of the job, where it has another.
+            if !from_terminal || self.leader.is_some() && !relay.is_some_and(|relay| relay.key(signal)) {
                 // SAFETY: the child is not reaped, so the number is its own.
-                unsafe { libc::kill(self.pid, signal) };
+                unsafe { libc::kill(ours, signal) };
             }
         }
     }
 
-    /// The next signal, and whether the terminal sent it.
-    fn next(&self) -> Option<(i32, bool)> {
-        #[cfg(target_os = "linux")]
-        {
-            let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-            // SAFETY: the set is a valid one, and the call fills `info`, which is plain numbers.
-            let (signal, info) =
-                unsafe { (libc::sigwaitinfo(&self.waited_for, info.as_mut_ptr()), info.assume_init()) };
-            (signal > 0).then_some((signal, info.si_code > 0 && matches!(signal, libc::SIGINT | libc::SIGQUIT)))
+    /// Has signals act on us as they did before.
+    pub fn give_signals_back(&self) {
+        // SAFETY: the set is a valid one.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, ptr::null_mut()) };
+    }
+}
+
+/// A signal that came.
+struct Came {
+    signal: i32,
+    /// A key made it.
+    from_terminal: bool,
+    /// The process that sent it, where one did and the system tells.
+    from: Option<libc::pid_t>,
+}
+
+/// The next of these signals.
+fn next(waited_for: &libc::sigset_t) -> Option<Came> {
+    const KEYS: [i32; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP];
+    #[cfg(target_os = "linux")]
+    {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: the set is a valid one, and the call fills `info`, which is plain numbers.
+        let (signal, info) = unsafe { (libc::sigwaitinfo(waited_for, info.as_mut_ptr()), info.assume_init()) };
+        // SAFETY: the field is a number whatever the signal is, and counts where a process sent it.
+        let from = (info.si_code <= 0).then(|| unsafe { info.si_pid() });
+        (signal > 0).then_some(Came { signal, from_terminal: info.si_code > 0 && KEYS.contains(&signal), from })
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let mut signal = 0;
+        // SAFETY: the set is a valid one, and the call fills `signal`.
+        let waited = unsafe { libc::sigwait(waited_for, &mut signal) };
+        // Who sent it is not told here; keys are the usual way.
+        (waited == 0).then_some(Came { signal, from_terminal: KEYS.contains(&signal), from: None })
+    }
+}
+
+/// What became of a child.
+enum Reaped {
+    End(End),
+    Stop,
+}
+
+/// Takes what has ended, also of what the command left behind; how this child ended, once it has, or that it is stopped.
+fn reap(child: libc::pid_t) -> Option<Reaped> {
+    loop {
+        let mut status = 0;
+        // SAFETY: the call fills `status`.
+        let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG | libc::WUNTRACED) };
+        if pid <= 0 {
+            return None;
         }
-        #[cfg(not(target_os = "linux"))]
-        {
-            let mut signal = 0;
-            // SAFETY: the set is a valid one, and the call fills `signal`.
-            let waited = unsafe { libc::sigwait(&self.waited_for, &mut signal) };
-            // Who sent it is not told here; keys are the usual way.
-            (waited == 0).then_some((signal, matches!(signal, libc::SIGINT | libc::SIGQUIT)))
+        if pid == child {
+            return Some(match status {
+                _ if libc::WIFSTOPPED(status) && is_of_terminal(libc::WSTOPSIG(status)) => Reaped::Stop,
+                _ if libc::WIFSTOPPED(status) => continue,
+                _ if libc::WIFSIGNALED(status) => Reaped::End(End::Signal(libc::WTERMSIG(status))),
+                _ => Reaped::End(End::Status(libc::WEXITSTATUS(status))),
+            });
         }
     }
+}
 
-    /// Takes what has ended, also of what the command left behind; how the command ended, once it has.
-    fn reap(&self) -> Option<End> {
-        loop {
-            let mut status = 0;
-            // SAFETY: the call fills `status`.
-            let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
-            if pid <= 0 {
-                return None;
-            }
-            if pid == self.pid {
-                return Some(match libc::WIFSIGNALED(status) {
-                    true => End::Signal(libc::WTERMSIG(status)),
-                    false => End::Status(libc::WEXITSTATUS(status)),
-                });
+/// Whether a process that is stopped by this signal was stopped by its terminal.
+fn is_of_terminal(signal: i32) -> bool {
+    [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].contains(&signal)
+}
+
+/// The life of the process in the session of the job's terminal: it starts the command, tells its number, or why there is none,
+/// passes signals on, says when the command is stopped, and ends as the command ends.
+fn lead(
+    mut starting: Command,
+    terminal: OwnedFd,
+    mut tell: File,
+    restore: Option<(i32, libc::termios)>,
+    launcher: libc::pid_t,
+) -> ! {
+    use std::io::Write;
+    // SAFETY: the calls make this process the leader of a session on the job's terminal.
+    unsafe {
+        libc::setsid();
+        libc::ioctl(terminal.as_raw_fd(), libc::TIOCSCTTY as _, 0);
+    }
+    let spawned = starting.spawn();
+    let (pid, error) = match &spawned {
+        Ok(child) => (child.id() as libc::pid_t, 0),
+        Err(error) => (0, error.raw_os_error().unwrap_or(libc::EIO)),
+    };
+    // With the last other end the terminal ends, and what was written to it is read to its end.
+    drop((starting, terminal));
+    let _ = tell.write_all(&[pid.to_ne_bytes(), error.to_ne_bytes()].concat());
+    drop(tell);
+    if spawned.is_err() {
+        // SAFETY: nothing is left to be done in this copy.
+        unsafe { libc::_exit(127) };
+    }
+    let waited_for = set(PASSED.into_iter().chain([libc::SIGCHLD, libc::SIGTSTP]));
+    loop {
+        match reap(pid) {
+            Some(Reaped::End(End::Signal(signal))) => end_by(signal),
+            // SAFETY: nothing is left to be done in this copy.
+            Some(Reaped::End(End::Status(status))) => unsafe { libc::_exit(status) },
+            // Who launched us is stopped, too, and has us go on.
+            // SAFETY: the number is that of our parent, as long as it is that.
+            Some(Reaped::Stop) if unsafe { libc::getppid() } == launcher => unsafe {
+                libc::kill(launcher, libc::SIGTSTP);
+            },
+            Some(Reaped::Stop) | None => {}
+        }
+        let Some(Came { signal, .. }) = next(&waited_for) else { continue };
+        // SAFETY: the child is not reaped, so the numbers are its own.
+        match signal {
+            libc::SIGCHLD => {}
+            // All that stopped with it goes on with it.
+            libc::SIGCONT => _ = unsafe { libc::kill(-pid, libc::SIGCONT) },
+            _ => {
+                // The terminal has gone, and with it who kept ours.
+                if signal == libc::SIGHUP
+                    && let Some((own, mode)) = &restore
+                    // SAFETY: the call gives a number.
+                    && unsafe { libc::getppid() } != launcher
+                {
+                    set_mode(*own, mode);
+                }
+                unsafe { libc::kill(pid, signal) };
             }
         }
     }

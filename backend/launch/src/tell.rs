@@ -1,11 +1,16 @@
 //! The server of this machine, which is told on a socket for datagrams; a file where nobody is there.
 
-use shared::run::Told;
+use super::named_socket;
+use shared::run::{LogsOf, MAX_MARKER_BYTES, Told};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long is waited for the answer of a server, before the job begins.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Tells of one run.
 pub struct Teller {
@@ -23,6 +28,29 @@ impl Teller {
     pub fn socket(&self) -> Option<&Path> {
         let listens = |path: &&PathBuf| UnixDatagram::unbound().and_then(|socket| socket.connect(path)).is_ok();
         self.sockets.iter().find(listens).map(PathBuf::as_path)
+    }
+
+    /// The folder in which a server keeps what jobs print. It is waited for a second.
+    ///
+    /// # Errors
+    /// Nobody listens, or answers, or the server keeps none; the sentence says which.
+    pub fn folder(&self, run: &str) -> Result<PathBuf, String> {
+        let asked = serde_json::to_vec(&LogsOf { logs: run.into() }).unwrap_or_default();
+        let failed = |error: io::Error| format!("this system grants no socket: {error}");
+        let socket = named_socket(ANSWER_TIMEOUT).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        if !self.sockets.iter().any(|path| socket.send_to(&asked, path).is_ok()) {
+            return Err("no watchglass listens on this machine".into());
+        }
+        socket.set_nonblocking(false).map_err(failed)?;
+        let mut answer = [0; MAX_MARKER_BYTES];
+        let read = socket.recv(&mut answer).map_err(|_| "the server does not answer".to_string())?;
+        let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
+        match Path::new(&answer) {
+            folder if folder.is_absolute() && folder.is_dir() => Ok(folder.into()),
+            folder if folder.is_absolute() => Err(format!("{answer} is not seen from here")),
+            _ => Err("the server keeps no output".into()),
+        }
     }
 
     /// Tells. It never waits: a server that does not read is as one that is not there.
@@ -115,6 +143,30 @@ mod tests {
         let kept = fs::read(runs.join("abc-7.json")).expect("the file");
         assert_eq!(serde_json::from_slice::<Told>(&kept).expect("JSON"), end, "the end has what the begin said");
         assert_eq!(fs::read_dir(&runs).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn a_folder_for_output_is_asked_for_and_not_waited_for_long() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (none, path) = (folder.path().join("none"), folder.path().join("run.sock"));
+        let teller = Teller::new(vec![none, path.clone()], None);
+        assert!(teller.folder("abc").is_err_and(|why| why.contains("no watchglass listens")));
+        let server = UnixDatagram::bind(&path).expect("a socket");
+        assert!(teller.folder("abc").is_err_and(|why| why.contains("does not answer")));
+        let own = folder.path().to_str().expect("plain letters").to_string();
+        let serve = std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            server.recv(&mut bytes).expect("what nobody answered");
+            for answer in [own.as_str(), "/no/such/folder", "this is no marker"] {
+                let (read, from) = server.recv_from(&mut bytes).expect("a question");
+                assert_eq!(&bytes[..read], br#"{"logs":"abc"}"#);
+                server.send_to_addr(answer.as_bytes(), &from).expect("it waits");
+            }
+        });
+        assert_eq!(teller.folder("abc").as_deref(), Ok(folder.path()));
+        assert!(teller.folder("abc").is_err_and(|why| why.contains("is not seen from here")));
+        assert!(teller.folder("abc").is_err_and(|why| why.contains("keeps no output")));
+        serve.join().expect("no panic");
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub enum Word {
         /// Machines, 1 to 64; 4096 GPUs in all
         #[arg(long, value_name = "N", value_parser = fleet::hosts, default_value = "1")]
         hosts: u32,
-        /// What went wrong three minutes ago: lost, hang, throttle, ecc, straggler, oom or links
+        /// What went wrong three minutes ago, idle twenty: none, lost, hang, throttle, ecc, straggler, oom, starvation, link, memory, idle or links
         #[arg(long, value_name = "KIND", value_parser = fleet::fail)]
         fail: Option<Fail>,
         /// Another number is another fleet; the same number is the same fleet again

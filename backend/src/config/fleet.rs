@@ -25,21 +25,31 @@ pub struct Fleet {
     pub seed: u64,
 }
 
-/// What can go wrong in a simulated fleet; all of it but [`Fail::Links`] on the first machine, though others may feel it.
+/// What can go wrong in a simulated fleet; all of it but [`Fail::Links`] on the first machine, though the whole job feels it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fail {
-    /// A GPU falls off the bus: its series end.
+    /// Nothing: the fleet is well.
+    None,
+    /// A GPU falls off the bus: its series end, all others wait for it in a kernel, and after ten minutes the job dies.
     Lost,
-    /// All GPUs of the machine are busy with nothing: utilisation 100, a fifth of the power, no traffic.
+    /// All GPUs of the job are busy with nothing: utilisation 100, a fifth of the power, no traffic.
     Hang,
-    /// A GPU stands at its slowdown temperature, with lower clocks.
+    /// A GPU stands at its slowdown temperature, with lower clocks, and the others wait for it.
     Throttle,
-    /// The memory of a GPU fails: ECC errors rise.
+    /// The memory of a GPU fails: corrected errors rise, then one that cannot be corrected ends the job.
     Ecc,
-    /// A GPU is 20 points less busy, and the others wait for it.
+    /// A GPU is slow for no reason that is measured, and the others wait for it.
     Straggler,
     /// The memory of a GPU fills up to its limit, and the job dies.
     Oom,
+    /// The data come too late from a disk that does no more.
+    Starvation,
+    /// A GPU has half of its PCIe lanes.
+    Link,
+    /// The memory of a machine fills up to its limit, and the kernel kills the job.
+    Memory,
+    /// The job does nothing any more, and holds its GPUs.
+    Idle,
     /// Four machines are not as they should be: the second is late, the third lost, the fourth stopped, and of the fifth
     /// some is missing still.
     Links,
@@ -47,13 +57,18 @@ pub enum Fail {
 
 impl Fail {
     /// All kinds by name.
-    pub const ALL: [(&'static str, Fail); 7] = [
+    pub const ALL: [(&'static str, Fail); 12] = [
+        ("none", Fail::None),
         ("lost", Fail::Lost),
         ("hang", Fail::Hang),
         ("throttle", Fail::Throttle),
         ("ecc", Fail::Ecc),
         ("straggler", Fail::Straggler),
         ("oom", Fail::Oom),
+        ("starvation", Fail::Starvation),
+        ("link", Fail::Link),
+        ("memory", Fail::Memory),
+        ("idle", Fail::Idle),
         ("links", Fail::Links),
     ];
 }

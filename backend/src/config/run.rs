@@ -39,6 +39,9 @@ pub struct RunTask {
     /// Its id [default: that of the run it is started in, else a new one]
     #[arg(long, value_name = "ID", value_parser = id)]
     pub id: Option<String>,
+    /// Keep what it prints, line by line, without what looks like a secret; members alone read it
+    #[arg(long)]
+    pub logs: bool,
     /// The program, and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,

@@ -85,7 +85,7 @@ fn a_demo_has_limits_and_reads_nothing_of_this_machine() {
         (&["--hosts", "65"], "1 to 64 machines"),
         // 17 x 241 = 4,097.
         (&["--hosts", "17", "--gpus", "241"], "are 4097 GPUs, and a demo has 4096 at most; write --gpus 240 or fewer"),
-        (&["--fail", "fire"], "write one of lost, hang, throttle, ecc, straggler, oom, links"),
+        (&["--fail", "fire"], "write one of none, lost, hang, throttle, ecc, straggler, oom, starvation"),
         (&["--hosts", "4", "--fail", "links"], "write --hosts 5 or more"),
         (&["--seed=-1"], "--seed"),
         (&["--pid", "7"], "--pid chooses what is read of this machine"),

@@ -19,6 +19,12 @@ pub(super) struct Drive {
     pub warmth: (f64, f64),
     /// Kernels run that never end.
     pub hung: bool,
+    /// Share of its work that the job does: all wait for what is slow.
+    pub share: f64,
+    /// Its data come too late.
+    pub starved: bool,
+    /// How full the memory is beyond what is usual, as a share of the way, 0 to 1.
+    pub fills: f64,
     /// 0 to 1: how much of the work stands still because the next data are late.
     pub dip: f64,
     /// 0 to 1: how much the GPUs tell each other.

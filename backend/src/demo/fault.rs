@@ -5,11 +5,15 @@ use crate::config::{Fail, Fleet};
 use shared::standing::Standing;
 
 /// How long the memory takes to fill up, milliseconds.
-const FILL_MS: i64 = 90_000;
+const FILL_MS: i64 = 150_000;
 /// How long a link was cut whose samples are missing still, milliseconds.
 const FILLED_MS: i64 = 120_000;
-/// Share of its work that a job does while one GPU is slow.
-pub(super) const WAITING_SHARE: f64 = 0.74;
+/// How long the memory of a machine takes to fill up, milliseconds.
+const HOST_FILL_MS: i64 = 215_000;
+/// How long after its begin a memory that fails loses something, milliseconds.
+const FAILING_MS: i64 = 45_000;
+/// How long the ranks of a job wait for one that is gone, milliseconds: as long as collective libraries do.
+const GIVE_UP_MS: i64 = 600_000;
 
 /// A fault, from its moment on.
 #[derive(Clone, Copy, Debug)]
@@ -25,18 +29,30 @@ pub(super) struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Touch {
     Well,
-    Lost,
+    /// For how long.
+    Lost(f64),
     Hot(f64),
     Failing(f64),
     Slow(f64),
     Waits(f64),
     /// Share of the way to the limit, 0 to 1.
     Fills(f64),
+    HalfLanes,
+}
+
+/// What is left where the job stops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Left {
+    /// Kernels that never end.
+    Kernels,
+    /// Processes that do nothing.
+    Processes,
+    Nothing,
 }
 
 impl Fault {
     pub fn new(fleet: &Fleet, gpu: u32, since: i64) -> Option<Self> {
-        fleet.fail.map(|fail| Fault { fail, since, gpu })
+        fleet.fail.filter(|fail| *fail != Fail::None).map(|fail| Fault { fail, since, gpu })
     }
 
     /// The GPU of the first machine that it happens to.
@@ -53,23 +69,50 @@ impl Fault {
         }
         let it = (host, gpu) == (0, self.gpu);
         match self.fail {
-            Fail::Lost if it => Touch::Lost,
+            Fail::Lost if it => Touch::Lost(passed),
             Fail::Throttle if it => Touch::Hot(passed),
-            Fail::Ecc if it => Touch::Failing(passed),
+            Fail::Ecc if it => Touch::Failing(passed.min(FAILING_MS as f64)),
             Fail::Straggler if it => Touch::Slow(passed),
-            Fail::Straggler => Touch::Waits(passed),
+            Fail::Straggler | Fail::Throttle => Touch::Waits(passed),
+            Fail::Link if it => Touch::HalfLanes,
             Fail::Oom if it => Touch::Fills((passed / FILL_MS as f64).min(1.0)),
             _ => Touch::Well,
         }
     }
 
-    /// When the job stops on a machine, and what is left then: kernels that never end, or nothing.
-    pub fn stop(&self, host: u32) -> Option<(i64, bool)> {
+    /// When the job stopped, as seen at an instant, and what is left: all machines feel it.
+    pub fn stop(&self, t: i64) -> Option<(i64, Left)> {
+        let (after, left) = match self.fail {
+            Fail::Lost if t >= self.since + GIVE_UP_MS => (GIVE_UP_MS, Left::Nothing),
+            Fail::Hang | Fail::Lost => (0, Left::Kernels),
+            Fail::Oom => (FILL_MS, Left::Nothing),
+            Fail::Ecc => (FAILING_MS, Left::Nothing),
+            Fail::Memory => (HOST_FILL_MS, Left::Nothing),
+            Fail::Idle => (0, Left::Processes),
+            _ => return None,
+        };
+        Some((self.since + after, left)).filter(|(stop, _)| t >= *stop)
+    }
+
+    /// Share of its work that the job still does.
+    pub fn share(&self) -> f64 {
         match self.fail {
-            Fail::Hang if host == 0 => Some((self.since, true)),
-            Fail::Oom => Some((self.since + FILL_MS, false)),
-            _ => None,
+            Fail::Straggler => 0.74,
+            Fail::Throttle => 0.62,
+            Fail::Starvation => 0.58,
+            _ => 1.0,
         }
+    }
+
+    /// Whether the data come too late.
+    pub fn starves(&self, t: i64) -> bool {
+        self.fail == Fail::Starvation && t >= self.since
+    }
+
+    /// How full the memory of a machine is beyond what is usual, as a share of the way, 0 to 1.
+    pub fn fills(&self, t: i64, host: u32) -> f64 {
+        let way = (t - self.since) as f64 / HOST_FILL_MS as f64;
+        if (self.fail, host) == (Fail::Memory, 0) { way.clamp(0.0, 1.0) } else { 0.0 }
     }
 
     /// Milliseconds of training since its moment.
@@ -92,11 +135,6 @@ impl Fault {
         Some(((self.since, until), standing))
     }
 
-    /// Whether the whole job waits for one slow GPU.
-    pub fn slows_all(&self) -> bool {
-        self.fail == Fail::Straggler
-    }
-
     /// One sentence for the check of a machine's GPUs, and what to do about it.
     pub fn words(&self, host: u32) -> Option<(String, String)> {
         let gpu = self.gpu;
@@ -109,7 +147,8 @@ impl Fault {
     pub fn what(&self) -> String {
         let name = Fail::ALL.iter().find(|(_, fail)| *fail == self.fail).map_or("", |(name, _)| name);
         match self.fail {
-            Fail::Hang => format!("{name} on all GPUs"),
+            Fail::Hang | Fail::Idle | Fail::Starvation => format!("{name} on all GPUs"),
+            Fail::Memory => format!("{name} of the machine"),
             Fail::Links => "links of four machines".into(),
             _ => format!("{name} on GPU {}", self.gpu),
         }

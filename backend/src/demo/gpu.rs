@@ -1,12 +1,12 @@
 //! A simulated GPU: one like NVIDIA's H100 on its board, as NVML would tell of it.
 
 use super::drive::Drive;
-use super::fault::{Touch, WAITING_SHARE, is_felt};
+use super::fault::{Touch, is_felt};
 use super::job::{Phase, cooled};
 use super::noise::Key;
 use super::processes::Held;
 use collectors::Out;
-use shared::catalog::{gpu, gpu_profile as profile};
+use shared::catalog::{gpu, gpu_parts as parts, gpu_profile as profile};
 
 /// What it is called.
 pub(super) const NAME: &str = "NVIDIA H100 80GB HBM3";
@@ -26,6 +26,8 @@ const MAX_MEMORY_CELSIUS: f64 = 95.0;
 const MAX_CLOCK_MHZ: f64 = 1_980.0;
 const IDLE_CLOCK_MHZ: f64 = 345.0;
 const MEMORY_CLOCK_MHZ: f64 = 2_619.0;
+/// How long the driver still speaks of a GPU that fell off the bus, milliseconds: what a tick needs to hear it.
+const LAST_WORD_MS: f64 = 1_000.0;
 /// Bits of the throttle reasons.
 const NOTHING_TO_DO: f64 = 1.0;
 const POWER_CAP: f64 = 4.0;
@@ -58,20 +60,24 @@ impl Gpu {
     }
 
     pub fn read(&self, at: &Drive, touch: Touch, out: &mut Out) {
-        if touch == Touch::Lost {
+        if let Touch::Lost(ms) = touch {
+            // What the driver still says of it.
+            if ms < LAST_WORD_MS {
+                self.errors(79, out);
+            }
             return;
         }
         let work = self.work(at, touch);
         self.load(at, touch, work, out);
         self.board(at, touch, out);
-        self.profile(at, work, out);
+        self.profile(at, touch, work, out);
     }
 
     /// What the job's process holds of it (bytes), and the share of its multiprocessors that it used (percent). None
     /// when it is lost.
     pub fn held(&self, at: &Drive, touch: Touch) -> Option<Held> {
         let bytes = (self.memory(at, touch) * MEMORY_MIB).round() - (EMPTY_SHARE * MEMORY_MIB).round();
-        (touch != Touch::Lost).then(|| ((bytes * MIB) as u64, (92.0 * self.work(at, touch)) as f32))
+        (!matches!(touch, Touch::Lost(_))).then(|| ((bytes * MIB) as u64, (92.0 * self.work(at, touch)) as f32))
     }
 
     /// 0 to about 1: arithmetic that gets done.
@@ -82,11 +88,10 @@ impl Gpu {
             Phase::Evaluate => 0.62,
             Phase::StartUp => 0.05 * at.warmth.0,
             Phase::Checkpoint => 0.03,
-            Phase::Dead => return 0.0,
+            Phase::Idle | Phase::Dead => return 0.0,
         };
         let slowed = match touch {
-            Touch::Slow(_) | Touch::Waits(_) if is_felt(at.phase) => WAITING_SHARE,
-            Touch::Hot(_) => 0.62,
+            Touch::Slow(_) | Touch::Waits(_) | Touch::Hot(_) if is_felt(at.phase) => at.share,
             _ => 1.0,
         };
         level * slowed * (1.0 + 0.03 * self.key.of(10).jitter(at.t, 1_000))
@@ -102,10 +107,11 @@ impl Gpu {
             Phase::StartUp if at.into > 45_000 => 35.0 + 60.0 * jitter,
             Phase::StartUp => 0.0,
             Phase::Checkpoint => 2.0 + 3.0 * jitter,
-            Phase::Dead => 0.0,
+            Phase::Idle | Phase::Dead => 0.0,
         };
         let busy = match touch {
-            Touch::Slow(_) if is_felt(at.phase) => busy - 20.0,
+            // It has no time to wait.
+            Touch::Slow(_) | Touch::Hot(_) if at.phase == Phase::Train => busy.max(99.5),
             // Waiting for the slow one is done in a kernel, and counts as busy.
             Touch::Waits(_) if at.phase == Phase::Train => busy.max(99.0),
             _ => busy,
@@ -150,8 +156,8 @@ impl Gpu {
         // Of the power above idle, and since when.
         let (factor, since) = match touch {
             Touch::Slow(ms) => (0.72, ms),
-            Touch::Waits(ms) => (WAITING_SHARE, ms),
-            Touch::Hot(ms) => (0.70, ms),
+            Touch::Waits(ms) => (at.share.min(1.0), ms),
+            Touch::Hot(ms) => (0.66, ms),
             _ => (1.0, 0.0),
         };
         let (quick, slow) = cooled(since);
@@ -186,7 +192,7 @@ impl Gpu {
         out.put(&gpu::MEMORY_MAX_OP_TEMP, self.i, MAX_MEMORY_CELSIUS);
 
         let (clock, reasons) = match (touch, at.phase) {
-            (_, Phase::Dead) => (IDLE_CLOCK_MHZ, NOTHING_TO_DO),
+            (_, Phase::Idle | Phase::Dead) => (IDLE_CLOCK_MHZ, NOTHING_TO_DO),
             (Touch::Hot(_), _) => (1_110.0 + 60.0 * wander, TOO_HOT),
             (Touch::Slow(_), _) if felt => (1_395.0 + 30.0 * wander, 0.0),
             (Touch::Waits(_), _) => (MAX_CLOCK_MHZ, 0.0),
@@ -204,11 +210,24 @@ impl Gpu {
         let usual = (at.up / self.key.of(5).between(2e8, 9e8)).floor();
         let (corrected, lost) = match touch {
             // The wandering part is slower than the rising one: a counter never falls.
-            Touch::Failing(ms) => ((2.5e-3 * ms + 15.0 * (wander + 1.0)).floor(), (ms / 45_000.0).floor()),
+            Touch::Failing(ms) => {
+                // The clock stands from then on, and the wandering part with it.
+                let wander = if ms < 45_000.0 { wander } else { 1.0 };
+                ((2.5e-3 * ms + 15.0 * (wander + 1.0)).floor(), (ms / 45_000.0).floor())
+            }
             _ => (0.0, 0.0),
         };
         out.put(&gpu::CORRECTED_ERRORS, self.i, usual + corrected);
         out.put(&gpu::UNCORRECTED_ERRORS, self.i, lost);
+        self.errors(if lost > 0.0 { 48 } else { 0 }, out);
+    }
+
+    /// What the driver said of critical errors: of none, or of this one.
+    fn errors(&self, xid: u32, out: &mut Out) {
+        out.put(&parts::XID_ERRORS, self.i, if xid == 0 { 0.0 } else { 1.0 });
+        if xid != 0 {
+            out.put(&parts::LAST_XID, self.i, f64::from(xid));
+        }
     }
 
     /// Joules since the machine was started.
@@ -226,7 +245,7 @@ impl Gpu {
         (IDLE_WATTS * at.up + (POWER_LIMIT_WATTS - IDLE_WATTS) * self.appetite * above + hung) / 1e3 + 60.0 * wander
     }
 
-    fn profile(&self, at: &Drive, work: f64, out: &mut Out) {
+    fn profile(&self, at: &Drive, touch: Touch, work: f64, out: &mut Out) {
         let shares = [
             (&profile::SM_ACTIVE, 92.0),
             (&profile::SM_OCCUPANCY, 33.0),
@@ -255,10 +274,11 @@ impl Gpu {
         let loaded = if at.phase == Phase::StartUp && at.into > 20_000 && at.into < 60_000 { 9e9 } else { 0.0 };
         out.put(&profile::PCIE_TX, self.i, rate(0.7e9 * work + saved));
         out.put(&profile::PCIE_RX, self.i, rate(2.1e9 * work + loaded));
-        out.put(&profile::PCIE_GEN, self.i, if at.phase == Phase::Dead { 1.0 } else { 5.0 });
+        let sleeps = matches!(at.phase, Phase::Idle | Phase::Dead);
+        out.put(&profile::PCIE_GEN, self.i, if sleeps { 1.0 } else { 5.0 });
         out.put(&profile::MAX_PCIE_GEN, self.i, 5.0);
-        out.put(&profile::PCIE_WIDTH, self.i, 16.0);
+        out.put(&profile::PCIE_WIDTH, self.i, if touch == Touch::HalfLanes { 8.0 } else { 16.0 });
         out.put(&profile::MAX_PCIE_WIDTH, self.i, 16.0);
-        out.put(&profile::PCIE_SPEED, self.i, if at.phase == Phase::Dead { 2.5 } else { 32.0 });
+        out.put(&profile::PCIE_SPEED, self.i, if sleeps { 2.5 } else { 32.0 });
     }
 }

@@ -77,7 +77,7 @@ impl Host {
         let jitter = key.jitter(at.t, 1_000);
         let percent = match (kind, at.phase) {
             (Kind::Rank, _) if at.hung => 100.0,
-            (_, Phase::Dead) => 1.2 + jitter,
+            (_, Phase::Idle | Phase::Dead) => 1.2 + jitter,
             (Kind::Rank, Phase::Train) => 96.0 + 5.0 * jitter,
             (Kind::Rank, Phase::Evaluate) => 90.0 + 8.0 * jitter,
             (Kind::Rank, Phase::StartUp) => 72.0 + 20.0 * jitter,
@@ -140,12 +140,15 @@ impl Host {
         let (cores, disks) = match at.phase {
             Phase::StartUp => (9.0 + 5.0 * jitter, 22.0 + 10.0 * jitter),
             Phase::Checkpoint => (3.0 + 2.0 * jitter, 38.0 + 12.0 * jitter),
-            Phase::Dead => (0.0, 0.0),
+            Phase::Idle | Phase::Dead => (0.0, 0.0),
+            _ if at.starved => (2.0 + 1.5 * jitter, 46.0 + 8.0 * jitter),
             _ => (2.0 + 1.5 * jitter + 20.0 * at.dip, 0.4 + 0.4 * jitter + 30.0 * at.dip),
         };
         out.put(&cpu::PRESSURE_CPU, (), cores);
-        out.put(&cpu::PRESSURE_MEMORY_SOME, (), 0.0);
-        out.put(&cpu::PRESSURE_MEMORY_FULL, (), 0.0);
+        // Near the limit the kernel looks for pages all the time.
+        let short = ((at.fills - 0.93) / 0.07).clamp(0.0, 1.0);
+        out.put(&cpu::PRESSURE_MEMORY_SOME, (), 60.0 * short);
+        out.put(&cpu::PRESSURE_MEMORY_FULL, (), 35.0 * short);
         out.put(&cpu::PRESSURE_IO_SOME, (), disks);
         out.put(&cpu::PRESSURE_IO_FULL, (), 0.6 * disks);
     }
@@ -167,7 +170,8 @@ impl Host {
             Phase::StartUp => at.into as f64 / 80_000.0,
             _ => 1.0,
         };
-        EMPTY_SHARE + job * (0.24 + 0.006 * self.key.of(8).sway(at.t, 45_000)) + 0.07 * self.staged(at)
+        let usual = EMPTY_SHARE + job * (0.24 + 0.006 * self.key.of(8).sway(at.t, 45_000)) + 0.07 * self.staged(at);
+        usual + (0.995 - usual) * at.fills
     }
 
     /// Share of the memory that the job has.
@@ -187,7 +191,7 @@ impl Host {
     fn memory_rows(&self, at: &Drive, out: &mut Out) {
         let staged = self.staged(at);
         let used = self.used(at);
-        let cached = 0.10 + 0.42 * (1.0 - (-(at.age as f64) / 1_500_000.0).exp());
+        let cached = (0.10 + 0.42 * (1.0 - (-(at.age as f64) / 1_500_000.0).exp())).min(1.0 - used);
         let bytes = |share: f64| share * self.memory;
         out.put(&memory::USED, (), bytes(used));
         out.put(&memory::TOTAL, (), self.memory);
@@ -222,11 +226,12 @@ impl Host {
         let jitter = self.key.of(27).jitter(at.t, 1_000);
         let busy = match at.phase {
             _ if at.hung => 0.1,
+            Phase::Train if at.starved => 98.5 + 1.5 * jitter,
             Phase::Train => 14.0 + 6.0 * jitter,
             Phase::Evaluate => 18.0 + 6.0 * jitter,
             Phase::StartUp => 78.0 + 15.0 * jitter,
             Phase::Checkpoint => 97.0 + 3.0 * jitter,
-            Phase::Dead => 0.0,
+            Phase::Idle | Phase::Dead => 0.0,
         };
         let system = 0.8 + 0.8 * self.key.of(28).jitter(at.t, 1_000);
         for (name, read, written, busy) in

@@ -22,6 +22,8 @@ pub(super) enum Phase {
     Train,
     Evaluate,
     Checkpoint,
+    /// Its processes live, and do nothing.
+    Idle,
     /// It is no more.
     Dead,
 }
@@ -34,7 +36,7 @@ impl Phase {
             Phase::Train => 0.93,
             Phase::Evaluate => 0.60,
             Phase::Checkpoint => 0.09,
-            Phase::Dead => 0.0,
+            Phase::Idle | Phase::Dead => 0.0,
         }
     }
 }
@@ -188,7 +190,7 @@ mod tests {
                     Phase::Train => Spent { train: 1.0, ..Spent::default() },
                     Phase::Evaluate => Spent { evaluate: 1.0, ..Spent::default() },
                     Phase::Checkpoint => Spent { checkpoint: 1.0, ..Spent::default() },
-                    Phase::Dead => unreachable!("a timetable has no such phase"),
+                    Phase::Idle | Phase::Dead => unreachable!("a timetable has no such phase"),
                 };
                 assert_eq!(grown, expected, "seed {seed}, {t}");
             }

@@ -1,7 +1,7 @@
 //! One simulated machine: what its job does there at an instant, and the readings that follow from it.
 
 use super::drive::Drive;
-use super::fault::{Fault, Touch, WAITING_SHARE, hung_power};
+use super::fault::{Fault, Left, Touch, hung_power};
 use super::gpu::{Gpu, IDLE_WATTS, POWER_LIMIT_WATTS};
 use super::host::Host;
 use super::job::{Job, Phase, cooled};
@@ -77,13 +77,18 @@ impl Machine {
     fn drive(&self, t: i64) -> Drive {
         let offset = (self.key.of(2).unit(0) * BOOT_INTERVAL_MS as f64) as i64;
         let boot = (t - offset).div_euclid(BOOT_INTERVAL_MS) * BOOT_INTERVAL_MS + offset;
-        let stop = self.fault.and_then(|fault| fault.stop(self.number)).filter(|(stop, _)| t >= *stop);
+        let stop = self.fault.and_then(|fault| fault.stop(t));
         let worked = stop.map_or(t, |(stop, _)| stop);
         let moment = self.job.at(worked);
         let spent = self.job.spent(worked).since(self.job.spent(boot));
         let felt = self.fault.map_or(0.0, |fault| fault.trained(&self.job, worked));
-        let waited = if self.fault.is_some_and(|fault| fault.slows_all()) { felt } else { 0.0 };
-        let dip = if moment.phase == Phase::Train { self.dip(t) } else { 0.0 };
+        let share = self.fault.filter(|_| felt > 0.0).map_or(1.0, |fault| fault.share());
+        let starved = moment.phase == Phase::Train && self.fault.is_some_and(|fault| fault.starves(t));
+        let dip = match moment.phase {
+            Phase::Train if starved => 1.0 - share + 0.1 * self.key.of(7).jitter(t, 1_000),
+            Phase::Train => self.dip(t),
+            _ => 0.0,
+        };
         let traffic = match moment.phase {
             Phase::Train => (0.9 + 0.08 * self.key.of(3).jitter(t, 1_000)) * (1.0 - dip),
             Phase::Evaluate => 0.12,
@@ -98,22 +103,33 @@ impl Machine {
             ramp: moment.ramp,
             warmth: moment.warmth,
             hung: false,
+            // What the data lack is in the dip already.
+            share: if starved { 1.0 } else { share },
+            starved,
+            fills: self.fault.map_or(0.0, |fault| fault.fills(worked, self.number)),
             dip,
-            traffic: if waited > 0.0 { WAITING_SHARE * traffic } else { traffic },
+            traffic: if starved { traffic } else { share * traffic },
             up: (t - boot) as f64,
             spent,
-            done: spent.train - (1.0 - WAITING_SHARE) * waited,
+            done: spent.train - (1.0 - share) * felt,
             felt,
             stopped: 0.0,
         };
-        if let Some((stop, hung)) = stop {
-            let (phase, power) =
-                if hung { (Phase::Train, hung_power(IDLE_WATTS, POWER_LIMIT_WATTS)) } else { (Phase::Dead, 0.0) };
-            let left = cooled((t - stop) as f64);
-            let between = |from: f64, left: f64| power + (from - power) * left;
+        if let Some((stop, left)) = stop {
+            let hung = left == Left::Kernels;
+            let (phase, power) = match left {
+                Left::Kernels => (Phase::Train, hung_power(IDLE_WATTS, POWER_LIMIT_WATTS)),
+                Left::Processes => (Phase::Idle, 0.0),
+                Left::Nothing => (Phase::Dead, 0.0),
+            };
+            let cooled = cooled((t - stop) as f64);
+            let between = |from: f64, cooled: f64| power + (from - power) * cooled;
             (drive.phase, drive.hung, drive.stopped) = (phase, hung, (t - stop) as f64);
-            drive.warmth = (between(moment.warmth.0, left.0), between(moment.warmth.1, left.1));
-            (drive.dip, drive.traffic) = (0.0, 0.0);
+            drive.warmth = (between(moment.warmth.0, cooled.0), between(moment.warmth.1, cooled.1));
+            (drive.dip, drive.traffic, drive.share, drive.starved) = (0.0, 0.0, 1.0, false);
+            if left == Left::Nothing {
+                drive.fills = 0.0;
+            }
         }
         drive
     }

@@ -32,6 +32,8 @@ use std::time::Duration;
 
 /// How long before the start a fault had its moment, milliseconds.
 const FAULT_AGO_MS: i64 = 180_000;
+/// Likewise one that is told only when it has lasted.
+const IDLE_AGO_MS: i64 = 20 * 60_000;
 /// A fleet whose whole retention takes longer than this to fill in is large.
 const SMALL_FLEET_TIME: Duration = Duration::from_secs(3);
 /// A large fleet gets as much history as can be filled in within this.
@@ -78,8 +80,9 @@ impl Demo {
     /// Adds a source for each machine. `now` is milliseconds since the Unix epoch, `interval` the milliseconds between
     /// ticks.
     pub fn new(store: &mut Store, fleet: &Fleet, interval: i64, now: i64) -> Self {
+        let ago = if fleet.fail == Some(Fail::Idle) { IDLE_AGO_MS } else { FAULT_AGO_MS };
         let feed = |number| {
-            let machine = Machine::new(fleet, number, now - FAULT_AGO_MS);
+            let machine = Machine::new(fleet, number, now - ago);
             let source = store.add_source(machine.name(), interval, facts(fleet, &machine));
             store.set_checks(source, checks(fleet, &machine, number));
             let (missing, standing) = machine.fault().and_then(|fault| fault.away(number)).unzip();

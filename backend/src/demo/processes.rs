@@ -94,7 +94,7 @@ fn job(key: Key, at: &Drive, host: &Host, held: &[Option<Held>], rows: &mut Vec<
         Phase::Train => (0.0, 24.0 * (1.0 - at.dip), 0.0),
         Phase::Evaluate => (0.0, 30.0, 0.0),
         Phase::Checkpoint => (0.0, 0.0, 380.0 * at_once),
-        Phase::Dead => (0.0, 0.0, 0.0),
+        Phase::Idle | Phase::Dead => (0.0, 0.0, 0.0),
     };
     let rate = |mib: f64| Some((mib * MIB) as f32);
     for (i, held) in (0..n).zip(held) {

@@ -1,5 +1,7 @@
 //! What was found on all machines, with who may see it.
 
+use super::changed::explain;
+use crate::live::Live;
 use shared::finding::{Finding, RuleState, Severity};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +11,7 @@ const MAX_KEPT: usize = 20_000;
 
 /// A finding, with the keys of the machines that it names, by their names.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     #[serde(flatten)]
     pub finding: Finding,
     pub machines: BTreeMap<String, String>,
@@ -72,7 +74,7 @@ impl FindingBook {
 
     /// Takes a finding as it is now; `key` says the key of a machine by its name. The finding as it is kept, to be written
     /// down; None where nothing of it has changed.
-    pub(super) fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<Entry> {
+    pub(crate) fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<Entry> {
         let mut inner = self.inner();
         if let Some(old) = inner.renamed.get(&finding.id).and_then(|id| inner.by_id.get(id)) {
             (finding.id, finding.since, finding.told) = (old.finding.id.clone(), old.finding.since, old.finding.told);
@@ -94,6 +96,25 @@ impl FindingBook {
         }
         inner.bound();
         Some(entry)
+    }
+
+    /// Likewise, and says with what is new what else moved then, which reads the history.
+    pub(super) fn take_explained(
+        &self,
+        live: &Live,
+        mut finding: Finding,
+        key: impl Fn(&str) -> Option<String>,
+    ) -> Option<Entry> {
+        let known = {
+            let inner = self.inner();
+            let id = inner.renamed.get(&finding.id).unwrap_or(&finding.id);
+            inner.by_id.get(id).map(|old| old.finding.changed.clone())
+        };
+        match known {
+            Some(changed) => finding.changed = changed,
+            None => explain(live, &mut finding),
+        }
+        self.take(finding, key)
     }
 
     /// Takes what was written down by an earlier life.
@@ -197,11 +218,11 @@ impl Inner {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use shared::finding::Place;
 
-    pub fn finding(kind: &str, source: &str, since: i64, until: Option<i64>) -> Finding {
+    pub(crate) fn finding(kind: &str, source: &str, since: i64, until: Option<i64>) -> Finding {
         Finding {
             id: format!("{kind}:{source}:0:{since}"),
             kind: kind.into(),
@@ -269,8 +290,7 @@ pub(super) mod tests {
         let second = FindingBook::default();
         second.restore(first.all());
         // The history that is fed again begins later than the onset.
-        let kept = second.take(finding("hang", "a", 700, None), key).expect("it was told anew");
-        assert_eq!((kept.finding.id.as_str(), kept.finding.since), ("hang:a:0:10", 10));
+        assert_eq!(second.take(finding("hang", "a", 700, None), key), None, "it is the one that is known");
         let ended = second.end_others(&["hang:a:0:700".into()], 900);
         assert_eq!(ended.iter().map(|e| e.finding.id.as_str()).collect::<Vec<_>>(), ["idle:b:0:20"]);
         second.take(finding("hang", "a", 700, Some(1000)), key);

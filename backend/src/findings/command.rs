@@ -67,7 +67,8 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
         };
         findings.iter().any(|finding| finding.severity >= least)
     });
-    let last = sources.iter().filter_map(|source| live.store().newest(source.id)).map(|(t, _)| t).max().unwrap_or(now);
+    // The clock of what is read stands at its end.
+    let last = live.clock.wall();
     let text = match task.json {
         true => format!("{}\n", json(last, &findings, &book.rules())),
         false => lines(&findings, last / 1000),
@@ -142,7 +143,8 @@ fn of_folder(config: &Config) -> Result<(Arc<Live>, Vec<String>), FindingsFailed
     }
     let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
     let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);
-    let last = store.sources().iter().filter_map(|source| store.newest(source.id)).map(|(t, _)| t).max();
+    let last =
+        store.sources().iter().flat_map(|source| store.spans(source.id, 0)).flatten().map(|(_, last)| last).max();
     let recorded = Recorded { from: 0, to: last.unwrap_or_default(), title: String::new(), notes: Vec::new() };
     Ok((Live::of_recording(store, 0, recorded, false), notes))
 }

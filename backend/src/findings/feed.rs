@@ -25,17 +25,15 @@ struct Read {
     snapshot: Option<Snapshot>,
 }
 
-/// Tells of a source, and of all its series.
-pub(super) fn announce(insight: &mut Insight, live: &Live, source: &Source, from: usize) -> Vec<SeriesId> {
+/// Tells of a source, and of its series that are looked at: these.
+pub(super) fn announce(insight: &mut Insight, live: &Live, source: &Source) -> Vec<SeriesId> {
     insight.source(source.id.into(), &source.name, source.interval);
     let store = live.store();
-    let all = store.series(source.id, from).iter().enumerate();
-    all.map(|(at, def)| {
-        let id = (from + at) as SeriesId;
-        if let Some(metric) = store.catalog().metric(def) {
-            insight.series(source.id.into(), id, metric, &def.instance);
-        }
-        id
+    let all = (0..).zip(store.series(source.id, 0));
+    all.filter_map(|(id, def)| {
+        let metric = store.catalog().metric(def).filter(|metric| Insight::reads(metric, &def.instance))?;
+        insight.series(source.id.into(), id, metric, &def.instance);
+        Some(id)
     })
     .collect()
 }
@@ -54,7 +52,7 @@ pub(super) fn feed(
         .iter()
         .map(|source| Read {
             id: source.id,
-            series: announce(insight, live, source, 0),
+            series: announce(insight, live, source),
             snapshot: live.store().snapshot(source.id, from, to),
         })
         .collect();
@@ -122,7 +120,7 @@ pub fn look_through(live: &Live, book: &FindingBook, settings: Settings, span: O
     let keys: BTreeMap<String, String> = sources.iter().map(|s| (s.name.clone(), s.key.clone())).collect();
     let mut insight = Insight::new(settings);
     feed(&mut insight, live, &sources, (from, to), &jobs, |finding| {
-        book.take(finding, |name| keys.get(name).cloned());
+        book.take_explained(live, finding, |name| keys.get(name).cloned());
     });
     book.set_rules(insight.rules(), insight.left_out());
 }

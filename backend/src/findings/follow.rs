@@ -142,7 +142,7 @@ impl Follower {
                         self.insight.remove(source.id.into());
                     }
                     self.enter(source);
-                    announce(&mut self.insight, &live, source, 0);
+                    announce(&mut self.insight, &live, source);
                 }
             }
             self.read_on(&live, source);
@@ -191,7 +191,7 @@ impl Follower {
             }
             News::Lost => {
                 followed.cursor.begin_newest(&live.store());
-                announce(&mut self.insight, live, source, 0);
+                announce(&mut self.insight, live, source);
             }
         }
         let state = live.source(id);
@@ -215,8 +215,10 @@ impl Follower {
         let keys: HashMap<&str, &str> =
             self.sources.values().map(|followed| (followed.name.as_str(), followed.key.as_str())).collect();
         let key = |name: &str| keys.get(name).map(|key| (*key).to_string());
-        let changed: Vec<Entry> =
-            found.into_iter().filter_map(|finding| self.following.book.take(finding, key)).collect();
+        let changed: Vec<Entry> = found
+            .into_iter()
+            .filter_map(|finding| self.following.book.take_explained(&self.following.live, finding, key))
+            .collect();
         self.following.book.set_rules(self.insight.rules(), self.insight.left_out());
         for Entry { finding, .. } in changed.iter().filter(|entry| entry.finding.until.is_none()) {
             tracing::info!(id = finding.id, severity = finding.severity.word(), "{}", finding.sentence_utc());

@@ -5,12 +5,16 @@
 //! history, which is read after a restart.
 
 mod book;
+mod changed;
 pub mod command;
 mod feed;
 mod follow;
 mod kept;
 
+#[cfg(test)]
+pub(crate) use book::tests::finding;
 pub use book::{FindingBook, Wanted};
+pub use changed::{Spans, changes};
 pub use command::json;
 pub use feed::look_through;
 pub use follow::{Following, follow};

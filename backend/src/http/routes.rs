@@ -3,7 +3,9 @@
 
 use super::admin;
 use super::admit::admit;
-use super::api::{self, figure, findings, markers, metrics, query, record, report, runs, series, uplink};
+use super::api::{
+    self, changed, figure, findings, logs, markers, metrics, query, record, report, runs, series, uplink,
+};
 use super::need::{Carries, Need};
 use super::{App, about, agents, log, me, page, provider, session, stream, usage, views};
 use axum::Router;
@@ -49,6 +51,8 @@ const READ: Need = Need::Role(Role::Viewer, KeyScope::DataRead);
 const SHARED: Need = Need::Shared(KeyScope::DataRead);
 /// Who saves views, each within what the views let them.
 const SAVE: Need = Need::Role(Role::Viewer, KeyScope::ViewsWrite);
+/// Who may read what a job printed; of which machine is asked where it is answered.
+const PRINTED: Need = Need::Role(Role::Member, KeyScope::DataRead);
 /// Who says what happened.
 const MARK: Need = Need::Role(Role::Member, KeyScope::RunsWrite);
 /// Who makes links: people, and no program.
@@ -89,8 +93,10 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/record", READ, NOTHING, record::get;
     GET "/api/v1/runs", READ, NOTHING, runs::get;
     GET "/api/v1/runs/{id}/report", READ, NOTHING, report::get;
+    GET "/api/v1/runs/{id}/logs", PRINTED, NOTHING, logs::get;
     GET "/api/v1/runs/{id}", READ, NOTHING, runs::one;
     GET "/api/v1/findings", READ, NOTHING, findings::get;
+    GET "/api/v1/changed", READ, NOTHING, changed::get;
     GET "/api/v1/processes", READ, NOTHING, api::processes;
     GET "/api/v1/kernels", READ, NOTHING, markers::kernels;
     GET "/api/v1/cells", READ, NOTHING, markers::cells;

@@ -24,6 +24,7 @@ use crate::live::Live;
 use crate::markers::Markers;
 use crate::remote_write::RemoteWriter;
 use crate::runs;
+use crate::runs::RunBook;
 #[cfg(unix)]
 use crate::runs::RunSocket;
 use crate::stderr;
@@ -116,7 +117,7 @@ async fn serve(
         tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });
     }
     if let Some((source, folder)) = runs_of {
-        follow_runs(config, &live, source, &folder, app.markers(), &stop);
+        follow_runs(config, &live, source, &folder, (app.markers(), app.runs()), &stop);
     }
     let serving = async move {
         let router = http::router(app);
@@ -190,9 +191,11 @@ fn follow_runs(
     live: &Arc<Live>,
     source: SourceId,
     folder: &Path,
-    markers: Arc<Markers>,
+    (markers, book): (Arc<Markers>, Arc<RunBook>),
     stop: &watch::Receiver<bool>,
 ) {
+    book.logs.open(folder, source);
+    tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
     #[cfg(unix)]
     match control::runs_path(folder, control::runtime_folder()) {
         Ok(Some(path)) => match RunSocket::bind(&path) {

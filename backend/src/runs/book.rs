@@ -3,6 +3,7 @@
 
 use super::fold::{Runs, Silence, clipped, judged, merged};
 use super::kept::KeptRuns;
+use super::output::RunLogs;
 use super::summary::RunSummary;
 use crate::live::{Live, Reader};
 use shared::run::Run;
@@ -33,6 +34,8 @@ pub struct RunBook {
     parts: Mutex<HashMap<SourceId, Part>>,
     /// Those whose samples may have gone.
     pub kept: KeptRuns,
+    /// What those of this machine printed.
+    pub logs: RunLogs,
 }
 
 /// What a run in a list is made of.

@@ -5,16 +5,23 @@ use super::kept::KEEP_MS;
 use super::summary::RunSummary;
 use crate::live::Live;
 use shared::run::{Run, RunState};
+use shared::wire::SourceId;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// Name of the folder in the data folder.
-const FOLDER: &str = "ended-runs";
+pub(super) const FOLDER: &str = "ended-runs";
 
 /// How often it is looked whether runs have ended.
 const PERIOD: Duration = Duration::from_secs(10);
+
+/// How often what runs printed is looked through for what has expired.
+const EXPIRY_PERIOD: Duration = Duration::from_secs(60);
+
+/// The most bytes that everything runs printed takes, where nothing is said of the folder's bytes; else a quarter of them.
+const MAX_LOG_BYTES: u64 = 4 << 30;
 
 /// How long after its end a run is summed up, milliseconds: one that is said better later is summed up once more.
 const SETTLED_MS: i64 = 15_000;
@@ -39,6 +46,27 @@ pub async fn keep(live: Arc<Live>, book: Arc<RunBook>, folder: &Path, mut stop: 
     }
 }
 
+/// Lets what the runs of a source printed go with its samples, until `stop` becomes true. `bytes` bounds the data folder.
+pub async fn expire_logs(
+    live: Arc<Live>,
+    book: Arc<RunBook>,
+    source: SourceId,
+    bytes: Option<u64>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let most = bytes.map_or(MAX_LOG_BYTES, |bytes| bytes / 4);
+    let mut due = tokio::time::interval(EXPIRY_PERIOD);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = due.tick() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        let (retention, book) = (live.store().retention(source), book.clone());
+        let _ = tokio::task::spawn_blocking(move || book.logs.expire(retention, most)).await;
+    }
+}
+
 fn look(live: &Arc<Live>, book: &RunBook) {
     let (now, removed) = (live.clock.wall(), live.store().removed().clone());
     book.kept.forget(now, |key| removed.contains(key));
@@ -50,6 +78,10 @@ fn look(live: &Arc<Live>, book: &RunBook) {
     let new: Vec<Run> = book.of_records(live, &sources).filter(|run| ended(run) && !book.kept.has(run)).collect();
     for run in new {
         let id = run.id.clone();
+        let own = book.logs.source().and_then(|own| sources.iter().find(|source| source.id == own));
+        if let Some(Err(error)) = own.map(|own| book.logs.keep_last(&run, &own.name)) {
+            tracing::warn!(%error, "the last lines of the run {id} are not kept");
+        }
         if let Err(error) = book.kept.keep(RunSummary::of(live, &sources, run)) {
             tracing::warn!(%error, "the summary of the run {id} is not kept");
         }

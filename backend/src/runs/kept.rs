@@ -1,5 +1,6 @@
 //! Summaries of runs that have ended, one file each in the data folder: they outlive the samples.
 
+use super::output::last_file;
 use super::summary::RunSummary;
 use shared::run::Run;
 use std::collections::BTreeMap;
@@ -64,7 +65,9 @@ impl KeptRuns {
         let mut rows = BTreeMap::new();
         for path in files.filter(|path| path.extension().is_some_and(|ending| ending == "json")).take(MAX_KEPT) {
             match read(&path) {
-                Some(summary) if summary.made < now - KEEP_MS => _ = fs::remove_file(&path),
+                Some(summary) if summary.made < now - KEEP_MS => {
+                    let _ = (fs::remove_file(&path), fs::remove_file(last_file(folder, &summary.run.id)));
+                }
                 Some(RunSummary { run, machines, .. }) => {
                     rows.insert(run.id.clone(), Arc::new(Row { run, machines, path }));
                 }
@@ -99,8 +102,14 @@ impl KeptRuns {
         rows.retain(|_, row| {
             let keeps =
                 row.run.ended.unwrap_or(row.run.began) > oldest && !row.machines.values().any(|key| removed(key));
-            if !keeps && let Err(error) = fs::remove_file(&row.path) {
-                tracing::warn!(%error, "{} cannot be removed", row.path.display());
+            if !keeps {
+                // What it printed goes with it.
+                let lines = row.path.parent().map(|folder| last_file(folder, &row.run.id)).filter(|file| file.exists());
+                for path in lines.iter().chain([&row.path]) {
+                    if let Err(error) = fs::remove_file(path) {
+                        tracing::warn!(%error, "{} cannot be removed", path.display());
+                    }
+                }
             }
             keeps
         });

@@ -17,6 +17,7 @@ mod kept;
 #[cfg(unix)]
 mod looking;
 mod measure;
+mod output;
 #[cfg(target_os = "linux")]
 mod pidfd;
 #[cfg(target_os = "linux")]
@@ -35,8 +36,9 @@ mod untold;
 
 pub use book::RunBook;
 pub use briefs::{Brief, Briefs};
-pub use keeping::keep;
+pub use keeping::{expire_logs, keep};
 pub use measure::{RunMeasures, measure};
+pub use output::{AllRows, PrintedRow, Ranks, RunLogs, fits, last_words};
 #[cfg(unix)]
 pub use socket::RunSocket;
 pub use summary::{RunCurve, RunSummary};

@@ -16,7 +16,7 @@ const STYLE: &str = "\
 h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:1.6rem 0 .4rem}p{margin:.4rem 0}.state{font-weight:600}\
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid #ddd;vertical-align:top}\
 th{font-weight:600;white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}\
-figure{margin:.8rem 0;break-inside:avoid}svg{max-width:100%;height:auto}tr{break-inside:avoid}.small{color:#555;font-size:12px}";
+pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:11px;line-height:1.35}figure{margin:.8rem 0;break-inside:avoid}svg{max-width:100%;height:auto}tr{break-inside:avoid}.small{color:#555;font-size:12px}";
 
 /// Text in HTML.
 fn plain(text: &str) -> String {
@@ -40,8 +40,9 @@ fn instant(t: i64) -> String {
 }
 
 impl RunSummary {
-    /// The report as HTML. Whatever a job calls itself is text in it.
-    pub fn html(&self) -> String {
+    /// The report as HTML, with the line that says best why it ended, and the last lines that it printed: when, of whom and
+    /// what. Whatever a job calls itself, or prints, is text in it.
+    pub fn html(&self, words: Option<&str>, printed: &[(i64, String, String)]) -> String {
         let run = &self.run;
         let title = plain(run.about.name.as_deref().unwrap_or(&run.id));
         let mut html = format!(
@@ -52,6 +53,9 @@ impl RunSummary {
             run.state.name(),
             run.state.shape(),
         );
+        if let Some(words) = words {
+            let _ = writeln!(html, "<p class=\"words\">“{}”</p>", plain(words));
+        }
         self.facts(&mut html);
         ranks(run, &mut html);
         html += "<h2>Charts</h2>\n";
@@ -63,6 +67,7 @@ impl RunSummary {
                 let _ = writeln!(html, "<figure>{}</figure>", self.chart(measure, curve));
             }
         }
+        output(printed, &mut html);
         let _ = write!(
             html,
             "<p class=\"small\">{:.0} % of its time was measured. 1 point = {}. A line is the mean over what is measured, its band \
@@ -136,6 +141,18 @@ impl RunSummary {
     }
 }
 
+/// The last lines that the run printed.
+fn output(printed: &[(i64, String, String)], html: &mut String) {
+    if printed.is_empty() {
+        return;
+    }
+    *html += "<h2>Last lines</h2>\n<pre>";
+    for (t, name, text) in printed {
+        let _ = writeln!(html, "{} {} {}", axis::clock(*t, true), plain(name), plain(text));
+    }
+    *html += "</pre>\n";
+}
+
 /// The ranks, those that ended badly on top.
 fn ranks(run: &Run, html: &mut String) {
     let mut ranks: Vec<&RunProcess> = run.processes.iter().collect();
@@ -198,7 +215,9 @@ mod tests {
         let points = (0..60).map(|t| (t * 1_000, 10.0, 90.0, 50.0)).collect();
         let curves = vec![RunCurve { tag: MEASURES[0].tag.into(), series: 2, points }];
         let numbers = RunNumbers { seconds: 60.0, gpu_hours: Some(0.5), coverage: 0.98, ..RunNumbers::default() };
-        let html = RunSummary { run, step: 1_000, numbers, curves, ..RunSummary::default() }.html();
+        let html = RunSummary { run, step: 1_000, numbers, curves, ..RunSummary::default() };
+        let html = html.html(Some("a<b"), &[(1_000, "rank 3".into(), "<script>x</script>".into())]);
+        assert!(html.contains("“a&lt;b”") && html.contains("00:00:01 rank 3 &lt;script&gt;x"), "{html}");
         assert!(
             html.contains("■ failed (exit 1); first rank 3 on node-1") && html.contains("98 % of its time"),
             "{html}"

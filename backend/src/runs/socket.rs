@@ -3,7 +3,7 @@
 
 use crate::config::user::own_uid;
 use crate::markers::marker::NewMarker;
-use shared::run::{Begun, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Told, check_id};
+use shared::run::{Begun, LogsOf, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Told, check_id};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
@@ -28,6 +28,8 @@ pub(super) enum Message {
     Told(Box<Told>),
     /// A script puts a marker.
     Marker(Box<NewMarker>),
+    /// A launcher asks where what its run prints is kept.
+    Logs,
 }
 
 /// Who sent a message.
@@ -167,6 +169,11 @@ fn message(bytes: &[u8]) -> Option<Message> {
     if let Some(told) = parse(bytes) {
         return Some(Message::Told(Box::new(told)));
     }
+    if bytes.len() <= MAX_MARKER_BYTES
+        && serde_json::from_slice(bytes).is_ok_and(|LogsOf { logs }| check_id(&logs).is_ok())
+    {
+        return Some(Message::Logs);
+    }
     let text = str::from_utf8(bytes).ok().filter(|text| (1..=MAX_MARKER_BYTES).contains(&text.len()))?;
     let marker = match text.starts_with('{') {
         true => serde_json::from_str(text).ok()?,
@@ -250,6 +257,15 @@ mod tests {
             [&b""[..], b"{", b"\xff", br#"{"rank": 3}"#, br#"{"phase": "start"}"#, br#"{"pid": 1}"#, long.as_bytes()]
         {
             assert_eq!(marker(wrong), None, "{}", String::from_utf8_lossy(wrong));
+        }
+    }
+
+    #[test]
+    fn who_asks_for_the_folder_of_output_names_its_run() {
+        let asks = |bytes: &[u8]| matches!(message(bytes), Some(Message::Logs));
+        assert!(asks(br#"{"logs":"abc"}"#));
+        for wrong in [&br#"{"logs":"../abc"}"#[..], br#"{"logs":3}"#, br#"{"logs":"abc","text":"x"}"#, b"logs"] {
+            assert!(!asks(wrong), "{}", String::from_utf8_lossy(wrong));
         }
     }
 

@@ -110,6 +110,10 @@ pub async fn follow(
                     looking.soon();
                 }
                 Message::Told(_) => tracker.drop_one(),
+                Message::Logs => socket.answer(&sender, &log_folder(folder).unwrap_or_else(|error| {
+                    tracing::warn!(%error, "what runs print is not kept: there is no folder for it");
+                    format!("the server has no folder for it: {error}")
+                })),
                 Message::Marker(new) => {
                     let answer = match markers_limit.check() {
                         Ok(()) => tracker.marker(&markers, *new, sender.pid),
@@ -140,6 +144,14 @@ pub async fn follow(
             _ = stop.wait_for(|stop| *stop) => return,
         }
     }
+}
+
+/// The folder in which launchers keep what their jobs print; it is made.
+fn log_folder(folder: &Path) -> std::io::Result<String> {
+    use std::os::unix::fs::DirBuilderExt;
+    let folder = folder.canonicalize()?.join(shared::output::FOLDER);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    folder.into_os_string().into_string().map_err(|_| std::io::Error::other("its path is no text"))
 }
 
 impl Tracker {

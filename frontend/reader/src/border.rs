@@ -129,6 +129,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_in_a_file_is_told_with_it() {
+        let mut table = String::from("time,source,tag,value\n");
+        for second in 0..200 {
+            for gpu in 0..3 {
+                // The second one is gone from the hundredth second on.
+                if gpu == 1 && second >= 100 {
+                    continue;
+                }
+                for (name, value) in [("gpu", 97), ("powerWatts", 600 + second % 7), ("temp", 60)] {
+                    table += &format!("{},node-7,gpu.{gpu}.{name},{value}\n", 1_714_566_896 + second);
+                }
+            }
+        }
+        let said = messages("night.csv", table.as_bytes());
+        let records = said.iter().find_map(|message| match message {
+            ServerMessage::Records { records, .. } => Some(records),
+            _ => None,
+        });
+        let records = records.expect("a GPU was lost");
+        assert_eq!((records[0].kind.as_str(), records[0].t), ("finding", 1_714_566_896_000 + 102_000));
+        let told: shared::finding::Finding = serde_json::from_slice(&records[0].body).expect("a finding");
+        assert_eq!((told.rule.as_str(), &told.subject[0].gpus[..]), ("lost_gpu", &[1][..]));
+        assert!(told.sentence.contains("GPU 1") && told.sentence.contains("12:36 UTC"), "{}", told.sentence);
+    }
+
+    #[test]
     fn what_cannot_be_opened_is_said_and_the_next_file_opens() {
         for file in [&b""[..], b"hello", &[0; 500]] {
             let said = messages("notes.txt", file);

@@ -7,7 +7,12 @@
 
 pub mod border;
 
+use insight::Settings;
+use insight::recording::look_through;
 use shared::catalog::{Catalog, VOCABULARY};
+use shared::finding::FINDING_KIND;
+use shared::record::Record;
+use shared::recording::Recording;
 use shared::wire::ServerMessage;
 
 /// The messages for a file with this name. A goodbye is the only message when nothing of the file can be shown. `tell`
@@ -15,7 +20,23 @@ use shared::wire::ServerMessage;
 pub fn messages(file: &[u8], name: &str, tell: &mut dyn FnMut(f64)) -> Vec<ServerMessage> {
     let vocabulary = Catalog::new(VOCABULARY.iter().copied().flatten().copied());
     match imports::from_bytes(file, name, vocabulary, tell) {
-        Ok(recording) => recording.messages(),
+        Ok(mut recording) => {
+            tell_findings(&mut recording);
+            recording.messages()
+        }
         Err(error) => vec![ServerMessage::Goodbye { reason: error.to_string() }],
+    }
+}
+
+/// Adds what is wrong in a recording as records of the machines that have it, at the time of the telling.
+fn tell_findings(recording: &mut Recording) {
+    for mut finding in look_through(recording, Settings::default()) {
+        finding.sentence = finding.sentence_utc();
+        let Some(place) = finding.subject.first() else { continue };
+        let machine = recording.machines.iter_mut().find(|machine| machine.info.name == place.source);
+        let (Some(machine), Ok(body)) = (machine, serde_json::to_vec(&finding)) else { continue };
+        let n = machine.records.last().map_or(1, |last| last.n + 1);
+        let (t, kind) = (finding.told * 1000, FINDING_KIND.into());
+        machine.records.push(Record { n, t, kind, body });
     }
 }

@@ -62,8 +62,21 @@ fn begins_well(text: &str) -> bool {
 
 // Sentence case cannot be proved without knowing names; a second word such as `Utilisation` is what goes wrong.
 fn is_title(title: &str) -> bool {
-    const NAMES: &[&str] =
-        &["Watchglass", "Apple", "Neuron", "NeuronCore", "NVLink", "PCIe", "SMs", "PIDs", "NVIDIA", "Linux"];
+    const NAMES: &[&str] = &[
+        "Watchglass",
+        "Apple",
+        "Neuron",
+        "NeuronCore",
+        "NVLink",
+        "PCIe",
+        "SMs",
+        "PIDs",
+        "NVIDIA",
+        "Linux",
+        "InfiniBand",
+        "RoCE",
+        "NVLinks",
+    ];
     let mut words = title.split(' ');
     begins_well(words.next().unwrap_or(""))
         && !title.ends_with('.')

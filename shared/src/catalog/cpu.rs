@@ -87,6 +87,36 @@ pub static UPTIME: MetricDef = MetricDef::gauge("system.uptime", Unit::Seconds)
     .steps(100.0)
     .help("Seconds since the machine booted. Read from /proc/uptime.");
 
+/// Tasks that wait for a disk.
+pub static TASKS_BLOCKED: MetricDef = MetricDef::gauge("system.tasks_blocked", Unit::Count)
+    .title("Blocked tasks")
+    .on("tasks.blocked", "blocked")
+    .help("Tasks that wait for I/O at this instant; the column b of vmstat. Line procs_blocked of /proc/stat.");
+
+/// Processes in state D.
+pub static PROCESSES_UNINTERRUPTIBLE: MetricDef = MetricDef::gauge("system.processes_uninterruptible", Unit::Count)
+    .title("Processes in uninterruptible sleep")
+    .on("tasks.blocked", "uninterruptible")
+    .help("Processes of the whole machine whose first thread is in uninterruptible sleep (state D): it waits for a disk, a network file system or a driver and cannot be killed meanwhile. Counted with the process table, every 5 s. State in /proc/PID/stat.");
+
+/// Interrupts.
+pub static INTERRUPTS: MetricDef = MetricDef::counter("system.interrupts", Unit::Count)
+    .title("Interrupts")
+    .on("switches", "interrupts")
+    .help("Interrupts that all cores served since the start. First number of line intr of /proc/stat.");
+
+/// Context switches.
+pub static CONTEXT_SWITCHES: MetricDef = MetricDef::counter("system.context_switches", Unit::Count)
+    .title("Context switches")
+    .on("switches", "context switches")
+    .help("Times that a core went from one task to another, since the start. Line ctxt of /proc/stat.");
+
+/// Tasks that were started.
+pub static FORKS: MetricDef = MetricDef::counter("system.forks", Unit::Count)
+    .title("Forks")
+    .on("forks", "processes and threads")
+    .help("Processes and threads that were started on the machine since the start. Line processes of /proc/stat.");
+
 /// Temperature of the package.
 pub static TEMPERATURE: MetricDef = MetricDef::gauge("cpu.avg_temp", Unit::Celsius)
     .title("CPU temperature")
@@ -141,6 +171,12 @@ pub static ROWS: &[&MetricDef] = &[
     &UPTIME,
     &TEMPERATURE,
 ];
+
+/// What vmstat tells beside those, on Linux.
+pub static KERNEL_ROWS: &[&MetricDef] = &[&TASKS_BLOCKED, &INTERRUPTS, &CONTEXT_SWITCHES, &FORKS];
+
+/// What is counted with the process table.
+pub static TABLE_ROWS: &[&MetricDef] = &[&PROCESSES_UNINTERRUPTIBLE];
 
 /// Pressure, in order on screen.
 pub static PRESSURE_ROWS: &[&MetricDef] =

@@ -76,6 +76,76 @@ pub static SWAP_PERCENT: MetricDef = MetricDef::gauge("swap.used_percent", Unit:
     .on("swap.percent", "used")
     .help("Share of swap in use; 0 on a machine without swap.");
 
+/// In use for nothing.
+pub static FREE: MetricDef = MetricDef::gauge("memory.free", Unit::Bytes)
+    .title("Memory free")
+    .on("memory.parts", "free")
+    .steps(KIB)
+    .help("Memory of the machine that nothing is kept in, not even file data; a machine that works has little of it, and memory.used says what is short. MemFree of /proc/meminfo.");
+
+/// Buffers.
+pub static BUFFERS: MetricDef = MetricDef::gauge("memory.buffers", Unit::Bytes)
+    .title("Buffers")
+    .on("memory.parts", "buffers")
+    .steps(KIB)
+    .help("Blocks of disks kept in memory outside the page cache, mostly of file systems' own structures; given back when programs need it. Buffers of /proc/meminfo.");
+
+/// Shared memory.
+pub static SHARED: MetricDef = MetricDef::gauge("memory.shared", Unit::Bytes)
+    .title("Shared memory")
+    .on("memory.parts", "shared")
+    .steps(KIB)
+    .help("Memory that processes share by name or by tmpfs, such as /dev/shm, through which loaders of data hand batches over; it counts as cached and cannot be given back. Shmem of /proc/meminfo.");
+
+/// The kernel's own structures.
+pub static SLAB: MetricDef = MetricDef::gauge("memory.slab", Unit::Bytes)
+    .title("Slab")
+    .on("memory.parts", "slab")
+    .steps(KIB)
+    .help("Memory of the kernel's own structures, such as those of open files and names of files; a part is given back when programs need it. Slab of /proc/meminfo.");
+
+/// Read from disks for the page cache.
+pub static PAGED_IN: MetricDef = MetricDef::counter("memory.paged_in", Unit::Bytes)
+    .title("Paged in")
+    .on("memory.paging", "in")
+    .steps(KIB)
+    .help("Read from block devices into memory since the start, swap included; the column bi of vmstat. Line pgpgin of /proc/vmstat, which counts KiB.");
+
+/// Written to disks.
+pub static PAGED_OUT: MetricDef = MetricDef::counter("memory.paged_out", Unit::Bytes)
+    .title("Paged out")
+    .on("memory.paging", "out")
+    .steps(KIB)
+    .help("Written from memory to block devices since the start, swap included; the column bo of vmstat. Line pgpgout of /proc/vmstat, which counts KiB.");
+
+/// Brought back from swap.
+pub static SWAPPED_IN: MetricDef =
+    MetricDef::counter("swap.in", Unit::Bytes).title("Swapped in").on("swap.paging", "in").steps(KIB).help(
+        "Brought back from swap since the start; the column si of vmstat. Line pswpin of /proc/vmstat x the size of a page.",
+    );
+
+/// Put out to swap.
+pub static SWAPPED_OUT: MetricDef =
+    MetricDef::counter("swap.out", Unit::Bytes).title("Swapped out").on("swap.paging", "out").steps(KIB).help(
+        "Put out to swap since the start; the column so of vmstat. Line pswpout of /proc/vmstat x the size of a page.",
+    );
+
+/// Faults that waited for a disk.
+pub static MAJOR_FAULTS: MetricDef = MetricDef::counter("memory.major_faults", Unit::Count)
+    .title("Major page faults")
+    .on("memory.faults", "faults")
+    .help("Times that a task wanted a page that had to be read from a disk first, since the start. Line pgmajfault of /proc/vmstat.");
+
+/// Killed for want of memory, on the whole machine.
+pub static OOM_KILLS: MetricDef = MetricDef::counter("memory.oom_kills", Unit::Count)
+    .title("Out-of-memory kills on the machine")
+    .on("memory.oom", "kills")
+    .help("Processes that the kernel killed for want of memory since the start, of the machine or of any control group. Line oom_kill of /proc/vmstat, from Linux 4.13 on.");
+
+/// What free and vmstat tell beside those below, on Linux.
+pub static KERNEL_ROWS: &[&MetricDef] =
+    &[&FREE, &BUFFERS, &SHARED, &SLAB, &PAGED_IN, &PAGED_OUT, &SWAPPED_IN, &SWAPPED_OUT, &MAJOR_FAULTS, &OOM_KILLS];
+
 /// In order on screen.
 pub static ROWS: &[&MetricDef] =
     &[&USED, &TOTAL, &PERCENT, &WORKING_SET, &AVAILABLE, &CACHED, &DIRTY, &SWAP_USED, &SWAP_TOTAL, &SWAP_PERCENT];

@@ -17,9 +17,11 @@ pub mod cpu;
 pub mod disk;
 pub mod fleet;
 pub mod gpu;
+pub mod gpu_health;
 pub mod gpu_parts;
 pub mod gpu_process;
 pub mod gpu_profile;
+pub mod infiniband;
 pub mod ipu;
 pub mod kernel;
 pub mod link;
@@ -364,6 +366,7 @@ impl Catalog {
 pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu::ROWS,
     gpu::MORE,
+    gpu_health::ROWS,
     gpu_profile::ROWS,
     gpu_profile::PCIE,
     gpu_process::ROWS,
@@ -378,14 +381,19 @@ pub const VOCABULARY: &[&[&MetricDef]] = &[
     tpu::DISTRIBUTIONS,
     trainium::ROWS,
     cpu::ROWS,
+    cpu::KERNEL_ROWS,
+    cpu::TABLE_ROWS,
     cpu::PRESSURE_ROWS,
     memory::ROWS,
+    memory::KERNEL_ROWS,
     disk::ROWS,
     disk::USAGE_ROWS,
     network::ROWS,
+    infiniband::ROWS,
     apple::ROWS,
     kernel::ROWS,
     process::ROWS,
+    process::KERNEL_ROWS,
     openmetrics::ROWS,
     wandb::ROWS,
 ];

@@ -21,6 +21,12 @@ pub static PROCESSES: MetricDef = MetricDef::gauge("proc.processes", Unit::Count
     .on("process.count", "processes")
     .help("The watched processes that are alive, and all their descendants.");
 
+/// Watched processes in state D.
+pub static UNINTERRUPTIBLE: MetricDef = MetricDef::gauge("proc.processes_uninterruptible", Unit::Count)
+    .title("Watched processes in uninterruptible sleep")
+    .on("tasks.blocked", "watched, uninterruptible")
+    .help("Of the watched processes and their descendants those whose first thread is in uninterruptible sleep (state D): it waits for a disk, a network file system or a driver. State in /proc/PID/stat.");
+
 /// Throttling.
 pub static THROTTLED: MetricDef = MetricDef::gauge("proc.cpu.throttledPercent", Unit::Percent)
     .title("Process CPU throttled")
@@ -46,6 +52,9 @@ pub static OOM_KILLS: MetricDef = MetricDef::counter("proc.memory.oomKills", Uni
     .title("Out-of-memory kills")
     .on("process.oom", "kills")
     .help("Processes killed for want of memory in the watched process's cgroup since the start. oom_kill of memory.events; only where the cgroup has a limit.");
+
+/// What only Linux tells of them.
+pub static KERNEL_ROWS: &[&MetricDef] = &[&UNINTERRUPTIBLE];
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[&CPU, &THREADS, &PROCESSES, &THROTTLED, &RSS, &RSS_PERCENT, &OOM_KILLS];

@@ -2,7 +2,7 @@
 
 #![allow(non_snake_case, reason = "they are NVML's names")]
 
-use crate::scenario::{Gpu, Mig, Process, Scenario};
+use crate::scenario::{Gpu, Mig, NvLink, Process, Scenario};
 use crate::state::{
     FUNCTION_NOT_FOUND, GPU_IS_LOST, INSUFFICIENT_SIZE, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, SUCCESS, TIMEOUT,
     VERSION_MISMATCH, enter, with,
@@ -326,6 +326,89 @@ extern "C" fn nvmlDeviceGetPcieSpeed(device: nvmlDevice_t, out: *mut c_uint) -> 
     on("nvmlDeviceGetPcieSpeed", device, out, |gpu| link(gpu).ok_or(NOT_SUPPORTED))
 }
 
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetPcieReplayCounter(device: nvmlDevice_t, out: *mut c_uint) -> Code {
+    let replays = |gpu: &Gpu| gpu.pcie.as_ref()?.replays;
+    on("nvmlDeviceGetPcieReplayCounter", device, out, |gpu| replays(gpu).ok_or(NOT_SUPPORTED))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetPerformanceState(device: nvmlDevice_t, out: *mut nvmlPstates_t) -> Code {
+    on("nvmlDeviceGetPerformanceState", device, out, |gpu| gpu.performance_state.ok_or(NOT_SUPPORTED))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetPersistenceMode(device: nvmlDevice_t, out: *mut nvmlEnableState_t) -> Code {
+    let mode = |gpu: &Gpu| gpu.persistence_mode.map(nvmlEnableState_t::from).ok_or(NOT_SUPPORTED);
+    on("nvmlDeviceGetPersistenceMode", device, out, mode)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetRemappedRows(
+    device: nvmlDevice_t,
+    corrected: *mut c_uint,
+    uncorrected: *mut c_uint,
+    pending: *mut c_uint,
+    failed: *mut c_uint,
+) -> Code {
+    let gpu = match gpu("nvmlDeviceGetRemappedRows", device) {
+        Ok(gpu) => gpu,
+        Err(code) => return code,
+    };
+    let Some(rows) = &gpu.remapped_rows else { return NOT_SUPPORTED };
+    let answers = [rows.corrected, rows.uncorrected, rows.pending.into(), rows.failed.into()];
+    let all = [corrected, uncorrected, pending, failed].into_iter().zip(answers);
+    all.map(|(out, value)| put(out, value)).find(|code| *code != SUCCESS).unwrap_or(SUCCESS)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetViolationStatus(
+    device: nvmlDevice_t,
+    policy: nvmlPerfPolicyType_t,
+    out: *mut nvmlViolationTime_t,
+) -> Code {
+    on("nvmlDeviceGetViolationStatus", device, out, |gpu| {
+        let times = gpu.violations.as_ref().ok_or(NOT_SUPPORTED)?;
+        let violationTime = match policy {
+            0 => times.power_ns,
+            1 => times.thermal_ns,
+            _ => return Err(NOT_SUPPORTED),
+        };
+        Ok(nvmlViolationTime_t { referenceTime: 0, violationTime })
+    })
+}
+
+/// The link of that number. A card without links supports none of its calls; behind its last one the number is wrong.
+fn link(gpu: &Gpu, link: c_uint) -> Result<&NvLink, Code> {
+    gpu.nvlinks.get(link as usize).ok_or(if gpu.nvlinks.is_empty() { NOT_SUPPORTED } else { INVALID_ARGUMENT })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetNvLinkState(device: nvmlDevice_t, number: c_uint, out: *mut nvmlEnableState_t) -> Code {
+    on("nvmlDeviceGetNvLinkState", device, out, |gpu| {
+        link(gpu, number)?.active.map(nvmlEnableState_t::from).ok_or(NOT_SUPPORTED)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn nvmlDeviceGetNvLinkErrorCounter(
+    device: nvmlDevice_t,
+    number: c_uint,
+    counter: nvmlNvLinkErrorCounter_t,
+    out: *mut c_ulonglong,
+) -> Code {
+    on("nvmlDeviceGetNvLinkErrorCounter", device, out, |gpu| {
+        let link = link(gpu, number)?;
+        let count = match counter {
+            0 => link.replays,
+            1 => link.recoveries,
+            2 => link.crc,
+            _ => None,
+        };
+        count.ok_or(NOT_SUPPORTED)
+    })
+}
+
 /// Counted only: nobody may call it, for it blocks for 20 ms.
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetPcieThroughput(device: nvmlDevice_t, _: c_uint, out: *mut c_uint) -> Code {
@@ -357,6 +440,9 @@ extern "C" fn nvmlDeviceGetFieldValues(device: nvmlDevice_t, count: i32, values:
             NVML_FI_DEV_PCIE_COUNT_RX_BYTES => (link.and_then(|link| link.rx_bytes), true),
             NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX => (gpu.nvlink_tx_kib.filter(|_| all_links), true),
             NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX => (gpu.nvlink_rx_kib.filter(|_| all_links), true),
+            NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS => {
+                (gpu.nvlinks.get(value.scopeId as usize).and_then(|link| link.recovery_events), true)
+            }
             _ => (None, false),
         };
         value.nvmlReturn = if answer.is_some() { SUCCESS } else { NOT_SUPPORTED };

@@ -78,6 +78,17 @@ pub struct Gpu {
     pub nvlink_rx_kib: Option<u64>,
     /// Reasons for throttling as a set of bits.
     pub throttle_reasons: Option<u64>,
+    /// Performance state, 0 to 15.
+    pub performance_state: Option<u32>,
+    /// True when the driver stays loaded while no program uses the GPU.
+    pub persistence_mode: Option<bool>,
+    /// NVLinks by their number; empty for a card without any.
+    #[serde(default)]
+    pub nvlinks: Vec<NvLink>,
+    /// Rows of memory that spare ones stand for.
+    pub remapped_rows: Option<Remapped>,
+    /// Times for which limits kept the clocks down.
+    pub violations: Option<Violations>,
     /// Processes that use the GPU.
     #[serde(default)]
     pub processes: Vec<Process>,
@@ -157,10 +168,51 @@ pub struct Pcie {
     pub max_width: Option<u32>,
     /// Millions of transfers per second and lane.
     pub speed: Option<u32>,
+    /// Packets that were sent again since the driver was loaded.
+    pub replays: Option<u32>,
     /// Bytes sent since the driver was loaded.
     pub tx_bytes: Option<u64>,
     /// Bytes received since the driver was loaded.
     pub rx_bytes: Option<u64>,
+}
+
+/// An NVLink.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct NvLink {
+    /// True when it is active; None for one that is switched off in the factory.
+    pub active: Option<bool>,
+    /// Packets that were sent again; None where the call does not count, as on Blackwell and for a link that is down.
+    pub replays: Option<u64>,
+    /// Times that it failed and was trained again, by the same call.
+    pub recoveries: Option<u64>,
+    /// Flits with a wrong checksum, by the same call.
+    pub crc: Option<u64>,
+    /// Times that it failed and was trained again, by the field that Blackwell has.
+    pub recovery_events: Option<u64>,
+}
+
+/// Rows of memory that spare ones stand for.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Remapped {
+    /// After corrected errors.
+    pub corrected: u32,
+    /// After uncorrected errors.
+    pub uncorrected: u32,
+    /// Some wait for a reset.
+    #[serde(default)]
+    pub pending: bool,
+    /// One could not be replaced.
+    #[serde(default)]
+    pub failed: bool,
+}
+
+/// Times for which limits kept the clocks below the application clocks, in nanoseconds since the driver was loaded.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Violations {
+    /// The power limit.
+    pub power_ns: u64,
+    /// The temperature limit.
+    pub thermal_ns: u64,
 }
 
 /// A process on a GPU.

@@ -5,7 +5,7 @@ pub(crate) mod facts;
 pub(crate) mod kernel_list;
 pub mod monitor;
 pub(crate) mod processes;
-mod total;
+pub(crate) mod total;
 
 #[cfg(unix)]
 pub(crate) mod disk_usage;
@@ -15,7 +15,7 @@ mod linux;
 #[cfg(target_os = "linux")]
 use linux::own::LinuxOwn as Own;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{cpu, disk, kernels, memory, network, pressure, process, scan};
+pub(crate) use linux::{cpu, disk, infiniband, kernels, memory, network, pressure, process, scan};
 
 #[cfg(any(test, not(target_os = "linux")))]
 pub(crate) mod portable;
@@ -25,5 +25,6 @@ pub(crate) use portable::disk_usage;
 use portable::own::PortableOwn as Own;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{
-    cpu, disk, linux_only as kernels, linux_only as pressure, linux_only as scan, memory, network, process,
+    cpu, disk, linux_only as infiniband, linux_only as kernels, linux_only as pressure, linux_only as scan, memory,
+    network, process,
 };

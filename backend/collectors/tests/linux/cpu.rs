@@ -13,7 +13,11 @@ fn stat(cores: impl Iterator<Item = u64> + Clone, seconds: u64) -> String {
     for core in cores {
         text += &line(format!("cpu{core}"), core * seconds, (100 - core) * seconds);
     }
-    text + "intr 12 0 0\nctxt 7\nbtime 1\nprocesses 3\n"
+    // The numbers of interrupts are one for each source, most of them 0.
+    let each = " 0".repeat(3_000);
+    let (interrupts, switches, forks) = (12_000 + 900 * seconds, 70_000 + 2_500 * seconds, 300 + 4 * seconds);
+    text + &format!("intr {interrupts} 17{each}\nctxt {switches}\nbtime 1795457888\nprocesses {forks}\n")
+        + "procs_running 7\nprocs_blocked 3\nsoftirq 1686357 0 191770 4 390942 348607 0 1261 172054 2882 578837\n"
 }
 
 fn machine() -> Machine {
@@ -28,17 +32,24 @@ pub fn sixty_four_cores() {
     let machine = machine();
     let mut cpu = machine.open("cpu");
     let at_once = readings([
+        ("system.context_switches", 0.0),
         ("system.cores", 64.0),
+        ("system.forks", 0.0),
+        ("system.interrupts", 0.0),
         ("system.load1", 63.5),
         ("system.load15", 7.0),
         ("system.load5", 12.25),
         ("system.tasks", 1200.0),
+        ("system.tasks_blocked", 3.0),
         ("system.tasks_runnable", 65.0),
         ("system.uptime", 86400.25),
     ]);
     assert_eq!(cpu.next(), at_once, "shares need two readings");
     machine.write("proc/stat", stat(0..64, 1));
-    let mut expected = at_once;
+    let mut expected: Vec<_> = at_once.into_iter().filter(|(_, value)| *value > 0.0).collect();
+    for (tag, count) in [("context_switches", 2_500.0), ("forks", 4.0), ("interrupts", 900.0)] {
+        expected.push((format!("system.{tag}"), count));
+    }
     expected.extend((0..64).map(|core| (format!("cpu.{core}.cpu_percent"), f64::from(core))));
     for (tag, percent) in
         [("cpu", 31.5), ("cpu_user", 31.5), ("cpu_system", 0.0), ("cpu_iowait", 0.0), ("cpu_steal", 0.0)]

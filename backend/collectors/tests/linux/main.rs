@@ -4,6 +4,7 @@
 
 mod cpu;
 mod disk;
+mod infiniband;
 mod machine;
 mod memory;
 mod network;

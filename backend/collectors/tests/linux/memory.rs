@@ -23,6 +23,8 @@ fn machine() -> Machine {
         ("Dirty", 3),
         ("Writeback", 1),
         ("AnonPages", 5),
+        ("Shmem", 256),
+        ("Slab", 128),
     ] {
         text += &format!("{name}: {} kB\n", mib << 10);
     }
@@ -40,9 +42,14 @@ fn limit(machine: &Machine, group: &str, max: &str, current: u64, inactive_file:
 #[test]
 pub fn the_whole_host() {
     let machine = machine();
+    const MIB: f64 = (1 << 20) as f64;
     let expected = readings([
+        ("memory.buffers", 512.0 * MIB),
         ("memory.cached", 40.0 * GIB as f64),
-        ("memory.dirty", 4.0 * f64::from(1 << 20)),
+        ("memory.dirty", 4.0 * MIB),
+        ("memory.free", 1024.0 * MIB),
+        ("memory.shared", 256.0 * MIB),
+        ("memory.slab", 128.0 * MIB),
         ("memory.total", 64.0 * GIB as f64),
         ("memory.used", 16.0 * GIB as f64),
         ("memory.working_set_percent", 25.0),
@@ -60,6 +67,40 @@ pub fn the_whole_host() {
     machine.write("proc/self/cgroup", "4:memory:/\n0::/slice/job\n");
     limit(&machine, "/slice/job", "max", 1, 0);
     assert_eq!(machine.open("memory").next(), expected);
+}
+
+/// As a kernel writes it, shortened.
+fn vmstat(paged_in: u64, swapped_out: u64, faults: u64, kills: u64) -> String {
+    format!(
+        "nr_free_pages 1197277\nnr_zone_inactive_anon 121917\nnuma_hit 110384838\npgpgin {paged_in}\npgpgout 41\n\
+         pswpin 8\npswpout {swapped_out}\npgalloc_dma 0\npgfault 38441236\npgmajfault {faults}\n\
+         pgscan_kswapd 12\noom_kill {kills}\nnuma_pte_updates 0\nthp_fault_alloc 3\n"
+    )
+}
+
+#[test]
+pub fn paging_counts_from_the_start() {
+    let machine = Machine::new();
+    machine.write("proc/meminfo", "MemTotal: 1024 kB\n").write("proc/vmstat", vmstat(5_000, 100, 70, 2));
+    let mut memory = machine.open("memory");
+    let names =
+        ["memory.paged_in", "memory.paged_out", "swap.in", "swap.out", "memory.major_faults", "memory.oom_kills"];
+    let now = memory.next();
+    assert_eq!(names.map(|name| value(&now, name)), [Some(0.0); 6]);
+    machine.write("proc/vmstat", vmstat(5_300, 103, 75, 3));
+    let now = memory.next();
+    // SAFETY: the call takes a number and answers one.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as f64;
+    let grown = [300.0 * 1024.0, 0.0, 0.0, 3.0 * page, 5.0, 1.0];
+    assert_eq!(names.map(|name| value(&now, name)), grown.map(Some));
+    assert_eq!(memory.trouble(), None);
+    // A kernel before 4.13 counts no kills, and one in a kernel nothing at all.
+    machine.write("proc/vmstat", "pgpgin 5300\npgpgout many\n");
+    let now = memory.next();
+    assert_eq!(names.map(|name| value(&now, name).is_some()), [true, false, false, false, false, false]);
+    machine.remove("proc/vmstat");
+    let now = machine.open("memory").next();
+    assert_eq!(names.map(|name| value(&now, name)), [None; 6]);
 }
 
 #[test]
@@ -125,6 +166,12 @@ fn a_limit_that_is_lifted_is_noticed() {
 fn without_swap_its_share_is_zero_and_without_available_nothing_is_made_up() {
     let machine = Machine::new();
     machine.write("proc/meminfo", "MemTotal: 1024 kB\nMemFree: 512 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n");
-    let expected = [("memory.total", 1_048_576.0), ("swap.total", 0.0), ("swap.used", 0.0), ("swap.used_percent", 0.0)];
+    let expected = [
+        ("memory.free", 524_288.0),
+        ("memory.total", 1_048_576.0),
+        ("swap.total", 0.0),
+        ("swap.used", 0.0),
+        ("swap.used_percent", 0.0),
+    ];
     assert_eq!(machine.open("memory").next(), readings(expected));
 }

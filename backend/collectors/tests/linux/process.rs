@@ -89,6 +89,26 @@ fn count(now: &Readings) -> Option<f64> {
 }
 
 #[test]
+pub fn processes_in_uninterruptible_sleep_are_counted() {
+    let proc = Proc::new(&[10]);
+    let waiting = |pid, parent| Process { state: 'D', ..process(pid, parent, 600) };
+    proc.put(&with_children(process(10, 1, 500), &[(10, &[20, 21])]));
+    proc.put(&waiting(20, 10));
+    proc.put(&process(21, 10, 600));
+    // One that belongs to nobody, and a thread of the kernel.
+    proc.put(&waiting(99, 1));
+    proc.put(&waiting(3, 2));
+    let (mut watched, mut all) = (proc.machine.open("process"), proc.machine.open("processes"));
+    assert_eq!(value(&watched.next(), "proc.processes_uninterruptible"), Some(1.0));
+    assert_eq!(all.next(), readings([("system.processes_uninterruptible", 3.0)]));
+    assert_eq!(all.next(), readings([] as [(&str, f64); 0]), "the table is made every 5 s");
+    proc.put(&process(20, 10, 600));
+    proc.end(99);
+    assert_eq!(value(&watched.next(), "proc.processes_uninterruptible"), Some(0.0));
+    assert_eq!(all.after(5.0), readings([("system.processes_uninterruptible", 1.0)]));
+}
+
+#[test]
 fn nothing_is_watched_unless_asked_for() {
     let error = Machine::new().try_open("process").err().unwrap();
     assert_eq!((error.kind, error.reason.as_str()), (OpenErrorKind::Absent, "no process is watched"));
@@ -108,8 +128,13 @@ fn children_of_every_thread_belong() {
     proc.put(&grandchild);
     proc.put(&process(99, 1, 600));
     let mut collector = proc.machine.open("process");
-    let at_once =
-        [("proc.cpu.threads", 6.0), ("proc.memory.percent", 0.39), ("proc.memory.rssMB", 4.0), ("proc.processes", 4.0)];
+    let at_once = [
+        ("proc.cpu.threads", 6.0),
+        ("proc.memory.percent", 0.39),
+        ("proc.memory.rssMB", 4.0),
+        ("proc.processes", 4.0),
+        ("proc.processes_uninterruptible", 0.0),
+    ];
     assert_eq!(collector.next(), readings(at_once), "use needs two readings");
     proc.put(&using(root, 5040, 0));
     proc.put(&using(grandchild, 40, 0));

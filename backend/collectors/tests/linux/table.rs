@@ -1,7 +1,7 @@
 //! The table of collectors.
 
 use crate::machine::{Machine, SHOWN};
-use crate::{cpu, disk, memory, network, pressure, process};
+use crate::{cpu, disk, infiniband, memory, network, pressure, process};
 use collectors::{COLLECTORS, Options, Out, Roots};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -27,12 +27,15 @@ fn every_row_of_the_host_is_put_by_a_golden_test() {
     cpu::sixty_four_cores();
     cpu::the_packages_sensors_speak_for_the_processor();
     memory::the_whole_host();
+    memory::paging_counts_from_the_start();
     pressure::totals_become_shares_of_the_time_between();
     disk::forty_disks_with_all_that_lies_on_them();
     network::links_that_are_part_of_another_count_once();
+    infiniband::traffic_is_read_at_every_tick_and_errors_every_ten_seconds();
     process::a_groups_limits_are_the_capacity();
+    process::processes_in_uninterruptible_sleep_are_counted();
     Machine::new().open("disk_usage").next();
-    let names = ["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process"];
+    let names = ["cpu", "memory", "pressure", "disk", "disk_usage", "network", "infiniband", "process", "processes"];
     let rows = COLLECTORS.iter().filter(|entry| names.contains(&entry.name)).flat_map(|entry| entry.metrics);
     let shown = SHOWN.take();
     let missing: Vec<&str> = rows.copied().flatten().map(|row| row.tag).filter(|tag| !shown.contains(tag)).collect();

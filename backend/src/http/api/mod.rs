@@ -1,12 +1,14 @@
 //! `GET /api/v1/*`: the table, the machines, the processes and how things stand, as JSON.
 
 mod answer;
+pub(in crate::http) mod changed;
 pub(in crate::http) mod figure;
 pub(in crate::http) mod findings;
 pub(in crate::http) mod fleet;
 mod gpus;
 mod health;
 mod holes;
+pub(in crate::http) mod logs;
 pub(in crate::http) mod markers;
 pub(in crate::http) mod metrics;
 mod older;
@@ -50,8 +52,13 @@ pub(in crate::http) fn seconds(ms: i64) -> Value {
 }
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
-    let known = "there are api/v1/catalog, sources, fleet, series, query, figure, export, record, runs, findings, processes, kernels, markers, cells, doctor, uplink and live";
+    let known = "there are api/v1/catalog, sources, fleet, series, query, figure, export, record, runs, findings, changed, processes, kernels, markers, cells, doctor, uplink and live";
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
+}
+
+/// 404: there is no such run for who asks.
+fn unknown_run(id: &str) -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, format!("there is no run {id:?} here; api/v1/runs lists those that there are"))
 }
 
 fn range(range: catalog::Range) -> Value {

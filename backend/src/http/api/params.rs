@@ -13,11 +13,13 @@ const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/figure", &["run", "tag", "source", "from", "to", "step", "fn", "width", "height", "theme"]),
     ("/api/v1/export", &["run", "tag", "source", "from", "to", "step", "fn", "format"]),
     ("/report", &["format"]),
+    ("/logs", &["from", "to", "rank", "stream", "text", "limit", "format"]),
     ("/api/v1/record", &["from", "to"]),
     (
         "/api/v1/runs",
         &["state", "project", "group", "job_type", "source", "q", "from", "to", "before", "limit", "sums"],
     ),
+    ("/api/v1/changed", &["from", "to", "source"]),
     ("/api/v1/findings", &["from", "to", "source", "kind", "active"]),
     ("/api/v1/fleet", &["row", "source", "from", "to", "step"]),
     ("/api/v1/processes", &["at", "source"]),

@@ -1,7 +1,7 @@
 //! `GET /api/v1/runs/{id}/report`: one run as a document, also when its samples have gone.
 
 use super::params::Params;
-use super::seconds;
+use super::{logs, seconds, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal, json};
 use crate::runs::RunSummary;
@@ -26,17 +26,20 @@ pub(in crate::http) async fn get(
     let now = app.live.clock.wall();
     let span = asker.within(now, 0, now)?;
     let (slot, reader, theirs, wanted) = (app.answers.history.take()?, asker.reader(&app), app.clone(), id.clone());
+    let summary = slot.blocking(move || theirs.runs.summary(&reader, &wanted, span)).await?;
+    let Some(summary) = summary else { return Err(unknown_run(&id)) };
+    // What it printed stands in the report of who may read it, and in no other.
+    let readable = logs::readable(&app, &asker, &summary.run).await;
     let made = move || {
-        let summary = theirs.runs.summary(&reader, &wanted, span)?;
-        Some(if as_html { Ok(summary.html()) } else { Err(document(&summary)) })
+        let printed = readable.map(|readable| Printed::of(&app, &summary, &readable)).unwrap_or_default();
+        match as_html {
+            true => Ok(summary.html(printed.words.as_deref(), &printed.lines)),
+            false => Err(document(&summary, printed)),
+        }
     };
     match slot.blocking(made).await? {
-        None => Err(Refusal::new(
-            StatusCode::NOT_FOUND,
-            format!("there is no run {id:?} here; api/v1/runs lists those that there are"),
-        )),
-        Some(Err(document)) => Ok(json(StatusCode::OK, &document)),
-        Some(Ok(html)) => {
+        Err(document) => Ok(json(StatusCode::OK, &document)),
+        Ok(html) => {
             let mut response = Response::new(Body::from(html));
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -48,18 +51,43 @@ pub(in crate::http) async fn get(
     }
 }
 
-fn document(summary: &RunSummary) -> Value {
+/// What a run printed last, and the line that says best why it ended.
+#[derive(Default)]
+struct Printed {
+    words: Option<String>,
+    lines: Vec<(i64, String, String)>,
+    rows: Vec<Value>,
+}
+
+impl Printed {
+    fn of(app: &App, summary: &RunSummary, readable: &logs::Readable) -> Printed {
+        let rows = logs::tail(app, &summary.run, readable);
+        Printed {
+            words: logs::words_of(app, &summary.run, readable),
+            lines: logs::lines(&rows, readable),
+            rows: logs::document(&rows, readable),
+        }
+    }
+}
+
+fn document(summary: &RunSummary, printed: Printed) -> Value {
     let curve = |curve: &crate::runs::RunCurve| {
         let point = |(t, min, max, mean): &(i64, f64, f64, f64)| object!([seconds(*t), min, max, mean]);
         let points: Vec<Value> = curve.points.iter().map(point).collect();
         object!({ "tag": curve.tag, "series": curve.series, "columns": ["t", "min", "max", "mean"], "points": points })
     };
     let mut document = super::runs::run(&summary.run);
+    if let Some(words) = printed.words {
+        document["cause"]["line"] = words.into();
+    }
     if let Some(fields) = document.as_object_mut() {
         let numbers = serde_json::to_value(&summary.numbers).unwrap_or_default();
         fields.extend(numbers.as_object().cloned().unwrap_or_default());
         fields.insert("step_seconds".into(), seconds(summary.step));
         fields.insert("made".into(), seconds(summary.made));
+        if !printed.rows.is_empty() {
+            fields.insert("logs".into(), printed.rows.into());
+        }
         fields.insert("curves".into(), summary.curves.iter().map(curve).collect());
     }
     document

@@ -2,14 +2,13 @@
 //! held and used.
 
 use super::params::Params;
-use super::{named, number, seconds};
+use super::{logs, named, number, seconds, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use crate::markers;
 use crate::runs::{self, RunMeasures, Sums};
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use serde_json::{Map, Value, json as object};
 use shared::run::{Run, RunProcess, RunState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,9 +65,11 @@ pub(in crate::http) async fn one(
     let sources = named(&app, &asker, &params).await?;
     let (slot, theirs, reader) = (app.answers.history.take()?, app.clone(), asker.reader(&app));
     let live = app.live.clone();
-    let sought = id.clone();
-    let found = move || {
-        let found = theirs.runs.seen(&reader, (from, to)).find(|run| run.id == sought)?;
+    let (sought, seeing) = (id.clone(), app.clone());
+    let found = slot.blocking(move || seeing.runs.seen(&reader, (from, to)).find(|run| run.id == sought)).await?;
+    let Some(found) = found else { return Err(unknown_run(&id)) };
+    let readable = logs::readable(&app, &asker, &found).await;
+    let made = move || {
         let measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
         let mut row = run(&found);
         row.as_object_mut().expect("an object").extend(figures(&measured.sums));
@@ -77,11 +78,13 @@ pub(in crate::http) async fn one(
         if let Some(steps) = markers::steps::of_run(&live, &sources, &found.id, span) {
             row["steps"] = object!({ "step": steps.step, "per_second": steps.per_second.map(rounded) });
         }
-        Some(row)
+        // It is a quotation, for who may read what the job printed; state and cause stay the kernel's.
+        if let Some(line) = readable.and_then(|readable| logs::words_of(&theirs, &found, &readable)) {
+            row["cause"]["line"] = line.into();
+        }
+        row
     };
-    let unknown =
-        || Refusal::new(StatusCode::NOT_FOUND, format!("there is no run {id:?}; api/v1/runs lists those there are"));
-    slot.blocking(found).await?.map(Json).ok_or_else(unknown)
+    Ok(Json(slot.blocking(made).await?))
 }
 
 /// What is asked for.

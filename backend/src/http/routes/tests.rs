@@ -4,6 +4,7 @@ use super::*;
 use crate::accounts::Network;
 use crate::clock::Manual;
 use crate::config::Config;
+use crate::findings::finding;
 use crate::http::admit::Asker;
 use crate::http::guard::Guard;
 use crate::live::Live;
@@ -35,8 +36,9 @@ fn live() -> Arc<Live> {
     for ((key, name), value) in [(HIDDEN, SECRET), (GRANTED, 12.0)] {
         let source = store.add_source(key.into(), 1_000, vec![("name".into(), name.into())]);
         store.intern(source, SeriesDef { metric: 0, instance: String::new() }).expect("a row");
-        for t in [NOW - 2_000, NOW - 1_000, NOW] {
-            store.append(source, t, false, &[value]).expect("a source");
+        for ago in (0..=20).rev() {
+            let value = if ago > 10 { value / 2.0 } else { value };
+            store.append(source, NOW - ago * 1_000, false, &[value]).expect("a source");
         }
     }
     let check = Check {
@@ -91,10 +93,24 @@ fn reads(route: &Route) -> bool {
     of_data && route.carries == NOTHING && route.path != "/api/v1/views"
 }
 
+/// What a job on the hidden machine printed, in a folder.
+fn printed() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join(shared::output::FOLDER).join("run");
+    std::fs::create_dir_all(&run).expect("a folder");
+    let row = format!("{{\"t\":{NOW},\"n\":1,\"s\":\"out\",\"x\":\"{}\"}}\n", HIDDEN.1);
+    std::fs::write(run.join(format!("{NOW}-1.0000.jsonl")), row).expect("written");
+    folder
+}
+
 /// All routes that read, for who sees this.
-fn readers(scope: Scope) -> Router {
+fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
     let (_, stop) = watch::channel(false);
     let app = App::new(live(), Arc::new(Guard::new(&Config::default())), "/".into(), stop, None, None);
+    for (key, name) in [GRANTED, HIDDEN] {
+        app.findings.take(finding("idle", name, NOW / 1000 - 5, None), |_| Some(key.into()));
+    }
+    app.runs().logs.open(folder.path(), 0);
     let bounds = shared::scope::Bounds::All;
     let asker = Asker {
         who: None,
@@ -138,9 +154,11 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/cells", ""),
     ("/api/v1/doctor", ""),
     ("/api/v1/findings", ""),
+    ("/api/v1/changed", "?from=1699999990&to=1700000000"),
     ("/api/v1/runs", ""),
     ("/api/v1/runs/{id}", ""),
     ("/api/v1/runs/{id}/report", ""),
+    ("/api/v1/runs/{id}/logs", ""),
     ("/api/v1/uplink", ""),
     ("/metrics", ""),
 ];
@@ -148,7 +166,9 @@ const ALL: &[(&str, &str)] = &[
 #[tokio::test]
 async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
     let scope = Scope::only(["t".to_string()], [GRANTED.0.to_string()]);
-    let (some, all, none) = (readers(scope), readers(Scope::All), readers(Scope::nothing()));
+    let folder = printed();
+    let of = |scope| readers(scope, &folder);
+    let (some, all, none) = (of(scope), of(Scope::All), of(Scope::nothing()));
     let asked: Vec<&str> = ALL.iter().map(|(path, _)| *path).collect();
     for route in ROUTES.iter().filter(|route| reads(route)) {
         assert!(asked.contains(&route.path), "{} is not asked here", route.path);
@@ -157,7 +177,9 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
     for (path, query) in ALL {
         let question = format!("{path}{query}").replace("{id}", "run");
         let (status, text) = ask(&some, &question).await;
-        assert_eq!(status, 200, "{question}: {text}");
+        // What was printed is there for who sees its machine.
+        let expected = if path.ends_with("/logs") { 404 } else { 200 };
+        assert_eq!(status, expected, "{question}: {text}");
         assert!(!secrets(&text), "{question}: {text}");
         let knows = ["/api/v1/catalog", "/api/v1/record", "/api/v1/uplink"].contains(path)
             || secrets(&ask(&all, &question).await.1);
@@ -169,7 +191,8 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
 
 #[tokio::test]
 async fn a_hidden_machine_is_answered_like_one_that_was_never_there() {
-    let routes = readers(Scope::only(["t".to_string()], [GRANTED.0.to_string()]));
+    let folder = printed();
+    let routes = readers(Scope::only(["t".to_string()], [GRANTED.0.to_string()]), &folder);
     for called in [HIDDEN.0, HIDDEN.1, "bet*", "*eta", "b*"] {
         for (path, query) in [
             ("/api/v1/query", "?tag=*&source="),

@@ -2,6 +2,7 @@
 
 use super::asker::{Asker, Call};
 use super::gpm::Profile;
+use super::health::Health;
 use super::library::{Fields, Handle, Library};
 use super::mig::Parts;
 use super::rates::Rate;
@@ -52,6 +53,7 @@ pub(super) struct Gpu {
     energy: Rate,
     pcie: [Rate; 2],
     nvlink: [Rate; 2],
+    health: Health,
     profile: Profile,
     parts: Parts,
     /// When nobody computed through the multi-process service.
@@ -75,6 +77,7 @@ impl Gpu {
             energy: Rate::default(),
             pcie: Default::default(),
             nvlink: Default::default(),
+            health: Health::default(),
             profile: Profile::new(None),
             parts: Parts::default(),
             unshared: None,
@@ -147,6 +150,7 @@ impl Gpu {
         if !asker.reading.stopped() {
             self.limits(&mut asker, library, at);
             self.links(&mut asker, library, fields, at);
+            self.health.read(&mut asker, library, self.handle, self.parts.are_on(), at);
             self.parts.read(&mut asker, library, self.handle, at);
             self.processes(&mut asker, library, memory.map(|(_, total)| total), at);
         }

@@ -132,18 +132,29 @@ impl Library {
             (id::NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, ALL_LINKS),
             (id::NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, ALL_LINKS),
         ];
-        let call = nvml_sym(self.0.lib().nvmlDeviceGetFieldValues.as_ref())?;
-        // SAFETY: all zero is a valid value of a struct of numbers; the library fills as many as it is told there are.
-        let values = unsafe {
-            let mut values: [nvmlFieldValue_t; ASKED.len()] = zeroed();
-            for (value, (field, scope)) in values.iter_mut().zip(ASKED) {
-                (value.fieldId, value.scopeId) = (field, scope);
-            }
-            nvml_try(call(handle.0, ASKED.len() as i32, values.as_mut_ptr()))?;
-            values
+        let values = self.values(handle, &ASKED)?;
+        let [memory_temp, power, energy, pcie_tx, pcie_rx, nvlink_tx, nvlink_rx] = values[..] else {
+            return Ok(Fields::default());
         };
-        let [memory_temp, power, energy, pcie_tx, pcie_rx, nvlink_tx, nvlink_rx] = values.map(|value| number(&value));
         Ok(Fields { memory_temp, power, energy, pcie_tx, pcie_rx, nvlink_tx, nvlink_rx })
+    }
+
+    /// The values of fields, by number and scope, in their order; absent where the card does not have one.
+    ///
+    /// # Errors
+    /// As the library's.
+    pub(super) fn values(&self, handle: Handle, asked: &[(u32, c_uint)]) -> Result<Vec<Option<f64>>, NvmlError> {
+        let call = nvml_sym(self.0.lib().nvmlDeviceGetFieldValues.as_ref())?;
+        // SAFETY: all zero is a valid value of a struct of numbers.
+        let field = |&(field, scope): &(u32, c_uint)| unsafe {
+            let mut value: nvmlFieldValue_t = zeroed();
+            (value.fieldId, value.scopeId) = (field, scope);
+            value
+        };
+        let mut values: Vec<nvmlFieldValue_t> = asked.iter().map(field).collect();
+        // SAFETY: the library fills as many as it is told there are.
+        nvml_try(unsafe { call(handle.0, values.len() as i32, values.as_mut_ptr()) })?;
+        Ok(values.iter().map(number).collect())
     }
 
     /// Process, percent of the multiprocessors, and when, for what was measured after `since` (µs of the driver's

@@ -12,6 +12,7 @@ mod events;
 mod fleet;
 mod gpm;
 mod gpu;
+mod health;
 mod library;
 mod mig;
 mod open;

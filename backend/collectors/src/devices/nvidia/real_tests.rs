@@ -80,6 +80,15 @@ fn call_times(path: &std::ffi::OsStr) {
     time("shares", || format!("{:?}", library.shares(gpu, 0)));
     time("link generation", || format!("{:?}", device.current_pcie_link_gen()));
     time("MIG mode", || format!("{:?}", device.mig_mode()));
+    time("performance state", || format!("{:?}", library.performance_state(gpu)));
+    time("persistence mode", || format!("{:?}", library.persistence_mode(gpu)));
+    time("PCIe replays", || format!("{:?}", device.pcie_replay_counter()));
+    time("remapped rows", || format!("{:?}", library.remapped_rows(gpu)));
+    time("violation, power", || format!("{:?}", library.violation(gpu, 0)));
+    time("violation, heat", || format!("{:?}", library.violation(gpu, 1)));
+    time("all NVLinks", || format!("{:?}", library.nvlinks(gpu)));
+    let links: Vec<u32> = library.nvlinks(gpu).unwrap_or_default().iter().map(|(link, _)| *link).collect();
+    time("all NVLinks' errors", || format!("{:?}", library.nvlink_errors(gpu, &links)));
     eprintln!("profiling counters: {:?}", device.gpm_support());
     if let Ok(sample) = library.sample() {
         time("profiling sample", || format!("{:?}", library.take(gpu, None, sample)));

@@ -13,7 +13,7 @@ use crate::devices::numbers::GpuNumbers;
 use crate::host::process::Watched;
 use crate::read::exec::{self, RunLimits};
 use crate::{CollectError, Collector, Out};
-use shared::catalog::{MetricDef, gpu, gpu_parts, gpu_profile};
+use shared::catalog::{MetricDef, gpu, gpu_health, gpu_parts, gpu_profile};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -162,6 +162,19 @@ impl SmiGpu {
             (["clocks"], "mem_clock") => self.put(&gpu::MEMORY_CLOCK, clock(value)),
             (["ecc_errors", "volatile"], "dram_correctable") => self.put(&gpu::CORRECTED_ERRORS, count(value)),
             (["ecc_errors", "volatile"], "dram_uncorrectable") => self.put(&gpu::UNCORRECTED_ERRORS, count(value)),
+            ([], "performance_state") => self.put(&gpu_health::PERFORMANCE_STATE, state(value)),
+            ([], "persistence_mode") => {
+                self.put(&gpu_health::PERSISTENCE_MODE, either(value, "Enabled", "Disabled"));
+            }
+            (["pci"], "replay_counter") => self.put(&gpu_health::PCIE_REPLAYS, count(value)),
+            (["remapped_rows"], "remapped_row_corr") => self.put(&gpu_health::REMAPPED_CORRECTED, count(value)),
+            (["remapped_rows"], "remapped_row_unc") => self.put(&gpu_health::REMAPPED_UNCORRECTED, count(value)),
+            (["remapped_rows"], "remapped_row_pending") => {
+                self.put(&gpu_health::REMAP_PENDING, either(value, "Yes", "No"));
+            }
+            (["remapped_rows"], "remapped_row_failure") => {
+                self.put(&gpu_health::REMAP_FAILED, either(value, "Yes", "No"));
+            }
             (["pci", "pci_gpu_link_info", "pcie_gen"], "current_link_gen") => {
                 self.put(&gpu_profile::PCIE_GEN, count(value).filter(|n| (1.0..=64.0).contains(n)));
             }
@@ -245,6 +258,20 @@ fn count(text: &str) -> Option<f64> {
     text.parse::<u64>().ok().map(|n| n as f64)
 }
 
+/// `P0` to `P15`.
+fn state(text: &str) -> Option<f64> {
+    text.strip_prefix('P').and_then(count).filter(|state| *state < 16.0)
+}
+
+/// 1 for the first word, 0 for the second.
+fn either(text: &str, one: &str, zero: &str) -> Option<f64> {
+    match text {
+        text if text == one => Some(1.0),
+        text if text == zero => Some(0.0),
+        _ => None,
+    }
+}
+
 /// The tool prints MiB; a petabyte is more than any GPU has.
 fn bytes(text: &str) -> Option<f64> {
     const MIB: f64 = (1 << 20) as f64;
@@ -274,6 +301,13 @@ mod tests {
 <nvidia_smi_log>
   <gpu id="00000000:01:00.0">
     <uuid>GPU-a</uuid>
+    <persistence_mode>Enabled</persistence_mode>
+    <pci><replay_counter>7</replay_counter></pci>
+    <performance_state>P12</performance_state>
+    <remapped_rows>
+      <remapped_row_corr>1</remapped_row_corr><remapped_row_unc>2</remapped_row_unc>
+      <remapped_row_pending>Yes</remapped_row_pending><remapped_row_failure>No</remapped_row_failure>
+    </remapped_rows>
     <mig_devices>
       <mig_device><index>2</index><fb_memory_usage><total>100 MiB</total><used>25 MiB</used></fb_memory_usage></mig_device>
     </mig_devices>
@@ -296,6 +330,7 @@ mod tests {
     #[test]
     fn a_document_is_read_by_names_and_units() {
         let expected = [
+            ("gpu.0.correctedRemappedRows", 1.0),
             ("gpu.0.enforcedPowerLimitWatts", 200.0),
             ("gpu.0.gpu", 12.0),
             ("gpu.0.memoryAllocated", 25.0),
@@ -303,9 +338,15 @@ mod tests {
             ("gpu.0.memoryTotalBytes", 1_048_576_000.0),
             ("gpu.0.mig.2.memoryAllocated", 25.0),
             ("gpu.0.mig.2.memoryAllocatedBytes", 26_214_400.0),
+            ("gpu.0.pcieReplays", 7.0),
+            ("gpu.0.performanceState", 12.0),
+            ("gpu.0.persistenceMode", 1.0),
             ("gpu.0.powerPercent", 25.0),
             ("gpu.0.powerWatts", 50.0),
             ("gpu.0.proc.7.memoryUsedBytes", 1_048_576.0),
+            ("gpu.0.rowRemapFailed", 0.0),
+            ("gpu.0.rowRemapPending", 1.0),
+            ("gpu.0.uncorrectedRemappedRows", 2.0),
             ("gpu.1.temp", 41.0),
         ];
         assert_eq!(present(OWN), expected.map(|(tag, value)| (tag.to_string(), value)));
@@ -332,6 +373,48 @@ mod tests {
             recordings::check(&format!("nvidia_nvidia-smi-x_{name}"), &present(&text));
             survives(gpus, &text);
         }
+    }
+
+    /// Performance state and persistence mode, replays, rows remapped after corrected and uncorrected errors, pending and
+    /// failed; `-` is absent.
+    fn how_it_is(gpus: Vec<SmiGpu>) -> String {
+        let present = present_in(gpus);
+        let names = ["performanceState", "persistenceMode", "pcieReplays", "correctedRemappedRows"];
+        let rows = ["uncorrectedRemappedRows", "rowRemapPending", "rowRemapFailed"];
+        let value = |name: &str| present.iter().find(|(tag, _)| *tag == format!("gpu.0.{name}")).map(|(_, v)| *v);
+        let written = names.iter().chain(&rows).map(|name| value(name).map_or("-".into(), |value| value.to_string()));
+        written.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn how_a_gpu_is_is_read_of_every_form() {
+        for (name, expected) in [
+            ("a100-sxm4_v12", "0 0 0 - - - -"),
+            ("a10g_v11", "8 0 0 0 0 0 0"),
+            ("gtx1070ti_old", "8 - - - - - -"),
+            ("rtx3080_v13", "2 0 0 - - - -"),
+            ("rtx4000-sff-ada_v13", "8 1 0 0 0 0 0"),
+            ("tesla-t4_v11", "0 0 0 - - - -"),
+        ] {
+            assert_eq!(
+                how_it_is(gpus(&recordings::text(&format!("nvidia/nvidia-smi-x_{name}.xml")))),
+                expected,
+                "{name}"
+            );
+        }
+        for (name, expected) in [
+            ("a40-x10_node", "8 1 0 2 0 0 0"),
+            ("h100-sxm-x8_node", "0 1 7 0 0 0 0"),
+            ("h100-sxm_590.48.01_load", "0 1 9 0 0 0 0"),
+            ("l40s_595.80_idle", "0 0 0 0 0 0 0"),
+            ("rtx2080super-wddm_591.86_load", "2 - 0 - - - -"),
+        ] {
+            let text = recordings::text(&format!("nvidia/nvidia-smi-q_{name}.txt"));
+            assert_eq!(how_it_is(text::gpus(&text)), expected, "{name}");
+        }
+        let table = recordings::text("nvidia/nvidia-smi-csv_h100-sxm_590.48.01.txt");
+        let (_, table) = table.split_once(" :: query-gpu").expect("a section");
+        assert_eq!(how_it_is(csv::gpus(table)), "0 1 - - - - -");
     }
 
     #[cfg(unix)]

@@ -21,6 +21,16 @@ fn gpu(number: u32) -> Value {
     })
 }
 
+/// What a Hopper board tells of itself and its links.
+fn healthy(gpu: &mut Value) {
+    let link = json!({"active": true, "replays": 0, "recoveries": 0, "crc": 0});
+    gpu["nvlinks"] = json!(vec![link; 18]);
+    (gpu["performance_state"], gpu["persistence_mode"]) = (json!(0), json!(true));
+    gpu["remapped_rows"] = json!({"corrected": 0, "uncorrected": 0});
+    gpu["violations"] = json!({"power_ns": 5_000_000_000u64, "thermal_ns": 0});
+    gpu["pcie"]["replays"] = json!(9);
+}
+
 fn machine(gpus: &[Value]) -> Value {
     json!({"driver_version": "590.48.01", "gpus": gpus, "gpm_min_ms": 0})
 }
@@ -174,6 +184,7 @@ fn a_tick_stays_within_its_calls_and_never_asks_for_the_throughput() {
     for gpu in scenario["gpus"].as_array_mut().expect("a list") {
         // A Hopper board: no fan of its own, and profiling counters.
         (gpu["fan"], gpu["gpm"]) = (Value::Null, json!({"2": 50.0}));
+        healthy(gpu);
     }
     let mut bench = Bench::new(&scenario);
     (0..40).for_each(|_| drop(bench.tick()));
@@ -183,7 +194,8 @@ fn a_tick_stays_within_its_calls_and_never_asks_for_the_throughput() {
     let waits = bench.fake.calls(c"nvmlEventSetWait_v2") - waits;
     let calls = (bench.fake.all_calls() - before - waits) as f64 / 60.0 / 8.0;
     println!("{calls:.2} calls a GPU and tick");
-    assert!(calls <= 18.5, "{calls} calls a GPU and tick");
+    // Two of them are for what is asked rarely: eighteen links every 30 s, their errors every 60 s, five more every 10 s.
+    assert!(calls <= 20.5, "{calls} calls a GPU and tick");
     assert_eq!(bench.fake.calls(c"nvmlDeviceGetPcieThroughput"), 0);
 }
 
@@ -515,6 +527,110 @@ fn what_hardly_changes_is_read() {
     for (name, value) in wanted {
         assert_eq!(present.get(&format!("gpu.0.{name}")), Some(&value), "{name}");
     }
+}
+
+/// The values of these rows of GPU 0, in their order.
+fn of_gpu<const N: usize>(present: &BTreeMap<String, f64>, names: [&str; N]) -> [Option<f64>; N] {
+    names.map(|name| present.get(&format!("gpu.0.{name}")).copied())
+}
+
+#[test]
+fn how_a_gpu_is_is_read_every_ten_seconds() {
+    let mut ill = gpu(0);
+    healthy(&mut ill);
+    (ill["performance_state"], ill["persistence_mode"]) = (json!(8), json!(false));
+    ill["remapped_rows"] = json!({"corrected": 2, "uncorrected": 3, "pending": true, "failed": true});
+    let mut bench = Bench::new(&machine(&[ill.clone()]));
+    let names =
+        ["performanceState", "persistenceMode", "pcieReplays", "correctedRemappedRows", "uncorrectedRemappedRows"];
+    let states = ["rowRemapPending", "rowRemapFailed", "powerViolationPercent", "thermalViolationPercent"];
+    let first = bench.tick();
+    assert_eq!(of_gpu(&first, names), [8.0, 0.0, 9.0, 2.0, 3.0].map(Some));
+    assert_eq!(of_gpu(&first, states), [Some(1.0), Some(1.0), None, None], "a share needs two readings");
+    assert_eq!(of_gpu(&bench.tick(), names), [None; 5], "it is not time yet");
+    ill["violations"] = json!({"power_ns": 7_500_000_000u64, "thermal_ns": 10_000_000_000u64});
+    ill["performance_state"] = json!(0);
+    bench.change(&machine(&[ill.clone()]));
+    let later = bench.tick_after(9);
+    assert_eq!(
+        of_gpu(&later, names),
+        [Some(0.0), None, Some(9.0), Some(2.0), Some(3.0)],
+        "the mode is asked for rarely"
+    );
+    let shares = of_gpu(&later, states);
+    let near = |share: Option<f64>, percent: f64| share.is_some_and(|share| (share - percent).abs() < 0.5);
+    assert!(near(shares[2], 25.0) && near(shares[3], 100.0), "{shares:?}");
+    // The driver was loaded anew, and a state that is not known has a number of its own.
+    ill["violations"] = json!({"power_ns": 0, "thermal_ns": 0});
+    ill["performance_state"] = json!(32);
+    bench.change(&machine(&[ill]));
+    let later = bench.tick_after(10);
+    assert_eq!(of_gpu(&later, states), [Some(1.0), Some(1.0), None, None]);
+    assert_eq!(of_gpu(&later, names)[0], None);
+    assert_eq!(bench.result, Ok(()));
+}
+
+#[test]
+fn the_links_of_a_gpu_are_read() {
+    let mut linked = gpu(0);
+    healthy(&mut linked);
+    // One of them is switched off in the factory.
+    linked["nvlinks"][11] = json!({});
+    linked["nvlinks"][0]["crc"] = json!(100);
+    let mut bench = Bench::new(&machine(&[linked.clone()]));
+    let names = ["nvlinksActive", "nvlinks", "nvlinkReplays", "nvlinkRecoveries", "nvlinkCrcErrors"];
+    assert_eq!(of_gpu(&bench.tick(), names), [17.0, 17.0, 0.0, 0.0, 0.0].map(Some), "errors from the start on");
+    linked["nvlinks"][0]["crc"] = json!(104);
+    linked["nvlinks"][1] = json!({"active": true, "replays": 3, "recoveries": 2, "crc": 1});
+    bench.change(&machine(&[linked.clone()]));
+    assert_eq!(of_gpu(&bench.tick_after(30), names), [Some(17.0), Some(17.0), None, None, None]);
+    assert_eq!(of_gpu(&bench.tick_after(30), names), [17.0, 17.0, 3.0, 2.0, 5.0].map(Some));
+    // One goes down and tells nothing; then it is back, and its counters began anew.
+    linked["nvlinks"][1] = json!({"active": false});
+    bench.change(&machine(&[linked.clone()]));
+    assert_eq!(of_gpu(&bench.tick_after(60), names), [16.0, 17.0, 3.0, 2.0, 5.0].map(Some));
+    linked["nvlinks"][1] = json!({"active": true, "replays": 0, "recoveries": 1, "crc": 0});
+    bench.change(&machine(&[linked]));
+    assert_eq!(of_gpu(&bench.tick_after(60), names), [17.0, 17.0, 3.0, 3.0, 5.0].map(Some));
+    assert_eq!(bench.result, Ok(()));
+}
+
+#[test]
+fn a_newer_gpus_links_tell_their_recoveries_alone() {
+    let mut newer = gpu(0);
+    newer["nvlinks"] = json!(vec![json!({"active": true, "recovery_events": 4}); 18]);
+    let mut bench = Bench::new(&machine(&[newer.clone()]));
+    let names = ["nvlinksActive", "nvlinkReplays", "nvlinkRecoveries", "nvlinkCrcErrors"];
+    assert_eq!(of_gpu(&bench.tick(), names), [Some(18.0), None, Some(0.0), None]);
+    newer["nvlinks"][17]["recovery_events"] = json!(6);
+    bench.change(&machine(&[newer]));
+    assert_eq!(of_gpu(&bench.tick_after(60), names), [Some(18.0), None, Some(2.0), None]);
+}
+
+#[test]
+fn a_gpu_that_tells_nothing_of_how_it_is_is_asked_once_a_minute() {
+    let mut bench = Bench::new(&all(1));
+    for _ in 0..120 {
+        let present = bench.tick();
+        let rows = shared::catalog::gpu_health::ROWS.iter().map(|row| row.tag_of("0"));
+        assert_eq!(rows.filter(|tag| present.contains_key(tag)).collect::<Vec<_>>(), Vec::<String>::new());
+        assert_eq!(bench.result, Ok(()));
+    }
+    for call in [c"nvmlDeviceGetPerformanceState", c"nvmlDeviceGetNvLinkState", c"nvmlDeviceGetRemappedRows"] {
+        assert_eq!(bench.fake.calls(call), 2, "{call:?}");
+    }
+    assert_eq!(bench.fake.calls(c"nvmlDeviceGetNvLinkErrorCounter"), 0);
+    // A driver that is too old for a call is one that does not tell.
+    let old = ["nvmlDeviceGetRemappedRows", "nvmlDeviceGetNvLinkErrorCounter", "nvmlDeviceGetViolationStatus"];
+    let mut board = gpu(0);
+    healthy(&mut board);
+    let mut bench = Bench::with_library(Fake::without(&old, &machine(&[board]).to_string()), Options::default());
+    let present = bench.tick();
+    assert_eq!(
+        of_gpu(&present, ["performanceState", "nvlinksActive", "rowRemapPending"]),
+        [Some(0.0), Some(18.0), None]
+    );
+    assert_eq!(bench.result, Ok(()));
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! Processor time, load, tasks, uptime and temperature of a Linux host.
+//! Processor time, load, tasks, context switches, interrupts, uptime and temperature of a Linux host.
 
 use super::temperature::Temperature;
+use crate::host::total::Total;
 use crate::read::Sources;
 use crate::read::procfs::{HotFile, decimal, fields, lines, number};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
@@ -13,7 +14,7 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let load = HotFile::new(roots.proc.join("loadavg"));
     let uptime = HotFile::new(roots.proc.join("uptime"));
     let tried = [&stat, &load, &uptime].map(|file| file.path().display().to_string());
-    let cpu = Cpu { stat, load, uptime, whole: None, before: Vec::new(), now: Vec::new() };
+    let cpu = Cpu { stat, load, uptime, whole: None, before: Vec::new(), now: Vec::new(), totals: Default::default() };
     let mut parts = Part::only(tried, cpu);
     parts.extend(Temperature::part(roots));
     Ok(parts)
@@ -26,6 +27,8 @@ struct Cpu {
     whole: Option<Times>,
     before: Vec<(u32, Times)>,
     now: Vec<(u32, Times)>,
+    /// Interrupts, context switches and forks.
+    totals: [Total; 3],
 }
 
 impl Collector for Cpu {
@@ -57,8 +60,8 @@ impl Collector for Cpu {
 
 impl Cpu {
     fn times(&mut self, out: &mut Out, sources: &mut Sources) {
-        let whole = match self.stat.read() {
-            Ok(text) => parse_stat(text, &mut self.now),
+        let (whole, work) = match self.stat.read() {
+            Ok(text) => (parse_stat(text, &mut self.now), Work::parse(text)),
             Err(error) => {
                 (self.whole, self.before) = (None, Vec::new());
                 return sources.failed(|| format!("{}: {error}", self.stat.path().display()));
@@ -89,6 +92,48 @@ impl Cpu {
         }
         self.whole = whole;
         std::mem::swap(&mut self.before, &mut self.now);
+        out.put_some(&cpu::TASKS_BLOCKED, (), work.blocked.map(|n| n as f64));
+        let rows =
+            [(&cpu::INTERRUPTS, work.interrupts), (&cpu::CONTEXT_SWITCHES, work.switches), (&cpu::FORKS, work.forks)];
+        for (total, (row, count)) in self.totals.iter_mut().zip(rows) {
+            if let Some(count) = count {
+                total.add(count);
+                out.put(row, (), total.sum() as f64);
+            }
+        }
+    }
+}
+
+/// What /proc/stat tells beside times: totals since boot, and tasks that wait for I/O now.
+#[derive(Debug, Default, PartialEq)]
+struct Work {
+    interrupts: Option<u64>,
+    switches: Option<u64>,
+    forks: Option<u64>,
+    blocked: Option<u64>,
+}
+
+impl Work {
+    /// Read from the end of the file up to the interrupts, whose line is the longest by far: a number for each source.
+    fn parse(text: &[u8]) -> Work {
+        let mut work = Work::default();
+        for line in text.rsplit(|&b| b == b'\n') {
+            let mut words = fields(line);
+            let value = match words.next() {
+                Some(b"ctxt") => &mut work.switches,
+                Some(b"processes") => &mut work.forks,
+                Some(b"procs_blocked") => &mut work.blocked,
+                Some(b"intr") => {
+                    work.interrupts = words.next().and_then(number);
+                    break;
+                }
+                // Where the kernel keeps no interrupts to itself, the cores come next.
+                Some(name) if name.starts_with(b"cpu") => break,
+                _ => continue,
+            };
+            *value = words.next().and_then(number);
+        }
+        work
     }
 }
 
@@ -196,13 +241,20 @@ mod tests {
         assert_eq!((load.runnable, load.tasks), (Some(3.0), Some(812.0)));
     }
 
+    #[test]
+    fn what_is_missing_beside_the_times_is_absent() {
+        let work = Work::parse(b"cpu 1 2 3 4\nintr 12 0 0\nctxt 7\nprocesses x\nprocs_running 2\nsoftirq 9 1\n");
+        assert_eq!(work, Work { interrupts: Some(12), switches: Some(7), ..Work::default() });
+        assert_eq!(Work::parse(b"ctxt 5\ncpu 1 2 3 4\ncpu0 1 2 3 4\n"), Work::default(), "above the cores is nothing");
+    }
+
     proptest! {
         #[test]
         fn no_text_panics(text: Vec<u8>, words in "(cpu[0-9]{0,3}( [0-9x]{1,25}){0,12}\n){0,5}") {
             let mut cores = Vec::new();
             for text in [&text[..], words.as_bytes()] {
                 let whole = parse_stat(text, &mut cores);
-                let _ = parse_load(text);
+                let _ = (parse_load(text), Work::parse(text));
                 if let Some(now) = whole {
                     Share::between(&Times::default(), &now);
                 }

@@ -1,10 +1,13 @@
-//! Memory and swap of a Linux host, or of the control group's limit where there is one.
+//! Memory, paging and swap of a Linux host, or of the control group's limit where there is one.
 
+use crate::host::facts;
+use crate::host::total::Total;
 use crate::read::Sources;
 use crate::read::cgroup;
 use crate::read::procfs::{HotFile, fields, lines, number, trim};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
-use shared::catalog::memory;
+use shared::catalog::{MetricDef, memory};
+use std::io;
 use std::time::Duration;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -17,16 +20,19 @@ const LIMIT_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let path = roots.proc.join("meminfo");
     let meminfo = HotFile::open(&path).map_err(|error| OpenError::from_io(&path, &error))?;
+    let paging = Paging::new(HotFile::new(roots.proc.join("vmstat")), facts::page_size());
     let tried = vec![
         path.display().to_string(),
+        paging.vmstat.path().display().to_string(),
         roots.proc.join("self/cgroup").display().to_string(),
         cgroup::mount(&roots.sys).display().to_string(),
     ];
-    Ok(Part::only(tried, Memory { meminfo, roots: roots.clone(), looked: None, group: None }))
+    Ok(Part::only(tried, Memory { meminfo, paging, roots: roots.clone(), looked: None, group: None }))
 }
 
 struct Memory {
     meminfo: HotFile,
+    paging: Paging,
     roots: Roots,
     looked: Option<Duration>,
     group: Option<Group>,
@@ -58,6 +64,7 @@ impl Collector for Memory {
             None => host.put_unlimited(out),
             Some(group) => group.put(out, &host, &mut sources),
         }
+        self.paging.put(out, &mut sources);
         sources.outcome()
     }
 }
@@ -105,14 +112,77 @@ impl Group {
     }
 }
 
+/// What /proc/vmstat counts, since the start.
+struct Paging {
+    vmstat: HotFile,
+    counts: [Count; 6],
+}
+
+/// One line of it.
+struct Count {
+    name: &'static [u8],
+    row: &'static MetricDef,
+    /// What one is in the row's unit.
+    each: u64,
+    total: Total,
+}
+
+impl Paging {
+    fn new(vmstat: HotFile, page: u64) -> Paging {
+        let count = |name, row, each| Count { name, row, each, total: Total::default() };
+        // In the order of the file.
+        let counts = [
+            count(b"pgpgin", &memory::PAGED_IN, 1 << 10),
+            count(b"pgpgout", &memory::PAGED_OUT, 1 << 10),
+            count(b"pswpin", &memory::SWAPPED_IN, page),
+            count(b"pswpout", &memory::SWAPPED_OUT, page),
+            count(b"pgmajfault", &memory::MAJOR_FAULTS, 1),
+            count(b"oom_kill", &memory::OOM_KILLS, 1),
+        ];
+        Paging { vmstat, counts }
+    }
+
+    fn put(&mut self, out: &mut Out, sources: &mut Sources) {
+        let text = match self.vmstat.read() {
+            Ok(text) => text,
+            // Kernels in a kernel have no such file.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) => return sources.failed(|| format!("{}: {error}", self.vmstat.path().display())),
+        };
+        sources.answered();
+        let mut missing = self.counts.len();
+        for line in lines(text) {
+            // All that we look for begin so, and most of the file does not.
+            if !matches!(line.first(), Some(b'p' | b'o')) {
+                continue;
+            }
+            let mut words = fields(line);
+            let name = words.next().unwrap_or_default();
+            let Some(count) = self.counts.iter_mut().find(|count| count.name == name) else { continue };
+            if let Some(raw) = words.next().and_then(number) {
+                count.total.add(raw);
+                out.put(count.row, (), (count.total.sum() as f64) * count.each as f64);
+            }
+            missing -= 1;
+            if missing == 0 {
+                break;
+            }
+        }
+    }
+}
+
 /// What /proc/meminfo says, in bytes.
 #[derive(Debug, Default, PartialEq)]
 struct Host {
     total: Option<f64>,
+    free: Option<f64>,
     available: Option<f64>,
+    buffers: Option<f64>,
     cached: Option<f64>,
     dirty: Option<f64>,
     writeback: Option<f64>,
+    shared: Option<f64>,
+    slab: Option<f64>,
     swap_total: Option<f64>,
     swap_free: Option<f64>,
 }
@@ -124,10 +194,14 @@ impl Host {
             let Some(colon) = line.iter().position(|&b| b == b':') else { continue };
             let value = match &line[..colon] {
                 b"MemTotal" => &mut host.total,
+                b"MemFree" => &mut host.free,
                 b"MemAvailable" => &mut host.available,
+                b"Buffers" => &mut host.buffers,
                 b"Cached" => &mut host.cached,
                 b"Dirty" => &mut host.dirty,
                 b"Writeback" => &mut host.writeback,
+                b"Shmem" => &mut host.shared,
+                b"Slab" => &mut host.slab,
                 b"SwapTotal" => &mut host.swap_total,
                 b"SwapFree" => &mut host.swap_free,
                 _ => continue,
@@ -143,13 +217,20 @@ impl Host {
 
     /// Whether every field is there; the pattern names all, so that none can be forgotten.
     fn is_whole(&self) -> bool {
-        let Host { total, available, cached, dirty, writeback, swap_total, swap_free } = self;
-        [total, available, cached, dirty, writeback, swap_total, swap_free].into_iter().all(Option::is_some)
+        let Host { total, free, available, buffers, cached, dirty, writeback, shared, slab, swap_total, swap_free } =
+            self;
+        [total, free, available, buffers, cached, dirty, writeback, shared, slab, swap_total, swap_free]
+            .into_iter()
+            .all(Option::is_some)
     }
 
     fn put(&self, out: &mut Out) {
         out.put_some(&memory::CACHED, (), self.cached);
         out.put_some(&memory::DIRTY, (), self.dirty.zip(self.writeback).map(|(dirty, writeback)| dirty + writeback));
+        out.put_some(&memory::FREE, (), self.free);
+        out.put_some(&memory::BUFFERS, (), self.buffers);
+        out.put_some(&memory::SHARED, (), self.shared);
+        out.put_some(&memory::SLAB, (), self.slab);
         out.put_some(&memory::SWAP_TOTAL, (), self.swap_total);
         if let Some((total, free)) = self.swap_total.zip(self.swap_free) {
             let used = (total - free).max(0.0);
@@ -184,8 +265,11 @@ mod tests {
     proptest! {
         #[test]
         fn every_field_is_found_in_any_order(
-            lines in Just(["MemTotal", "MemAvailable", "Cached", "Dirty", "Writeback", "SwapTotal", "SwapFree", "Other"])
-                .prop_shuffle()
+            lines in Just([
+                "MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "Dirty", "Writeback", "Shmem", "Slab",
+                "SwapTotal", "SwapFree", "Other",
+            ])
+            .prop_shuffle()
         ) {
             let text: String = lines.iter().map(|name| format!("{name}: 4 kB\n")).collect();
             prop_assert!(Host::parse(text.as_bytes()).is_whole(), "{text}");

@@ -5,7 +5,7 @@ use super::SmiGpu;
 
 /// What it is asked: fields that every driver of the last ten years knows, for one unknown field fails the whole query.
 pub(in super::super) const ARGS: &[&str] = &[
-    "--query-gpu=uuid,pcie.link.gen.current,pcie.link.width.current,fan.speed,memory.total,memory.used,\
+    "--query-gpu=uuid,pstate,persistence_mode,pcie.link.gen.current,pcie.link.width.current,fan.speed,memory.total,memory.used,\
      utilization.gpu,utilization.memory,ecc.errors.corrected.volatile.device_memory,\
      ecc.errors.uncorrected.volatile.device_memory,temperature.gpu,temperature.memory,power.draw,\
      enforced.power.limit,clocks.current.graphics,clocks.current.sm,clocks.current.memory",
@@ -15,6 +15,8 @@ pub(in super::super) const ARGS: &[&str] = &[
 /// Columns, and the document's names for them.
 const NAMES: &[(&str, &[&str], &str)] = &[
     ("uuid", &[], "uuid"),
+    ("pstate", &[], "performance_state"),
+    ("persistence_mode", &[], "persistence_mode"),
     ("pcie.link.gen.current", &["pci", "pci_gpu_link_info", "pcie_gen"], "current_link_gen"),
     ("fan.speed", &[], "fan_speed"),
     ("memory.total [MiB]", &["fb_memory_usage"], "total"),
@@ -136,7 +138,9 @@ GPU-b, 16, 33 %, 1000 MiB, 0 MiB, [N/A], [N/A], 200.00 W, 7 %
                     assert!(found.is_some_and(|(_, value)| moved || near(*value)), "{machine} {mode}: {tag} {found:?}");
                 }
                 // The text of this driver did not tell the limit; the table does.
-                let beyond = ["memoryTotalBytes", "enforcedPowerLimitWatts", "powerPercent"];
+                let told = ["memoryTotalBytes", "enforcedPowerLimitWatts", "powerPercent"];
+                let ours = ["performanceState", "persistenceMode"];
+                let beyond: Vec<&str> = told.into_iter().chain(ours).collect();
                 for (tag, value) in &read {
                     let known = list.contains_key(tag) || beyond.iter().any(|end| tag.ends_with(end));
                     assert!(known, "{machine} {mode}: {tag} = {value} is not in the list");

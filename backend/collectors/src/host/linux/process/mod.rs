@@ -76,6 +76,7 @@ impl Collector for Processes {
             let bytes = alive().map(|stat| stat.pages as f64).sum::<f64>() * self.page;
             out.put(&process::THREADS, (), alive().map(|stat| stat.threads as f64).sum());
             out.put(&process::PROCESSES, (), alive().count() as f64);
+            out.put(&process::UNINTERRUPTIBLE, (), alive().filter(|stat| stat.uninterruptible).count() as f64);
             out.put(&process::RSS, (), bytes / MIB);
             out.put_rounded(&process::RSS_PERCENT, (), self.limits.memory.map(|limit| 100.0 * bytes / limit));
             if let Some((at, uptime)) = last {

@@ -9,6 +9,8 @@ use std::path::Path;
 pub(crate) struct Stat {
     /// It ended and waits for its parent to notice.
     pub ended: bool,
+    /// It waits for a disk or a driver and cannot be killed meanwhile (state D).
+    pub uninterruptible: bool,
     pub parent: u32,
     /// Ticks of CPU time: its own, user and system.
     pub own: u64,
@@ -48,7 +50,8 @@ impl Stat {
         let pages = time(1)?;
         // The first thread of a process may end before the others; then the process goes on.
         let ended = matches!(state, b"Z" | b"X" | b"x") && threads <= 1;
-        Some(Stat { ended, parent, own, reaped, threads, start, pages })
+        let uninterruptible = state == b"D";
+        Some(Stat { ended, uninterruptible, parent, own, reaped, threads, start, pages })
     }
 }
 
@@ -72,7 +75,8 @@ mod tests {
     #[test]
     fn the_name_does_not_mislead() {
         let text = b"17 (a) R 1 (b\n) S 4 5 6 7 8 9 10 11 12 13 100 20 3 4 20 0 8 0 5000 999 77 18446744073709551615\n";
-        let stat = Stat { ended: false, parent: 4, own: 120, reaped: 7, threads: 8, start: 5000, pages: 77 };
+        let (ended, uninterruptible) = (false, false);
+        let stat = Stat { ended, uninterruptible, parent: 4, own: 120, reaped: 7, threads: 8, start: 5000, pages: 77 };
         assert_eq!(Stat::parse(text), Some(stat));
     }
 

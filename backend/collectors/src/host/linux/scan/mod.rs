@@ -2,10 +2,9 @@
 //!
 //! One `stat` file is read per process. Disks, container and the exact resident set cost further files, so they are read
 //! for the watched tree and the busiest only. Files are kept open where there are not too many ([`held`]):
-//! opening one costs more than reading it. Arguments are read only where an operator asked for them ([`args`]), the
+//! opening one costs more than reading it. Arguments are read only where an operator asked for them ([`shared::redact`]), the
 //! environment never.
 
-mod args;
 mod fdinfo;
 mod held;
 
@@ -16,6 +15,7 @@ use crate::host::processes::{GpuUse, Processes};
 use crate::read::drm;
 use crate::read::procfs::{fill, lines, number, trim};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use shared::catalog::cpu;
 use shared::processes::{Process, ProcessTable};
 use std::collections::HashMap;
 use std::fs::File;
@@ -54,6 +54,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         room: Room::by_limit(),
         graphics: !drm::cards(&roots.sys, fdinfo::DRIVERS).is_empty(),
         show_args: options.show_args,
+        uninterruptible: 0,
     };
     Ok(Part::only(tried, Tables { scan, to: options.processes.clone() }))
 }
@@ -71,6 +72,7 @@ impl Collector for Tables {
         let gpus = self.to.gpus();
         let mut table = self.scan.table(out.at(), &gpus)?;
         table.t = out.wall();
+        out.put(&cpu::PROCESSES_UNINTERRUPTIBLE, (), f64::from(self.scan.uninterruptible));
         self.to.put(table);
         Ok(())
     }
@@ -113,6 +115,8 @@ struct Scan {
     graphics: bool,
     /// Whether arguments are read.
     show_args: bool,
+    /// Processes in state D, in the newest table.
+    uninterruptible: u32,
 }
 
 impl Scan {
@@ -122,6 +126,7 @@ impl Scan {
             std::fs::read_dir(&self.proc).map_err(|e| CollectError::failed(format!("{}: {e}", self.proc.display())))?;
         self.known.values_mut().for_each(|known| known.seen = false);
         let (mut total, mut rows) = (0, Vec::with_capacity(self.known.len()));
+        self.uninterruptible = 0;
         for entry in listed.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
             // A process may end between the listing and the reading.
@@ -164,6 +169,7 @@ impl Scan {
             *known = Known { stat: stat_file, start: Some(stat.start), user, cpu_ticks: stat.own, ..Known::default() };
         }
         known.seen = true;
+        self.uninterruptible += u32::from(stat.uninterruptible);
         let used = stat.own - known.cpu_ticks;
         known.cpu_ticks = stat.own;
         let cpu = seconds.filter(|_| same).map(|s| (used as f64 / self.ticks / s * 100.0) as f32);
@@ -233,7 +239,7 @@ impl Scan {
         row.container.clone_from(container);
         if self.show_args {
             if known.args.as_ref().is_none_or(|(name, _)| *name != row.name) {
-                let args = read(&dir().join("cmdline"), buffer).map(args::redacted).unwrap_or_default();
+                let args = read(&dir().join("cmdline"), buffer).map(shared::redact::arguments).unwrap_or_default();
                 known.args = Some((row.name.clone(), args));
             }
             row.args = known.args.as_ref().map(|(_, args)| args.clone()).unwrap_or_default();

@@ -35,6 +35,7 @@ impl Machine {
             room: Room::new(2),
             graphics: false,
             show_args: false,
+            uninterruptible: 0,
         }
     }
 }

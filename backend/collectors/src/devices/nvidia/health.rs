@@ -1,0 +1,249 @@
+//! How a GPU and its links are: what changes rarely, and is asked for rarely.
+//!
+//! A driver reads some of this out of the board, so that a call costs more than one for a clock; and a GPU may have
+//! eighteen NVLinks, each of which is asked by itself. What a card does not have is asked for again every minute.
+
+use super::asker::Asker;
+use super::library::{Handle, Library};
+use super::rates::Rate;
+use crate::host::total::Total;
+use nvml_wrapper::error::{NvmlError, nvml_sym, nvml_try};
+use nvml_wrapper_sys::bindings::field_id::NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS;
+use nvml_wrapper_sys::bindings::*;
+use shared::catalog::{MetricDef, gpu_health};
+use std::ffi::c_uint;
+use std::time::Duration;
+
+/// How often states and counts are asked for, NVLinks whether they are up, and what hardly ever changes or takes a call
+/// for each link. A little less, so that a tick that comes early by a hair is not passed over.
+const STATE_INTERVAL: Duration = Duration::from_millis(9_900);
+const LINKS_INTERVAL: Duration = Duration::from_millis(29_900);
+const RARE_INTERVAL: Duration = Duration::from_millis(59_900);
+
+/// The kinds of errors of an NVLink, as the library numbers them, and their rows.
+static LINK_ERRORS: [(nvmlNvLinkErrorCounter_t, &MetricDef); 3] = [
+    (nvmlNvLinkErrorCounter_enum_NVML_NVLINK_ERROR_DL_REPLAY, &gpu_health::NVLINK_REPLAYS),
+    (nvmlNvLinkErrorCounter_enum_NVML_NVLINK_ERROR_DL_RECOVERY, &gpu_health::NVLINK_RECOVERIES),
+    (nvmlNvLinkErrorCounter_enum_NVML_NVLINK_ERROR_DL_CRC_FLIT, &gpu_health::NVLINK_CRC_ERRORS),
+];
+/// Where recoveries stand among them.
+const RECOVERIES: usize = 1;
+
+/// The time held back by each policy, and its row.
+static VIOLATIONS: [(nvmlPerfPolicyType_t, &MetricDef); 2] = [
+    (nvmlPerfPolicyType_enum_NVML_PERF_POLICY_POWER, &gpu_health::POWER_VIOLATION),
+    (nvmlPerfPolicyType_enum_NVML_PERF_POLICY_THERMAL, &gpu_health::THERMAL_VIOLATION),
+];
+
+/// When something is asked for next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn(Option<Duration>);
+
+impl Turn {
+    /// The answer, where it is time to ask and there is one.
+    fn ask<T>(&mut self, at: Duration, every: Duration, ask: impl FnOnce() -> Result<T, NvmlError>) -> Option<T> {
+        if self.0.is_some_and(|next| at < next) {
+            return None;
+        }
+        let answer = ask().ok();
+        self.0 = Some(at + if answer.is_some() { every } else { RARE_INTERVAL });
+        answer
+    }
+}
+
+/// What is kept of it from reading to reading.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    state: Turn,
+    persistence: Turn,
+    replays: Turn,
+    remapped: Turn,
+    violations: [(Turn, Rate); VIOLATIONS.len()],
+    links: Turn,
+    errors: Turn,
+    /// The NVLinks that there are, by their numbers, and what they counted since the start.
+    counted: Vec<(u32, [Total; LINK_ERRORS.len()])>,
+}
+
+impl Health {
+    /// Asks for all that is due. A GPU that is divided by MIG has its links for itself.
+    pub fn read(&mut self, asker: &mut Asker, library: &Library, handle: Handle, divided: bool, at: Duration) {
+        let state = self.state.ask(at, STATE_INTERVAL, || library.performance_state(handle));
+        asker.put(&gpu_health::PERFORMANCE_STATE, state.filter(|state| *state < 16).map(f64::from));
+        let persistence = self.persistence.ask(at, RARE_INTERVAL, || library.persistence_mode(handle));
+        asker.put(&gpu_health::PERSISTENCE_MODE, persistence.map(|on| f64::from(u8::from(on))));
+        let replays = self.replays.ask(at, STATE_INTERVAL, || library.device(handle).pcie_replay_counter());
+        asker.put(&gpu_health::PCIE_REPLAYS, replays.map(f64::from));
+        if let Some(rows) = self.remapped.ask(at, STATE_INTERVAL, || library.remapped_rows(handle)) {
+            asker.put(&gpu_health::REMAPPED_CORRECTED, Some(rows.corrected.into()));
+            asker.put(&gpu_health::REMAPPED_UNCORRECTED, Some(rows.uncorrected.into()));
+            asker.put(&gpu_health::REMAP_PENDING, Some(u8::from(rows.pending).into()));
+            asker.put(&gpu_health::REMAP_FAILED, Some(u8::from(rows.failed).into()));
+        }
+        for ((turn, rate), (policy, row)) in self.violations.iter_mut().zip(VIOLATIONS) {
+            if let Some(nanoseconds) = turn.ask(at, STATE_INTERVAL, || library.violation(handle, policy)) {
+                let share = rate.of(Some(nanoseconds as f64), at).map(|per_second| per_second / 1e7);
+                // The two readings lie some microseconds off their times.
+                asker.put_rounded(row, share.filter(|percent| *percent <= 102.0).map(|percent| percent.min(100.0)));
+            }
+        }
+        if !divided {
+            self.links(asker, library, handle, at);
+        }
+    }
+
+    fn links(&mut self, asker: &mut Asker, library: &Library, handle: Handle, at: Duration) {
+        if let Some(links) = self.links.ask(at, LINKS_INTERVAL, || library.nvlinks(handle)) {
+            asker.put(&gpu_health::NVLINKS_ACTIVE, Some(links.iter().filter(|(_, active)| *active).count() as f64));
+            asker.put(&gpu_health::NVLINKS, Some(links.len() as f64));
+            for (link, _) in links {
+                if self.counted.iter().all(|(known, _)| *known != link) {
+                    self.counted.push((link, Default::default()));
+                }
+            }
+        }
+        let numbers: Vec<u32> = self.counted.iter().map(|(link, _)| *link).collect();
+        if numbers.is_empty() {
+            return;
+        }
+        let Some(errors) = self.errors.ask(at, RARE_INTERVAL, || library.nvlink_errors(handle, &numbers)) else {
+            return;
+        };
+        for ((_, totals), counts) in self.counted.iter_mut().zip(&errors) {
+            for (total, count) in totals.iter_mut().zip(counts) {
+                if let Some(count) = count {
+                    total.add(*count);
+                }
+            }
+        }
+        // A link that is down tells nothing, and what it had counted stays in the sum.
+        for (kind, (_, row)) in LINK_ERRORS.iter().enumerate() {
+            let any = errors.iter().any(|counts| counts[kind].is_some());
+            let sum: u64 = self.counted.iter().map(|(_, totals)| totals[kind].sum()).sum();
+            asker.put(row, any.then_some(sum as f64));
+        }
+    }
+}
+
+/// Rows of device memory that spare ones stand for.
+#[derive(Debug)]
+pub(super) struct Remapped {
+    /// After corrected errors.
+    pub corrected: u32,
+    /// After uncorrected errors.
+    pub uncorrected: u32,
+    /// Some wait for a reset.
+    pub pending: bool,
+    /// One could not be replaced.
+    pub failed: bool,
+}
+
+type Plain = unsafe extern "C" fn(nvmlDevice_t, *mut c_uint) -> nvmlReturn_t;
+/// Errors of one NVLink, in the order of [`LINK_ERRORS`]; absent where it does not count them.
+pub(super) type LinkErrors = [Option<u64>; LINK_ERRORS.len()];
+
+impl Library {
+    /// One number that a call of the plainest form writes.
+    fn plain(&self, handle: Handle, call: Result<&Plain, NvmlError>) -> Result<u32, NvmlError> {
+        let call = call?;
+        let mut value = 0;
+        // SAFETY: the library writes one number.
+        nvml_try(unsafe { call(self.raw(handle), &mut value) })?;
+        Ok(value)
+    }
+
+    /// The performance state, 0 to 15; 32 stands for one that is not known.
+    ///
+    /// # Errors
+    /// As the library's.
+    pub fn performance_state(&self, handle: Handle) -> Result<u32, NvmlError> {
+        self.plain(handle, nvml_sym(self.nvml().lib().nvmlDeviceGetPerformanceState.as_ref()))
+    }
+
+    /// Whether the driver stays loaded while nobody uses the GPU.
+    ///
+    /// # Errors
+    /// As the library's.
+    pub fn persistence_mode(&self, handle: Handle) -> Result<bool, NvmlError> {
+        self.plain(handle, nvml_sym(self.nvml().lib().nvmlDeviceGetPersistenceMode.as_ref())).map(|mode| mode != 0)
+    }
+
+    /// Rows of device memory that were replaced.
+    ///
+    /// # Errors
+    /// As the library's.
+    pub fn remapped_rows(&self, handle: Handle) -> Result<Remapped, NvmlError> {
+        let call = nvml_sym(self.nvml().lib().nvmlDeviceGetRemappedRows.as_ref())?;
+        let (mut corrected, mut uncorrected, mut pending, mut failed) = (0, 0, 0, 0);
+        // SAFETY: the library writes four numbers.
+        nvml_try(unsafe { call(self.raw(handle), &mut corrected, &mut uncorrected, &mut pending, &mut failed) })?;
+        Ok(Remapped { corrected, uncorrected, pending: pending != 0, failed: failed != 0 })
+    }
+
+    /// Nanoseconds that a policy kept the clocks below the application clocks, since the driver was loaded.
+    ///
+    /// # Errors
+    /// As the library's.
+    pub fn violation(&self, handle: Handle, policy: nvmlPerfPolicyType_t) -> Result<u64, NvmlError> {
+        let call = nvml_sym(self.nvml().lib().nvmlDeviceGetViolationStatus.as_ref())?;
+        let mut time = nvmlViolationTime_t { referenceTime: 0, violationTime: 0 };
+        // SAFETY: the library fills the struct.
+        nvml_try(unsafe { call(self.raw(handle), policy, &mut time) })?;
+        Ok(time.violationTime)
+    }
+
+    /// Numbers of the NVLinks that the GPU has, and whether each is active.
+    ///
+    /// # Errors
+    /// As the library's; not supported where it has none.
+    pub fn nvlinks(&self, handle: Handle) -> Result<Vec<(u32, bool)>, NvmlError> {
+        let call = nvml_sym(self.nvml().lib().nvmlDeviceGetNvLinkState.as_ref())?;
+        let mut links = Vec::new();
+        for link in 0..NVML_NVLINK_MAX_LINKS {
+            let mut state = 0;
+            // SAFETY: the library writes one number.
+            match nvml_try(unsafe { call(self.raw(handle), link, &mut state) }) {
+                // 2 is a link that sleeps.
+                Ok(()) => links.push((link, state != 0)),
+                // Behind the last one, and one that was switched off in the factory.
+                Err(NvmlError::InvalidArg) if !links.is_empty() => break,
+                Err(NvmlError::NotSupported) if !links.is_empty() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(links)
+    }
+
+    /// Errors of these NVLinks since the driver was loaded.
+    ///
+    /// # Errors
+    /// As the library's, when none counts anything.
+    pub fn nvlink_errors(&self, handle: Handle, links: &[u32]) -> Result<Vec<LinkErrors>, NvmlError> {
+        let call = nvml_sym(self.nvml().lib().nvmlDeviceGetNvLinkErrorCounter.as_ref())?;
+        let count = |link: u32, kind: nvmlNvLinkErrorCounter_t| {
+            let mut count = 0;
+            // SAFETY: the library writes one number.
+            nvml_try(unsafe { call(self.raw(handle), link, kind, &mut count) }).ok().map(|()| count)
+        };
+        let all: Vec<LinkErrors> = links.iter().map(|link| LINK_ERRORS.map(|(kind, _)| count(*link, kind))).collect();
+        match all.iter().flatten().any(Option::is_some) {
+            true => Ok(all),
+            false => self.nvlink_recoveries(handle, links),
+        }
+    }
+
+    /// The same of GPUs from Blackwell on, which have the recoveries alone, as a field's values.
+    fn nvlink_recoveries(&self, handle: Handle, links: &[u32]) -> Result<Vec<LinkErrors>, NvmlError> {
+        let asked: Vec<_> = links.iter().map(|link| (NVML_FI_DEV_NVLINK_COUNT_LINK_RECOVERY_EVENTS, *link)).collect();
+        let found = self.values(handle, &asked)?;
+        if found.iter().all(Option::is_none) {
+            return Err(NvmlError::NotSupported);
+        }
+        let counts = |count: Option<f64>| {
+            let mut counts = LinkErrors::default();
+            counts[RECOVERIES] = count.map(|count| count as u64);
+            counts
+        };
+        Ok(found.into_iter().map(counts).collect())
+    }
+}

@@ -1,0 +1,195 @@
+//! Compares what was found with what is true.
+//!
+//! A claim is a finding above note that is no consequence of another (`because`), or a note of a kind that is one by
+//! design (idle). It is right when a label explains it: of its kind, on a subject that shares a GPU (or a machine where
+//! either names no GPU) with the label's, told between the label's onset and two minutes after its end; or of a kind
+//! that this fault brings with it, about those who suffer from it, until five minutes after. The first kind tells the
+//! label. The second is right, but tells nothing: it counts against repeats. What no label explains is false.
+
+use super::judge::Found;
+use super::set::{self, Class};
+use super::world::{BEGIN, Label, World};
+use shared::finding::{Place, Severity};
+
+/// Kinds that are told besides a fault of this kind, and are true.
+fn brings(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "lost_gpu" | "host_lost" | "ecc" | "gpu_memory" => &["hang", "idle"],
+        "hang" => &["idle", "straggler"],
+        "throttle" | "slow_link" | "starvation" => &["straggler"],
+        "straggler" => &["throttle"],
+        "host_memory" => &["hang", "idle", "starvation"],
+        _ => &[],
+    }
+}
+
+/// Before the onset that the label has: clocks of machines, and driver's windows.
+const EARLY: f64 = 6.0;
+
+/// A label and what became of it.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub label: Label,
+    /// Seconds from its onset.
+    pub after: Option<f64>,
+    /// Seconds before its end.
+    pub left: Option<f64>,
+    /// Seconds from its end until the finding ended; infinite: it did not.
+    pub cleared: Option<f64>,
+    /// A finding of its kind about its group named a device: whether it was the right one, and no other.
+    pub device: Option<bool>,
+    /// Claims that it explains.
+    pub claims: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Claim {
+    pub rule: String,
+    pub right: bool,
+    pub worst: Severity,
+    pub sentence: String,
+    pub at: f64,
+}
+
+/// What became of a trace.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub seed: u64,
+    pub class: Class,
+    pub name: String,
+    pub gpu_hours: f64,
+    pub told: Vec<Told>,
+    pub claims: Vec<Claim>,
+    pub without_evidence: usize,
+}
+
+fn seconds(ms: i64) -> f64 {
+    (ms - BEGIN) as f64 / 1000.0
+}
+
+fn shares(subject: &[Place], places: &[(usize, Vec<u32>)], world: &World) -> bool {
+    subject.iter().any(|place| {
+        places.iter().any(|(h, gpus)| {
+            world.hosts[*h].name == place.source
+                && (gpus.is_empty() || place.gpus.is_empty() || gpus.iter().any(|g| place.gpus.contains(g)))
+        })
+    })
+}
+
+/// The subject is the label's device, and no other.
+fn exact(subject: &[Place], label: &Label, world: &World) -> bool {
+    let mut truth: Vec<(&str, &[u32])> =
+        label.places.iter().map(|(h, gpus)| (world.hosts[*h].name.as_str(), gpus.as_slice())).collect();
+    let mut said: Vec<(&str, &[u32])> = subject.iter().map(|p| (p.source.as_str(), p.gpus.as_slice())).collect();
+    truth.sort_unstable();
+    said.sort_unstable();
+    if label.places.iter().all(|(_, gpus)| gpus.is_empty()) {
+        // The machine is what is asked.
+        truth.iter().map(|(h, _)| h).eq(said.iter().map(|(h, _)| h))
+    } else {
+        truth == said
+    }
+}
+
+pub fn is_claim(found: &Found) -> bool {
+    found.finding.because.is_none() && (found.above.is_some() || found.finding.kind == "idle")
+}
+
+pub fn told_at(found: &Found) -> f64 {
+    seconds(found.above.unwrap_or(found.first))
+}
+
+pub fn outcome(seed: u64, world: &World, found: &[Found]) -> Outcome {
+    let mut claims = Vec::new();
+    let mut told: Vec<Told> = world
+        .labels
+        .iter()
+        .map(|label| Told { label: label.clone(), after: None, left: None, cleared: None, device: None, claims: 0 })
+        .collect();
+    for found in found {
+        let finding = &found.finding;
+        // A label that asks for a note is told by one.
+        let note = found.above.is_none() && finding.because.is_none();
+        if !is_claim(found) && !note {
+            continue;
+        }
+        let at = told_at(found);
+        let mut right = false;
+        for one in &mut told {
+            let label = &one.label;
+            if note && !label.note {
+                continue;
+            }
+            let own = finding.kind == label.kind;
+            if own && at >= label.onset - EARLY && at <= label.end + 120.0 {
+                if label.device && shares(&finding.subject, &label.around, world) {
+                    let exact = exact(&finding.subject, label, world);
+                    one.device = Some(one.device.unwrap_or(exact));
+                }
+                if shares(&finding.subject, &label.places, world) {
+                    right = true;
+                    one.claims += 1;
+                    if one.after.is_none() && (!label.before_end || at <= label.end) {
+                        one.after = Some(at - label.onset);
+                        one.left = Some(label.end - at);
+                        if label.clears && label.end + 400.0 < world.seconds {
+                            let ended = found.ended.map_or(f64::INFINITY, |ended| seconds(ended) - label.end);
+                            one.cleared = Some(ended.max(0.0));
+                        }
+                    }
+                    continue;
+                }
+            }
+            let around = if label.around.is_empty() { &label.places } else { &label.around };
+            if brings(label.kind).contains(&finding.kind.as_str())
+                && at >= label.onset - EARLY
+                && at <= label.end + 300.0
+                && (shares(&finding.subject, around, world) || shares(&finding.affects, around, world))
+            {
+                right = true;
+                one.claims += 1;
+            }
+        }
+        if is_claim(found) {
+            claims.push(Claim {
+                rule: finding.rule.clone(),
+                right,
+                worst: found.worst,
+                sentence: finding.sentence.clone(),
+                at,
+            });
+        }
+    }
+    let (class, name) = set::plan(seed);
+    let bare = found.iter().filter(|f| f.finding.evidence.is_empty() || f.finding.sentence.is_empty()).count();
+    Outcome {
+        seed,
+        class,
+        name: name.to_owned(),
+        gpu_hours: world.gpu_seconds / 3600.0,
+        told,
+        claims,
+        without_evidence: bare,
+    }
+}
+
+/// The share `hits` of `of` with its 95 % interval (Wilson).
+pub fn wilson(hits: usize, of: usize) -> (f64, f64, f64) {
+    if of == 0 {
+        return (f64::NAN, 0.0, 1.0);
+    }
+    let (n, p, z) = (of as f64, hits as f64 / of as f64, 1.96);
+    let middle = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
+    let half = z / (1.0 + z * z / n) * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    (p, (middle - half).max(0.0), (middle + half).min(1.0))
+}
+
+/// Events per 1,000 hours with the 95 % interval of Poisson's law (Byar's approximation; none seen: the rule of 3.7).
+pub fn rate(events: usize, hours: f64) -> (f64, f64, f64) {
+    let per = 1000.0 / hours.max(1e-9);
+    let (n, z) = (events as f64, 1.96);
+    let low = if events == 0 { 0.0 } else { n * (1.0 - 1.0 / (9.0 * n) - z / (3.0 * n.sqrt())).powi(3) };
+    let m = n + 1.0;
+    let high = m * (1.0 - 1.0 / (9.0 * m) + z / (3.0 * m.sqrt())).powi(3);
+    (n * per, low * per, high * per)
+}

@@ -1,0 +1,1004 @@
+//! Machines with their cards and jobs over time, and what is read of them.
+
+use super::card::{Card, Parts, Reading};
+use super::job::{Hang, Job, Speed, Stage};
+use super::random::Random;
+use shared::catalog::{Metric, MetricDef, cpu, disk, gpu, gpu_parts, gpu_profile, memory, network, process};
+use shared::processes::{Process, ProcessTable};
+use shared::series::{SeriesId, quantize};
+
+/// Where samples go.
+pub trait Sink {
+    fn source(&mut self, source: u32, name: &str, interval_ms: i64);
+    fn series(&mut self, source: u32, id: SeriesId, metric: &Metric, instance: &str);
+    fn tick(&mut self, source: u32, t: i64, samples: &[(SeriesId, f64)]);
+    fn processes(&mut self, source: u32, table: &ProcessTable);
+    fn jobs(&mut self, jobs: &[insight::Job]);
+    fn goodbye(&mut self, source: u32, t: i64);
+    fn said(&mut self, source: u32, t: i64, collector: &str, reason: &str);
+    /// All samples up to `now`, ms, have come.
+    fn now(&mut self, now: i64);
+}
+
+/// When all traces begin, milliseconds since the Unix epoch.
+pub const BEGIN: i64 = 1_790_000_000_000;
+
+const GPU_ROWS: &[&MetricDef] = &[
+    &gpu::UTILISATION,
+    &gpu::MEMORY_ALLOCATED_BYTES,
+    &gpu::MEMORY_TOTAL_BYTES,
+    &gpu::POWER_WATTS,
+    &gpu::POWER_LIMIT_WATTS,
+    &gpu::TEMP,
+    &gpu::MEMORY_ACTIVITY,
+    &gpu::MEMORY_ALLOCATED,
+    &gpu::POWER_PERCENT,
+    &gpu::ENERGY_JOULES,
+    &gpu::SM_CLOCK,
+    &gpu::MEMORY_CLOCK,
+    &gpu::FAN_SPEED,
+    &gpu::CORRECTED_ERRORS,
+    &gpu::UNCORRECTED_ERRORS,
+    &gpu::THROTTLE_REASONS,
+    &gpu_profile::ENGINE_ACTIVE,
+    &gpu_profile::SM_ACTIVE,
+    &gpu_profile::SM_OCCUPANCY,
+    &gpu_profile::DRAM_ACTIVE,
+    &gpu_profile::TENSOR_ACTIVE,
+    &gpu_profile::NVLINK_TX,
+    &gpu_profile::NVLINK_RX,
+    &gpu_profile::PCIE_TX,
+    &gpu_profile::PCIE_RX,
+    &gpu_profile::PCIE_GEN,
+    &gpu_profile::MAX_PCIE_GEN,
+    &gpu_profile::PCIE_WIDTH,
+    &gpu_profile::MAX_PCIE_WIDTH,
+    &gpu_parts::XID_ERRORS,
+    &gpu_parts::LAST_XID,
+];
+
+const HOST_ROWS: &[&MetricDef] = &[
+    &cpu::CPU_PERCENT,
+    &cpu::IOWAIT_PERCENT,
+    &cpu::LOAD1,
+    &cpu::CORES,
+    &cpu::PRESSURE_CPU,
+    &cpu::PRESSURE_MEMORY_SOME,
+    &cpu::PRESSURE_MEMORY_FULL,
+    &cpu::PRESSURE_IO_SOME,
+    &cpu::PRESSURE_IO_FULL,
+    &memory::USED,
+    &memory::TOTAL,
+    &memory::PERCENT,
+    &memory::WORKING_SET,
+    &memory::CACHED,
+    &disk::READ,
+    &disk::WRITTEN,
+    &network::RECEIVED,
+    &network::SENT,
+    &network::RETRANSMITS,
+    &process::CPU,
+    &process::THROTTLED,
+    &process::RSS,
+    &process::OOM_KILLS,
+];
+
+const DISK_ROWS: &[&MetricDef] = &[&disk::DEVICE_READ, &disk::DEVICE_WRITTEN, &disk::DEVICE_BUSY];
+const LINK_ROWS: &[&MetricDef] = &[&network::DEVICE_RECEIVED, &network::DEVICE_SENT];
+const PATH_ROWS: &[&MetricDef] = &[&disk::USAGE_PERCENT, &disk::USAGE_GB];
+
+const GIB: f64 = (1u64 << 30) as f64;
+const MIB: f64 = (1u64 << 20) as f64;
+
+/// What a machine's collectors can read.
+#[derive(Clone, Copy, Debug)]
+pub struct Eyes {
+    /// Seconds between two ticks.
+    pub interval: f64,
+    pub profile: bool,
+    pub nvlink: bool,
+    pub pcie: bool,
+    pub lanes: bool,
+    pub throttle: bool,
+    pub xid: bool,
+    pub power: bool,
+    pub pressure: bool,
+    pub watched: bool,
+    pub processes: bool,
+    pub collectors: bool,
+}
+
+/// A file system.
+#[derive(Clone, Debug)]
+pub struct Volume {
+    pub path: &'static str,
+    pub size: f64,
+    pub used: f64,
+    /// Bytes per second that it fills.
+    pub fills: f64,
+}
+
+pub struct Host {
+    pub name: String,
+    pub cards: Vec<Card>,
+    pub cores: f64,
+    pub memory: f64,
+    pub base_memory: f64,
+    /// Memory by programs that are no job, bytes; and how it changes per second.
+    pub other_memory: f64,
+    pub other_rate: f64,
+    pub cached: f64,
+    /// Bytes per second that its disk, and its network to storage can do, and what is left of it.
+    pub disk: f64,
+    pub disk_left: f64,
+    pub network: f64,
+    pub network_left: f64,
+    /// What others write to the disk, bytes per second.
+    pub disk_others: f64,
+    /// Cores that others want.
+    pub hog: f64,
+    /// Cores that the job's container may use.
+    pub quota: Option<f64>,
+    /// How many times longer exchanges between machines take, and segments resent per second.
+    pub wire: f64,
+    pub resent: f64,
+    pub volumes: Vec<Volume>,
+    /// Nobody hears of it; its GPUs' collector does not answer.
+    pub silent: bool,
+    pub blind: bool,
+    pub eyes: Eyes,
+    /// The container of its job has fewer cores than the job wants.
+    short: bool,
+    /// Share of its memory that is in use.
+    full: f64,
+    wants: f64,
+    share: f64,
+    supply: Vec<f64>,
+    using: Vec<f64>,
+    counters: [f64; 8],
+    due: f64,
+    load1: f64,
+    ids: Vec<Option<SeriesId>>,
+    steps: Vec<f64>,
+    values: Vec<f64>,
+    live: Vec<(String, SeriesId)>,
+    parts: Vec<Parts>,
+    next_id: SeriesId,
+    tables: u64,
+    waits_io: f64,
+}
+
+const READ: usize = 0;
+const WRITTEN: usize = 1;
+const RECEIVED: usize = 2;
+const SENT: usize = 3;
+const RESENT: usize = 4;
+const KILLS: usize = 5;
+
+/// A change of the world.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// The cooling of a card gets worse by this factor.
+    Cooling(usize, usize, f64),
+    Stuck(usize, usize, Option<f64>),
+    Brake(usize, usize, bool),
+    Limit(usize, usize, f64),
+    Slow(usize, usize, f64),
+    Tenant(usize, usize, f64),
+    Lanes(usize, usize, f64),
+    Gen(usize, usize, Option<f64>),
+    Links(usize, usize, f64),
+    Correcting(usize, usize, f64),
+    Uncorrected(usize, usize, f64),
+    Xid(usize, usize, f64),
+    Lose(usize, usize, bool),
+    /// The job begins; seconds until it works.
+    Begin(usize, f64),
+    End(usize),
+    /// Label by number: its onset is when the job stops.
+    Stall(usize, Hang, usize),
+    Leak(usize, f64),
+    HostLeak(usize, f64),
+    OwnCpu(usize, usize, f64),
+    Hog(usize, f64),
+    Quota(usize, Option<f64>),
+    Disk(usize, f64),
+    DiskOthers(usize, f64),
+    Network(usize, f64),
+    /// A job makes batches this many times as fast as before.
+    Headroom(usize, f64),
+    Wire(usize, f64, f64),
+    Fills(usize, usize, f64),
+    Other(usize, f64),
+    Kill(usize),
+    Silent(usize, bool),
+    Goodbye(usize),
+    Blind(usize, bool),
+    Restart(usize),
+}
+
+/// What is wrong in truth.
+#[derive(Clone, Debug)]
+pub struct Label {
+    /// What kind of fault, by the kinds of findings; and its name in the set.
+    pub kind: &'static str,
+    pub name: &'static str,
+    /// Machines, each with its GPUs; none of them: the machine itself.
+    pub places: Vec<(usize, Vec<u32>)>,
+    /// The GPUs that suffer: a finding about them while it lasts is about this.
+    pub around: Vec<(usize, Vec<u32>)>,
+    /// Seconds since the trace began.
+    pub onset: f64,
+    pub end: f64,
+    pub mild: bool,
+    /// The fault names a device: a finding must name it, and no other.
+    pub device: bool,
+    /// It must be told before it ends, as memory that fills.
+    pub before_end: bool,
+    /// It is right to tell it, and right not to.
+    pub optional: bool,
+    /// Its end is known, and so a finding must end.
+    pub clears: bool,
+    /// A note is all that is asked.
+    pub note: bool,
+}
+
+/// What is not known before it happens.
+#[derive(Clone, Debug)]
+pub enum Watch {
+    /// The label's onset is when the card is first held back by heat, its end when that is over.
+    Heat(usize, usize, usize),
+    /// The label ends when the memory of a card of the job is full; the job dies, and comes again after these seconds.
+    Full(usize, usize, f64),
+    /// The label ends when the machine's memory is full: the kernel kills the job, which comes again.
+    HostFull(usize, usize, usize, f64),
+    /// The label ends when the volume is full.
+    DiskFull(usize, usize, usize),
+}
+
+pub struct World {
+    pub name: String,
+    pub seconds: f64,
+    pub hosts: Vec<Host>,
+    pub jobs: Vec<Job>,
+    pub acts: Vec<(f64, Act)>,
+    pub labels: Vec<Label>,
+    /// Share of single samples, and of whole ticks that do not come; how late ticks are, ms.
+    pub absent: f64,
+    pub skipped: f64,
+    pub late: f64,
+    pub random: Random,
+    /// Seconds that GPUs were watched.
+    pub gpu_seconds: f64,
+    pub told_jobs: bool,
+    /// Jobs that are to stop, with their labels.
+    pub stalling: Vec<(usize, usize)>,
+    pub watches: Vec<Watch>,
+}
+
+fn gpu_row(row: usize, eyes: &Eyes, card: &Card) -> bool {
+    let model = card.model;
+    match row {
+        3 | 9 => eyes.power,
+        4 | 8 => eyes.power,
+        12 => model.fan,
+        13 | 14 => model.ecc && !model.amd,
+        15 => eyes.throttle && !model.amd,
+        16..=20 => eyes.profile,
+        21 | 22 => eyes.nvlink && model.nvlink > 0.0,
+        23 | 24 => eyes.pcie && !model.amd,
+        25..=28 => eyes.lanes && !model.amd,
+        29 | 30 => eyes.xid && !model.amd,
+        _ => true,
+    }
+}
+
+fn host_row(row: usize, eyes: &Eyes, host_quota: bool) -> bool {
+    match row {
+        4..=8 => eyes.pressure,
+        19 | 21 => eyes.watched,
+        20 | 22 => eyes.watched && host_quota,
+        _ => true,
+    }
+}
+
+impl Host {
+    pub fn new(name: String, cards: Vec<Card>, eyes: Eyes, random: &mut Random) -> Self {
+        let count = cards.len();
+        let per_gpu = random.pick(&[8.0, 12.0, 16.0, 24.0]);
+        let cores = (per_gpu * count as f64).max(8.0).min(256.0);
+        let memory = (random.pick(&[48.0, 96.0, 128.0, 256.0]) * count as f64).clamp(48.0, 2048.0) * GIB;
+        let disk = random.scaled(0.4e9, 6e9);
+        Host {
+            name,
+            cores,
+            memory,
+            base_memory: random.between(3.0, 9.0) * GIB,
+            other_memory: 0.0,
+            other_rate: 0.0,
+            cached: random.between(2.0, 12.0) * GIB,
+            disk,
+            disk_left: 1.0,
+            network: random.pick(&[1.2e9, 3e9, 12e9, 24e9]),
+            network_left: 1.0,
+            disk_others: 0.0,
+            hog: 0.0,
+            quota: None,
+            wire: 1.0,
+            resent: 0.0,
+            volumes: vec![
+                Volume { path: "/", size: 400.0 * GIB, used: random.between(60.0, 250.0) * GIB, fills: 2e3 },
+                Volume { path: "/data", size: 7000.0 * GIB, used: random.between(700.0, 5600.0) * GIB, fills: 5e4 },
+            ],
+            silent: false,
+            blind: false,
+            eyes,
+            short: false,
+            full: 0.0,
+            wants: 0.0,
+            share: 1.0,
+            supply: Vec::new(),
+            using: Vec::new(),
+            counters: [0.0; 8],
+            due: 0.0,
+            load1: 1.0,
+            ids: Vec::new(),
+            steps: Vec::new(),
+            values: Vec::new(),
+            live: Vec::new(),
+            parts: vec![Parts::default(); count],
+            next_id: 0,
+            tables: 0,
+            waits_io: 0.0,
+            cards,
+        }
+    }
+
+    /// Announces its series, in an order by which their places are known.
+    fn announce(&mut self, source: u32, sink: &mut dyn Sink) {
+        sink.source(source, &self.name, (self.eyes.interval * 1000.0) as i64);
+        let mut rows: Vec<(&MetricDef, String, bool)> = Vec::new();
+        for (at, row) in HOST_ROWS.iter().enumerate() {
+            rows.push((row, String::new(), host_row(at, &self.eyes, self.quota.is_some())));
+        }
+        rows.extend(DISK_ROWS.iter().map(|row| (*row, "nvme0n1".to_owned(), true)));
+        rows.extend(LINK_ROWS.iter().map(|row| (*row, "eth0".to_owned(), true)));
+        for volume in &self.volumes {
+            rows.extend(PATH_ROWS.iter().map(|row| (*row, volume.path.to_owned(), true)));
+        }
+        for (g, card) in self.cards.iter().enumerate() {
+            for (at, row) in GPU_ROWS.iter().enumerate() {
+                rows.push((row, g.to_string(), gpu_row(at, &self.eyes, card)));
+            }
+        }
+        self.values = vec![f64::NAN; rows.len() + 1];
+        self.steps = rows.iter().map(|(row, ..)| row.steps).chain([1.0]).collect();
+        self.ids = Vec::new();
+        for (row, instance, there) in rows {
+            self.ids.push(there.then(|| {
+                sink.series(source, self.next_id, &Metric::from(row), &instance);
+                self.next_id += 1;
+                self.next_id - 1
+            }));
+        }
+        // The row that says whether a collector answers stands with the collectors, which this package does not know.
+        let answers = Metric { tag: ["monitor.{collector}", "ok"].join("."), ..Metric::from(&MetricDef::state("")) };
+        let collector = if self.cards.iter().any(|c| c.model.amd) { "amd" } else { "nvidia" };
+        self.ids.push(self.eyes.collectors.then(|| {
+            sink.series(source, self.next_id, &answers, collector);
+            self.next_id += 1;
+            self.next_id - 1
+        }));
+    }
+
+    /// Shares its processor, disk and network among what wants them, for the next interval.
+    fn provide(&mut self, jobs: &[Job], own: usize, dt: f64) {
+        let mut cores = self.hog + 0.6;
+        let (mut reads, mut writes, mut sent, mut received) = (0.0, self.disk_others, 0.0, 0.0);
+        let (mut limited_disk, mut short) = (false, false);
+        self.using.resize(jobs.len(), 0.0);
+        for (number, job) in jobs.iter().enumerate() {
+            let Some(place) = job.hosts.iter().position(|&h| h == own) else { continue };
+            let members = job.members.iter().filter(|m| m.host == own).count() as f64;
+            let tau = (2.0 / job.need()).max(4.0);
+            let keep = (-dt / tau).exp();
+            self.using[number] = self.using[number] * keep + job.batches[place] / dt * (1.0 - keep);
+            let making = self.using[number];
+            cores += job.cores[place] / dt + making * job.recipe.batch_cores * members;
+            writes += job.written[place] / dt;
+            sent += job.sent[place] / dt;
+            let bytes = making * job.recipe.batch_bytes * members;
+            if job.recipe.remote { received += bytes } else { reads += bytes }
+        }
+        let room = self.quota.unwrap_or(self.cores).min(self.cores);
+        self.wants = cores;
+        self.share = ((self.cores - 0.2) / cores).min(1.0);
+        let disk = self.disk * self.disk_left;
+        let network = self.network * self.network_left;
+        self.supply = jobs
+            .iter()
+            .map(|job| {
+                let Some(_) = job.hosts.iter().position(|&h| h == own) else { return 0.0 };
+                let members = job.members.iter().filter(|m| m.host == own).count() as f64;
+                let r = &job.recipe;
+                let full = job.need() * r.headroom;
+                // Those who want cores share them alike: what others take, the loaders lack.
+                let wanted = full * r.batch_cores * members + members * r.cores + self.hog + 0.6;
+                let got = (self.cores / wanted).min(1.0);
+                let own_room =
+                    ((room - members * r.cores).max(0.1) / (full * r.batch_cores * members).max(1e-9)).min(1.0);
+                let by_cores = full * got.min(own_room);
+                short |= own_room < got && by_cores < job.need() && job.stage == Stage::Running;
+                let left = if r.remote { network } else { (disk - writes).max(0.03 * disk) };
+                let by_bytes = if r.batch_bytes > 0.0 { left / (r.batch_bytes * members) } else { f64::INFINITY };
+                if by_bytes < by_cores && by_bytes < job.need() * 1.1 && job.stage == Stage::Running {
+                    limited_disk |= !r.remote;
+                }
+                by_cores.min(by_bytes)
+            })
+            .collect();
+        self.short = short;
+        self.waits_io = if limited_disk { 1.0 } else { ((reads + writes) / disk).min(1.0).powf(2.0) * 0.6 };
+        self.counters[READ] += reads.min(disk) * dt;
+        self.counters[WRITTEN] += writes.min(disk) * dt;
+        self.counters[RECEIVED] += (received.min(network) + 2e4) * dt;
+        self.counters[SENT] += (sent + received * 0.01 + 1e4) * dt;
+        self.cached = (self.cached + (reads + received * 0.2) * dt).min(self.memory * 0.6);
+        self.volumes[1].used += writes * dt * 0.02;
+        for volume in &mut self.volumes {
+            volume.used = (volume.used + volume.fills * dt).min(volume.size);
+        }
+        self.load1 += (cores - self.load1) * (1.0 - (-dt / 60.0).exp());
+    }
+}
+
+impl World {
+    fn apply(&mut self, act: Act, t: f64, sink: &mut dyn Sink) {
+        let ms = BEGIN + (t * 1000.0) as i64;
+        match act {
+            Act::Cooling(h, g, factor) => self.hosts[h].cards[g].cooling *= factor,
+            Act::Stuck(h, g, clock) => self.hosts[h].cards[g].stuck = clock,
+            Act::Brake(h, g, on) => self.hosts[h].cards[g].brake = on,
+            Act::Limit(h, g, watts) => self.hosts[h].cards[g].limit = watts,
+            Act::Slow(h, g, speed) => self.hosts[h].cards[g].slow = speed,
+            Act::Tenant(h, g, share) => self.hosts[h].cards[g].tenant = share,
+            Act::Lanes(h, g, lanes) => self.hosts[h].cards[g].lanes = lanes,
+            Act::Gen(h, g, r#gen) => self.hosts[h].cards[g].worst_gen = r#gen,
+            Act::Links(h, g, share) => self.hosts[h].cards[g].links = share,
+            Act::Correcting(h, g, a_minute) => self.hosts[h].cards[g].correcting = a_minute,
+            Act::Uncorrected(h, g, count) => self.hosts[h].cards[g].uncorrected += count,
+            Act::Xid(h, g, xid) => {
+                let card = &mut self.hosts[h].cards[g];
+                card.xids += 1.0;
+                card.last_xid = xid;
+            }
+            Act::Lose(h, g, lost) => {
+                self.hosts[h].cards[g].lost = lost;
+                if lost && self.hosts[h].cards.len() == 1 {
+                    sink.said(h as u32, ms, "nvidia", "GPU is lost");
+                }
+            }
+            Act::Begin(job, start) => {
+                self.jobs[job].begin(t, start);
+                self.tell_jobs(sink);
+            }
+            Act::End(job) => {
+                self.jobs[job].end();
+                self.tell_jobs(sink);
+            }
+            Act::Stall(job, hang, _) => self.jobs[job].stall(hang),
+            Act::Leak(job, rate) => self.jobs[job].leak = rate,
+            Act::HostLeak(job, rate) => self.jobs[job].host_leak = rate,
+            Act::OwnCpu(job, member, speed) => self.jobs[job].own_cpu[member] = speed,
+            Act::Hog(h, cores) => self.hosts[h].hog = cores,
+            Act::Quota(h, cores) => self.hosts[h].quota = cores,
+            Act::Disk(h, left) => self.hosts[h].disk_left = left,
+            Act::DiskOthers(h, rate) => self.hosts[h].disk_others = rate,
+            Act::Network(h, left) => self.hosts[h].network_left = left,
+            Act::Headroom(job, times) => self.jobs[job].recipe.headroom *= times,
+            Act::Wire(h, times, resent) => {
+                self.hosts[h].wire = times;
+                self.hosts[h].resent = resent;
+            }
+            Act::Fills(h, volume, rate) => self.hosts[h].volumes[volume].fills = rate,
+            Act::Other(h, rate) => self.hosts[h].other_rate = rate,
+            Act::Kill(h) => self.hosts[h].counters[KILLS] += 1.0,
+            Act::Silent(h, silent) => self.hosts[h].silent = silent,
+            Act::Goodbye(h) => {
+                self.hosts[h].silent = true;
+                sink.goodbye(h as u32, ms);
+            }
+            Act::Blind(h, blind) => self.hosts[h].blind = blind,
+            Act::Restart(h) => self.hosts[h].counters = [0.0; 8],
+        }
+    }
+
+    fn tell_jobs(&self, sink: &mut dyn Sink) {
+        if !self.told_jobs {
+            return;
+        }
+        let running = self.jobs.iter().filter(|job| job.stage != Stage::Off && job.known);
+        let jobs: Vec<insight::Job> = running
+            .map(|job| {
+                let mut ranks: Vec<insight::Rank> = Vec::new();
+                for member in &job.members {
+                    let (source, gpu) = (member.host as u32, member.gpu as u32);
+                    match ranks.iter_mut().find(|r| r.source == source && r.pid == member.pid) {
+                        Some(rank) => rank.gpus.push(gpu),
+                        None => ranks.push(insight::Rank { source, pid: member.pid, gpus: vec![gpu] }),
+                    }
+                }
+                insight::Job { id: job.name.clone(), ranks }
+            })
+            .collect();
+        sink.jobs(&jobs);
+    }
+
+    /// Runs it, and hands all that is read to `sink`.
+    pub fn run(&mut self, sink: &mut dyn Sink) {
+        for h in 0..self.hosts.len() {
+            self.hosts[h].announce(h as u32, sink);
+        }
+        self.acts.sort_by(|a, b| b.0.total_cmp(&a.0));
+        // A job meets on all machines at once, so that one interval of the simulation is the shortest of theirs.
+        let dt = self.hosts.iter().map(|h| h.eyes.interval).fold(f64::INFINITY, f64::min);
+        let mut t = 0.0;
+        let mut speeds = Vec::new();
+        while t < self.seconds {
+            while self.acts.last().is_some_and(|(at, _)| *at <= t) {
+                if let Some((_, act)) = self.acts.pop() {
+                    if let Act::Stall(job, _, label) = act {
+                        // The onset is when nothing goes on any more, at the end of the piece of work.
+                        self.labels[label].onset = f64::INFINITY;
+                        self.stalling.push((job, label));
+                    }
+                    self.apply(act, t, sink);
+                }
+            }
+            let to = t + dt;
+            for host in &mut self.hosts {
+                host.parts.fill(Parts::default());
+            }
+            for number in 0..self.jobs.len() {
+                if self.jobs[number].stage == Stage::Off {
+                    continue;
+                }
+                speeds.clear();
+                let mut ring: f64 = 1.0;
+                let job = &self.jobs[number];
+                for (m, member) in job.members.iter().enumerate() {
+                    let host = &self.hosts[member.host];
+                    let card = &host.cards[member.gpu];
+                    let (tensor, stream) = card.speed();
+                    let cpu = (host.share * job.own_cpu[m]).clamp(0.02, 1.0);
+                    // Work that is launched too slowly waits for its launches.
+                    let tensor = tensor * (0.35 + 0.65 * (cpu * 1.6).min(1.0));
+                    let lanes =
+                        card.lanes / card.max_lanes * card.worst_gen.map_or(1.0, |g| 2f64.powf(g - card.max_gen));
+                    speeds.push(Speed { tensor, stream, cpu, copy: lanes });
+                    let bridge = if card.model.nvlink > 0.0 { card.links.max(0.06) } else { lanes };
+                    ring = ring.max(1.0 / bridge);
+                    if job.hosts.len() > 1 {
+                        ring = ring.max(host.wire);
+                    }
+                }
+                let supply: Vec<f64> =
+                    job.hosts.iter().map(|&h| self.hosts[h].supply.get(number).copied().unwrap_or(1e9)).collect();
+                let job = &mut self.jobs[number];
+                if job.leak > 0.0 && job.stage == Stage::Running && job.hang.is_none() {
+                    job.leaked += job.leak * dt;
+                }
+                if job.host_leak > 0.0 {
+                    job.host_leaked += job.host_leak * dt;
+                }
+                job.advance((t, to), &speeds, ring, &supply, &mut self.random);
+                for (member, parts) in job.members.iter().zip(&job.parts) {
+                    self.hosts[member.host].parts[member.gpu].merge(parts);
+                }
+            }
+            let (jobs, labels) = (&self.jobs, &mut self.labels);
+            self.stalling.retain(|&(job, label)| match jobs[job].hung_since {
+                Some(since) => {
+                    labels[label].onset = since;
+                    false
+                }
+                None => true,
+            });
+            for h in 0..self.hosts.len() {
+                self.hosts[h].provide(&self.jobs, h, dt);
+                self.look(h, to, dt, sink);
+            }
+            self.watch(to, sink);
+            self.lulls(to);
+            t = to;
+            sink.now(BEGIN + (t * 1000.0) as i64 + 400);
+        }
+        self.lulls(f64::INFINITY);
+        self.labels.retain(|label| label.onset < self.seconds);
+    }
+
+    fn watch(&mut self, t: f64, sink: &mut dyn Sink) {
+        let mut happened = Vec::new();
+        let watches = std::mem::take(&mut self.watches);
+        for watch in watches {
+            match watch {
+                Watch::Heat(label, h, g) => {
+                    let (held, label) = (self.hosts[h].cards[g].bits & 96 != 0, &mut self.labels[label]);
+                    if held {
+                        label.onset = label.onset.min(t);
+                        label.end = t;
+                    }
+                    self.watches.push(watch);
+                }
+                Watch::Full(label, job, again) => {
+                    let full = self.jobs[job].members.iter().any(|m| {
+                        let card = &self.hosts[m.host].cards[m.gpu];
+                        card.used >= 0.99 * card.model.memory
+                    });
+                    if full {
+                        self.labels[label].end = t;
+                        happened.extend([(t, Act::End(job)), (t + again, Act::Begin(job, 0.5 * again))]);
+                    } else {
+                        self.watches.push(watch);
+                    }
+                }
+                Watch::HostFull(label, job, h, again) => {
+                    let host = &mut self.hosts[h];
+                    if host.full >= 0.985 {
+                        self.labels[label].end = t;
+                        (host.other_memory, host.other_rate) = (0.0, 0.0);
+                        happened.push((t, Act::Kill(h)));
+                        happened.extend([(t, Act::End(job)), (t + again, Act::Begin(job, 0.5 * again))]);
+                    } else {
+                        self.watches.push(watch);
+                    }
+                }
+                Watch::DiskFull(label, h, volume) => {
+                    let volume = &self.hosts[h].volumes[volume];
+                    if volume.used >= volume.size {
+                        self.labels[label].end = t;
+                    } else {
+                        self.watches.push(watch);
+                    }
+                }
+            }
+        }
+        for (at, act) in happened {
+            if at <= t { self.apply(act, t, sink) } else { self.acts.push((at, act)) }
+        }
+        self.acts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    }
+
+    /// GPUs that are held for long without work: who says so is right, who does not is no less.
+    fn lulls(&mut self, t: f64) {
+        for h in 0..self.hosts.len() {
+            for g in 0..self.hosts[h].cards.len() {
+                let card = &mut self.hosts[h].cards[g];
+                let idle = t.is_finite() && card.has_context && card.idle;
+                match (card.idle_since, idle) {
+                    (None, true) => card.idle_since = Some(t),
+                    (Some(since), false) => {
+                        card.idle_since = None;
+                        let end = t.min(self.seconds);
+                        if end - since >= 840.0 {
+                            let places = vec![(h, vec![g as u32])];
+                            self.labels.push(Label {
+                                kind: "idle",
+                                name: "lull",
+                                places,
+                                around: Vec::new(),
+                                onset: since,
+                                end,
+                                mild: false,
+                                device: false,
+                                before_end: false,
+                                optional: true,
+                                clears: false,
+                                note: true,
+                            });
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// What a machine's interval is, and what is read of it when its tick is due.
+    fn look(&mut self, h: usize, t: f64, dt: f64, sink: &mut dyn Sink) {
+        let host = &mut self.hosts[h];
+        let random = &mut self.random;
+        let mut readings: Vec<Reading> = Vec::with_capacity(host.cards.len());
+        let mut rss = 0.0;
+        let mut watched_cores = 0.0;
+        for (number, job) in self.jobs.iter().enumerate() {
+            let Some(place) = job.hosts.iter().position(|&own| own == h) else { continue };
+            if job.stage == Stage::Off {
+                continue;
+            }
+            let members = job.members.iter().filter(|m| m.host == h).count() as f64;
+            rss += job.recipe.resident * members + job.host_leaked;
+            watched_cores += job.cores[place] / dt
+                + host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members;
+        }
+        host.other_memory = (host.other_memory + host.other_rate * dt).max(0.0);
+        let used = (host.base_memory + rss + host.other_memory).min(host.memory * 0.998);
+        host.full = used / host.memory;
+        for g in 0..host.cards.len() {
+            let mut parts = host.parts[g];
+            let card = &mut host.cards[g];
+            let mut held = 0.0;
+            let mut context = false;
+            for job in &self.jobs {
+                if job.stage == Stage::Off {
+                    continue;
+                }
+                for (m, member) in job.members.iter().enumerate() {
+                    if member.host == h && member.gpu == g {
+                        held += job.memory(m, t) * card.model.memory + job.leaked;
+                        context = true;
+                        card.load = job.recipe.load;
+                        card.grain = (job.recipe.step / 3.0).max(0.005);
+                    }
+                }
+            }
+            card.has_context = context;
+            card.used =
+                (0.006 * card.model.memory + held + if card.tenant > 0.0 { 0.12 * card.model.memory } else { 0.0 })
+                    .min(card.model.memory * 0.997);
+            parts.fit(dt);
+            readings.push(card.pass(&parts, dt, random));
+        }
+        if t + 1e-6 < host.due {
+            return;
+        }
+        host.due = if host.due == 0.0 { t } else { host.due } + host.eyes.interval;
+        if host.due < t {
+            host.due = t + host.eyes.interval;
+        }
+        if host.silent {
+            return;
+        }
+        self.gpu_seconds += host.cards.len() as f64 * host.eyes.interval;
+        if random.chance(self.skipped) {
+            return;
+        }
+        host.values.fill(f64::NAN);
+        let interval = host.eyes.interval;
+        let wants = host.wants;
+        let busy = (100.0 * wants / host.cores + 0.8 * random.normal().abs()).clamp(0.1, 100.0);
+        let crowd = (wants / host.cores - 0.9).max(0.0);
+        let io = host.waits_io;
+        host.counters[RESENT] +=
+            (host.resent * random.about_one(0.2) + if random.chance(0.05) { 2.0 } else { 0.1 }) * interval;
+        let c = &host.counters;
+        let memory_full = ((used / host.memory - 0.965) / 0.033).clamp(0.0, 1.0);
+        let (read, written, received, sent) = (c[READ] / MIB, c[WRITTEN] / MIB, c[RECEIVED], c[SENT]);
+        let quota = host.quota.unwrap_or(host.cores);
+        let throttled = if host.short { random.between(0.6, 0.97) } else { 0.0 };
+        let hostly = [
+            busy,
+            (io * 6.0 * random.unit()).min(100.0 - busy),
+            host.load1,
+            host.cores,
+            (crowd * 90.0 * random.about_one(0.1)).min(98.0) + 0.3 * random.unit(),
+            memory_full * 30.0 * random.about_one(0.2),
+            memory_full * 18.0 * random.about_one(0.2),
+            (io * 62.0 * random.about_one(0.15)).min(99.0),
+            (io * 34.0 * random.about_one(0.15)).min(99.0),
+            used,
+            host.memory,
+            100.0 * used / host.memory,
+            100.0 * used / host.memory,
+            host.cached.min(host.memory - used).max(0.1 * GIB),
+            read,
+            written,
+            received,
+            sent,
+            c[RESENT].floor(),
+            (100.0 * watched_cores / quota).min(100.0),
+            100.0 * throttled,
+            rss / MIB,
+            c[KILLS],
+            read,
+            written,
+            if io >= 1.0 { 100.0 - 2.0 * random.unit() } else { (100.0 * (io / 0.6).powf(0.35)).min(99.0) },
+            received,
+            sent,
+        ];
+        let mut at = 0;
+        let mut put = |values: &mut Vec<f64>, value: f64| {
+            values[at] = value;
+            at += 1;
+        };
+        for value in hostly {
+            put(&mut host.values, value);
+        }
+        for volume in &host.volumes {
+            put(&mut host.values, 100.0 * volume.used / volume.size);
+            put(&mut host.values, volume.used / GIB);
+        }
+        for ((card, r), own) in host.cards.iter().zip(&readings).zip(&host.parts) {
+            let model = card.model;
+            if card.lost || host.blind {
+                (0..GPU_ROWS.len()).for_each(|_| put(&mut host.values, f64::NAN));
+                continue;
+            }
+            let (peers, from_host) = (own.peers / dt, own.host / dt);
+            // Without its links a card's traffic goes by PCIe.
+            let (by_links, by_pcie) = if model.nvlink <= 0.0 {
+                (0.0, peers)
+            } else if card.links < 0.15 {
+                (0.02 * peers, peers)
+            } else {
+                (peers, 0.0)
+            };
+            let asleep = card.bits & 1 != 0;
+            let max_gen = card.max_gen;
+            let link_gen = if asleep { 1.0 } else { card.worst_gen.unwrap_or(max_gen) };
+            let values = [
+                r.used.round(),
+                card.used,
+                model.memory,
+                r.power,
+                card.limit,
+                r.temp,
+                r.active.round(),
+                100.0 * card.used / model.memory,
+                100.0 * r.power / card.limit,
+                card.energy,
+                r.clock,
+                if asleep { 0.2 * model.memory_clock } else { model.memory_clock },
+                (30.0 + 2.0 * (r.temp - 50.0)).clamp(0.0, 100.0).round(),
+                card.corrected,
+                card.uncorrected,
+                f64::from(card.bits),
+                r.engine,
+                r.sm,
+                r.occupancy,
+                r.dram,
+                r.tensor,
+                by_links * random.about_one(0.01),
+                by_links * random.about_one(0.01),
+                (by_pcie + 2e5 * random.unit()).round(),
+                (by_pcie + from_host + 2e5 * random.unit()).round(),
+                link_gen,
+                max_gen,
+                card.lanes,
+                card.max_lanes,
+                card.xids,
+                if card.xids > 0.0 { card.last_xid } else { f64::NAN },
+            ];
+            for value in values {
+                put(&mut host.values, value);
+            }
+        }
+        put(&mut host.values, if host.blind { 0.0 } else { 1.0 });
+        // The processes that hold memory on GPUs have series of their own while they live.
+        let mut samples: Vec<(SeriesId, f64)> = Vec::with_capacity(host.values.len());
+        for (at, (&value, id)) in host.values.iter().zip(&host.ids).enumerate() {
+            let Some(id) = id else { continue };
+            if value.is_nan() || random.chance(self.absent) {
+                continue;
+            }
+            samples.push((*id, quantize(value, host.steps[at])));
+        }
+        let source = h as u32;
+        if !host.blind {
+            for job in self.jobs.iter().filter(|job| job.stage != Stage::Off) {
+                for (m, member) in job.members.iter().enumerate().filter(|(_, member)| member.host == h) {
+                    let card = &host.cards[member.gpu];
+                    if card.lost {
+                        continue;
+                    }
+                    let instance = format!("{}.proc.{}", member.gpu, member.pid);
+                    let id = match host.live.iter().find(|(known, _)| *known == instance) {
+                        Some((_, id)) => *id,
+                        None => {
+                            let id = host.next_id;
+                            host.next_id += 1;
+                            sink.series(source, id, &Metric::from(&gpu_parts::PROCESS_MEMORY), &instance);
+                            host.live.push((instance, id));
+                            id
+                        }
+                    };
+                    samples.push((id, (job.memory(m, t) * card.model.memory + job.leaked).round()));
+                }
+            }
+        }
+        let ms = BEGIN + (t * 1000.0) as i64 + (random.unit() * self.late) as i64;
+        sink.tick(source, ms, &samples);
+        host.tables += 1;
+        let every = (5.0 / interval).ceil().max(1.0) as u64;
+        if host.eyes.processes && host.tables % every == 1 % every {
+            let table = table(ms, host, &self.jobs, h, dt);
+            sink.processes(source, &table);
+        }
+    }
+}
+
+fn table(t: i64, host: &Host, jobs: &[Job], h: usize, dt: f64) -> ProcessTable {
+    let mut rows = vec![
+        Process {
+            pid: 1,
+            name: "systemd".into(),
+            user: "root".into(),
+            cpu: Some(0.1),
+            rss: 12 << 20,
+            threads: 1,
+            ..Process::default()
+        },
+        Process {
+            pid: 900,
+            parent: 1,
+            name: "dcgm".into(),
+            user: "root".into(),
+            cpu: Some(1.2),
+            rss: 60 << 20,
+            threads: 9,
+            ..Process::default()
+        },
+    ];
+    if host.hog > 0.0 {
+        let cpu = (100.0 * host.hog * host.share) as f32;
+        rows.push(Process {
+            pid: 7777,
+            parent: 1,
+            name: "make".into(),
+            user: "li".into(),
+            cpu: Some(cpu),
+            rss: 4 << 30,
+            threads: 64,
+            ..Process::default()
+        });
+    }
+    for (number, job) in jobs.iter().enumerate() {
+        let Some(place) = job.hosts.iter().position(|&own| own == h) else { continue };
+        if job.stage == Stage::Off {
+            continue;
+        }
+        let mut pids: Vec<u32> = job.members.iter().filter(|m| m.host == h).map(|m| m.pid).collect();
+        pids.dedup();
+        let Some(&first) = pids.first() else { continue };
+        let parent = first - 1;
+        let row = |pid: u32, parent: u32, name: &str, cpu: f64, rss: f64| Process {
+            pid,
+            parent,
+            user: "ana".into(),
+            name: name.into(),
+            cpu: Some((100.0 * cpu) as f32),
+            rss: rss as u64,
+            threads: 40,
+            watched: true,
+            ..Process::default()
+        };
+        rows.push(row(parent, 1, "torchrun", 0.01, 3e8));
+        let members = job.members.iter().filter(|m| m.host == h).count() as f64;
+        let each = job.cores[place] / dt / pids.len() as f64;
+        let loading =
+            host.using.get(number).copied().unwrap_or(0.0) * job.recipe.batch_cores * members / pids.len() as f64;
+        for pid in pids {
+            rows.push(row(pid, parent, "python3", each, job.recipe.resident));
+            if loading > 0.001 {
+                rows.push(row(pid + 400, pid, "pt_data_worker", loading, 1e9));
+            }
+        }
+    }
+    for (g, card) in host.cards.iter().enumerate() {
+        if card.tenant > 0.0 {
+            let memory = Some((0.12 * card.model.memory) as u64);
+            rows.push(Process {
+                pid: 9100 + g as u32,
+                parent: 1,
+                name: "python".into(),
+                user: "kim".into(),
+                cpu: Some(100.0),
+                rss: 3 << 30,
+                threads: 20,
+                gpu_memory: memory,
+                ..Process::default()
+            });
+        }
+    }
+    ProcessTable { t, total: rows.len() as u32 + 300, whole: true, rows }
+}

@@ -1,0 +1,406 @@
+//! One accelerator: its slots, how hard it works, and how far each rule has come with it.
+
+use crate::filling::Filling;
+use crate::hold::{Hold, Share};
+use crate::levels::{NEVER, Ring, Slot};
+use crate::signal::{Family, SIGNALS, Sig, slots};
+
+/// Share of the power above idle from which a device works.
+pub(crate) const WORKING: f64 = 0.6;
+
+/// How hard a device works.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    /// The lowest mean of a minute without use, watts; infinite until it was seen.
+    idle: f64,
+    /// The highest mean of a minute in this job, watts.
+    peak: f64,
+    /// Its power now between idle and level, 0 to about 1; by use where power does not tell. NaN: not known.
+    pub w: f64,
+    /// By power: whether waiting in a kernel can be told from work.
+    pub by_power: bool,
+    /// It works now.
+    pub on: bool,
+    /// When it began to work in this job; [`NEVER`] before.
+    pub began: i64,
+    /// Seconds of work in this job.
+    pub worked: i64,
+    /// When it last worked.
+    pub last: i64,
+    /// It is not used.
+    unused: Hold,
+    /// When its memory was found free.
+    free: Hold,
+    /// Something uses it at another level than it used to.
+    dull: Hold,
+    /// A finding holds it, or a rule is about to: nothing is learned until then.
+    pub frozen: i64,
+}
+
+/// What a ratio to the peers usually is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habit {
+    pub ratio: f64,
+    pub spread: f64,
+    pub learned: f64,
+    /// Mean over about the last minute of work, and of how many seconds it is made.
+    mean: f64,
+    of: f64,
+    /// The bucket that is gathered, and the one before, which counts once it is known that work went on after it.
+    sum: f64,
+    n: f64,
+    before: Option<f64>,
+}
+
+/// Time constant of the mean over work, seconds, and ticks; and the longest.
+const OF_WORK: f64 = 50.0;
+const TICKS: f64 = 20.0;
+const LONGEST: f64 = 300.0;
+
+impl Habit {
+    /// A value of a tick of work.
+    pub fn gather(&mut self, value: f64) {
+        self.sum += value;
+        self.n += 1.0;
+    }
+
+    /// A bucket of `length` seconds of work is over.
+    pub fn close(&mut self, length: f64, step: f64) {
+        if let Some(before) = self.before.take() {
+            let most = OF_WORK.max(TICKS * step).min(LONGEST);
+            let weight = length / (length + self.of.min(most));
+            self.mean += weight * (before - self.mean);
+            self.of += length;
+        }
+        self.before = (self.n > 0.0).then(|| self.sum / self.n);
+        (self.sum, self.n) = (0.0, 0.0);
+    }
+
+    /// Work has stopped: what was gathered last may be of the stop.
+    pub fn discard(&mut self) {
+        (self.sum, self.n, self.before) = (0.0, 0.0, None);
+    }
+
+    /// Mean over the last minute of work, once there was half of one.
+    pub fn mean(&self) -> Option<f64> {
+        (self.of >= 30.0).then_some(self.mean)
+    }
+
+    /// Takes in a ratio that held for `dt` seconds of work.
+    pub fn learn(&mut self, ratio: f64, dt: f64) {
+        let weight = dt / (dt + self.learned.min(866.0));
+        if self.learned == 0.0 {
+            self.ratio = ratio;
+        }
+        let off = ratio - self.ratio;
+        self.ratio += weight * off;
+        self.spread += weight * (off.abs() - self.spread);
+        self.learned += dt;
+    }
+
+    /// The habit, once it was learned from so many seconds.
+    pub fn known(&self, seconds: f64) -> Option<(f64, f64)> {
+        (self.learned >= seconds && self.ratio > 0.0).then_some((self.ratio, self.spread))
+    }
+}
+
+/// How far each rule has come with a device.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    pub heat: Share,
+    pub brake: Share,
+    pub cap: Share,
+    pub width: Hold,
+    pub wide: Hold,
+    pub gen_low: Hold,
+    pub gen_high: Hold,
+    pub nvlink: Hold,
+    pub nvlink_back: Hold,
+    pub back: Hold,
+    pub xid: Option<(i64, u32)>,
+    pub ecc: Option<i64>,
+    pub ecc_total: f64,
+    pub corrected_last: i64,
+    pub corrected: Option<Box<[f32; 60]>>,
+    pub corrected_at: i64,
+    pub filling: Filling,
+    pub filled: Hold,
+    pub flat: Hold,
+    pub slope: f64,
+    pub idle: Hold,
+    pub used: Hold,
+    pub idle_told: bool,
+    pub slow: Share,
+    pub waits: Share,
+}
+
+/// Channels in which members of a group are compared.
+pub(crate) const CHANNELS: usize = 6;
+pub(crate) const CLOCK: usize = 0;
+pub(crate) const POWER: usize = 1;
+pub(crate) const USE: usize = 2;
+/// What the cores do.
+pub(crate) const WORK: usize = 3;
+/// What the memory moves.
+pub(crate) const TRAFFIC: usize = 4;
+pub(crate) const NVLINK: usize = 5;
+
+/// One accelerator.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub family: Family,
+    /// Its number on its machine.
+    pub index: u32,
+    pub slots: [Slot; SIGNALS],
+    /// First and newest second in which anything of it was there.
+    pub first: i64,
+    pub seen: i64,
+    /// Ticks of its machine since, in which another device of the family answered.
+    pub missed: u32,
+    /// MIG has cut it into parts.
+    pub parted: bool,
+    /// Power at the last ticks, watts.
+    pub ring: Ring,
+    pub work: Work,
+    pub habits: [Habit; CHANNELS],
+    pub marks: Marks,
+    /// Processes on it, by memory, the largest first.
+    pub pids: Vec<u32>,
+    /// The processes that were on it last, when there were any.
+    pub of: Vec<u32>,
+    /// The process at the root of their tree, and its parent; where the table names them.
+    pub root: Option<(u32, u32)>,
+    /// Newest second of its machine, and how old a value may be.
+    newest: i64,
+    patience: i64,
+}
+
+impl Device {
+    pub fn new(family: Family, index: u32) -> Self {
+        Device {
+            family,
+            index,
+            slots: slots(),
+            first: NEVER,
+            seen: NEVER,
+            missed: 0,
+            parted: false,
+            ring: Ring::default(),
+            work: Work {
+                idle: f64::INFINITY,
+                peak: 0.0,
+                w: f64::NAN,
+                by_power: false,
+                on: false,
+                began: NEVER,
+                worked: 0,
+                last: NEVER,
+                unused: Hold::default(),
+                free: Hold::default(),
+                dull: Hold::default(),
+                frozen: NEVER,
+            },
+            habits: [Habit::default(); CHANNELS],
+            marks: Marks::default(),
+            pids: Vec::new(),
+            of: Vec::new(),
+            root: None,
+            newest: NEVER,
+            patience: 5,
+        }
+    }
+
+    pub fn slot(&self, sig: Sig) -> &Slot {
+        &self.slots[sig as usize]
+    }
+
+    /// The slot where its value is recent.
+    pub fn recent(&self, sig: Sig) -> Option<&Slot> {
+        let slot = self.slot(sig);
+        (slot.at >= self.newest - self.patience && slot.now.is_finite()).then_some(slot)
+    }
+
+    /// The value of this tick.
+    pub fn now(&self, sig: Sig) -> Option<f64> {
+        let slot = self.slot(sig);
+        (slot.at == self.newest && slot.now.is_finite()).then_some(slot.now)
+    }
+
+    /// Whether it ever had this signal.
+    pub fn has(&self, sig: Sig) -> bool {
+        self.slot(sig).at != NEVER
+    }
+
+    /// The slot of its power in watts, else in percent of the limit.
+    pub fn power_sig(&self) -> Sig {
+        if self.has(Sig::Power) { Sig::Power } else { Sig::PowerShare }
+    }
+
+    /// Power and limit in the same unit; the limit NaN where it is not known.
+    pub fn power(&self) -> Option<(&Slot, f64)> {
+        let slot = self.recent(self.power_sig())?;
+        Some((slot, self.limit()))
+    }
+
+    /// The power limit in the unit of [`Self::power`].
+    pub fn limit(&self) -> f64 {
+        if !self.has(Sig::Power) {
+            return 100.0;
+        }
+        let limit = self.slot(Sig::Limit).now;
+        let (power, share) = (self.slot(Sig::Power), self.slot(Sig::PowerShare));
+        if limit.is_finite() { limit } else { 100.0 * power.short / share.short }
+    }
+
+    /// Lowest power without use; 12 % of the limit until it was seen.
+    pub fn idle_power(&self) -> f64 {
+        let limit = self.limit();
+        let guess = if limit.is_finite() { 0.12 * limit } else { 0.12 * self.work.peak };
+        if self.work.idle.is_finite() { self.work.idle } else { guess }
+    }
+
+    /// What it takes in work: its level, else the highest mean of a minute in this job.
+    pub fn work_power(&self) -> f64 {
+        self.slot(self.power_sig()).level().unwrap_or(self.work.peak)
+    }
+
+    /// Device memory in use, percent.
+    pub fn memory_share(&self) -> Option<f64> {
+        if let Some(slot) = self.recent(Sig::MemShare) {
+            return Some(slot.now);
+        }
+        let (used, total) = (self.recent(Sig::MemBytes)?, self.slot(Sig::MemTotal).now);
+        (total > 0.0).then(|| 100.0 * used.now / total)
+    }
+
+    /// The slot that says how much memory is held, in any unit.
+    pub fn memory_slot(&self) -> Option<&Slot> {
+        self.recent(Sig::MemBytes).or_else(|| self.recent(Sig::MemShare))
+    }
+
+    /// Devices with the same number here may be of one model.
+    pub fn model(&self) -> u64 {
+        let total = self.slot(Sig::MemTotal).now;
+        if total.is_finite() { (total / f64::from(1 << 20)) as u64 } else { 0 }
+    }
+
+    /// Traffic over its links: NVLink in bytes a second, else PCIe; which of the two, its short mean and its level.
+    pub fn traffic(&self, long: bool) -> Option<(Sig, f64, Option<f64>)> {
+        for (tx, rx) in [(Sig::NvTx, Sig::NvRx), (Sig::PcieTx, Sig::PcieRx)] {
+            let slots = [self.recent(tx), self.recent(rx)];
+            let of = |f: &dyn Fn(&Slot) -> f64| slots.iter().flatten().map(|slot| f(slot)).sum::<f64>();
+            if slots.iter().any(Option::is_some) {
+                let level = slots.iter().flatten().all(|s| s.level().is_some()).then(|| of(&|s| s.level));
+                return Some((tx, of(&|s| if long { s.minute } else { s.short }), level));
+            }
+        }
+        None
+    }
+
+    /// The signal that says how much work gets done: tensor cores, else multiprocessors, else memory traffic.
+    pub fn work_sig(&self) -> Option<Sig> {
+        let busy = |sig: &Sig| self.recent(*sig).is_some_and(|slot| slot.level().is_some_and(|level| level >= 2.0));
+        [Sig::Tensor, Sig::Sm, Sig::Dram].into_iter().find(busy)
+    }
+
+    /// Its machine ticked at `t`, `dt` seconds after its tick before.
+    pub fn tick(&mut self, t: i64, dt: i64, step: i64, patience: i64) {
+        (self.newest, self.patience) = (t, patience);
+        if self.seen != t {
+            self.work.on &= t - self.seen <= patience;
+            return;
+        }
+        if let Some(watts) = self.now(self.power_sig()) {
+            self.ring.push(watts);
+        }
+        let usage = self.recent(Sig::Use).map(|slot| (slot.now, slot.short, slot.minute));
+        let power = self.power().map(|(slot, limit)| (slot.short, slot.minute, limit));
+        let free = self.memory_share().map(|share| share <= 2.0);
+        self.work.free.step(t, free, patience);
+        if self.work.free.held(10.max(2 * step)) && self.work.began != NEVER {
+            self.forget();
+        }
+        let dt = dt.min(2 * step);
+        let used = usage.is_none_or(|(_, short, _)| short >= 5.0);
+        self.work.by_power = false;
+        if let Some((short, minute, limit)) = power {
+            // A reading of no use between two steps is no idle device.
+            let unused = usage.is_some_and(|(now, short, _)| now <= 0.5 && short <= 0.5);
+            self.work.unused.step(t, Some(unused), patience);
+            let low = !limit.is_finite() || minute <= 0.35 * limit;
+            if low && self.work.unused.held(60.max(3 * step)) {
+                self.work.idle = self.work.idle.min(minute);
+            }
+            if used {
+                self.work.peak = self.work.peak.max(minute);
+            }
+            let idle = self.idle_power();
+            // What it takes now is far above what it used to take in work: that was no work.
+            if self.work_power() > idle && (minute - idle) > (self.work_power() - idle) / WORKING {
+                self.slots[self.power_sig() as usize].forget();
+                self.work.peak = minute;
+            }
+            let top = self.work_power();
+            let room = if limit.is_finite() { 0.08 * limit } else { 0.3 * idle };
+            if top - idle >= room {
+                self.work.w = (short - idle) / (top - idle);
+                self.work.by_power = true;
+            }
+        }
+        if !self.work.by_power {
+            let level = self.slot(Sig::Use).level().unwrap_or(60.0).max(5.0);
+            self.work.w = usage.map_or(f64::NAN, |(_, short, _)| short / level);
+        }
+        self.work.on = used && self.work.w >= WORKING && !self.is_still();
+        if self.work.on {
+            if self.work.began == NEVER {
+                self.work.began = t;
+            }
+            self.work.worked += dt;
+            self.work.last = t;
+        }
+        // A quarter of an hour of other work is what is usual from now on.
+        let dull = !self.work.on && usage.is_some_and(|(_, short, _)| short >= 20.0) && self.work.frozen < t;
+        self.work.dull.step(t, Some(dull), patience);
+        if self.work.dull.held(900) {
+            self.forget_levels();
+            self.work.peak = power.map_or(0.0, |(_, minute, _)| minute);
+            self.work.dull.clear();
+        }
+        if self.work.on && self.work.frozen < t {
+            self.learn(dt as f64);
+        }
+    }
+
+    /// Whether counters say that nothing is computed, whatever power it takes: a light job takes little more than a wait.
+    fn is_still(&self) -> bool {
+        let part = |sig: Sig, least: f64| {
+            let slot = self.recent(sig)?;
+            Some(slot.short / slot.level().filter(|level| *level >= least)?)
+        };
+        let parts = [part(Sig::Tensor, 3.0), part(Sig::Dram, 3.0), part(Sig::Activity, 8.0)];
+        parts.iter().any(Option::is_some) && parts.iter().flatten().all(|part| *part < 0.12)
+    }
+
+    fn learn(&mut self, dt: f64) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.at == self.newest) {
+            slot.learn(dt);
+        }
+    }
+
+    fn forget_levels(&mut self) {
+        self.slots.iter_mut().for_each(Slot::forget);
+        self.habits = Default::default();
+    }
+
+    /// The job has ended: what is usual in the next is not known.
+    pub fn forget(&mut self) {
+        self.forget_levels();
+        (self.work.peak, self.work.began, self.work.worked) = (0.0, NEVER, 0);
+    }
+
+    /// Its memory is free: no job is on it.
+    pub fn is_free(&self) -> bool {
+        self.work.free.held(0)
+    }
+}

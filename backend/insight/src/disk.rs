@@ -1,0 +1,98 @@
+//! File systems that will be full.
+
+use crate::finding::{Draft, Key};
+use crate::scene::{Scene, Sight};
+use crate::signal::{NamedSig, named_row_of};
+use crate::words::{evidence, lasting, of_host, whole};
+use crate::{Entry, Hosts, Source};
+use shared::finding::{Severity, Watch};
+
+pub(crate) static DETECTOR: Entry = Entry { rules: &[("disk_full", watches)], judge };
+
+/// Percent from which it is looked at, and from which it is told however fast it fills.
+const FROM: f64 = 90.0;
+const FULL: f64 = 98.0;
+/// It is told when it is full within an hour, and critical within ten minutes.
+const WITHIN: f64 = 3600.0;
+const SOON: f64 = 600.0;
+/// Minutes of which its course is made: of fewer only where it is full before they are over.
+const LONG: usize = 15;
+const SHORT: usize = 5;
+
+fn watches(hosts: &Hosts) -> Sight {
+    let has = hosts.values().any(|host| host.named.iter().any(|named| named.sig == NamedSig::Full));
+    match has {
+        true => (Watch::Watching, String::new()),
+        false => (Watch::Needs, format!("needs {}", named_row_of(NamedSig::Full).tag)),
+    }
+}
+
+fn judge(scene: &mut Scene) {
+    for source in scene.ticked() {
+        for at in 0..scene.hosts[&source].named.len() {
+            volume(scene, source, at);
+        }
+    }
+}
+
+fn volume(scene: &mut Scene, source: Source, at: usize) {
+    let now = scene.now;
+    let host = scene.hosts.get_mut(&source).expect("it ticked");
+    let length = host.step.max(60);
+    let named = &mut host.named[at];
+    if named.sig != NamedSig::Full || named.slot.at != now {
+        return;
+    }
+    let share = named.slot.now;
+    let from_start = *named.full_from_start.get_or_insert(share >= FULL);
+    named.full_from_start = Some(from_start && share >= FULL);
+    named.filling.add(now, length, share);
+    let key = Key::new("disk_full", source, &named.name);
+    let long = named.filling.climb(LONG);
+    let short = named.filling.climb(SHORT).filter(|rise| rise.left <= (LONG * 60) as f64 && rise.fit >= 0.9);
+    let rise = long.or(short).filter(|rise| rise.share >= FROM && rise.left <= WITHIN);
+    if let Some(open) = scene.ledger.get(&key) {
+        let severity = open.severity;
+        named.top = named.top.max(share);
+        if share <= named.top - 1.0 {
+            scene.end(&key);
+        } else if severity == Severity::Warning && (share >= 99.9 || rise.is_some_and(|rise| rise.left <= SOON)) {
+            scene.ledger.revise(&key, Severity::Critical, None);
+        }
+        return;
+    }
+    let full = share >= FULL && !from_start;
+    if rise.is_none() && !full {
+        return;
+    }
+    named.top = share;
+    let since = if rise.is_some() { named.filling.began.max(now - 3600) } else { now };
+    let low = named.filling.low();
+    let host = &scene.hosts[&source];
+    let named = &host.named[at];
+    let name = format!("{}{}", named.name, of_host(scene.hosts, source));
+    let sentence = match rise {
+        Some(rise) => format!(
+            "{name} will be full in about {}: {share:.1} % used, {:.2} % more a minute since {{since}}",
+            lasting(rise.left),
+            rise.slope * 60.0
+        ),
+        None => format!("{name} is {share:.1} % full since {{since}}"),
+    };
+    let words = format!("{share:.1} % used, {} % when the rise began", whole(low));
+    let facts = vec![evidence(host, named_row_of(NamedSig::Full), &named.name, words, (share, None))];
+    let draft = Draft {
+        rule: "disk_full",
+        severity: if rise.is_some_and(|rise| rise.left <= SOON) { Severity::Critical } else { Severity::Warning },
+        source,
+        subject: Vec::new(),
+        affects: Vec::new(),
+        device: Some(named.name.clone()),
+        since,
+        sentence,
+        evidence: facts,
+        group: None,
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}

@@ -1,0 +1,420 @@
+//! The book of findings: what is open, what ended a moment ago, which is because of which, and what was left out.
+
+use crate::words::At;
+use crate::{Hosts, Settings, Source};
+use shared::finding::{Evidence, Finding, MAX_FINDING_BYTES, Place, Severity};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Most findings that are open at once.
+const MOST_OPEN: usize = 1000;
+/// Most findings that a machine raises in an hour.
+const MOST_AN_HOUR: u32 = 200;
+/// What ended less than so many seconds ago and comes again is the same.
+const AGAIN: i64 = 300;
+/// Findings that begin within so many seconds of each other are one.
+const TOGETHER: i64 = 30;
+/// A cause began at most so many seconds before its consequence.
+const CAUSE_BEFORE: i64 = 120;
+
+/// What a finding is about, while it is open.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub kind: &'static str,
+    pub source: Source,
+    /// The device, disk or group.
+    pub what: String,
+}
+
+impl Key {
+    pub fn new(kind: &'static str, source: Source, what: impl ToString) -> Self {
+        Key { kind, source, what: what.to_string() }
+    }
+}
+
+/// A finding as its rule has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub rule: &'static str,
+    pub severity: Severity,
+    /// Machine of the subject.
+    pub source: Source,
+    /// Its devices; none where the machine itself is meant.
+    pub subject: Vec<At>,
+    pub affects: Vec<At>,
+    pub device: Option<String>,
+    pub since: i64,
+    pub sentence: String,
+    pub evidence: Vec<Evidence>,
+    pub group: Option<u64>,
+    /// Further keys that it is open under: it ends when all have ended.
+    pub also: Vec<Key>,
+}
+
+#[derive(Clone, Debug)]
+struct Open {
+    finding: Finding,
+    keys: Vec<Key>,
+    group: Option<u64>,
+    sources: Vec<Source>,
+    subject: Vec<(Source, Option<u32>)>,
+    /// The sentence of its rule, before others are joined to it.
+    own: String,
+}
+
+/// All that is known of findings.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    open: Vec<Open>,
+    past: VecDeque<Open>,
+    hour: BTreeMap<Source, (i64, u32)>,
+    /// Findings that were left out because there were too many.
+    pub left_out: u64,
+    out: Vec<Finding>,
+    /// Who is left out now, so that it is counted once.
+    dropped: Vec<Key>,
+}
+
+/// How high a finding stands among causes; None: it is neither cause nor consequence.
+fn rank(finding: &Finding) -> Option<u8> {
+    match finding.kind.as_str() {
+        _ if finding.severity == Severity::Note && finding.kind != "idle" && finding.kind != "straggler" => None,
+        "ecc" if finding.severity != Severity::Critical => None,
+        "lost_gpu" | "ecc" | "host_lost" => Some(5),
+        "hang" => Some(4),
+        "throttle" | "slow_link" | "host_memory" => Some(3),
+        "straggler" => Some(2),
+        "starvation" => Some(1),
+        "idle" => Some(0),
+        _ => None,
+    }
+}
+
+impl Ledger {
+    pub fn is_open(&self, key: &Key) -> bool {
+        self.open.iter().any(|open| open.keys.contains(key))
+    }
+
+    /// The open finding of a key.
+    pub fn get(&self, key: &Key) -> Option<&Finding> {
+        self.open.iter().find(|open| open.keys.contains(key)).map(|open| &open.finding)
+    }
+
+    /// Whether a finding of the kind is open in the group.
+    pub fn has_in_group(&self, kind: &str, group: u64) -> bool {
+        self.open.iter().any(|open| open.group == Some(group) && open.finding.kind == kind)
+    }
+
+    /// Whether an open finding of the kind has this device.
+    pub fn holds(&self, kind: &str, source: Source, index: u32) -> bool {
+        self.open.iter().any(|open| open.finding.kind == kind && open.subject.contains(&(source, Some(index))))
+    }
+
+    /// Raises a finding, unless it is open.
+    pub fn raise(&mut self, now: i64, key: Key, draft: Draft, hosts: &Hosts, settings: &Settings) {
+        let silent = |word: &String| word == key.kind || word == draft.rule;
+        if self.is_open(&key) || settings.silence.iter().any(silent) {
+            return;
+        }
+        if let Some(at) = self.past.iter().position(|open| open.keys.contains(&key) && open.finding.rule == draft.rule)
+        {
+            let Some(mut open) = self.past.remove(at) else { return };
+            open.finding.until = None;
+            open.keys = vec![key];
+            open.keys.extend(draft.also);
+            self.out.push(open.finding.clone());
+            self.open.push(open);
+            return;
+        }
+        if self.join(&key, &draft, hosts) {
+            return;
+        }
+        let hour = self.hour.entry(draft.source).or_insert((now / 3600, 0));
+        if hour.0 != now / 3600 {
+            *hour = (now / 3600, 0);
+        }
+        if hour.1 >= MOST_AN_HOUR || self.open.len() >= MOST_OPEN {
+            if !self.dropped.contains(&key) && self.dropped.len() < MOST_OPEN {
+                self.dropped.push(key);
+                self.left_out += 1;
+            }
+            return;
+        }
+        hour.1 += 1;
+        let open = Open::new(now, key, draft, hosts);
+        self.insert(open);
+    }
+
+    /// A finding of the same rule that began at the same time, in the same group or on another machine, takes it in.
+    fn join(&mut self, key: &Key, draft: &Draft, hosts: &Hosts) -> bool {
+        const OVER_HOSTS: &[&str] = &["hang", "starvation", "host_lost", "host_memory", "idle", "straggler"];
+        let alike = |open: &&mut Open| {
+            let same_group = draft.group.is_some() && open.group == draft.group;
+            let same_host = draft.group.is_none() && open.sources == [draft.source] && !draft.subject.is_empty();
+            let other_host = OVER_HOSTS.contains(&key.kind) && !open.sources.contains(&draft.source);
+            open.finding.rule == draft.rule
+                && open.finding.severity == draft.severity
+                && (open.finding.since - draft.since).abs() <= TOGETHER
+                && open.finding.device.is_none()
+                && draft.device.is_none()
+                && (same_group || same_host || other_host)
+        };
+        let Some(open) = self.open.iter_mut().find(alike) else { return false };
+        open.keys.push(key.clone());
+        open.keys.extend(draft.also.iter().cloned());
+        open.add(draft, hosts);
+        self.out.push(open.finding.clone());
+        true
+    }
+
+    fn insert(&mut self, mut open: Open) {
+        let cause = |other: &Open| {
+            let (Some(high), Some(low)) = (rank(&other.finding), rank(&open.finding)) else { return None };
+            let after = open.finding.since - other.finding.since;
+            (high > low && (-TOGETHER..=CAUSE_BEFORE).contains(&after) && open.is_related(other)).then_some(high)
+        };
+        let best = |all: &[Option<u8>]| all.iter().flatten().max().copied();
+        let ranks: Vec<Option<u8>> = self.open.iter().chain(&self.past).map(cause).collect();
+        if let Some(high) = best(&ranks) {
+            let at = ranks.iter().position(|rank| *rank == Some(high)).unwrap_or(0);
+            let other = if at < self.open.len() { &mut self.open[at] } else { &mut self.past[at - self.open.len()] };
+            open.finding.because = Some(other.finding.id.clone());
+            self.out.push(open.finding.clone());
+            if other.tell(&open) {
+                self.out.push(other.finding.clone());
+            }
+        } else {
+            self.out.push(open.finding.clone());
+        }
+        // What is open already may be because of this.
+        if let Some(high) = rank(&open.finding) {
+            for other in &mut self.open {
+                let after = other.finding.since - open.finding.since;
+                let lower = rank(&other.finding).is_some_and(|low| low < high);
+                if lower
+                    && other.finding.because.is_none()
+                    && (-TOGETHER..=CAUSE_BEFORE).contains(&after)
+                    && open.is_related(other)
+                {
+                    other.finding.because = Some(open.finding.id.clone());
+                    self.out.push(other.finding.clone());
+                    if open.tell(other) {
+                        self.out.push(open.finding.clone());
+                    }
+                }
+            }
+        }
+        self.open.push(open);
+    }
+
+    /// The condition of a key has ended.
+    pub fn end(&mut self, now: i64, key: &Key) {
+        self.dropped.retain(|dropped| dropped != key);
+        let Some(at) = self.open.iter().position(|open| open.keys.contains(key)) else { return };
+        let open = &mut self.open[at];
+        if open.keys.len() > 1 {
+            open.keys.retain(|own| own != key);
+            return;
+        }
+        let mut open = self.open.remove(at);
+        open.finding.until = Some(now);
+        self.out.push(open.finding.clone());
+        self.past.push_back(open);
+    }
+
+    /// Its severity has changed, and with it its sentence where one is given.
+    pub fn revise(&mut self, key: &Key, severity: Severity, sentence: Option<String>) {
+        let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
+        if open.finding.severity == severity {
+            return;
+        }
+        open.finding.severity = severity;
+        if let Some(sentence) = sentence {
+            open.finding.sentence = sentence.clone();
+            open.own = sentence;
+        }
+        self.out.push(open.finding.clone());
+    }
+
+    /// Ends all of a machine.
+    pub fn end_source(&mut self, now: i64, source: Source) {
+        let keys: Vec<Key> =
+            self.open.iter().flat_map(|open| &open.keys).filter(|key| key.source == source).cloned().collect();
+        keys.iter().for_each(|key| self.end(now, key));
+        self.hour.remove(&source);
+    }
+
+    /// Ends all that is about a group as such.
+    pub fn end_group(&mut self, now: i64, group: u64) {
+        let what = format!("g{group}");
+        let keys: Vec<Key> =
+            self.open.iter().flat_map(|open| &open.keys).filter(|key| key.what == what).cloned().collect();
+        keys.iter().for_each(|key| self.end(now, key));
+    }
+
+    /// Keys of a kind that are open.
+    pub fn keys(&self, kind: &str) -> Vec<Key> {
+        self.open.iter().flat_map(|open| &open.keys).filter(|key| key.kind == kind).cloned().collect()
+    }
+
+    /// A second has passed: what ended long ago is forgotten, and what was written is handed out.
+    pub fn hand_out(&mut self, now: i64, out: &mut Vec<Finding>) {
+        while self.past.front().is_some_and(|open| open.finding.until.is_none_or(|until| until < now - AGAIN)) {
+            self.past.pop_front();
+        }
+        out.append(&mut self.out);
+    }
+
+    /// What is open: the most severe first, causes before consequences, then the oldest.
+    pub fn open(&self) -> Vec<&Finding> {
+        let mut all: Vec<&Finding> = self.open.iter().map(|open| &open.finding).collect();
+        all.sort_by(|a, b| {
+            let order = |f: &Finding| (std::cmp::Reverse(f.severity), f.because.is_some(), f.since);
+            order(a).cmp(&order(b)).then_with(|| a.id.cmp(&b.id))
+        });
+        all
+    }
+}
+
+impl Open {
+    fn new(now: i64, key: Key, draft: Draft, hosts: &Hosts) -> Self {
+        let name = |source: &Source| hosts.get(source).map_or(String::new(), |host| host.name.clone());
+        let first = draft.subject.first().map(|(.., index)| index.to_string());
+        let first = first.or_else(|| draft.device.clone()).unwrap_or_default();
+        let mut finding = Finding {
+            id: format!("{}:{}:{first}:{}", key.kind, name(&draft.source), draft.since),
+            kind: key.kind.into(),
+            rule: draft.rule.into(),
+            severity: draft.severity,
+            subject: Vec::new(),
+            affects: places(&draft.affects, hosts),
+            device: draft.device,
+            since: draft.since,
+            told: now,
+            until: None,
+            sentence: draft.sentence.clone(),
+            evidence: draft.evidence,
+            changed: Vec::new(),
+            because: None,
+            confidence: None,
+        };
+        for evidence in &mut finding.evidence {
+            (evidence.from, evidence.to) = ((draft.since - 300) * 1000, now * 1000);
+        }
+        let mut subject: Vec<(Source, Option<u32>)> = draft.subject.iter().map(|&(s, _, g)| (s, Some(g))).collect();
+        if subject.is_empty() {
+            subject.push((draft.source, None));
+        }
+        let mut sources: Vec<Source> = subject.iter().map(|(source, _)| *source).collect();
+        sources.dedup();
+        let mut keys = vec![key];
+        keys.extend(draft.also);
+        let mut open = Open { finding, keys, group: draft.group, sources, subject, own: draft.sentence };
+        open.place(hosts);
+        fit(&mut open.finding);
+        open
+    }
+
+    /// Names its subject anew.
+    fn place(&mut self, hosts: &Hosts) {
+        self.subject.sort_unstable();
+        self.subject.dedup();
+        let mut all: Vec<Place> = Vec::new();
+        let mut last = None;
+        for (source, gpu) in &self.subject {
+            if last != Some(*source) {
+                let source = hosts.get(source).map_or(String::new(), |host| host.name.clone());
+                all.push(Place { source, gpus: Vec::new() });
+            }
+            last = Some(*source);
+            if let (Some(place), Some(gpu)) = (all.last_mut(), gpu) {
+                place.gpus.push(*gpu);
+            }
+        }
+        self.finding.subject = all;
+    }
+
+    /// Takes in the same of other devices or machines.
+    fn add(&mut self, draft: &Draft, hosts: &Hosts) {
+        match draft.subject.is_empty() {
+            true => self.subject.push((draft.source, None)),
+            false => self.subject.extend(draft.subject.iter().map(|&(s, _, g)| (s, Some(g)))),
+        }
+        self.sources.push(draft.source);
+        self.sources.sort_unstable();
+        self.sources.dedup();
+        self.place(hosts);
+        let subject = &self.finding.subject;
+        self.finding.affects.retain(|place| !subject.contains(place));
+        let more: Vec<&str> = subject.iter().skip(1).map(|place| place.source.as_str()).collect();
+        let gpus: usize = subject.iter().map(|place| place.gpus.len()).sum();
+        self.finding.sentence = match more.len() {
+            0 => format!("{}; so it is with {gpus} of them", self.own),
+            n @ 1..=3 => format!("{}; the same on {n} other hosts: {}", self.own, more.join(", "))
+                .replace("1 other hosts", "another host"),
+            n => format!("{}; the same on {n} other hosts", self.own),
+        };
+        fit(&mut self.finding);
+    }
+
+    fn is_related(&self, other: &Open) -> bool {
+        match (self.group, other.group) {
+            (Some(own), Some(its)) => own == its,
+            _ => self.sources.iter().any(|source| other.sources.contains(source)),
+        }
+    }
+
+    /// Joins the sentence of a consequence to its own; true when that says more.
+    fn tell(&mut self, consequence: &Open) -> bool {
+        let waiting = consequence.finding.affects.iter().chain(&consequence.finding.subject);
+        let waiting: usize = waiting.map(|place| place.gpus.len()).sum::<usize>();
+        let own: usize = self.subject.iter().filter(|(_, gpu)| gpu.is_some()).count();
+        let others = waiting.saturating_sub(own);
+        let joins = consequence.finding.kind == "hang" && self.finding.kind != "hang" && others > 0;
+        if joins {
+            self.finding.sentence = format!("{}; {others} GPUs have waited since", self.own);
+        }
+        joins
+    }
+}
+
+fn places(of: &[At], hosts: &Hosts) -> Vec<Place> {
+    let mut all: Vec<(Source, Vec<u32>)> = Vec::new();
+    for (source, _, index) in of {
+        match all.iter_mut().find(|(known, _)| known == source) {
+            Some((_, gpus)) => gpus.push(*index),
+            None => all.push((*source, vec![*index])),
+        }
+    }
+    all.sort_unstable();
+    let name = |source| hosts.get(&source).map_or(String::new(), |host| host.name.clone());
+    let sorted = |mut gpus: Vec<u32>| {
+        gpus.sort_unstable();
+        gpus
+    };
+    all.into_iter().map(|(source, gpus)| Place { source: name(source), gpus: sorted(gpus) }).collect()
+}
+
+/// Leaves out what would make it longer than a record may be: first of those who suffer, then of the evidence.
+fn fit(finding: &mut Finding) {
+    let place = |p: &Place| 32 + 2 * p.source.len() + 4 * p.gpus.len();
+    let fact = |e: &Evidence| 130 + e.tag.len() + e.source.len() + e.instance.len() + 2 * e.words.len();
+    let size = |f: &Finding| {
+        420 + 2 * f.sentence.len()
+            + f.subject.iter().chain(&f.affects).map(place).sum::<usize>()
+            + f.evidence.iter().map(fact).sum::<usize>()
+    };
+    while size(finding) > MAX_FINDING_BYTES {
+        let least = 2.min(finding.evidence.len());
+        if finding.affects.len() > 1 {
+            finding.affects.pop();
+        } else if finding.evidence.len() > least {
+            finding.evidence.pop();
+        } else if finding.subject.len() > 1 {
+            finding.subject.pop();
+        } else if !finding.affects.is_empty() {
+            finding.affects.pop();
+        } else {
+            break;
+        }
+    }
+}

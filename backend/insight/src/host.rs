@@ -1,0 +1,582 @@
+//! One machine: where each series goes, the ticks that wait, its devices and its own signals.
+
+use crate::device::Device;
+use crate::filling::Filling;
+use crate::hold::Hold;
+use crate::levels::{NEVER, Slot};
+use crate::signal::{Family, HOST_SIGNALS, HostSig, NamedSig, Place, SIGNALS, Sig, place_of, slots};
+use shared::catalog::Metric;
+use shared::processes::ProcessTable;
+use shared::series::SeriesId;
+use std::collections::{BTreeMap, VecDeque};
+
+const NONE: u32 = u32::MAX;
+const HOST: u32 = 1 << 30;
+const NAMED: u32 = 2 << 30;
+const PROCESS: u32 = 3 << 30;
+const KIND: u32 = 3 << 30;
+
+/// Most of each that a machine may have: the rest gets no slot.
+const MOST_DEVICES: usize = 1024;
+const MOST_NAMED: usize = 512;
+const MOST_PROCESSES: usize = 2048;
+/// Samples that may wait to be looked at.
+const MOST_WAITING: usize = 1 << 20;
+
+/// A signal with a name.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    pub sig: NamedSig,
+    pub name: String,
+    pub slot: Slot,
+    pub filling: Filling,
+    pub hold: Hold,
+    pub back: Hold,
+    /// It was as full when it was first seen.
+    pub full_from_start: Option<bool>,
+    /// The most while a finding is open.
+    pub top: f64,
+}
+
+#[derive(Clone, Debug)]
+struct GpuProcess {
+    gpu: u32,
+    pid: u32,
+    bytes: f64,
+    at: i64,
+    /// When its series was announced.
+    born: i64,
+}
+
+/// How far each rule has come with a machine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HostMarks {
+    pub filling: Filling,
+    pub filled: Hold,
+    pub flat: Hold,
+    pub slope: f64,
+    pub pressed: Hold,
+    pub eased: Hold,
+    pub killed: Option<i64>,
+    pub kills: f64,
+    pub resends: Hold,
+    pub clean: Hold,
+    pub received_most: f64,
+}
+
+/// One machine.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub name: String,
+    declared: i64,
+    gaps: [i64; 5],
+    gaps_seen: usize,
+    /// Seconds between ticks, at least 1.
+    pub step: i64,
+    /// First and newest second of a tick.
+    pub first: i64,
+    pub newest: i64,
+    /// Seconds between the newest tick and the one before; whether no tick is missing between them.
+    pub dt: i64,
+    map: Vec<u32>,
+    ticks: VecDeque<(i64, u32)>,
+    waiting: VecDeque<(u32, f64)>,
+    touched: Vec<u32>,
+    pub devices: Vec<Device>,
+    base: [Slot; HOST_SIGNALS],
+    pub named: Vec<Named>,
+    processes: Vec<GpuProcess>,
+    parents: BTreeMap<u32, (u32, String)>,
+    /// Cores that each tree of processes uses, by the root, and when, second.
+    pub trees: BTreeMap<u32, f64>,
+    /// The same of each process on a device, with all below it.
+    own_cpu: BTreeMap<u32, f64>,
+    pub table_at: i64,
+    pub goodbye: Option<i64>,
+    /// What a collector said of a lost device, and when.
+    pub said: Vec<(i64, String)>,
+    pub marks: HostMarks,
+    /// Groups must be looked at again.
+    pub changed: bool,
+}
+
+impl Host {
+    pub fn new(name: &str, interval_ms: i64) -> Self {
+        Host {
+            name: name.into(),
+            declared: interval_ms,
+            gaps: [0; 5],
+            gaps_seen: 0,
+            step: (interval_ms / 1000).max(1),
+            first: NEVER,
+            newest: NEVER,
+            dt: 0,
+            map: Vec::new(),
+            ticks: VecDeque::new(),
+            waiting: VecDeque::new(),
+            touched: Vec::new(),
+            devices: Vec::new(),
+            base: slots(),
+            named: Vec::new(),
+            processes: Vec::new(),
+            parents: BTreeMap::new(),
+            trees: BTreeMap::new(),
+            own_cpu: BTreeMap::new(),
+            table_at: NEVER,
+            goodbye: None,
+            said: Vec::new(),
+            marks: HostMarks::default(),
+            changed: false,
+        }
+    }
+
+    pub fn rename(&mut self, name: &str, interval_ms: i64) {
+        self.name = name.into();
+        if self.declared != interval_ms {
+            (self.declared, self.gaps_seen) = (interval_ms, 0);
+            self.step = (interval_ms / 1000).max(1);
+        }
+    }
+
+    /// How old a value may be and still say what is now, seconds.
+    pub fn patience(&self) -> i64 {
+        (3 * self.step).max(5)
+    }
+
+    /// Seconds of a rule: at least three intervals.
+    pub fn span(&self, seconds: i64) -> i64 {
+        seconds.max(3 * self.step)
+    }
+
+    /// It ticked at the second that is judged.
+    pub fn is_at(&self, now: i64) -> bool {
+        self.newest == now
+    }
+
+    /// Its values say what is now.
+    pub fn is_recent(&self, now: i64) -> bool {
+        self.newest >= now - self.patience() - 5
+    }
+
+    /// A series of this number is this from now on.
+    pub fn series(&mut self, id: SeriesId, metric: &Metric, instance: &str) {
+        let at = id as usize;
+        if self.map.len() <= at {
+            self.map.resize(at + 1, NONE);
+        }
+        if self.map[at] != NONE && self.map[at] & KIND == PROCESS {
+            let old = (self.map[at] & !KIND) as usize;
+            self.processes[old].at = NEVER;
+        }
+        self.map[at] = NONE;
+        let Some((row, place)) = place_of(metric, instance) else { return };
+        self.map[at] = match place {
+            Place::Device(family, index, sig, rank) => {
+                let Some(position) = self.device(family, index) else { return };
+                let slot = &mut self.devices[position].slots[sig as usize];
+                if rank > slot.rank {
+                    return;
+                }
+                let own = (position * SIGNALS) as u32 + sig as u32;
+                if rank < slot.rank || slot.row.is_none() {
+                    self.map.iter_mut().filter(|to| **to == own).for_each(|to| *to = NONE);
+                    *slot = Slot::of(Some(row), rank);
+                }
+                own
+            }
+            Place::Host(sig) => {
+                self.base[sig as usize].row = Some(row);
+                HOST | sig as u32
+            }
+            Place::Named(sig) => {
+                let known = self.named.iter().position(|n| n.sig == sig && n.name == instance);
+                if known.is_none() && self.named.len() >= MOST_NAMED {
+                    return;
+                }
+                NAMED
+                    | known.unwrap_or_else(|| {
+                        self.named.push(Named {
+                            sig,
+                            name: instance.into(),
+                            slot: Slot::of(Some(row), 0),
+                            filling: Filling::default(),
+                            hold: Hold::default(),
+                            back: Hold::default(),
+                            full_from_start: None,
+                            top: 0.0,
+                        });
+                        self.named.len() - 1
+                    }) as u32
+            }
+            Place::Process(gpu, pid) => {
+                let own = GpuProcess { gpu, pid, bytes: 0.0, at: NEVER, born: self.newest };
+                let newest = self.newest;
+                let free = self
+                    .processes
+                    .iter()
+                    .position(|p| (p.gpu, p.pid) == (gpu, pid))
+                    .or_else(|| self.processes.iter().position(|p| p.at.max(p.born) < newest - 3600));
+                let position = match free {
+                    Some(free) => {
+                        let taken = PROCESS | free as u32;
+                        self.map.iter_mut().filter(|to| **to == taken).for_each(|to| *to = NONE);
+                        self.processes[free] = own;
+                        free
+                    }
+                    None if self.processes.len() < MOST_PROCESSES => {
+                        self.processes.push(own);
+                        self.processes.len() - 1
+                    }
+                    None => return,
+                };
+                PROCESS | position as u32
+            }
+            Place::Part(index) => {
+                if let Some(position) = self.device(Family::Gpu, index) {
+                    self.devices[position].parted = true;
+                }
+                return;
+            }
+        };
+    }
+
+    fn device(&mut self, family: Family, index: u32) -> Option<usize> {
+        let known = self.devices.iter().position(|d| (d.family, d.index) == (family, index));
+        if known.is_some() || self.devices.len() >= MOST_DEVICES {
+            return known;
+        }
+        self.devices.push(Device::new(family, index));
+        self.changed = true;
+        Some(self.devices.len() - 1)
+    }
+
+    /// Samples of a tick, which wait until their second is judged.
+    pub fn tick(&mut self, t: i64, samples: impl IntoIterator<Item = (SeriesId, f64)>) {
+        let mut n = 0;
+        for (id, value) in samples {
+            let to = self.map.get(id as usize).copied().unwrap_or(NONE);
+            if to != NONE && value.is_finite() && self.waiting.len() < MOST_WAITING {
+                self.waiting.push_back((to, value));
+                n += 1;
+            }
+        }
+        self.ticks.push_back((t.div_euclid(1000), n));
+        while self.ticks.len() > MOST_WAITING / 8 {
+            let n = self.ticks.pop_front().map_or(0, |(_, n)| n as usize);
+            self.waiting.drain(..n);
+        }
+    }
+
+    /// The second of the tick that waits longest.
+    pub fn next(&self) -> Option<i64> {
+        self.ticks.front().map(|(second, _)| *second)
+    }
+
+    /// Takes in all ticks up to the second `t`; true when there were any.
+    pub fn take(&mut self, t: i64) -> bool {
+        let mut any = false;
+        while let Some(&(second, n)) = self.ticks.front() {
+            if second > t {
+                break;
+            }
+            self.ticks.pop_front();
+            any = true;
+            for _ in 0..n {
+                let Some((to, value)) = self.waiting.pop_front() else { break };
+                let low = (to & !KIND) as usize;
+                let first = match to & KIND {
+                    HOST => self.base[low].add(value),
+                    NAMED => self.named[low].slot.add(value),
+                    PROCESS => {
+                        let process = &mut self.processes[low];
+                        (process.bytes, process.at) = (value, t);
+                        false
+                    }
+                    _ => self.devices[low / SIGNALS].slots[low % SIGNALS].add(value),
+                };
+                if first {
+                    self.touched.push(to);
+                }
+            }
+        }
+        if any {
+            self.close(t);
+        }
+        any
+    }
+
+    fn close(&mut self, t: i64) {
+        if self.first == NEVER {
+            self.first = t;
+            self.newest = t - self.step;
+        }
+        self.dt = t - self.newest;
+        self.newest = t;
+        // Ticks that came before the goodbye may be taken in after it.
+        self.goodbye = self.goodbye.filter(|goodbye| *goodbye >= t);
+        self.gaps[self.gaps_seen % 5] = self.dt;
+        self.gaps_seen += 1;
+        if self.gaps_seen >= 4 {
+            let mut gaps = self.gaps;
+            let known = &mut gaps[..self.gaps_seen.min(5)];
+            known.sort_unstable();
+            self.step = known[known.len() / 2].clamp(1, 600);
+        }
+        let patience = self.patience();
+        for at in 0..self.touched.len() {
+            let to = self.touched[at];
+            let low = (to & !KIND) as usize;
+            match to & KIND {
+                HOST => self.base[low].close(t),
+                NAMED => self.named[low].slot.close(t),
+                _ => {
+                    let device = &mut self.devices[low / SIGNALS];
+                    device.slots[low % SIGNALS].close(t);
+                    device.seen = t;
+                    if device.first == NEVER {
+                        device.first = t;
+                    }
+                }
+            }
+        }
+        self.touched.clear();
+        let whole = self.dt <= patience;
+        let mut answer = [false; 3];
+        self.devices.iter().filter(|d| d.seen == t).for_each(|d| answer[d.family as usize] = true);
+        for at in 0..self.devices.len() {
+            let device = &mut self.devices[at];
+            device.missed = match device.seen == t {
+                true => 0,
+                // It must vanish while its machine is watched: after a restart another choice may hold.
+                false if !whole => 0,
+                false if answer[device.family as usize] && (device.missed > 0 || device.seen >= t - self.dt) => {
+                    device.missed + 1
+                }
+                false => device.missed,
+            };
+            let (began, known) = (device.work.began, device.work.worked >= 60);
+            device.tick(t, self.dt, self.step, patience);
+            self.changed |= device.work.began != began || known != (device.work.worked >= 60);
+        }
+        self.claim(t);
+        if let Some(received) = self.recent(HostSig::NetIn).map(|slot| slot.minute) {
+            self.marks.received_most = self.marks.received_most.max(received);
+        }
+        let works = self.devices.iter().any(|d| d.work.on);
+        let frozen = self.devices.iter().any(|d| d.work.frozen >= t);
+        if works && !frozen {
+            let dt = self.dt.min(2 * self.step) as f64;
+            self.base.iter_mut().filter(|slot| slot.at == t).for_each(|slot| slot.learn(dt));
+            self.named.iter_mut().filter(|n| n.slot.at == t).for_each(|n| n.slot.learn(dt));
+        }
+    }
+
+    /// Which process is on which device.
+    fn claim(&mut self, t: i64) {
+        let patience = self.patience();
+        for at in 0..self.devices.len() {
+            let device = &self.devices[at];
+            if device.family != Family::Gpu {
+                continue;
+            }
+            let mut on: Vec<(f64, u32)> = self
+                .processes
+                .iter()
+                .filter(|p| p.gpu == device.index && p.at >= t - patience)
+                .map(|p| (p.bytes, p.pid))
+                .collect();
+            on.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            if on.iter().map(|(_, pid)| *pid).ne(self.devices[at].pids.iter().copied()) {
+                self.devices[at].pids = on.into_iter().map(|(_, pid)| pid).collect();
+                // Others are on it: another job has begun.
+                let own = &mut self.devices[at];
+                if !own.pids.is_empty() {
+                    let stays = own.of.iter().any(|pid| own.pids.contains(pid));
+                    if !own.of.is_empty() && !stays {
+                        own.forget();
+                    }
+                    own.of = own.pids.clone();
+                }
+                self.root(at);
+            }
+        }
+    }
+
+    fn root(&mut self, at: usize) {
+        let root = self.devices[at].pids.first().and_then(|pid| self.root_of(*pid));
+        if self.devices[at].root != root {
+            self.devices[at].root = root;
+            self.changed = true;
+        }
+    }
+
+    /// The highest ancestor that belongs to the job, and its parent.
+    fn root_of(&self, pid: u32) -> Option<(u32, u32)> {
+        let mut own = pid;
+        let mut parent = self.parents.get(&pid)?.0;
+        for _ in 0..64 {
+            match self.parents.get(&parent) {
+                Some((above, name)) if parent > 1 && !is_session(name) => (own, parent) = (parent, *above),
+                _ => break,
+            }
+        }
+        Some((own, parent))
+    }
+
+    /// A newer table of processes.
+    pub fn table(&mut self, table: &ProcessTable) {
+        self.table_at = table.t.div_euclid(1000);
+        self.parents = table.rows.iter().map(|p| (p.pid, (p.parent, p.name.clone()))).collect();
+        for at in 0..self.devices.len() {
+            self.root(at);
+        }
+        let roots: Vec<u32> = self.devices.iter().filter_map(|d| d.root).map(|(root, _)| root).collect();
+        self.trees.clear();
+        self.own_cpu.clear();
+        let own: Vec<u32> = self.devices.iter().flat_map(|d| d.pids.iter().copied()).collect();
+        for row in table.rows.iter().filter(|row| row.cpu.is_some_and(|cpu| cpu.is_finite())) {
+            let mut pid = row.pid;
+            for _ in 0..16 {
+                if own.contains(&pid) {
+                    *self.own_cpu.entry(pid).or_default() += f64::from(row.cpu.unwrap_or(0.0)) / 100.0;
+                    break;
+                }
+                match self.parents.get(&pid) {
+                    Some((parent, _)) if *parent > 1 => pid = *parent,
+                    _ => break,
+                }
+            }
+        }
+        if roots.is_empty() {
+            return;
+        }
+        for row in &table.rows {
+            let (Some(cpu), Some((root, _))) = (row.cpu, self.root_of(row.pid)) else { continue };
+            if roots.contains(&root) {
+                *self.trees.entry(root).or_default() += f64::from(cpu) / 100.0;
+            }
+        }
+    }
+
+    /// Cores that a process on a device uses, with all below it; none where that is not known now.
+    pub fn cpu_of(&self, pid: u32, now: i64) -> Option<f64> {
+        let known = self.table_at >= now - 60.max(3 * self.step);
+        known.then(|| self.own_cpu.get(&pid).copied()).flatten()
+    }
+
+    /// What a collector said of a device, at a second; the last few are kept.
+    pub fn say(&mut self, t: i64, reason: &str) {
+        let words = reason.to_ascii_lowercase();
+        if words.contains("lost") || words.contains("fallen off") || words.contains("fell off") {
+            self.said.retain(|(_, known)| *known != words);
+            self.said.push((t, words));
+            if self.said.len() > 8 {
+                self.said.remove(0);
+            }
+        }
+    }
+
+    /// Forgets all but which series there are.
+    pub fn begin_anew(&mut self) {
+        let renew = |slot: &mut Slot| *slot = Slot::of(slot.row, slot.rank);
+        for device in &mut self.devices {
+            let mut new = Device::new(device.family, device.index);
+            std::mem::swap(&mut new.slots, &mut device.slots);
+            new.slots.iter_mut().for_each(renew);
+            new.parted = device.parted;
+            *device = new;
+        }
+        self.base.iter_mut().for_each(renew);
+        for named in &mut self.named {
+            renew(&mut named.slot);
+            (named.filling, named.hold, named.back) = Default::default();
+        }
+        self.processes.iter_mut().for_each(|p| p.at = NEVER);
+        self.ticks.clear();
+        self.waiting.clear();
+        (self.first, self.newest, self.gaps_seen, self.table_at) = (NEVER, NEVER, 0, NEVER);
+        self.marks = HostMarks::default();
+        self.said.clear();
+    }
+
+    /// A signal whose value is recent.
+    pub fn recent(&self, sig: HostSig) -> Option<&Slot> {
+        let slot = &self.base[sig as usize];
+        (slot.at >= self.newest - self.patience() && slot.now.is_finite()).then_some(slot)
+    }
+
+    /// Whether it ever had this signal.
+    pub fn has(&self, sig: HostSig) -> bool {
+        self.base[sig as usize].at != NEVER
+    }
+
+    /// Whether any of its devices ever had this signal.
+    pub fn any_has(&self, sig: Sig) -> bool {
+        self.devices.iter().any(|d| d.has(sig))
+    }
+
+    /// Named signals of a kind whose value is not older than `age` seconds.
+    pub fn named(&self, sig: NamedSig, age: i64) -> impl Iterator<Item = &Named> {
+        let newest = self.newest;
+        let recent = move |n: &&Named| n.sig == sig && n.slot.at >= newest - age && n.slot.now.is_finite();
+        self.named.iter().filter(recent)
+    }
+
+    /// Bytes a second to and from disks and networks over the last seconds, and the same in work; none where neither is
+    /// measured.
+    pub fn moved(&self) -> Option<(f64, Option<f64>)> {
+        const MIB: f64 = (1 << 20) as f64; // disks count MiB
+        let parts = [(HostSig::DiskIn, MIB), (HostSig::DiskOut, MIB), (HostSig::NetIn, 1.0), (HostSig::NetOut, 1.0)];
+        let known: Vec<_> = parts.iter().filter_map(|(sig, by)| Some((self.recent(*sig)?, *by))).collect();
+        let level = known.iter().all(|(slot, _)| slot.level().is_some());
+        let level = level.then(|| known.iter().map(|(slot, by)| slot.level * by).sum());
+        (!known.is_empty()).then(|| (known.iter().map(|(slot, by)| slot.short * by).sum(), level))
+    }
+}
+
+/// Programs above a job: shells, sessions, and what starts containers and tasks.
+fn is_session(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "ash",
+        "bash",
+        "containerd-shim",
+        "cron",
+        "crond",
+        "dash",
+        "docker-init",
+        "dockerd",
+        "dumb-init",
+        "entrypoint.sh",
+        "fish",
+        "init",
+        "jupyter-lab",
+        "jupyter-noteboo",
+        "jupyter-server",
+        "ksh",
+        "login",
+        "screen",
+        "sh",
+        "slurmstepd",
+        "srun",
+        "sshd",
+        "su",
+        "sudo",
+        "supervisord",
+        "systemd",
+        "tini",
+        "tmux",
+        "tmux: server",
+        "zsh",
+        "kubelet",
+        "conmon",
+        "runc",
+        "jupyterhub-sing",
+        "code",
+        "node",
+        "watchglass",
+    ];
+    NAMES.contains(&name)
+        || name.starts_with("containerd-shim")
+        || name.starts_with("jupyter")
+        || name.starts_with("sshd")
+}

@@ -1,0 +1,235 @@
+//! What one signal says now and what it usually says, in constant memory, one store a sample.
+//!
+//! Means weigh a sample by the time that it stands for, so that they are alike at any interval. No function of a
+//! platform's library is used: a page and a server get the same digits.
+
+use shared::catalog::{Kind, MetricDef};
+
+/// Time constant of the short mean, seconds.
+const SHORT: f64 = 10.0;
+/// Time constant of the long mean, seconds.
+const MINUTE: f64 = 60.0;
+/// Time constant of the level, seconds: a half-life of ten minutes.
+const SLOW: f64 = 866.0;
+
+/// One signal of one device or host.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    /// The row that fills it; none yet.
+    pub row: Option<&'static MetricDef>,
+    /// Its place among the rows that could fill it: 0 is the first choice.
+    pub rank: u8,
+    /// Value of the newest second: the mean of its samples, of a counter the rate a second.
+    pub now: f64,
+    /// That second, since the Unix epoch; [`NEVER`] before the first.
+    pub at: i64,
+    /// Mean over about 10 s.
+    pub short: f64,
+    /// Mean over about 60 s.
+    pub minute: f64,
+    /// Slow mean in work.
+    pub level: f64,
+    /// Seconds of work of which the level is made.
+    pub learned: f64,
+    /// The last sample as it came: of a counter the total, of a state the state.
+    pub raw: f64,
+    /// What it was before, of a state or limit.
+    pub before: f64,
+    /// How much a counter grew with the newest second, and over how many seconds; 0 at a restart.
+    pub grew: f64,
+    pub over: i64,
+    sum: f64,
+    n: u32,
+}
+
+/// No second.
+pub(crate) const NEVER: i64 = i64::MIN / 4;
+
+impl Default for Slot {
+    fn default() -> Self {
+        let nan = f64::NAN;
+        Slot {
+            row: None,
+            rank: u8::MAX,
+            now: nan,
+            at: NEVER,
+            short: nan,
+            minute: nan,
+            level: nan,
+            learned: 0.0,
+            raw: nan,
+            before: nan,
+            grew: 0.0,
+            over: 0,
+            sum: 0.0,
+            n: 0,
+        }
+    }
+}
+
+impl Slot {
+    /// An empty one that a row fills.
+    pub fn of(row: Option<&'static MetricDef>, rank: u8) -> Self {
+        Slot { row, rank, ..Slot::default() }
+    }
+
+    /// Takes a sample of the second that is gathered; true for its first.
+    pub fn add(&mut self, value: f64) -> bool {
+        self.sum = if self.row.is_some_and(|row| row.kind == Kind::Gauge) { self.sum + value } else { value };
+        self.n += 1;
+        self.n == 1
+    }
+
+    /// Closes the second `t`.
+    pub fn close(&mut self, t: i64) {
+        let kind = self.row.map_or(Kind::Gauge, |row| row.kind);
+        let value = if kind == Kind::Gauge { self.sum / f64::from(self.n.max(1)) } else { self.sum };
+        (self.sum, self.n) = (0.0, 0);
+        let gap = t - self.at;
+        (self.grew, self.over) = (0.0, gap);
+        let first = self.at == NEVER;
+        let before = std::mem::replace(&mut self.raw, value);
+        self.at = t;
+        let value = match kind {
+            Kind::Counter if first || value < before => {
+                self.now = f64::NAN;
+                return;
+            }
+            Kind::Counter => {
+                self.grew = value - before;
+                self.grew / gap.max(1) as f64
+            }
+            _ => {
+                self.before = before;
+                value
+            }
+        };
+        self.now = value;
+        mean(&mut self.short, value, gap, SHORT);
+        mean(&mut self.minute, value, gap, MINUTE);
+    }
+
+    /// What it says belongs to usual work that lasted `dt` seconds.
+    pub fn learn(&mut self, dt: f64) {
+        if self.now.is_finite() {
+            let weight = dt / (dt + self.learned.min(SLOW));
+            self.level = if self.level.is_finite() { self.level + weight * (self.now - self.level) } else { self.now };
+            self.learned += dt;
+        }
+    }
+
+    /// Forgets what is usual.
+    pub fn forget(&mut self) {
+        (self.level, self.learned) = (f64::NAN, 0.0);
+    }
+
+    /// The level once it was learned from a minute of work.
+    pub fn level(&self) -> Option<f64> {
+        (self.learned >= 60.0 && self.level.is_finite()).then_some(self.level)
+    }
+}
+
+/// Moves a mean; a long silence begins it anew.
+fn mean(mean: &mut f64, value: f64, gap: i64, tau: f64) {
+    let gap = gap.max(1) as f64;
+    let weight = if mean.is_finite() && gap < 3.0 * tau + 120.0 { gap / (gap + tau) } else { 1.0 };
+    *mean = if weight < 1.0 { *mean + weight * (value - *mean) } else { value };
+}
+
+/// The last values of a signal, one a tick, for its spread.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring {
+    values: [f32; 32],
+    /// How many were stored ever.
+    n: u32,
+}
+
+impl Default for Ring {
+    fn default() -> Self {
+        Ring { values: [f32::NAN; 32], n: 0 }
+    }
+}
+
+impl Ring {
+    pub fn push(&mut self, value: f64) {
+        self.values[self.n as usize % 32] = value as f32;
+        self.n += 1;
+    }
+
+    /// Mean and standard deviation of the last `n` values; none where not as many are there.
+    pub fn spread(&self, n: usize) -> Option<(f64, f64)> {
+        let n = n.clamp(2, 32);
+        if (self.n as usize) < n {
+            return None;
+        }
+        let last = (0..n).map(|back| f64::from(self.values[(self.n as usize - 1 - back) % 32]));
+        let mean = last.clone().sum::<f64>() / n as f64;
+        let square = last.map(|v| (v - mean) * (v - mean)).sum::<f64>() / n as f64;
+        Some((mean, square.sqrt()))
+    }
+}
+
+/// The middle of some values, the mean of the two middle ones of an even number; none of none. They are put in order.
+pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
+    let n = values.len();
+    if n == 0 {
+        return None;
+    }
+    let (low, high, _) = values.select_nth_unstable_by(n / 2, f64::total_cmp);
+    let below = low.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Some(if n % 2 == 1 { *high } else { (below + *high) / 2.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::catalog::gpu;
+
+    #[test]
+    fn a_second_is_the_mean_of_its_samples() {
+        let mut slot = Slot { row: Some(&gpu::POWER_WATTS), ..Slot::default() };
+        assert!(slot.add(100.0));
+        assert!(!slot.add(300.0));
+        slot.close(10);
+        assert_eq!((slot.now, slot.short, slot.at), (200.0, 200.0, 10));
+    }
+
+    #[test]
+    fn a_counter_gives_rates_over_gaps_and_none_at_a_restart() {
+        let mut slot = Slot { row: Some(&gpu::CORRECTED_ERRORS), ..Slot::default() };
+        for (t, total, grew) in [(0, 50.0, 0.0), (1, 52.0, 2.0), (100, 53.0, 1.0), (101, 3.0, 0.0), (102, 4.0, 1.0)] {
+            slot.add(total);
+            slot.close(t);
+            assert_eq!(slot.grew, grew, "at {t}");
+        }
+        assert_eq!(slot.now, 1.0);
+    }
+
+    #[test]
+    fn means_are_alike_at_any_interval() {
+        let run = |interval: i64| {
+            let mut slot = Slot { row: Some(&gpu::POWER_WATTS), ..Slot::default() };
+            for t in (0..1200).step_by(interval as usize) {
+                slot.add(if t < 600 { 100.0 } else { 200.0 });
+                slot.close(t);
+            }
+            slot
+        };
+        for interval in [1, 5, 60] {
+            assert!((run(interval).minute - 200.0).abs() < 0.5, "{interval}: {}", run(interval).minute);
+        }
+    }
+
+    #[test]
+    fn the_spread_needs_its_values() {
+        let mut ring = Ring::default();
+        ring.push(1.0);
+        assert_eq!(ring.spread(3), None);
+        ring.push(1.0);
+        ring.push(4.0);
+        assert_eq!(ring.spread(3).map(|(mean, _)| mean), Some(2.0));
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&mut []), None);
+    }
+}

@@ -1,0 +1,359 @@
+//! Links that are slower than they can be: PCIe with fewer lanes, NVLink that is not used, networks that resend.
+
+use crate::device::Device;
+use crate::device::NVLINK;
+use crate::finding::{Draft, Key};
+use crate::levels::median;
+use crate::scene::{Scene, host_sight, peers, sight};
+use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
+use crate::words::{begin, bytes, devices, evidence, host as machine, whole};
+use crate::{Entry, Source};
+use shared::finding::Severity;
+
+pub(crate) static DETECTOR: Entry = Entry {
+    rules: &[
+        ("slow_link.pcie", |hosts| sight(hosts, &[Sig::Width, Sig::MaxWidth], &[(Sig::Gen, "PCIe generations")])),
+        ("slow_link.nvlink", |hosts| sight(hosts, &[Sig::NvTx], &[])),
+        ("slow_link.net", |hosts| host_sight(hosts, &[HostSig::Retransmits])),
+    ],
+    judge,
+};
+
+/// Segments a second that are many.
+const MANY: f64 = 50.0;
+
+fn judge(scene: &mut Scene) {
+    for source in scene.ticked() {
+        for at in 0..scene.hosts[&source].devices.len() {
+            pcie(scene, source, at);
+        }
+        resends(scene, source);
+        siblings(scene, source);
+    }
+    for at in 0..scene.groups.len() {
+        if scene.groups[at].is_at(scene.hosts, scene.now) {
+            nvlink(scene, at);
+        }
+    }
+}
+
+fn pair(device: &Device, now: Sig, most: Sig) -> Option<(f64, f64)> {
+    let (value, most) = (device.now(now)?, device.recent(most)?.now);
+    // A driver that does not know says 0.
+    (value >= 1.0 && most >= 1.0).then_some((value, most))
+}
+
+fn pcie(scene: &mut Scene, source: Source, at: usize) {
+    let now = scene.now;
+    let key = scene.key("slow_link", source, at);
+    let Some(host) = scene.hosts.get_mut(&source) else { return };
+    let (step, patience) = (host.step, host.patience());
+    let at_most = peers(host, at, 1, |d| {
+        let (value, most) = (d.recent(Sig::Gen)?.now, d.recent(Sig::MaxGen)?.now);
+        d.recent(Sig::Use).filter(|usage| usage.short >= 50.0)?;
+        Some(if value >= most { 1.0 } else { 0.0 })
+    });
+    let device = &mut host.devices[at];
+    let usage = device.recent(Sig::Use).map_or(0.0, |slot| slot.short);
+    let width = pair(device, Sig::Width, Sig::MaxWidth);
+    let generation = pair(device, Sig::Gen, Sig::MaxGen);
+    let narrow = width.map(|(width, most)| width < most);
+    let slow =
+        generation.map(|(value, most)| value < most && usage >= 50.0 && at_most.is_some_and(|share| share > 0.5));
+    let marks = &mut device.marks;
+    marks.width.step(now, narrow, patience);
+    marks.wide.step(now, narrow.map(|narrow| !narrow), patience);
+    marks.gen_low.step(now, slow, patience);
+    // Idle says nothing of the generation: it ends when it is at its highest in use.
+    let full = generation.map(|(value, most)| value >= most);
+    marks.gen_high.step(now, full, patience);
+    let marks = &device.marks;
+    if let Some(open) = scene.ledger.get(&key) {
+        let lanes = open.sentence.contains("lanes");
+        let back = if lanes { &marks.wide } else { &marks.gen_high };
+        if open.rule == "slow_link.pcie" && back.held(10.max(2 * step)) {
+            scene.end(&key);
+        }
+        return;
+    }
+    let few = marks.width.held(10.max(3 * step)) && usage >= 10.0;
+    let low = marks.gen_low.held(60.max(3 * step));
+    if !few && !low {
+        return;
+    }
+    let since = if few { marks.width.since() } else { marks.gen_low.since() }.unwrap_or(now);
+    let from_start = few && since <= device.first + patience;
+    let family = device.family;
+    let alike = host.devices.iter().filter(|d| d.family == family);
+    let all = alike.clone().count() > 1
+        && alike.clone().all(|d| d.recent(Sig::Width).zip(d.recent(Sig::MaxWidth)).is_some_and(|(w, m)| w.now < m.now));
+    let Some(own) = scene.at(source, at) else { return };
+    let name = begin(&devices(scene.hosts, &[own]));
+    let host = &scene.hosts[&source];
+    let device = &host.devices[at];
+    let (sentence, sig, values) = match (few, width, generation) {
+        (true, Some((width, most)), _) => (
+            format!("{name} has {} of {} PCIe lanes since {{since}}", whole(width), whole(most)),
+            Sig::Width,
+            (width, most),
+        ),
+        (_, _, Some((value, most))) => (
+            format!(
+                "{name}'s PCIe runs at generation {} of {} since {{since}}, its peers at their highest",
+                whole(value),
+                whole(most)
+            ),
+            Sig::Gen,
+            (value, most),
+        ),
+        _ => return,
+    };
+    let mut facts = Vec::new();
+    if let Some(row) = device.slot(sig).row {
+        facts.push(evidence(
+            host,
+            row,
+            own.2,
+            format!("{} of {}", whole(values.0), whole(values.1)),
+            (values.0, Some(values.1)),
+        ));
+    }
+    if let Some(row) = device.slot(Sig::Use).row {
+        facts.push(evidence(host, row, own.2, format!("use {} %", whole(usage)), (usage, None)));
+    }
+    let draft = Draft {
+        rule: "slow_link.pcie",
+        severity: if from_start && all { Severity::Note } else { Severity::Warning },
+        source,
+        subject: vec![own],
+        affects: scene.others(source, at),
+        device: None,
+        since,
+        sentence,
+        evidence: facts,
+        group: scene.group_of(source, at).map(|group| group.id),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}
+
+fn nvlink(scene: &mut Scene, at: usize) {
+    let now = scene.now;
+    let group = scene.groups[at].clone();
+    let step = group.step(scene.hosts);
+    let patience = (3 * step).max(5);
+    let working = group.is_working() && now - group.course.since >= 45.max(2 * step) && group.members.len() >= 3;
+    let minute = |device: &Device| device.habits[NVLINK].mean().filter(|_| device.recent(Sig::NvTx).is_some());
+    let values: Vec<Option<f64>> = group
+        .members
+        .iter()
+        .map(|(source, position)| scene.hosts.get(source).and_then(|host| minute(&host.devices[*position])))
+        .collect();
+    for (member, &(source, position)) in group.members.iter().enumerate() {
+        let key = scene.key("slow_link", source, position);
+        let open = scene.ledger.get(&key).map(|open| open.rule.clone());
+        if open.as_deref().is_some_and(|rule| rule != "slow_link.nvlink") {
+            continue;
+        }
+        let mut others: Vec<f64> =
+            values.iter().enumerate().filter(|(other, _)| *other != member).filter_map(|(_, value)| *value).collect();
+        let peers = median(&mut others).filter(|peers| *peers >= 2e8);
+        let device = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position];
+        let habit = device.habits[NVLINK].known(120.0).map(|(habit, _)| habit);
+        let known = values[member].zip(peers).filter(|_| working);
+        // Among peers that are alike one that hardly sends from the start has never had its links.
+        let alike = others.len() >= 3
+            && peers.is_some_and(|peers| others.iter().all(|other| (0.75..=1.33).contains(&(other / peers))));
+        let low = known.map(|(own, peers)| {
+            let fell = own < 0.5 * peers && habit.is_some_and(|habit| habit >= 0.8);
+            fell || (own < 0.15 * peers && alike)
+        });
+        let high = known.map(|(own, peers)| own >= 0.8 * peers);
+        device.marks.nvlink.step(now, low, patience);
+        device.marks.nvlink_back.step(now, high, patience);
+        if low == Some(true) || open.is_some() {
+            device.work.frozen = device.work.frozen.max(now + 1 + step);
+        }
+        if open.is_some() {
+            if device.marks.nvlink_back.held(60.max(3 * step)) {
+                scene.end(&key);
+            }
+            continue;
+        }
+        let Some((own, peers)) = known.filter(|_| device.marks.nvlink.held(60.max(3 * step))) else { continue };
+        // The mean of a minute had fallen to half some time after it began.
+        let since = device.marks.nvlink.since().unwrap_or(now) - 40;
+        let Some(subject) = scene.at(source, position) else { continue };
+        let host = &scene.hosts[&source];
+        let device = &host.devices[position];
+        let sentence = format!(
+            "{} sends {}/s over NVLink since {{since}}, its peers {}/s",
+            begin(&devices(scene.hosts, &[subject])),
+            bytes(own),
+            bytes(peers)
+        );
+        let mut facts = Vec::new();
+        if let Some(row) = device.slot(Sig::NvTx).row {
+            let level = device.slot(Sig::NvTx).level();
+            facts.push(evidence(
+                host,
+                row,
+                subject.2,
+                format!("NVLink {}/s, its peers {}/s", bytes(own), bytes(peers)),
+                (own, level),
+            ));
+        }
+        if let Some((pcie, row)) = device.recent(Sig::PcieTx).zip(device.slot(Sig::PcieTx).row) {
+            facts.push(evidence(
+                host,
+                row,
+                subject.2,
+                format!("PCIe {}/s", bytes(pcie.minute)),
+                (pcie.minute, pcie.level()),
+            ));
+        }
+        let draft = Draft {
+            rule: "slow_link.nvlink",
+            severity: Severity::Warning,
+            source,
+            subject: vec![subject],
+            affects: scene.others(source, position),
+            device: None,
+            since,
+            sentence,
+            evidence: facts,
+            group: Some(group.id),
+            also: Vec::new(),
+        };
+        scene.raise(key, draft);
+    }
+}
+
+/// The group that works on a machine, and how much it does of what is usual.
+fn pace(scene: &Scene, source: Source) -> Option<(u64, f64)> {
+    let group = scene.groups.iter().find(|group| group.members.iter().any(|(own, _)| *own == source))?;
+    if group.course.worked < 60 {
+        return None;
+    }
+    group.pace(scene.hosts, None, scene.now).map(|(pace, _)| (group.id, pace))
+}
+
+fn resends(scene: &mut Scene, source: Source) {
+    let now = scene.now;
+    let pace = pace(scene, source);
+    let key = Key::new("slow_link", source, "net");
+    let open = scene.ledger.is_open(&key);
+    let Some(host) = scene.hosts.get_mut(&source) else { return };
+    let (step, patience) = (host.step, host.patience());
+    let Some(slot) = host.recent(HostSig::Retransmits) else { return };
+    let (rate, level) = (slot.short, slot.level().unwrap_or(0.0));
+    let usual = level.max(0.1);
+    let slowed = pace.is_some_and(|(_, pace)| pace <= 0.95);
+    host.marks.resends.step(now, Some(rate >= MANY && rate >= 10.0 * usual), patience);
+    host.marks.clean.step(now, Some(rate < MANY / 2.0), patience);
+    if host.marks.resends.since().is_some() || open {
+        host.devices.iter_mut().for_each(|d| d.work.frozen = d.work.frozen.max(now + 1 + step));
+    }
+    if open {
+        if host.marks.clean.held(60.max(3 * step)) {
+            scene.end(&key);
+        }
+        return;
+    }
+    let Some((group, pace)) = pace.filter(|_| slowed && host.marks.resends.held(30.max(3 * step))) else { return };
+    let since = host.marks.resends.since().unwrap_or(now);
+    let row = host_row_of(HostSig::Retransmits);
+    let host = &scene.hosts[&source];
+    let less = whole(100.0 * (1.0 - pace));
+    let sentence = format!(
+        "{} has resent {} TCP segments a second since {{since}}; the job does {less} % less",
+        machine(scene.hosts, source),
+        whole(rate)
+    );
+    let facts = vec![
+        evidence(host, row, "", format!("{} segments a second, usually {level:.1}", whole(rate)), (rate, Some(level))),
+        evidence(host, host_row_of(HostSig::NetOut), "", format!("the job does {less} % less"), (f64::NAN, None)),
+    ];
+    let affects = scene.groups.iter().find(|g| g.id == group).map(|g| g.devices(scene.hosts)).unwrap_or_default();
+    let draft = Draft {
+        rule: "slow_link.net",
+        severity: Severity::Warning,
+        source,
+        subject: Vec::new(),
+        affects,
+        device: None,
+        since,
+        sentence,
+        evidence: facts,
+        group: Some(group),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}
+
+/// Links of one kind that carry as much as each other, as `ib0` to `ib7`.
+fn siblings(scene: &mut Scene, source: Source) {
+    let now = scene.now;
+    let Some(host) = scene.hosts.get_mut(&source) else { return };
+    let (step, patience) = (host.step, host.patience());
+    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
+    let mut of: Vec<(usize, f64, String, f64)> = Vec::new();
+    for (at, named) in host.named.iter().enumerate() {
+        let recent = named.sig == NamedSig::LinkOut && named.slot.at >= host.newest - patience;
+        if let Some(level) = named.slot.level().filter(|level| recent && *level >= 5e6) {
+            of.push((at, named.slot.minute / level, stem(&named.name), named.slot.minute));
+        }
+    }
+    let mut slow: Vec<(usize, f64, f64)> = Vec::new();
+    for (at, share, stem, own) in &of {
+        let mut others: Vec<f64> =
+            of.iter().filter(|(o, _, s, _)| o != at && s == stem).map(|(_, share, ..)| *share).collect();
+        let mut carry: Vec<f64> = of.iter().filter(|(o, _, s, _)| o != at && s == stem).map(|(.., own)| *own).collect();
+        if others.len() < 2 {
+            continue;
+        }
+        let (Some(peers), Some(carry)) = (median(&mut others), median(&mut carry)) else { continue };
+        let named = &mut host.named[*at];
+        // When all are still the job pauses.
+        let known = (peers >= 0.3).then_some(*share < 0.6 * peers);
+        named.hold.step(now, known, patience);
+        named.back.step(now, known.map(|_| *share >= 0.8 * peers), patience);
+        if named.hold.held(60.max(3 * step)) || named.back.held(60.max(3 * step)) {
+            slow.push((*at, *own, carry));
+        }
+    }
+    let group = pace(scene, source).map(|(group, _)| group);
+    for (at, own, carry) in slow {
+        let named = &scene.hosts[&source].named[at];
+        let key = Key::new("slow_link", source, &named.name);
+        if named.back.held(60.max(3 * step)) {
+            scene.end(&key);
+            continue;
+        }
+        let host = &scene.hosts[&source];
+        let sentence = format!(
+            "{}{} sends {}/s since {{since}}, its siblings {}/s",
+            named.name,
+            crate::words::of_host(scene.hosts, source),
+            bytes(own),
+            bytes(carry)
+        );
+        let row = named_row_of(NamedSig::LinkOut);
+        let words = format!("{}/s, usually {}/s", bytes(own), bytes(named.slot.level));
+        let facts = vec![evidence(host, row, &named.name, words, (own, Some(named.slot.level)))];
+        let draft = Draft {
+            rule: "slow_link.net",
+            severity: Severity::Warning,
+            source,
+            subject: Vec::new(),
+            affects: Vec::new(),
+            device: Some(named.name.clone()),
+            since: named.hold.since().unwrap_or(now) - 40,
+            sentence,
+            evidence: facts,
+            group,
+            also: Vec::new(),
+        };
+        scene.raise(key, draft);
+    }
+}

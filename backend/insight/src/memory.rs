@@ -1,0 +1,284 @@
+//! Memory that will be full, of GPUs and of machines, and processes that were killed for want of it.
+
+use crate::filling::Rise;
+use crate::finding::{Draft, Key};
+use crate::scene::{Scene, host_sight, sight};
+use crate::signal::{HostSig, Sig, host_row_of};
+use crate::words::{begin, devices, evidence, gib, host as machine, lasting, whole};
+use crate::{Entry, Source};
+use shared::finding::Severity;
+
+pub(crate) static DETECTOR: Entry = Entry {
+    rules: &[
+        ("gpu_memory", |hosts| sight(hosts, &[Sig::MemShare], &[])),
+        ("host_memory", |hosts| host_sight(hosts, &[HostSig::Working])),
+    ],
+    judge,
+};
+
+/// Percent from which it is looked at.
+const FROM: f64 = 80.0;
+/// It is told when it is full within so many seconds, and critical within so many.
+const WITHIN: f64 = 600.0;
+const SOON: f64 = 120.0;
+/// A rise as young as this is told only near the end: it may be the first tooth of a saw.
+const YOUNG: i64 = 900;
+const NEAR: f64 = 90.0;
+const CLOSE: f64 = 200.0;
+/// A kill is told for so many seconds.
+const KILLED: i64 = 600;
+
+fn judge(scene: &mut Scene) {
+    for source in scene.ticked() {
+        for at in 0..scene.hosts[&source].devices.len() {
+            gpu(scene, source, at);
+        }
+        host(scene, source);
+        kills(scene, source);
+    }
+}
+
+/// Length of a bucket and how many are looked at.
+fn buckets(step: i64) -> (i64, usize) {
+    (10.max(step), if step <= 10 { 12 } else { (120 / step).clamp(6, 12) as usize })
+}
+
+/// Whether a rise is worth telling.
+fn fills(rise: Option<Rise>, age: i64) -> Option<Rise> {
+    rise.filter(|rise| {
+        rise.share >= FROM && rise.left <= WITHIN && (age >= YOUNG || rise.share >= NEAR && rise.left <= CLOSE)
+    })
+}
+
+fn severity(rise: Rise) -> Severity {
+    if rise.left <= SOON { Severity::Critical } else { Severity::Warning }
+}
+
+fn gpu(scene: &mut Scene, source: Source, at: usize) {
+    let now = scene.now;
+    let key = scene.key("gpu_memory", source, at);
+    let started = scene.group_of(source, at).is_none_or(|group| group.course.worked >= 60);
+    let Some(host) = scene.hosts.get_mut(&source) else { return };
+    let ((length, n), step, patience) = (buckets(host.step), host.step, host.patience());
+    let device = &mut host.devices[at];
+    if device.seen != now {
+        return;
+    }
+    let Some(share) = device.memory_share() else { return };
+    let starts = !started || device.is_free() || (device.work.worked < 60 && now - device.first < 600);
+    if starts && !scene.ledger.is_open(&key) {
+        device.marks.filling.forget();
+        device.marks.filled.clear();
+        return;
+    }
+    // What is loaded while nothing is computed is no leak.
+    if now - device.work.last > 60.max(2 * step) && !scene.ledger.is_open(&key) {
+        device.marks.filling.restart();
+        device.marks.filled.clear();
+        return;
+    }
+    if !device.marks.filling.add(now, length, share) {
+        return;
+    }
+    let rise = device.marks.filling.rise(n);
+    let slope = device.marks.filling.slope((n / 2).max(3));
+    let found = fills(rise, now - device.marks.filling.began);
+    device.marks.filled.step(now, Some(found.is_some()), patience + 2 * length);
+    if let Some(open) = scene.ledger.get(&key) {
+        let severity_now = open.severity;
+        let over = slope.map(|slope| slope <= 0.1 * device.marks.slope);
+        device.marks.flat.step(now, over, patience + 2 * length);
+        let fell = slope.is_some_and(|slope| slope < -0.1);
+        if device.marks.flat.held(60.max(2 * step)) || fell || device.is_free() {
+            device.marks.filled.clear();
+            scene.end(&key);
+        } else if severity_now == Severity::Warning && found.is_some_and(|rise| rise.left <= SOON) {
+            scene.ledger.revise(&key, Severity::Critical, None);
+        }
+        return;
+    }
+    let Some(rise) = found.filter(|_| device.marks.filled.held(length)) else { return };
+    (device.marks.slope, device.marks.flat) = (rise.slope, Default::default());
+    let since = device.marks.filling.began;
+    let total = device.slot(Sig::MemTotal).now;
+    let low = device.marks.filling.low();
+    let Some(own) = scene.at(source, at) else { return };
+    let host = &scene.hosts[&source];
+    let device = &host.devices[at];
+    let name = begin(&devices(scene.hosts, &[own]));
+    let amount = match total.is_finite() {
+        true => format!(
+            "{} of {} GiB, {} GiB more a minute",
+            gib(share / 100.0 * total),
+            gib(total),
+            gib(rise.slope * 0.6 * total)
+        ),
+        false => format!("{} %, {:.1} % more a minute", whole(share), rise.slope * 60.0),
+    };
+    let sentence = format!("{name}'s memory will be full in about {}: {amount} since {{since}}", lasting(rise.left));
+    let row = device.memory_slot().and_then(|slot| slot.row);
+    let slot = device.memory_slot().map_or(f64::NAN, |slot| slot.now);
+    let words = format!(
+        "{} % used, {} % when the rise began, {:.1} % more a minute, straight to {:.2}",
+        whole(share),
+        whole(low),
+        rise.slope * 60.0,
+        rise.fit
+    );
+    let facts = row.map(|row| evidence(host, row, own.2, words, (slot, None))).into_iter().collect();
+    let draft = Draft {
+        rule: "gpu_memory",
+        severity: severity(rise),
+        source,
+        subject: vec![own],
+        affects: scene.others(source, at),
+        device: None,
+        since,
+        sentence,
+        evidence: facts,
+        group: scene.group_of(source, at).map(|group| group.id),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}
+
+fn group_on(scene: &Scene, source: Source) -> Option<u64> {
+    scene.groups.iter().find(|group| group.members.iter().any(|(own, _)| *own == source)).map(|group| group.id)
+}
+
+fn host(scene: &mut Scene, source: Source) {
+    let now = scene.now;
+    let key = Key::new("host_memory", source, "memory");
+    let Some(host) = scene.hosts.get_mut(&source) else { return };
+    let ((length, n), step, patience) = (buckets(host.step), host.step, host.patience());
+    let Some((share, at)) = host.recent(HostSig::Working).map(|slot| (slot.now, slot.at)) else { return };
+    if at != now {
+        return;
+    }
+    let total = host.recent(HostSig::MemoryTotal).map(|slot| slot.now);
+    let pressure = host.recent(HostSig::PressureMemory).map(|slot| slot.now);
+    let marks = &mut host.marks;
+    marks.pressed.step(now, pressure.map(|full| share >= 95.0 && full >= 10.0), patience);
+    marks.eased.step(now, Some(share < 93.0 || pressure.is_none_or(|full| full < 3.0)), patience);
+    let closed = marks.filling.add(now, length, share);
+    let pressed = marks.pressed.held(20.max(3 * step));
+    let rise = marks.filling.rise(n);
+    let slope = marks.filling.slope((n / 2).max(3));
+    let found = fills(rise, now - marks.filling.began);
+    if closed {
+        marks.filled.step(now, Some(found.is_some()), patience + 2 * length);
+    }
+    if let Some(open) = scene.ledger.get(&key) {
+        let severity_now = open.severity;
+        if closed {
+            marks.flat.step(now, slope.map(|slope| slope <= 0.1 * marks.slope), patience + 2 * length);
+        }
+        let flat = marks.flat.held(60.max(2 * step)) || slope.is_some_and(|slope| slope < -0.1);
+        if flat && marks.eased.held(60.max(2 * step)) {
+            marks.filled.clear();
+            scene.end(&key);
+        } else if severity_now == Severity::Warning && found.is_some_and(|rise| rise.left <= SOON) {
+            scene.ledger.revise(&key, Severity::Critical, None);
+        }
+        return;
+    }
+    let rise = found.filter(|_| closed && marks.filled.held(length));
+    if rise.is_none() && !pressed {
+        return;
+    }
+    let since = if rise.is_some() { marks.filling.began } else { marks.pressed.since().unwrap_or(now) };
+    (marks.slope, marks.flat) = (rise.map_or(0.0, |rise| rise.slope), Default::default());
+    let low = marks.filling.low();
+    let host = &scene.hosts[&source];
+    let name = machine(scene.hosts, source);
+    let sentence = match (rise, pressure) {
+        (Some(rise), _) => {
+            let took = total.map_or(format!("{:.1} %", rise.slope * 60.0), |total| {
+                format!("{} GiB", gib(rise.slope * 0.6 * total))
+            });
+            format!(
+                "{name} will run out of memory in about {}: {} % used, {took} more a minute since {{since}}",
+                lasting(rise.left),
+                whole(share)
+            )
+        }
+        (None, full) => format!(
+            "{name} is out of memory since {{since}}: {} % used, all tasks wait for memory {} % of the time",
+            whole(share),
+            whole(full.unwrap_or(0.0))
+        ),
+    };
+    let mut facts = vec![evidence(
+        host,
+        host_row_of(HostSig::Working),
+        "",
+        format!("{} % used, {} % when the rise began", whole(share), whole(low)),
+        (share, None),
+    )];
+    facts.push(match pressure {
+        Some(full) => {
+            let words = format!("all tasks wait for memory {} % of the time", whole(full));
+            evidence(host, host_row_of(HostSig::PressureMemory), "", words, (full, None))
+        }
+        None => crate::words::absent(host, host_row_of(HostSig::PressureMemory), "", "pressure of memory"),
+    });
+    let draft = Draft {
+        rule: "host_memory",
+        severity: rise.map_or(Severity::Critical, severity),
+        source,
+        subject: Vec::new(),
+        affects: Vec::new(),
+        device: None,
+        since,
+        sentence,
+        evidence: facts,
+        group: group_on(scene, source),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}
+
+fn kills(scene: &mut Scene, source: Source) {
+    let now = scene.now;
+    let key = Key::new("host_memory", source, "kills");
+    let Some(host) = scene.hosts.get_mut(&source) else { return };
+    let grew = host.recent(HostSig::Kills).filter(|slot| slot.at == now).map_or(0.0, |slot| slot.grew);
+    if grew <= 0.0 {
+        if host.marks.killed.is_some_and(|last| now - last >= KILLED) {
+            (host.marks.killed, host.marks.kills) = (None, 0.0);
+            scene.end(&key);
+        }
+        return;
+    }
+    host.marks.killed = Some(now);
+    host.marks.kills += grew;
+    let host = &scene.hosts[&source];
+    let n = host.marks.kills;
+    let words = format!("{} process{} killed", whole(n), if n == 1.0 { "" } else { "es" });
+    let mut facts = vec![evidence(host, host_row_of(HostSig::Kills), "", words.clone(), (n, None))];
+    let used = host.recent(HostSig::Working).map(|slot| slot.short);
+    if let Some(used) = used {
+        facts.push(evidence(
+            host,
+            host_row_of(HostSig::Working),
+            "",
+            format!("{} % of the memory used", whole(used)),
+            (used, None),
+        ));
+    }
+    let at = used.map_or(String::new(), |used| format!(", {} % used", whole(used)));
+    let draft = Draft {
+        rule: "host_memory",
+        severity: Severity::Critical,
+        source,
+        subject: Vec::new(),
+        affects: Vec::new(),
+        device: None,
+        since: now,
+        sentence: format!("{} ran out of memory at {{since}}: {words}{at}", machine(scene.hosts, source)),
+        evidence: facts,
+        group: group_on(scene, source),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}

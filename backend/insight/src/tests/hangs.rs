@@ -1,0 +1,173 @@
+//! Jobs that wait for nothing, and those that only seem to.
+
+use super::trace::{Does, IDLES, OFF, SPINS, START, WORKS, check, one, put_host, rules, told};
+use shared::catalog::gpu_profile;
+use shared::finding::Severity;
+
+/// A start of a minute, work until `at`, then `does`.
+fn until(at: i64, does: Does) -> impl Fn(u32, i64) -> Does {
+    move |_, t| {
+        if t < 60 {
+            OFF
+        } else if t < at {
+            WORKS
+        } else {
+            does
+        }
+    }
+}
+
+#[test]
+fn all_that_spin_hang() {
+    let all = told(900, 1000, |t| Some(one(8, t, until(600, SPINS))));
+    assert_eq!(rules(&all), ["hang.spin"]);
+    let hang = &all[0];
+    check(hang);
+    assert!((hang.since - START - 600).abs() <= 15, "{}", hang.since - START);
+    assert!(hang.told - hang.since <= 90, "told after {} s", hang.told - hang.since);
+    assert_eq!((hang.severity, hang.subject[0].gpus.len(), hang.until), (Severity::Critical, 8, None));
+    assert!(
+        hang.sentence
+            .starts_with("All 8 GPUs have waited in one kernel since {since}: use 100 %, power 19 % of the limit"),
+        "{}",
+        hang.sentence
+    );
+}
+
+#[test]
+fn it_ends_when_it_works_again() {
+    let does = |_: u32, t: i64| {
+        if t < 60 {
+            OFF
+        } else if (600..800).contains(&t) {
+            SPINS
+        } else {
+            WORKS
+        }
+    };
+    let all = told(1000, 1000, |t| Some(one(8, t, does)));
+    assert_eq!(rules(&all), ["hang.spin"]);
+    let until = all[0].until.expect("it has ended") - START;
+    assert!((805..860).contains(&until), "{until}");
+}
+
+#[test]
+fn it_ends_when_the_processes_are_gone() {
+    let does = |_: u32, t: i64| {
+        if !(60..800).contains(&t) {
+            OFF
+        } else if t < 600 {
+            WORKS
+        } else {
+            SPINS
+        }
+    };
+    let all = told(1000, 1000, |t| Some(one(8, t, does)));
+    assert_eq!(rules(&all), ["hang.spin"]);
+    assert!(all[0].until.is_some_and(|until| (800..830).contains(&(until - START))), "{:?}", all[0].until);
+}
+
+#[test]
+fn one_that_stopped_is_named() {
+    let does = |gpu: u32, t: i64| match (gpu, t) {
+        (_, ..60) => OFF,
+        (_, ..600) => WORKS,
+        (3, _) => IDLES,
+        _ => SPINS,
+    };
+    let all = told(900, 1000, |t| Some(one(8, t, does)));
+    assert_eq!(rules(&all), ["hang.odd"]);
+    check(&all[0]);
+    assert_eq!((all[0].subject[0].gpus.as_slice(), all[0].affects[0].gpus.len()), (&[3][..], 7));
+    assert!(all[0].sentence.starts_with("GPU 3 stopped at {since}; 7 others wait for it"), "{}", all[0].sentence);
+}
+
+#[test]
+fn one_condition_short_it_is_none() {
+    // A member works: it is waited for.
+    let works = |gpu: u32, t: i64| if t >= 600 && gpu == 0 { WORKS } else { until(600, SPINS)(gpu, t) };
+    // The power varies: something is computed.
+    let varies = |_: u32, t: i64| {
+        let spin = Does { work: 0.12 * (t % 20) as f64 / 10.0, ..SPINS };
+        if t < 60 {
+            OFF
+        } else if t < 600 {
+            WORKS
+        } else {
+            spin
+        }
+    };
+    // It is too short.
+    let short = |_: u32, t: i64| {
+        if t < 60 {
+            OFF
+        } else if (600..650).contains(&t) {
+            SPINS
+        } else {
+            WORKS
+        }
+    };
+    let cases: [(&str, &dyn Fn(u32, i64) -> Does); 3] = [("works", &works), ("varies", &varies), ("short", &short)];
+    for (name, does) in cases {
+        let all = told(1000, 1000, |t| Some(one(8, t, does)));
+        assert_eq!(rules(&all), [""; 0], "{name}");
+    }
+    // A checkpoint: something is written.
+    let all = told(1000, 1000, |t| {
+        let mut sheet = one(8, t, until(600, SPINS));
+        put_host(&mut sheet, t, 12.0, (0.0, 400.0 * (t - 600).max(0) as f64, 0.0));
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0], "checkpoint");
+    // Links are alive.
+    let all = told(1000, 1000, |t| {
+        let mut sheet = one(8, t, until(600, SPINS));
+        if t >= 600 {
+            for gpu in 0..8 {
+                sheet.set(&gpu_profile::NVLINK_TX, gpu, 30e9);
+            }
+        }
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0], "links");
+}
+
+#[test]
+fn long_pauses_of_the_job_are_learned() {
+    // Every ten minutes all spin for 55 s, then for 65 s: that is how this job is.
+    let does = |_: u32, t: i64| {
+        if t < 60 {
+            OFF
+        } else if t % 600 > 540 {
+            SPINS
+        } else {
+            WORKS
+        }
+    };
+    let all = told(4000, 1000, |t| Some(one(8, t, does)));
+    assert_eq!(rules(&all), [""; 0]);
+}
+
+#[test]
+fn a_job_that_does_nothing_any_more() {
+    let cpu = |t: i64| if (60..900).contains(&t) { 20.0 } else { 1.0 };
+    let sheet = |t: i64| {
+        let mut sheet = one(8, t, until(900, IDLES));
+        put_host(&mut sheet, t, cpu(t), (0.0, 0.0, 0.0));
+        sheet
+    };
+    let all = told(1500, 1000, |t| Some(sheet(t)));
+    assert_eq!(rules(&all), ["hang.idle"]);
+    check(&all[0]);
+    assert_eq!(all[0].severity, Severity::Warning);
+    // The processors work: it prepares something.
+    let all = told(1500, 1000, |t| {
+        let mut sheet = sheet(t);
+        put_host(&mut sheet, t, 30.0, (0.0, 0.0, 0.0));
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0]);
+    // The job is over: its memory is free.
+    let all = told(1500, 1000, |t| Some(one(8, t, until(900, OFF))));
+    assert_eq!(rules(&all), [""; 0]);
+}

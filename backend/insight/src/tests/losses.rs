@@ -1,0 +1,200 @@
+//! GPUs that are lost, and broken memory.
+
+use super::trace::{OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, rules, told};
+use shared::catalog::{gpu, gpu_parts};
+use shared::finding::Severity;
+
+fn works(t: i64) -> Sheet {
+    one(8, t, |_, t| if t < 60 { OFF } else { WORKS })
+}
+
+#[test]
+fn a_gpu_that_no_longer_answers_is_lost() {
+    let all = told(700, 1000, |t| {
+        let mut sheet = one(8, t, |_, t| {
+            if t < 60 {
+                OFF
+            } else if t < 400 {
+                WORKS
+            } else {
+                SPINS
+            }
+        });
+        if t >= 400 {
+            sheet.drop_gpu(3);
+        }
+        Some(sheet)
+    });
+    let mut found = rules(&all);
+    found.sort_unstable();
+    assert_eq!(found, ["hang.odd", "lost_gpu"]);
+    let lost = all.iter().find(|f| f.rule == "lost_gpu").expect("it is lost");
+    let hang = all.iter().find(|f| f.rule == "hang.odd").expect("others wait");
+    check(lost);
+    check(hang);
+    assert_eq!((lost.since - START, lost.subject[0].gpus.as_slice()), (400, &[3][..]));
+    assert!(lost.told - lost.since <= 5);
+    assert_eq!(hang.because.as_deref(), Some(lost.id.as_str()));
+    assert!(lost.sentence.ends_with("; 7 GPUs have waited since"), "{}", lost.sentence);
+}
+
+#[test]
+fn it_ends_when_it_is_back() {
+    let all = told(700, 1000, |t| {
+        let mut sheet = works(t);
+        if (300..400).contains(&t) {
+            sheet.drop_gpu(3);
+        }
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), ["lost_gpu"]);
+    assert_eq!(all[0].until.map(|until| until - START), Some(410));
+}
+
+#[test]
+fn a_silent_collector_and_a_silent_machine_lose_nothing() {
+    // Two samples of one are missing.
+    let all = told(500, 1000, |t| {
+        let mut sheet = works(t);
+        if (300..302).contains(&t) {
+            sheet.drop_gpu(3);
+        }
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0]);
+    // All of them are away.
+    let all = told(800, 1000, |t| {
+        let mut sheet = works(t);
+        if (300..500).contains(&t) {
+            (0..8).for_each(|gpu| {
+                sheet.drop_gpu(gpu);
+            });
+        }
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0]);
+    // The machine is silent, and one is not asked for after its start.
+    let all = told(800, 1000, |t| {
+        let mut sheet = works(t);
+        if t >= 300 {
+            sheet.drop_gpu(3);
+        }
+        (!(300..400).contains(&t)).then_some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0]);
+}
+
+#[test]
+fn xid_79_is_a_loss_at_once_and_programs_errors_are_notes() {
+    let of = |number: f64| {
+        told(1500, 1000, move |t| {
+            let mut sheet = works(t);
+            if t >= 300 {
+                sheet.set(&gpu_parts::XID_ERRORS, 2, 1.0).set(&gpu_parts::LAST_XID, 2, number);
+                if number == 79.0 {
+                    sheet.drop(&gpu::UTILISATION);
+                    (0..8).filter(|gpu| *gpu != 2).for_each(|gpu| {
+                        sheet.set(&gpu::UTILISATION, gpu, 99.0);
+                    });
+                }
+            }
+            Some(sheet)
+        })
+    };
+    let lost = of(79.0);
+    assert_eq!(rules(&lost), ["lost_gpu"]);
+    assert_eq!((lost[0].told - START, lost[0].sentence.as_str()), (300, "GPU 2 fell off the bus at {since} (XID 79)"));
+    let program = of(31.0);
+    assert_eq!(rules(&program), ["xid"]);
+    assert_eq!(program[0].severity, Severity::Note);
+    assert_eq!(program[0].until.map(|until| until - START), Some(900));
+    check(&program[0]);
+    assert_eq!(rules(&of(48.0)), ["ecc.uncorrected"]);
+}
+
+#[test]
+fn an_old_xid_that_is_read_again_is_not_new() {
+    let all = told(900, 1000, |t| {
+        let mut sheet = works(t);
+        sheet.set(&gpu_parts::XID_ERRORS, 2, 4.0).set(&gpu_parts::LAST_XID, 2, 79.0);
+        if t % 50 == 7 {
+            sheet.drop(&gpu_parts::XID_ERRORS).drop(&gpu_parts::LAST_XID);
+        }
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0]);
+}
+
+#[test]
+fn uncorrectable_errors_are_told_at_once_and_a_restart_is_none() {
+    let all = told(1500, 1000, |t| {
+        let mut sheet = works(t);
+        sheet.set(&gpu::UNCORRECTED_ERRORS, 5, if t < 300 { 1.0 } else { 3.0 });
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), ["ecc.uncorrected"]);
+    check(&all[0]);
+    assert_eq!(all[0].sentence, "GPU 5 found 2 uncorrectable memory errors at {since}");
+    assert_eq!((all[0].told - START, all[0].until.map(|until| until - START)), (300, Some(900)));
+    let all = told(900, 1000, |t| {
+        let mut sheet = works(t);
+        sheet.set(&gpu::UNCORRECTED_ERRORS, 5, if t < 300 { 7.0 } else { 3.0 });
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0]);
+}
+
+#[test]
+fn corrected_errors_are_told_by_their_rate() {
+    let of = |rate: f64| {
+        told(2000, 1000, move |t| {
+            let mut sheet = works(t);
+            let errors = (rate * (t.clamp(300, 900) - 300) as f64 / 60.0).floor();
+            sheet.set(&gpu::CORRECTED_ERRORS, 1, 2.0 + errors);
+            Some(sheet)
+        })
+    };
+    let many = of(140.0);
+    assert_eq!(rules(&many), ["ecc.corrected"]);
+    check(&many[0]);
+    assert_eq!(many[0].severity, Severity::Warning);
+    assert!(many[0].until.is_some_and(|until| (1495..1515).contains(&(until - START))), "{:?}", many[0].until);
+    assert_eq!(rules(&of(6.0)), [""; 0], "a few");
+}
+
+#[test]
+fn any_interval_gives_the_same() {
+    for interval in [100, 1000, 60_000] {
+        let all = told(1200, interval, |t| {
+            let mut sheet = works(t);
+            if t >= 600 {
+                sheet.drop_gpu(3);
+                sheet.set(&gpu::UNCORRECTED_ERRORS, 5, 3.0);
+            }
+            Some(sheet)
+        });
+        let mut found: Vec<_> =
+            all.iter().map(|f| (f.rule.as_str(), f.subject[0].gpus.clone(), f.since - START)).collect();
+        found.sort_unstable();
+        assert_eq!(found, [("ecc.uncorrected", vec![5], 600), ("lost_gpu", vec![3], 600)], "{interval}");
+    }
+}
+
+#[test]
+fn equal_runs_give_equal_bytes() {
+    let run = || {
+        let mut trace = Trace::new(2, 1000);
+        trace.run(0..700, 2, |host, t| {
+            let mut sheet = works(t);
+            if t >= 400 && host == 1 {
+                sheet.drop_gpu(3);
+            }
+            Some(sheet)
+        });
+        serde_json::to_string(&trace.told).expect("it is JSON")
+    };
+    let text = run();
+    assert_eq!(text, run());
+    assert!(text.contains("GPU 3 of node-1"), "{text}");
+    let _ = last(&[]);
+}

@@ -1,0 +1,267 @@
+//! A GPU that is held back: by heat, or by less power than it should have.
+
+use crate::Entry;
+use crate::Source;
+use crate::device::Device;
+use crate::finding::Draft;
+use crate::scene::{Scene, peers, sight};
+use crate::signal::Sig;
+use crate::words::{begin, devices, evidence, whole};
+use shared::finding::Severity;
+
+pub(crate) static DETECTOR: Entry = Entry {
+    rules: &[
+        ("throttle.heat", |hosts| sight(hosts, &[Sig::Throttle], &[(Sig::Clock, "SM clocks")])),
+        ("throttle.power", |hosts| sight(hosts, &[Sig::Limit], &[(Sig::Throttle, "throttle reasons")])),
+    ],
+    judge,
+};
+
+/// Bits of the throttle reasons.
+const POWER_CAP: u32 = 4;
+const HARDWARE: u32 = 8;
+const HEAT: u32 = 32 | 64;
+const BRAKE: u32 = 128;
+/// Half of so many seconds.
+const WINDOW: i64 = 30;
+/// Over when it was so in less than 3 of so many seconds.
+const OVER: i64 = 60;
+const OVER_SHARE: f64 = 0.05;
+
+fn judge(scene: &mut Scene) {
+    for source in scene.ticked() {
+        for at in 0..scene.hosts[&source].devices.len() {
+            heat(scene, source, at);
+            power(scene, source, at);
+        }
+    }
+}
+
+fn bits(device: &Device) -> Option<u32> {
+    device.now(Sig::Throttle).map(|bits| bits as u32)
+}
+
+fn busy(device: &Device) -> bool {
+    device.recent(Sig::Use).is_none_or(|slot| slot.short >= 50.0)
+}
+
+/// What its clock should be: its level, else its peers', the higher of the two.
+fn usual_clock(scene: &Scene, source: Source, at: usize) -> Option<f64> {
+    let host = &scene.hosts[&source];
+    let level = host.devices[at].slot(Sig::Clock).level();
+    let heated = |d: &Device| d.recent(Sig::Throttle).is_some_and(|slot| slot.raw as u32 & HEAT != 0);
+    let peer = peers(host, at, 1, |d| d.recent(Sig::Clock).filter(|_| d.work.on && !heated(d)).map(|slot| slot.minute));
+    [level, peer].into_iter().flatten().max_by(f64::total_cmp)
+}
+
+fn heat(scene: &mut Scene, source: Source, at: usize) {
+    let now = scene.now;
+    let usual = usual_clock(scene, source, at);
+    let key = scene.key("throttle", source, at);
+    let Some(host) = scene.hosts.get_mut(&source) else { return };
+    let step = host.step;
+    let device = &mut host.devices[at];
+    if !device.has(Sig::Throttle) {
+        return;
+    }
+    let hot = bits(device).map(|bits| bits & HEAT != 0 && busy(device));
+    device.marks.heat.step(now, step, hot);
+    if hot == Some(true) {
+        device.work.frozen = device.work.frozen.max(now + 2);
+    }
+    let clock = device.recent(Sig::Clock).map(|slot| slot.short);
+    let (share, since) = (device.marks.heat, device.marks.heat.began(120));
+    let open = scene.ledger.get(&key).map(|open| (open.rule.clone(), open.severity));
+    if let Some((rule, severity)) = open {
+        if rule == "throttle.heat" {
+            let host = scene.hosts.get_mut(&source).expect("it is there");
+            host.devices[at].work.frozen = now + 5;
+            if share.ended(OVER_SHARE, OVER) {
+                scene.end(&key);
+            } else if severity == Severity::Warning && is_severe(clock, usual) && share.held(0.5, WINDOW) {
+                scene.ledger.revise(&key, Severity::Critical, None);
+            }
+        }
+        return;
+    }
+    // Without a clock the bits alone say it.
+    let slower = match (clock, usual) {
+        (Some(clock), Some(usual)) => clock <= 0.97 * usual,
+        (Some(_), None) => true,
+        _ => true,
+    };
+    if !share.held(0.5, WINDOW) || !slower {
+        return;
+    }
+    let Some(own) = scene.at(source, at) else { return };
+    let name = begin(&devices(scene.hosts, &[own]));
+    let host = &scene.hosts[&source];
+    let device = &host.devices[at];
+    let temp = device.recent(Sig::Temp).map(|slot| slot.now);
+    let mut said = Vec::new();
+    said.extend(temp.map(|temp| format!("{} °C", whole(temp))));
+    said.extend(clock.map(|clock| match usual {
+        Some(usual) => format!("{} of {} MHz", whole(clock), whole(usual)),
+        None => format!("{} MHz", whole(clock)),
+    }));
+    let sentence = format!("{name} has been held back by heat since {{since}}: {}", said.join(", "));
+    let raw = device.slot(Sig::Throttle).raw;
+    let mut facts = Vec::new();
+    let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
+        facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
+    };
+    fact(Sig::Throttle, "the thermal slowdown was on in half of 30 s".into(), raw, None);
+    if let Some(clock) = clock {
+        let usually = usual.map_or(String::new(), |usual| format!(", usually {} MHz", whole(usual)));
+        fact(Sig::Clock, format!("clock {} MHz{usually}", whole(clock)), clock, usual);
+    }
+    if let Some(temp) = temp {
+        fact(Sig::Temp, format!("{} °C", whole(temp)), temp, device.slot(Sig::Temp).level());
+    }
+    if let Some(usage) = device.recent(Sig::Use) {
+        fact(Sig::Use, format!("use {} %", whole(usage.short)), usage.short, usage.level());
+    }
+    let severity = if is_severe(clock, usual) { Severity::Critical } else { Severity::Warning };
+    let draft = Draft {
+        rule: "throttle.heat",
+        severity,
+        source,
+        subject: vec![own],
+        affects: scene.others(source, at),
+        device: None,
+        since,
+        sentence,
+        evidence: facts,
+        group: scene.group_of(source, at).map(|group| group.id),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}
+
+fn is_severe(clock: Option<f64>, usual: Option<f64>) -> bool {
+    matches!((clock, usual), (Some(clock), Some(usual)) if clock < 0.6 * usual)
+}
+
+/// How a limit is too low.
+enum Low {
+    /// It fell in this run, from so many watts.
+    Fell(f64),
+    /// Its peers may take so many.
+    Peers(f64),
+}
+
+fn power(scene: &mut Scene, source: Source, at: usize) {
+    let now = scene.now;
+    let key = scene.key("throttle", source, at);
+    let host = scene.hosts.get_mut(&source).expect("it ticked");
+    let step = host.step;
+    let device = &mut host.devices[at];
+    let Some(limit) = device.recent(Sig::Limit).map(|slot| slot.now).or(device.has(Sig::Throttle).then_some(f64::NAN))
+    else {
+        return;
+    };
+    let brake = bits(device).map(|bits| bits & (HARDWARE | BRAKE) != 0 && bits & HEAT == 0 && busy(device));
+    device.marks.brake.step(now, step, brake);
+    // At its cap: the driver says so, or the power stands at the limit.
+    let power = device.now(Sig::Power);
+    let capped = match bits(device) {
+        Some(bits) => Some(bits & POWER_CAP != 0 && busy(device)),
+        None if device.has(Sig::Throttle) => None,
+        None => power.map(|watts| watts >= 0.95 * limit && busy(device)),
+    };
+    device.marks.cap.step(now, step, capped);
+    if brake == Some(true) {
+        device.work.frozen = device.work.frozen.max(now + 2);
+    }
+    let before = device.slot(Sig::Limit).level();
+    let (brake, cap) = (device.marks.brake, device.marks.cap);
+    let host = &scene.hosts[&source];
+    let others = peers(host, at, 1, |d| d.recent(Sig::Limit).map(|slot| slot.now));
+    // A cap that half of the machine's share is somebody's will.
+    let alike = |d: &&Device| d.model() == host.devices[at].model() && d.family == host.devices[at].family;
+    let same = |d: &&Device| d.recent(Sig::Limit).is_some_and(|slot| slot.now <= 1.02 * limit);
+    let all = host.devices.iter().filter(alike).count();
+    let shared = all > 1 && host.devices.iter().filter(alike).filter(same).count() * 2 > all;
+    let low = match (before, others) {
+        (Some(before), _) if limit <= 0.95 * before && !shared => Some(Low::Fell(before)),
+        (_, Some(others)) if limit <= 0.95 * others && !shared => Some(Low::Peers(others)),
+        _ => None,
+    };
+    if let Some(open) = scene.ledger.get(&key) {
+        if open.rule == "throttle.power" {
+            let over = brake.ended(OVER_SHARE, OVER) && (low.is_none() || cap.ended(OVER_SHARE, OVER));
+            scene.hosts.get_mut(&source).expect("it ticked").devices[at].work.frozen = now + 5;
+            if over {
+                scene.end(&key);
+            }
+        }
+        return;
+    }
+    let by_brake = brake.held(0.5, WINDOW);
+    if matches!(low, Some(Low::Fell(_))) {
+        scene.hosts.get_mut(&source).expect("it ticked").devices[at].work.frozen = now + 2;
+    }
+    if !by_brake && !(low.is_some() && cap.held(0.5, WINDOW)) {
+        return;
+    }
+    let Some(own) = scene.at(source, at) else { return };
+    let name = begin(&devices(scene.hosts, &[own]));
+    let host = &scene.hosts[&source];
+    let device = &host.devices[at];
+    let watts = device.recent(Sig::Power).map_or(f64::NAN, |slot| slot.short);
+    let clock = device.recent(Sig::Clock).map(|slot| (slot.short, slot.level()));
+    let at_clock = match clock {
+        Some((clock, Some(level))) => format!(", {} of {} MHz", whole(clock), whole(level)),
+        Some((clock, None)) => format!(", {} MHz", whole(clock)),
+        None => String::new(),
+    };
+    let sentence = match (by_brake, &low) {
+        (true, _) => format!("{name}'s power has been cut by the board since {{since}}: {} W{at_clock}", whole(watts)),
+        (false, Some(Low::Fell(before))) => {
+            format!("{name} may take {} W since {{since}}, {} W before{at_clock}", whole(limit), whole(*before))
+        }
+        (false, Some(Low::Peers(others))) => {
+            format!("{name} may take {} W, its peers {} W, since {{since}}{at_clock}", whole(limit), whole(*others))
+        }
+        (false, None) => return,
+    };
+    let mut facts = Vec::new();
+    let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
+        facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
+    };
+    if device.has(Sig::Throttle) {
+        let words =
+            if by_brake { "the power brake was on in half of 30 s" } else { "the power cap was on in half of 30 s" };
+        fact(Sig::Throttle, words.into(), device.slot(Sig::Throttle).raw, None);
+    }
+    if limit.is_finite() {
+        let usual = before.or(others);
+        fact(
+            Sig::Limit,
+            format!("limit {} W{}", whole(limit), usual.map_or(String::new(), |u| format!(", usually {} W", whole(u)))),
+            limit,
+            usual,
+        );
+    }
+    fact(Sig::Power, format!("power {} W", whole(watts)), watts, device.slot(Sig::Power).level());
+    if let Some((clock, level)) = clock {
+        fact(Sig::Clock, format!("clock {} MHz", whole(clock)), clock, level);
+    }
+    // What was so from the start is somebody's will as likely as a fault.
+    let from_start = !by_brake && matches!(low, Some(Low::Peers(_)));
+    let share = if by_brake { brake } else { cap };
+    let draft = Draft {
+        rule: "throttle.power",
+        severity: if from_start { Severity::Note } else { Severity::Warning },
+        source,
+        subject: vec![own],
+        affects: scene.others(source, at),
+        device: None,
+        since: share.began(120),
+        sentence,
+        evidence: facts,
+        group: scene.group_of(source, at).map(|group| group.id),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}

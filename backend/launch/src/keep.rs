@@ -1,0 +1,332 @@
+//! Writes the lines of a job to files, on a thread of its own. It never holds up who hands lines over: what cannot be written
+//! in time, or at all, is counted and left out.
+
+use super::lines::{Assembler, Gate, text};
+use shared::output::{ENDING, MAX_FILE_BYTES, MAX_RUN_BYTES, OutputLine, OutputStream};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Lines are written together, this long after the first of them.
+const PERIOD: Duration = Duration::from_millis(250);
+
+/// The most bytes of lines that wait to be written.
+const MAX_WAITING_BYTES: usize = 1 << 20;
+
+/// From so many bytes on they are written at once.
+const MANY_BYTES: usize = 64 << 10;
+
+/// How long a file is written to: samples expire by the hour, and lines with them by the file.
+const MAX_FILE_MS: i64 = 3_600_000;
+
+/// How much is written between two looks at how much there is.
+const LOOK_BYTES: u64 = 1 << 20;
+
+/// Bytes of a disk that are left to others.
+const LEFT_BYTES: u64 = 256 << 20;
+
+/// How long after a failure it is tried again.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Number of the last line.
+    n: u64,
+    /// Lines up to that one that are not in `bytes`, since the last that is.
+    lost: u64,
+    /// When the first of them was.
+    lost_at: i64,
+    gate: Gate,
+    ended: bool,
+    /// Why nothing could be written, where that was so.
+    failed: Option<String>,
+}
+
+/// What takes lines of a job, from each of its streams.
+#[derive(Clone, Debug, Default)]
+pub struct Keeper(Arc<(Mutex<Waiting>, Condvar)>);
+
+impl Keeper {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what was read of a stream at a time, milliseconds since the Unix epoch.
+    pub fn take(&self, assembler: &mut Assembler, stream: OutputStream, bytes: &[u8], now: i64) {
+        assembler.take(bytes, |raw, cut| self.line(stream, raw, cut, now));
+    }
+
+    /// Takes the line that nothing ended.
+    pub fn rest(&self, assembler: &mut Assembler, stream: OutputStream, now: i64) {
+        if let Some((raw, cut)) = assembler.rest() {
+            self.line(stream, &raw, cut, now);
+        }
+    }
+
+    fn line(&self, stream: OutputStream, raw: &[u8], cut: bool, now: i64) {
+        let mut waiting = self.waiting();
+        waiting.n += 1;
+        if waiting.bytes.len() > MAX_WAITING_BYTES || !waiting.gate.lets(now, raw.len()) {
+            if waiting.lost == 0 {
+                waiting.lost_at = now;
+            }
+            return waiting.lost += 1;
+        }
+        let n = waiting.n;
+        // Two streams of a job have one order.
+        let (text, cut) = text(raw, cut);
+        waiting.lost_row(n - 1);
+        let was_empty = waiting.bytes.is_empty();
+        waiting.row(&OutputLine { t: now, n, stream, text, cut, lost: 0 });
+        if was_empty || waiting.bytes.len() >= MANY_BYTES {
+            self.0.1.notify_one();
+        }
+    }
+
+    /// Has what waits written, and the writer end.
+    pub fn end(&self) {
+        self.waiting().ended = true;
+        self.0.1.notify_one();
+    }
+
+    /// Why lines could not be written, where that was so.
+    pub fn failed(&self) -> Option<String> {
+        self.waiting().failed.clone()
+    }
+
+    /// Writes until the end, into files of this name in a folder.
+    pub fn write(&self, folder: &Path, stem: &str) {
+        let mut files = Files::new(folder, stem);
+        loop {
+            let (bytes, ended) = {
+                let mut waiting = self.waiting();
+                while waiting.bytes.is_empty() && !waiting.ended {
+                    waiting = self.0.1.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                }
+                let until = Instant::now() + PERIOD;
+                while waiting.bytes.len() < MANY_BYTES && !waiting.ended {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        break;
+                    }
+                    waiting = self.0.1.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0;
+                }
+                let n = waiting.n;
+                waiting.lost_row(n);
+                (std::mem::take(&mut waiting.bytes), waiting.ended)
+            };
+            if let Err(why) = files.write(&bytes) {
+                self.waiting().failed.get_or_insert(why);
+            }
+            if ended {
+                return;
+            }
+        }
+    }
+}
+
+impl Waiting {
+    fn row(&mut self, line: &OutputLine) {
+        if serde_json::to_writer(&mut self.bytes, line).is_ok() {
+            self.bytes.push(b'\n');
+        }
+    }
+
+    /// Says how many lines up to this one are left out.
+    fn lost_row(&mut self, n: u64) {
+        let lost = std::mem::take(&mut self.lost);
+        if lost > 0 {
+            self.row(&OutputLine { t: self.lost_at, n, lost, ..OutputLine::default() });
+        }
+    }
+}
+
+/// The files of one process.
+struct Files {
+    folder: PathBuf,
+    stem: String,
+    number: u32,
+    /// The newest, its bytes, and when it was begun.
+    file: Option<(File, u64, SystemTime)>,
+    /// Bytes since it was looked how much there is.
+    unseen: u64,
+    retry: Option<Instant>,
+}
+
+impl Files {
+    fn new(folder: &Path, stem: &str) -> Files {
+        Files { folder: folder.into(), stem: stem.into(), number: 0, file: None, unseen: 0, retry: None }
+    }
+
+    /// Writes rows. What cannot be written is left out: the numbers of the lines tell.
+    fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        if bytes.is_empty() || self.retry.is_some_and(|at| Instant::now() < at) {
+            return Ok(());
+        }
+        let written = self.open().and_then(|()| {
+            let Some((file, size, _)) = &mut self.file else { return Ok(()) };
+            *size += bytes.len() as u64;
+            self.unseen += bytes.len() as u64;
+            file.write_all(bytes)
+        });
+        written.map_err(|error| {
+            // Half a row may be there: the next begins in a file of its own.
+            (self.file, self.retry) = (None, Some(Instant::now() + RETRY));
+            format!("{} cannot be written: {error}", self.folder.display())
+        })
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        let is_old = |begun: &SystemTime| begun.elapsed().is_ok_and(|age| age.as_millis() as i64 >= MAX_FILE_MS);
+        if self.file.as_ref().is_some_and(|(_, size, begun)| *size >= MAX_FILE_BYTES || is_old(begun)) {
+            self.file = None;
+        }
+        if self.file.is_some() && self.unseen < LOOK_BYTES {
+            return Ok(());
+        }
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        self.unseen = 0;
+        bound(&self.folder, MAX_RUN_BYTES - MAX_FILE_BYTES)?;
+        if free(&self.folder).is_some_and(|free| free < LEFT_BYTES) {
+            return Err(io::Error::other(format!("less than {} MiB are left", LEFT_BYTES >> 20)));
+        }
+        while self.file.is_none() {
+            let path = self.folder.join(format!("{}.{:04}.{ENDING}", self.stem, self.number));
+            self.number += 1;
+            match fs::OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                file => {
+                    let file = file?;
+                    // Who serves may be another user than root, who launches.
+                    for path in [self.folder.as_path(), path.as_path()] {
+                        let owner = self.folder.parent().and_then(|above| above.metadata().ok());
+                        owner.and_then(|owner| std::os::unix::fs::chown(path, Some(owner.uid()), Some(owner.gid())).ok());
+                    }
+                    self.file = Some((file, 0, SystemTime::now()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes the oldest files of a folder until it has at most so many bytes.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn bound(folder: &Path, most: u64) -> io::Result<()> {
+    let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(folder)?
+        .flatten()
+        .filter_map(|entry| {
+            let found = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            Some((found.modified().ok()?, found.len(), entry.path()))
+        })
+        .collect();
+    files.sort();
+    let mut all: u64 = files.iter().map(|(_, size, _)| size).sum();
+    for (_, size, path) in files {
+        if all <= most {
+            break;
+        }
+        // Another launcher of the run may have removed it.
+        let _ = fs::remove_file(path);
+        all -= size;
+    }
+    Ok(())
+}
+
+/// Bytes that are free for us on the disk of a folder; None where that is not told.
+#[allow(clippy::unnecessary_cast, reason = "the fields have other types on other systems")]
+fn free(folder: &Path) -> Option<u64> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
+    let mut found = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: the path ends with a zero byte, and the call fills `found`, which is plain numbers.
+    let (told, found) = unsafe { (libc::statvfs(path.as_ptr(), found.as_mut_ptr()), found.assume_init()) };
+    (told == 0).then_some(found.f_bavail as u64 * found.f_frsize as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::output::MAX_LINES_A_SECOND;
+
+    fn rows(folder: &Path) -> Vec<OutputLine> {
+        let mut files: Vec<PathBuf> = fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
+        files.sort();
+        let text: String = files.iter().map(|path| fs::read_to_string(path).expect("a file")).collect();
+        text.lines().map(|row| serde_json::from_str(row).expect("a row")).collect()
+    }
+
+    #[test]
+    fn lines_are_written_with_their_numbers_and_what_is_left_out_is_counted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (keeper, own) = (Keeper::default(), folder.path().join("run"));
+        let (mut out, mut err) = (Assembler::default(), Assembler::default());
+        keeper.take(&mut out, OutputStream::Out, b"one\npassword: x\nha", 1_000);
+        keeper.take(&mut err, OutputStream::Err, b"two\n", 1_001);
+        let many = "y\n".repeat(MAX_LINES_A_SECOND as usize + 5);
+        keeper.take(&mut err, OutputStream::Err, many.as_bytes(), 2_000);
+        keeper.rest(&mut out, OutputStream::Out, 3_000);
+        keeper.end();
+        keeper.write(&own, "1-7");
+        let rows = rows(&own);
+        assert_eq!(keeper.failed(), None);
+        let first: Vec<(i64, u64, &str, &str)> =
+            rows[..3].iter().map(|row| (row.t, row.n, row.stream.name(), row.text.as_str())).collect();
+        assert_eq!(first, [(1_000, 1, "out", "one"), (1_000, 2, "out", "password: …"), (1_001, 3, "err", "two")]);
+        let [.., lost, last] = &rows[..] else { panic!("rows") };
+        assert_eq!((lost.lost, lost.n, lost.t), (5, 3 + MAX_LINES_A_SECOND + 5, 2_000));
+        assert_eq!((last.n, last.text.as_str()), (lost.n + 1, "ha"));
+        assert_eq!(rows.len() as u64, 3 + MAX_LINES_A_SECOND + 2);
+        let mode = fs::metadata(own.join("1-7.0000.jsonl")).expect("a file").mode();
+        assert_eq!((mode & 0o777, fs::metadata(&own).expect("a folder").mode() & 0o777), (0o600, 0o700));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_said_once_and_holds_nobody_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("run"), "a file").expect("written");
+        let keeper = Keeper::default();
+        keeper.take(&mut Assembler::default(), OutputStream::Out, b"one\n", 1_000);
+        keeper.end();
+        keeper.write(&folder.path().join("run"), "1-7");
+        assert!(keeper.failed().is_some_and(|why| why.contains("cannot be written")));
+        // Nobody writes: what waits is bounded.
+        let keeper = Keeper::default();
+        let line = [&[b'x'; 1_000][..], b"\n"].concat();
+        (0..5_000).for_each(|t| keeper.take(&mut Assembler::default(), OutputStream::Out, &line, t * 10));
+        let waiting = keeper.waiting();
+        assert!(waiting.bytes.len() < MAX_WAITING_BYTES + 2_000 && waiting.lost > 3_000, "{}", waiting.lost);
+    }
+
+    #[test]
+    fn files_are_bounded_and_the_oldest_go() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for (name, age) in [("a", 30), ("b", 20), ("c", 10)] {
+            let file = File::create(path(name)).expect("a file");
+            file.set_len(100).expect("its length");
+            file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("its time");
+        }
+        bound(folder.path(), 250).expect("read");
+        assert!(!path("a").exists() && path("b").exists() && path("c").exists());
+        bound(folder.path(), 0).expect("read");
+        assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 0);
+        // A file that is full, or an hour old, is followed by the next.
+        let mut files = Files::new(&path("run"), "1-7");
+        for size in [0, MAX_FILE_BYTES, 0] {
+            files.write(b"{}\n").expect("written");
+            files.file.as_mut().expect("open").1 += size;
+        }
+        let (file, ..) = files.file.take().expect("open");
+        files.file = Some((file, 0, SystemTime::now() - Duration::from_secs(3_601)));
+        files.write(b"{}\n").expect("written");
+        assert_eq!(fs::read_dir(path("run")).expect("there").count(), 3);
+    }
+}

@@ -1,0 +1,176 @@
+//! A terminal of the job's own, between it and ours, so that what it prints can be kept and it notices nothing.
+//!
+//! The job is in a session of its own there, whose leader is a second process of ours: a process that is stopped by its
+//! terminal's keys needs a parent in its session. Our own terminal is raw meanwhile, so that all keys go to the job's.
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A pair of ends.
+#[derive(Debug)]
+pub struct Pty {
+    /// Ours.
+    pub master: OwnedFd,
+    /// The job's.
+    pub slave: OwnedFd,
+}
+
+/// Whether a descriptor is a terminal.
+pub fn is_terminal(fd: RawFd) -> bool {
+    // SAFETY: the call takes any number.
+    unsafe { libc::isatty(fd) == 1 }
+}
+
+fn mode(fd: RawFd) -> io::Result<libc::termios> {
+    let mut mode = MaybeUninit::zeroed();
+    // SAFETY: the call fills `mode`, which is plain numbers.
+    match unsafe { libc::tcgetattr(fd, mode.as_mut_ptr()) } {
+        // SAFETY: it was filled.
+        0 => Ok(unsafe { mode.assume_init() }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Sets the mode of a terminal; one that has gone has none.
+pub(super) fn set_mode(fd: RawFd, mode: &libc::termios) {
+    // SAFETY: the mode is whole for the call.
+    unsafe { libc::tcsetattr(fd, libc::TCSADRAIN, mode) };
+}
+
+/// Gives a terminal the size of another.
+pub fn copy_size(from: RawFd, to: RawFd) {
+    let mut size = MaybeUninit::<libc::winsize>::zeroed();
+    // SAFETY: the first call fills `size`, which is plain numbers, and the second reads it.
+    unsafe {
+        if libc::ioctl(from, libc::TIOCGWINSZ, size.as_mut_ptr()) == 0 {
+            libc::ioctl(to, libc::TIOCSWINSZ, size.as_ptr());
+        }
+    }
+}
+
+impl Pty {
+    /// Makes one like a terminal that is there: its mode and its size.
+    ///
+    /// # Errors
+    /// The system grants none.
+    pub fn like(terminal: RawFd) -> io::Result<Pty> {
+        let mut like = mode(terminal)?;
+        let (mut master, mut slave) = (0, 0);
+        let name = std::ptr::null_mut::<libc::c_char>();
+        // SAFETY: the pointers are to live values, which the call fills or reads, or null where it allows that.
+        let opened = unsafe { libc::openpty(&mut master, &mut slave, name, &mut like, std::ptr::null_mut()) };
+        if opened != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: both were just opened and belong to nobody else.
+        let (master, slave) = unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
+        for end in [&master, &slave] {
+            // SAFETY: the descriptor is open.
+            unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+        copy_size(terminal, master.as_raw_fd());
+        Ok(Pty { master, slave })
+    }
+}
+
+/// A pipe: the end that reads, and the one that writes.
+///
+/// # Errors
+/// The system grants none.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = io::pipe()?;
+    Ok((read.into(), write.into()))
+}
+
+/// Our own terminal, while the job has another.
+#[derive(Debug)]
+pub struct OwnTerminal {
+    file: File,
+    /// Its mode as it was found.
+    saved: libc::termios,
+    taken: Mutex<Taken>,
+}
+
+/// How our terminal is used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    /// It is to be the job's.
+    wanted: bool,
+    /// It has another mode than it was found with.
+    raw: bool,
+}
+
+impl OwnTerminal {
+    /// The terminal behind standard input; None where that is no terminal.
+    pub fn of_input() -> Option<OwnTerminal> {
+        let file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
+        let saved = mode(file.as_raw_fd()).ok()?;
+        Some(OwnTerminal { file, saved, taken: Mutex::default() })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its descriptor.
+    pub fn fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// Whether its keys are ours: a job in the background does not touch its terminal.
+    pub fn is_ours(&self) -> bool {
+        // SAFETY: both calls give a number, of which a wrong one is none of ours.
+        unsafe { libc::tcgetpgrp(self.fd()) == libc::getpgrp() }
+    }
+
+    /// Has all keys come as they are from now on, whenever they are ours.
+    pub fn take(&self) {
+        self.taken().wanted = true;
+        self.keep();
+    }
+
+    /// Whether all keys come as they are now: they are wanted, and ours.
+    pub fn keep(&self) -> bool {
+        let mut taken = self.taken();
+        if !taken.wanted || !self.is_ours() {
+            return false;
+        }
+        if !taken.raw {
+            let mut mode = self.saved;
+            // SAFETY: the mode is whole for the call.
+            unsafe { libc::cfmakeraw(&mut mode) };
+            set_mode(self.fd(), &mode);
+            taken.raw = true;
+        }
+        true
+    }
+
+    /// Makes it what it was.
+    pub fn give_back(&self) {
+        let mut taken = self.taken();
+        taken.wanted = false;
+        if std::mem::take(&mut taken.raw) && self.is_ours() {
+            set_mode(self.fd(), &self.saved);
+        }
+    }
+
+    /// Its mode as it was found.
+    pub(super) fn saved(&self) -> libc::termios {
+        self.saved
+    }
+}
+
+/// The byte of a key that makes a signal on this terminal now; None where none does.
+pub fn key_of(terminal: RawFd, signal: i32) -> Option<u8> {
+    let mode = mode(terminal).ok().filter(|mode| mode.c_lflag & libc::ISIG != 0)?;
+    let key = match signal {
+        libc::SIGINT => libc::VINTR,
+        libc::SIGQUIT => libc::VQUIT,
+        libc::SIGTSTP => libc::VSUSP,
+        _ => return None,
+    };
+    mode.c_cc.get(key).copied().filter(|byte| *byte != 0)
+}

@@ -1,0 +1,339 @@
+//! Carries what a job writes to where it would have gone, byte by byte, and has a copy kept; and carries keys to its terminal.
+
+use super::keep::Keeper;
+use super::lines::Assembler;
+use super::pty::{OwnTerminal, Pty, copy_size, is_terminal, key_of, pipe};
+use shared::output::OutputStream;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+/// Bytes that are carried at once.
+const CHUNK: usize = 64 << 10;
+
+/// How long after the job's end what is there is read: a daemon that holds the terminal does not hold us.
+const LAST_READ: Duration = Duration::from_secs(1);
+
+/// The most bytes that are read behind that time.
+const LAST_BYTES: usize = 1 << 20;
+
+/// How often it is looked whether the keys are ours, while they are not.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How long the last lines may take to be written.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a job gets in the place of our standard streams; None is what we have.
+#[derive(Debug, Default)]
+pub struct Streams {
+    /// Standard input, output and error.
+    pub all: [Option<OwnedFd>; 3],
+    /// The terminal that becomes the job's.
+    pub terminal: Option<OwnedFd>,
+    /// Our ends, of which the job must hold none.
+    pub ours: Vec<RawFd>,
+    /// Our own terminal, and its mode: who is left restores it.
+    pub restore: Option<(RawFd, libc::termios)>,
+}
+
+/// Our ends.
+pub struct Relay {
+    /// Where it comes from, where it goes to, and what it is.
+    outputs: Vec<(OwnedFd, OwnedFd, OutputStream)>,
+    master: Option<Arc<OwnedFd>>,
+    own: Option<Arc<OwnTerminal>>,
+    /// A terminal of ours, whose size counts.
+    sized: Option<OwnedFd>,
+    keeper: Keeper,
+    /// Closed once the job has ended.
+    wake: (Arc<OwnedFd>, Option<OwnedFd>),
+    ended: Arc<Mutex<Option<Instant>>>,
+    interrupted: Arc<AtomicBool>,
+    done: (Sender<()>, Receiver<()>),
+    /// Threads that carry, and those that are not done.
+    running: usize,
+    written: Option<Receiver<()>>,
+}
+
+fn own(fd: &impl AsFd) -> io::Result<OwnedFd> {
+    fd.as_fd().try_clone_to_owned()
+}
+
+impl Relay {
+    /// Makes what stands between a job and our streams.
+    ///
+    /// # Errors
+    /// The system grants no terminal or no pipe.
+    pub fn new() -> io::Result<(Relay, Streams)> {
+        let outs = [(own(&io::stdout())?, OutputStream::Out), (own(&io::stderr())?, OutputStream::Err)];
+        let mut streams = Streams::default();
+        let mut outputs = Vec::new();
+        let sized = outs.iter().map(|(fd, _)| fd).find(|fd| is_terminal(fd.as_raw_fd()));
+        let sized = sized.map(own).transpose()?;
+        let pty = sized.as_ref().map(|terminal| Pty::like(terminal.as_raw_fd())).transpose()?;
+        for (at, (to, stream)) in outs.into_iter().enumerate() {
+            match &pty {
+                Some(pty) if is_terminal(to.as_raw_fd()) => {
+                    streams.all[at + 1] = Some(own(&pty.slave)?);
+                    // Of a terminal there is one: what is written to either comes out there.
+                    if !outputs.iter().any(|(_, _, stream)| *stream == OutputStream::Tty) {
+                        outputs.push((own(&pty.master)?, to, OutputStream::Tty));
+                    }
+                }
+                _ => {
+                    let (read, write) = pipe()?;
+                    streams.all[at + 1] = Some(write);
+                    outputs.push((read, to, stream));
+                }
+            }
+        }
+        let own_terminal = match &pty {
+            Some(pty) if is_terminal(io::stdin().as_raw_fd()) => {
+                streams.all[0] = Some(own(&pty.slave)?);
+                OwnTerminal::of_input().map(Arc::new)
+            }
+            _ => None,
+        };
+        let (woken, wake) = pipe()?;
+        streams.ours = outputs.iter().map(|(from, ..)| from.as_raw_fd()).chain([woken.as_raw_fd(), wake.as_raw_fd()]).collect();
+        let mut master = None;
+        if let Some(pty) = pty {
+            streams.ours.push(pty.master.as_raw_fd());
+            streams.terminal = Some(pty.slave);
+            master = Some(Arc::new(pty.master));
+        }
+        streams.restore = own_terminal.as_ref().map(|own| (own.fd(), own.saved()));
+        let relay = Relay {
+            outputs,
+            master,
+            own: own_terminal,
+            sized,
+            keeper: Keeper::default(),
+            wake: (Arc::new(woken), Some(wake)),
+            ended: Arc::default(),
+            interrupted: Arc::default(),
+            done: mpsc::channel(),
+            running: 0,
+            written: None,
+        };
+        Ok((relay, streams))
+    }
+
+    /// Begins: lines are kept in a folder, under this name. `now` tells milliseconds since the Unix epoch.
+    pub fn begin(&mut self, folder: PathBuf, stem: String, now: impl Fn() -> i64 + Copy + Send + 'static) {
+        for (from, to, stream) in std::mem::take(&mut self.outputs) {
+            let (keeper, wake, ended, done) =
+                (self.keeper.clone(), self.wake.0.clone(), self.ended.clone(), self.done.0.clone());
+            let carry = move || {
+                let mut assembler = Assembler::default();
+                let ends = Ends { from: from.into(), to: to.into(), wake: &wake, ended: &ended };
+                ends.carry(|bytes| keeper.take(&mut assembler, stream, bytes, now()));
+                keeper.rest(&mut assembler, stream, now());
+                let _ = done.send(());
+            };
+            self.running += usize::from(Builder::new().name("output".into()).spawn(carry).is_ok());
+        }
+        if let (Some(own), Some(master)) = (self.own.clone(), self.master.clone()) {
+            own.take();
+            let interrupted = self.interrupted.clone();
+            // Without it the job has no keys, and all else.
+            let _ = Builder::new().name("keys".into()).spawn(move || keys(&own, &master, &interrupted));
+        }
+        let (keeper, (tell, told)) = (self.keeper.clone(), mpsc::channel());
+        let write = move || {
+            keeper.write(&folder, &stem);
+            let _ = tell.send(());
+        };
+        self.written = Builder::new().name("logs".into()).spawn(write).ok().map(|_| told);
+    }
+
+    /// Our terminal has another size.
+    pub fn resized(&self) {
+        if let (Some(sized), Some(master)) = (&self.sized, &self.master) {
+            copy_size(sized.as_raw_fd(), master.as_raw_fd());
+        }
+    }
+
+    /// A key of our terminal has made a signal, which is the job's; whether its terminal makes it.
+    pub fn key(&self, signal: i32) -> bool {
+        let Some(master) = &self.master else { return false };
+        key_of(master.as_raw_fd(), signal).is_some_and(|key| write_all(master, &[key]))
+    }
+
+    /// The job was stopped by its terminal: we are stopped, too, until somebody has us go on.
+    pub fn stop(&self) {
+        self.give_back();
+        // SAFETY: the call sends a signal to ourselves.
+        unsafe { libc::raise(libc::SIGSTOP) };
+        if let Some(own) = &self.own {
+            own.take();
+        }
+        self.resized();
+    }
+
+    /// Whether the job was asked to end by a key.
+    pub fn was_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Makes our terminal what it was.
+    pub fn give_back(&self) {
+        if let Some(own) = &self.own {
+            own.give_back();
+        }
+    }
+
+    /// The job has ended: what it wrote goes to where it belongs. `patience` is called when a reader takes long, so that we
+    /// can be ended meanwhile. Why lines could not be kept, where that was so.
+    pub fn end(mut self, patience: impl FnOnce()) -> Option<String> {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.wake.1.take();
+        let mut patience = Some(patience);
+        while self.running > 0 {
+            match patience.is_some() {
+                true if self.done.1.recv_timeout(2 * LAST_READ).is_err() => {
+                    self.give_back();
+                    patience.take().into_iter().for_each(|patience| patience());
+                    continue;
+                }
+                true => {}
+                false => _ = self.done.1.recv(),
+            }
+            self.running -= 1;
+        }
+        self.give_back();
+        self.keeper.end();
+        match self.written.take().map(|written| written.recv_timeout(WRITE_TIMEOUT)) {
+            Some(Ok(())) => self.keeper.failed(),
+            _ => Some("the disk takes too long".into()),
+        }
+    }
+}
+
+/// Both ends of a stream of a job.
+struct Ends<'a> {
+    from: File,
+    to: File,
+    wake: &'a OwnedFd,
+    ended: &'a Mutex<Option<Instant>>,
+}
+
+impl Ends<'_> {
+    /// Carries until the job's end is closed, or the job has ended and nothing more comes.
+    fn carry(mut self, mut copy: impl FnMut(&[u8])) {
+        let mut bytes = vec![0; CHUNK];
+        let mut late = 0;
+        loop {
+            let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let wait = ended.map(|ended| LAST_READ.saturating_sub(ended.elapsed()));
+            let wake = ended.is_none().then_some(self.wake);
+            match ready(&self.from, wake, wait) {
+                Ready::Read => {}
+                Ready::Woken => continue,
+                Ready::Nothing => return,
+            }
+            if wait.is_some_and(|wait| wait.is_zero()) && late > LAST_BYTES {
+                return;
+            }
+            let read = match self.from.read(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // A terminal whose last user has gone says so by an error.
+                Ok(0) | Err(_) => return,
+                Ok(read) => read,
+            };
+            late += if ended.is_some() { read } else { 0 };
+            let is_taken = write_all(&self.to, &bytes[..read]);
+            copy(&bytes[..read]);
+            // Who writes to a pipe that nobody reads is told so by the pipe: ours is closed with this.
+            if !is_taken && !is_terminal(self.to.as_raw_fd()) {
+                return;
+            }
+        }
+    }
+}
+
+enum Ready {
+    Read,
+    Woken,
+    Nothing,
+}
+
+/// Waits until there is something to read, `wake` is closed, or a time is over.
+fn ready(from: &impl AsRawFd, wake: Option<&OwnedFd>, wait: Option<Duration>) -> Ready {
+    let entry = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // A negative number is passed over.
+    let mut all = [entry(from.as_raw_fd()), entry(wake.map_or(-1, AsRawFd::as_raw_fd))];
+    let wait = wait.map_or(-1, |wait| i32::try_from(wait.as_millis()).unwrap_or(i32::MAX));
+    loop {
+        // SAFETY: the list is whole for the call.
+        let found = unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, wait) };
+        match found {
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            _ if all[0].revents != 0 => return Ready::Read,
+            _ if all[1].revents != 0 => return Ready::Woken,
+            _ => return Ready::Nothing,
+        }
+    }
+}
+
+/// Writes all, however long it takes; whether somebody takes it.
+fn write_all(to: &impl AsRawFd, mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        // SAFETY: the bytes are whole for the call, with their length.
+        let written = unsafe { libc::write(to.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+        match usize::try_from(written) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(_) => match io::Error::last_os_error().kind() {
+                io::ErrorKind::Interrupted => {}
+                // Others may have said that nobody waits on this terminal.
+                io::ErrorKind::WouldBlock => {
+                    let mut entry = libc::pollfd { fd: to.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+                    // SAFETY: the entry is whole for the call.
+                    unsafe { libc::poll(&raw mut entry, 1, -1) };
+                }
+                _ => return false,
+            },
+        }
+    }
+    true
+}
+
+/// Carries keys to the job's terminal, while they are ours.
+fn keys(own: &OwnTerminal, master: &OwnedFd, interrupted: &AtomicBool) {
+    let Ok(mut from) = own_file(own.fd()) else { return };
+    let mut bytes = [0; 4096];
+    loop {
+        // Who was put into the foreground takes them from then on.
+        if !own.keep() {
+            std::thread::sleep(LOOK_INTERVAL);
+            continue;
+        }
+        match ready(&from, None, Some(LOOK_INTERVAL)) {
+            Ready::Read if own.keep() => {}
+            _ => continue,
+        }
+        let read = match from.read(&mut bytes) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => continue,
+            Ok(0) | Err(_) => return,
+            Ok(read) => &bytes[..read],
+        };
+        if key_of(master.as_raw_fd(), libc::SIGINT).is_some_and(|key| read.contains(&key)) {
+            interrupted.store(true, Ordering::Relaxed);
+        }
+        if !write_all(master, read) {
+            return;
+        }
+    }
+}
+
+fn own_file(fd: RawFd) -> io::Result<File> {
+    // SAFETY: the terminal that it is of outlives the call.
+    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    Ok(fd.try_clone_to_owned()?.into())
+}

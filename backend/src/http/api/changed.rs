@@ -1,0 +1,55 @@
+//! `GET /api/v1/changed`: which series of the machines differ between a span and the one before.
+
+use super::params::Params;
+use super::{named, seconds};
+use crate::findings::{Spans, changes};
+use crate::http::admit::Asker;
+use crate::http::{App, Refusal};
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json as object};
+use shared::finding::Change;
+use std::sync::Arc;
+
+/// The span where nothing is said, milliseconds, and the longest.
+const DEFAULT_SPAN_MS: i64 = 300_000;
+const MAX_SPAN_MS: i64 = 12 * 3_600_000;
+/// The most machines of one answer, and the most changes.
+const MAX_MACHINES: usize = 64;
+const MAX_CHANGES: usize = 100;
+
+/// `?from=` and `to=` are the span, the last five minutes where nothing is said; the span before it is as long. `source=`
+/// chooses machines. Those that moved most, as a multiple of their usual spread, come first.
+pub(in crate::http) async fn get(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    params: Params,
+) -> Result<Json<Value>, Refusal> {
+    let now = app.live.clock.wall();
+    let to = params.instant("to", now)?.unwrap_or(now);
+    let from = params.instant("from", now)?.unwrap_or(to - DEFAULT_SPAN_MS);
+    if from >= to || to - from > MAX_SPAN_MS {
+        return Err(Refusal::bad("the span is from from= to to=, at most 12 h"));
+    }
+    let (before, to) = asker.within(now, from - (to - from), to)?;
+    let sources = named(&app, &asker, &params).await?;
+    if sources.len() > MAX_MACHINES {
+        return Err(Refusal::bad(format!(
+            "{} machines are too many at once; name at most {MAX_MACHINES} by source=",
+            sources.len()
+        )));
+    }
+    let (slot, reader) = (app.answers.history.take()?, asker.reader(&app));
+    let answered = move || {
+        let spans = Spans { from: before, middle: from, to };
+        let of = |source: &Arc<shared::wire::Source>| {
+            changes(reader.live(), source.id, spans, |metric| !reader.scope().hides(&metric.chart))
+        };
+        let mut all: Vec<Change> = sources.iter().flat_map(of).collect();
+        all.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let total = all.len();
+        all.truncate(MAX_CHANGES);
+        object!({ "from": seconds(from), "to": seconds(to), "before": seconds(before), "total": total, "changed": all })
+    };
+    Ok(Json(slot.blocking(answered).await?))
+}

@@ -1,0 +1,449 @@
+//! What the jobs of this machine printed, read from the files that their launchers write; see [`shared::output`]. It is in no
+//! record and no summary, because those are told to everybody who may see a run.
+
+use shared::output::{ENDING, FOLDER, LAST_LINES, OutputLine, OutputStream, plain};
+use shared::run::{Run, RunProcess, check_id};
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// The longest row of a file that is read, bytes.
+const MAX_ROW_BYTES: usize = 64 << 10;
+
+/// How much of the end of a file is read first, bytes; four times as much whenever that has too few lines.
+const TAIL_BYTES: u64 = 256 << 10;
+
+/// The most files of a run that are looked at.
+const MAX_FILES: usize = 10_000;
+
+/// Lines stay this much longer than the retention, as samples do.
+const SLACK: Duration = Duration::from_secs(3_600);
+
+/// The longest line that is quoted, bytes.
+const MAX_QUOTED_BYTES: usize = 200;
+
+/// A line of a process of a run, or a number of lines that were not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrintedRow {
+    /// When the process began, milliseconds since the Unix epoch, and its number: so its run knows it.
+    pub process: (i64, u32),
+    /// The line; where its `lost` is not 0, so many lines are missing there.
+    pub line: OutputLine,
+}
+
+/// Where the lines are.
+#[derive(Clone, Debug)]
+struct Place {
+    folder: PathBuf,
+    /// The last lines of runs that ended.
+    ended: PathBuf,
+    source: SourceId,
+}
+
+/// The files of this machine.
+#[derive(Debug, Default)]
+pub struct RunLogs(Mutex<Option<Place>>);
+
+/// Which rows are wanted.
+pub type Keeps<'a> = &'a (dyn Fn(&PrintedRow) -> bool + Sync);
+
+impl RunLogs {
+    /// Lines of this source are in a data folder.
+    pub fn open(&self, folder: &Path, source: SourceId) {
+        let place = Place { folder: folder.join(FOLDER), ended: folder.join(super::keeping::FOLDER), source };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+    }
+
+    fn place(&self) -> Option<Place> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The source whose lines are here.
+    pub fn source(&self) -> Option<SourceId> {
+        self.place().map(|place| place.source)
+    }
+
+    /// The newest lines of a run between two times, milliseconds since the Unix epoch, at most `limit`, in their order; those
+    /// that are kept longer where the others have gone. It reads the disk.
+    pub fn newest(&self, run: &str, (from, to): (i64, i64), limit: usize, keeps: Keeps) -> Vec<PrintedRow> {
+        let Some(place) = self.place() else { return Vec::new() };
+        let within = |row: &PrintedRow| (from..=to).contains(&row.line.t) && (row.line.lost > 0 || keeps(row));
+        let processes = processes(&place.folder, run);
+        let mut rows: Vec<PrintedRow> = Vec::new();
+        for (process, files) in &processes {
+            rows.extend(newest_of(*process, files, from, limit, &within));
+        }
+        if processes.is_empty() {
+            rows = last_lines(&place.ended, run);
+            rows.retain(within);
+        }
+        rows.sort_by_key(|row| (row.line.t, row.process, row.line.n));
+        rows.split_off(rows.len().saturating_sub(limit))
+    }
+
+    /// All lines of a run between two times, in their order, read as they are asked for.
+    pub fn all(&self, run: &str, span: (i64, i64)) -> AllRows {
+        let Some(place) = self.place() else { return AllRows::default() };
+        let processes = processes(&place.folder, run);
+        let kept = if processes.is_empty() { last_lines(&place.ended, run) } else { Vec::new() };
+        let of_files = processes.into_iter().map(|(process, files)| Of::Files(Box::new(Reading::new(process, files))));
+        let of_kept = (!kept.is_empty()).then(|| Of::Kept(kept.into_iter()));
+        AllRows { parts: of_files.chain(of_kept).map(|part| (part, None)).collect(), span, begun: false }
+    }
+
+    /// Keeps the last lines of each process of a run, and of each rank that a launcher names, as long as the run is.
+    pub(super) fn keep_last(&self, run: &Run, source: &str) -> io::Result<()> {
+        let Some(place) = self.place() else { return Ok(()) };
+        let ranks = Ranks::of(run, source);
+        let mut rows: BTreeMap<((i64, u32), Option<u32>), Vec<PrintedRow>> = BTreeMap::new();
+        for (process, files) in processes(&place.folder, &run.id) {
+            // A launcher's ranks write in turn: some have their last lines far before others.
+            let many = LAST_LINES * (1 + ranks.numbers.len());
+            for row in newest_of(process, &files, i64::MIN, many, &|_| true) {
+                let own = rows.entry((process, ranks.of_row(&row))).or_default();
+                own.push(row);
+                if own.len() > LAST_LINES {
+                    own.remove(0);
+                }
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut rows: Vec<PrintedRow> = rows.into_values().flatten().collect();
+        rows.sort_by_key(|row| (row.line.t, row.process, row.line.n));
+        fs::create_dir_all(&place.ended)?;
+        let path = last_file(&place.ended, &run.id);
+        let new = path.with_extension("new-lines");
+        let mut file = private(&new)?;
+        for PrintedRow { process, line } in rows {
+            serde_json::to_writer(&mut file, &(process.0, process.1, line)).map_err(io::Error::other)?;
+            file.write_all(b"\n")?;
+        }
+        fs::rename(new, path)
+    }
+
+    /// Removes what is older than the samples, `retention` in milliseconds, and the oldest of more than so many bytes.
+    pub(super) fn expire(&self, retention: i64, most: u64) {
+        let Some(place) = self.place() else { return };
+        let oldest = SystemTime::now() - Duration::from_millis(retention.unsigned_abs()) - SLACK;
+        let mut files = Vec::new();
+        for run in fs::read_dir(&place.folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let mut left = 0;
+            for entry in fs::read_dir(&run).into_iter().flatten().flatten() {
+                let Some((found, written)) =
+                    entry.metadata().ok().and_then(|found| Some((found.len(), found.modified().ok()?)))
+                else {
+                    continue;
+                };
+                match written < oldest {
+                    true => _ = fs::remove_file(entry.path()),
+                    false => files.push((written, found, entry.path())),
+                }
+                left += usize::from(written >= oldest);
+            }
+            // A launcher may be about to write there.
+            let is_old = run.metadata().and_then(|found| found.modified()).is_ok_and(|touched| touched < oldest);
+            if left == 0 && is_old {
+                let _ = fs::remove_dir(&run);
+            }
+        }
+        files.sort();
+        let mut all: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        for (_, bytes, path) in files {
+            if all <= most {
+                break;
+            }
+            let _ = fs::remove_file(path);
+            all -= bytes;
+        }
+    }
+}
+
+/// A file for our user alone.
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).create(true).truncate(true).open(path)
+}
+
+/// The file with the last lines of a run that ended.
+pub(super) fn last_file(ended: &Path, run: &str) -> PathBuf {
+    ended.join(format!("{run}.{ENDING}"))
+}
+
+fn last_lines(ended: &Path, run: &str) -> Vec<PrintedRow> {
+    if check_id(run).is_err() {
+        return Vec::new();
+    }
+    let text = fs::read(last_file(ended, run)).unwrap_or_default();
+    let rows = text.split(|byte| *byte == b'\n').filter_map(|row| serde_json::from_slice(row).ok());
+    rows.map(|(began, pid, line)| PrintedRow { process: (began, pid), line }).collect()
+}
+
+/// The files of a run, by its processes, each in their order.
+fn processes(folder: &Path, run: &str) -> BTreeMap<(i64, u32), Vec<PathBuf>> {
+    let mut found: BTreeMap<(i64, u32), BTreeMap<u32, PathBuf>> = BTreeMap::new();
+    let entries = match check_id(run) {
+        Ok(()) => fs::read_dir(folder.join(run)).into_iter().flatten().flatten(),
+        Err(_) => return BTreeMap::new(),
+    };
+    for path in entries.map(|entry| entry.path()).take(MAX_FILES) {
+        let known = path.file_name().and_then(|name| {
+            let (stem, ending) = name.to_str()?.rsplit_once('.')?;
+            let (process, number) = stem.split_once('.').filter(|_| ending == ENDING)?;
+            let (began, pid) = process.split_once('-')?;
+            Some(((began.parse().ok()?, pid.parse().ok()?), number.parse().ok()?))
+        });
+        if let Some((process, number)) = known {
+            found.entry(process).or_default().insert(number, path);
+        }
+    }
+    found.into_iter().map(|(process, files)| (process, files.into_values().collect())).collect()
+}
+
+/// Says what is missing before a line, by its number and the last one.
+fn gap(last: &mut Option<u64>, line: &OutputLine) -> Option<OutputLine> {
+    let before = if line.lost > 0 { line.n } else { line.n.saturating_sub(1) };
+    let missing = last.map_or(0, |last| before.saturating_sub(last));
+    *last = Some(line.n);
+    (missing > 0).then(|| OutputLine { t: line.t, n: before, lost: missing, ..OutputLine::default() })
+}
+
+/// The newest rows of a process that are wanted.
+fn newest_of(
+    process: (i64, u32),
+    files: &[PathBuf],
+    from: i64,
+    limit: usize,
+    wanted: &dyn Fn(&PrintedRow) -> bool,
+) -> Vec<PrintedRow> {
+    let mut parts: Vec<Vec<PrintedRow>> = Vec::new();
+    let mut count = 0;
+    for path in files.iter().rev() {
+        let Ok(mut file) = File::open(path) else { continue };
+        let size = file.metadata().map_or(0, |found| found.len());
+        let mut length = TAIL_BYTES;
+        let (rows, is_older) = loop {
+            let begin = size.saturating_sub(length);
+            let mut bytes = Vec::new();
+            let read =
+                file.seek(SeekFrom::Start(begin)).and_then(|_| (&mut file).take(size - begin).read_to_end(&mut bytes));
+            if read.is_err() {
+                break (Vec::new(), false);
+            }
+            // What was begun before is whole only where nothing was cut off.
+            let first = if begin == 0 {
+                0
+            } else {
+                bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1)
+            };
+            let lines = bytes[first..].split_inclusive(|byte| *byte == b'\n').filter(|row| row.ends_with(b"\n"));
+            let mut last = None;
+            let (mut rows, mut oldest) = (Vec::new(), i64::MAX);
+            for line in lines.filter_map(|row| serde_json::from_slice::<OutputLine>(row).ok()) {
+                oldest = oldest.min(line.t);
+                let row = |line| PrintedRow { process, line };
+                let lost = gap(&mut last, &line).map(row);
+                let own = (line.lost == 0).then(|| row(line));
+                rows.extend(lost.into_iter().chain(own).filter(wanted));
+            }
+            if begin == 0 || rows.len() + count >= limit || oldest < from {
+                break (rows, oldest < from);
+            }
+            length *= 4;
+        };
+        count += rows.len();
+        parts.push(rows);
+        if count >= limit || is_older {
+            break;
+        }
+    }
+    let mut all: Vec<PrintedRow> = parts.into_iter().rev().flatten().collect();
+    all.split_off(all.len().saturating_sub(limit))
+}
+
+/// All rows of a process, from its first file on.
+struct Reading {
+    process: (i64, u32),
+    files: std::vec::IntoIter<PathBuf>,
+    file: Option<BufReader<File>>,
+    last: Option<u64>,
+    waiting: Option<PrintedRow>,
+}
+
+impl Reading {
+    fn new(process: (i64, u32), files: Vec<PathBuf>) -> Reading {
+        // Of what was not kept at the begin the first number tells.
+        Reading { process, files: files.into_iter(), file: None, last: Some(0), waiting: None }
+    }
+}
+
+impl Iterator for Reading {
+    type Item = PrintedRow;
+
+    fn next(&mut self) -> Option<PrintedRow> {
+        if let Some(row) = self.waiting.take() {
+            return Some(row);
+        }
+        let mut bytes = Vec::new();
+        loop {
+            let Some(file) = &mut self.file else {
+                // One that was removed meanwhile is passed over.
+                self.file = File::open(self.files.next()?).ok().map(BufReader::new);
+                continue;
+            };
+            bytes.clear();
+            let read = file.take(MAX_ROW_BYTES as u64).read_until(b'\n', &mut bytes);
+            if read.map_or(0, |read| read) == 0 {
+                self.file = None;
+                continue;
+            }
+            let Ok(line) = serde_json::from_slice::<OutputLine>(&bytes) else { continue };
+            let process = self.process;
+            let lost = gap(&mut self.last, &line).map(|line| PrintedRow { process, line });
+            let own = (line.lost == 0).then_some(PrintedRow { process, line });
+            match (lost, own) {
+                (Some(lost), own) => {
+                    self.waiting = own;
+                    return Some(lost);
+                }
+                (None, Some(own)) => return Some(own),
+                (None, None) => {}
+            }
+        }
+    }
+}
+
+enum Of {
+    Files(Box<Reading>),
+    Kept(std::vec::IntoIter<PrintedRow>),
+}
+
+/// All rows of a run; see [`RunLogs::all`].
+#[derive(Default)]
+pub struct AllRows {
+    parts: Vec<(Of, Option<PrintedRow>)>,
+    span: (i64, i64),
+    begun: bool,
+}
+
+impl Iterator for AllRows {
+    type Item = PrintedRow;
+
+    fn next(&mut self) -> Option<PrintedRow> {
+        let (from, to) = self.span;
+        let fill = |(of, next): &mut (Of, Option<PrintedRow>)| {
+            let within = |row: &PrintedRow| (from..=to).contains(&row.line.t);
+            *next = match of {
+                Of::Files(reading) => reading.find(within),
+                Of::Kept(rows) => rows.find(within),
+            };
+        };
+        if !std::mem::replace(&mut self.begun, true) {
+            self.parts.iter_mut().for_each(fill);
+        }
+        let time = |(_, next): &(Of, Option<PrintedRow>)| next.as_ref().map(|row| row.line.t);
+        let at =
+            (0..self.parts.len()).filter(|at| self.parts[*at].1.is_some()).min_by_key(|at| time(&self.parts[*at]))?;
+        let row = self.parts[at].1.take();
+        fill(&mut self.parts[at]);
+        row
+    }
+}
+
+/// Which rank wrote a line: that of its process, or the one that a launcher of several puts before it.
+#[derive(Debug, Default)]
+pub struct Ranks {
+    processes: BTreeMap<(i64, u32), (Option<u32>, Option<String>)>,
+    /// Ranks of the run, and those of this machine by their numbers there.
+    numbers: BTreeSet<u32>,
+    locals: BTreeMap<u32, u32>,
+}
+
+impl Ranks {
+    /// Those of a run, as a machine, by its name, has them.
+    pub fn of(run: &Run, source: &str) -> Ranks {
+        let here = || run.processes.iter().filter(|one| one.source == source);
+        let known =
+            |one: &RunProcess| ((one.began, one.pid), (one.rank.as_ref().map(|rank| rank.rank), one.label.clone()));
+        let ranks = || here().filter_map(|one| one.rank.as_ref());
+        Ranks {
+            processes: here().map(known).collect(),
+            numbers: run.processes.iter().filter_map(|one| one.rank.as_ref()).map(|rank| rank.rank).collect(),
+            locals: ranks().filter_map(|rank| Some((rank.local?, rank.rank))).collect(),
+        }
+    }
+
+    /// The rank that wrote a row.
+    pub fn of_row(&self, row: &PrintedRow) -> Option<u32> {
+        let own = self.processes.get(&row.process).and_then(|(rank, _)| *rank);
+        let named = prefix(&row.line.text).and_then(|(kind, number, _)| match kind {
+            Prefix::Rank => self.numbers.get(&number).copied(),
+            Prefix::Local => self.locals.get(&number).copied(),
+        });
+        named.or(own)
+    }
+
+    /// What the process that wrote a row is called.
+    pub fn label(&self, row: &PrintedRow) -> Option<&str> {
+        self.processes.get(&row.process).and_then(|(_, label)| label.as_deref())
+    }
+}
+
+enum Prefix {
+    /// `[rank3]:` of PyTorch, `3: ` of srun.
+    Rank,
+    /// `[default3]:` of torchrun, by the number on the machine.
+    Local,
+}
+
+/// What a launcher puts before a line, and the line behind it.
+fn prefix(text: &str) -> Option<(Prefix, u32, &str)> {
+    let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    if let Some(inner) = text.strip_prefix('[') {
+        let (name, rest) = inner.split_once("]:")?;
+        let at = name.find(|c: char| c.is_ascii_digit())?;
+        let kind = match &name[..at] {
+            "rank" => Prefix::Rank,
+            role if role.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => Prefix::Local,
+            _ => return None,
+        };
+        return Some((kind, name[at..].parse().ok()?, rest.trim_start()));
+    }
+    let bare = text.trim_start_matches(' ');
+    let (number, rest) = bare.split_at(digits(bare));
+    Some((Prefix::Rank, number.parse().ok()?, rest.strip_prefix(": ")?))
+}
+
+/// The line that says best why a rank ended, of its last: the last that names an error, else the last with a text.
+pub fn last_words(rows: &[PrintedRow]) -> Option<String> {
+    let texts: Vec<String> = rows.iter().filter(|row| row.line.lost == 0).map(|row| plain(&row.line.text)).collect();
+    let bare = |text: &String| prefix(text).map_or(text.as_str(), |(.., rest)| rest).trim().to_string();
+    let texts: Vec<String> = texts.iter().map(bare).filter(|text| !text.is_empty()).collect();
+    let tells = |text: &&String| {
+        let first = text.split([':', ' ', '(']).next().unwrap_or_default();
+        let is_name = first.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
+        is_name && (first.ends_with("Error") || first.ends_with("Exception"))
+            || ["CUDA", "NCCL", "fatal", "panicked"].iter().any(|word| text.contains(word))
+    };
+    let mut line = texts.iter().rev().find(tells).or(texts.last())?.clone();
+    let end = (0..=line.len().min(MAX_QUOTED_BYTES)).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+    line.truncate(end);
+    Some(line)
+}
+
+/// Whether a row has a text, case ignored, or is from a stream.
+pub fn fits(row: &PrintedRow, stream: Option<OutputStream>, text: Option<&str>) -> bool {
+    stream.is_none_or(|stream| row.line.stream == stream)
+        && text.is_none_or(|text| plain(&row.line.text).to_lowercase().contains(text))
+}
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;

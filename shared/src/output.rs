@@ -1,0 +1,112 @@
+//! What a training job printed, line by line, as `watchglass run --logs` keeps it: in files of its own, and in no record.
+//!
+//! The folder `run-logs` of a data folder has a folder for each run, and in it files `BEGAN-PID.NUMBER.jsonl` for each process
+//! that was launched; `BEGAN` and `PID` are those of its [`Begun`](crate::run::Begun). Each row of a file is an [`OutputLine`]
+//! in JSON. A row that cannot be read, as the last of a writer that was killed, is left out.
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the folder in the data folder.
+pub const FOLDER: &str = "run-logs";
+
+/// Ending of the files.
+pub const ENDING: &str = "jsonl";
+
+/// The most bytes that all files of a run have on one machine; of more the oldest files go.
+pub const MAX_RUN_BYTES: u64 = 256 << 20;
+
+/// The most bytes of a file.
+pub const MAX_FILE_BYTES: u64 = 8 << 20;
+
+/// The longest text of a line, bytes.
+pub const MAX_LINE_BYTES: usize = 4 << 10;
+
+/// The most lines a second that are kept of one process; further ones are counted.
+pub const MAX_LINES_A_SECOND: u64 = 10_000;
+
+/// Lines of a process that are kept as long as its run is.
+pub const LAST_LINES: usize = 100;
+
+/// Where a job wrote a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputStream {
+    /// Standard output.
+    #[default]
+    Out,
+    /// Standard error.
+    Err,
+    /// A terminal, where the two are one.
+    Tty,
+}
+
+impl OutputStream {
+    /// All of them.
+    pub const ALL: [OutputStream; 3] = [OutputStream::Out, OutputStream::Err, OutputStream::Tty];
+
+    /// Its name in answers and questions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OutputStream::Out => "out",
+            OutputStream::Err => "err",
+            OutputStream::Tty => "tty",
+        }
+    }
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<OutputStream> {
+        OutputStream::ALL.into_iter().find(|stream| stream.name() == name)
+    }
+}
+
+/// A line as it is kept: without what looks like a secret, and of escape sequences with colours alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputLine {
+    /// When it ended, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// Its number among the lines of its process, from 1. Numbers that are missing are lines that were not kept.
+    pub n: u64,
+    /// Where it was written.
+    #[serde(rename = "s")]
+    pub stream: OutputStream,
+    /// Its text, at most [`MAX_LINE_BYTES`].
+    #[serde(rename = "x")]
+    pub text: String,
+    /// It was longer.
+    #[serde(rename = "c", default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    /// This is no line: so many up to this number were not kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The text without its colours.
+pub fn plain(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, escape)) = rest.split_once('\u{1b}') {
+        shown.push_str(before);
+        rest = escape.split_once('m').map_or("", |(_, behind)| behind);
+    }
+    shown + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_have_their_names_and_text_loses_its_colours() {
+        for stream in OutputStream::ALL {
+            assert_eq!(OutputStream::named(stream.name()), Some(stream));
+        }
+        assert_eq!(OutputStream::named("stdout"), None);
+        assert_eq!(plain("a \u{1b}[1;31mred\u{1b}[0m b"), "a red b");
+        assert_eq!(plain("plain"), "plain");
+    }
+}

@@ -1,0 +1,114 @@
+//! Tests findings with the binary: live, in a recording, after a restart, and as a command.
+
+use serde_json::Value;
+use std::path::Path;
+use watchglass_tests::server::{Server, run};
+use watchglass_tests::waiting::until;
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a plain path")
+}
+
+fn all(server: &Server, query: &str) -> Vec<Value> {
+    let answer = server.get(&format!("/api/v1/findings{query}"), &[]);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let answer: Value = serde_json::from_str(&answer.body).expect("JSON");
+    answer["findings"].as_array().expect("a list").clone()
+}
+
+/// The finding of a kind, once there is one.
+fn found(server: &Server, kind: &str) -> Value {
+    until(kind, || all(server, &format!("?kind={kind}")).into_iter().next())
+}
+
+#[test]
+fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (fail, rule, said) in [
+        ("lost", "lost_gpu", "fell off the bus"),
+        ("hang", "hang.spin", "use 100 %"),
+        ("throttle", "throttle.heat", "held back by heat"),
+        ("ecc", "ecc.uncorrected", "(XID 48)"),
+        ("idle", "hang.idle", "have done nothing"),
+    ] {
+        let server = Server::start(["demo", "--gpus", "4", "--retention", "1h", "--fail", fail]);
+        let live = found(&server, rule);
+        let sentence = live["sentence"].as_str().expect("a sentence");
+        assert!(sentence.contains(said) && sentence.contains(" UTC"), "{fail}: {sentence}");
+        assert!(!live["evidence"].as_array().expect("a list").is_empty(), "{fail}: {live}");
+
+        let file = folder.path().join(fail);
+        let port = server.addr().port().to_string();
+        assert!(run(["record", text(&file), "--port", &port]).status.success());
+        let listed = |args: &[&str]| run(["findings", text(&file)].iter().chain(args).copied());
+        let once = listed(&["--json"]);
+        assert!(once.status.success(), "{}", String::from_utf8_lossy(&once.stderr));
+        assert!(once.stdout == listed(&["--json"]).stdout, "{fail}: two equal runs give equal bytes");
+        let answer: Value = serde_json::from_slice(&once.stdout).expect("JSON");
+        let of_file = answer["findings"].as_array().expect("a list");
+        let same = of_file.iter().find(|one| one["rule"] == rule).unwrap_or_else(|| panic!("{fail}: {answer}"));
+        // What is usual was learned over more of the past there: the numbers of the sentence may differ by that.
+        assert_eq!((&same["kind"], &same["subject"]), (&live["kind"], &live["subject"]), "{fail}");
+        let apart = same["since"].as_i64().expect("a time") - live["since"].as_i64().expect("a time");
+        assert!(apart.abs() <= 5, "{fail}: {apart} s");
+        assert_eq!(listed(&["--check", "warning"]).status.code(), Some(1), "{fail}");
+        assert_eq!(listed(&["--check", "warning", "--kind", "disk_full"]).status.code(), Some(0), "{fail}");
+        let metrics = server.get("/metrics", &[]).body;
+        let row = metrics.lines().find(|line| line.starts_with("watchglass_finding{") && line.contains(rule));
+        assert!(row.is_some(), "{fail}: {metrics}");
+    }
+}
+
+#[test]
+fn nothing_is_told_of_a_fleet_that_is_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("well");
+    let server = Server::start(["demo", "--gpus", "8", "--hosts", "2", "--fail", "none", "--retention", "3h"]);
+    let port = server.addr().port().to_string();
+    assert!(run(["record", text(&file), "--port", &port]).status.success());
+    let listed = run(["findings", text(&file), "--check", "warning"]);
+    let lines = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert_eq!(listed.status.code(), Some(0), "{lines}");
+    assert_eq!(all(&server, ""), Vec::<Value>::new());
+}
+
+#[test]
+fn the_command_reads_a_folder_and_says_what_it_cannot_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let server = Server::start(["--collectors", "cpu", "--data-dir", text(&data)]);
+    until("a tick", || server.get("/api/v1/query?tag=system.cpu_percent", &[]).body.contains("points").then_some(()));
+    let listed = run(["findings", "--data-dir", text(&data)]);
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    let rules: Value = serde_json::from_str(&server.get("/api/v1/findings", &[]).body).expect("JSON");
+    assert!(rules["rules"].as_array().is_some_and(|rules| rules.len() > 10), "{rules}");
+    for (args, status, said) in [
+        (&["findings", "no-such-file"][..], 1, "cannot open no-such-file"),
+        (&["findings", "--data-dir", "/nonexistent"], 4, "there is no data folder"),
+        (&["findings", "--data-dir", text(&data), "--source", "nobody"], 2, "there is no such machine"),
+        (&["findings", "--data-dir", text(&data), "--from", "-1m", "--to", "-2m"], 2, "--from is later than --to"),
+        (&["findings", "--check", "note"], 2, "warning"),
+    ] {
+        let refused = run(args.iter().copied());
+        let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(status), "{args:?}: {error}");
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+    for bad in ["?active=2", "?from=2000000000&to=1000000000", "?kinds=hang"] {
+        assert_eq!(server.get(&format!("/api/v1/findings{bad}"), &[]).status, 400, "{bad}");
+    }
+}
+
+#[test]
+fn what_changed_is_ranked_by_how_far_it_moved() {
+    let server = Server::start(["demo", "--gpus", "4", "--retention", "1h", "--fail", "hang"]);
+    let since = found(&server, "hang")["since"].as_i64().expect("a time");
+    let query = format!("/api/v1/changed?from={since}&to={}", since + 100);
+    let answer: Value = serde_json::from_str(&server.get(&query, &[]).body).expect("JSON");
+    let changed = answer["changed"].as_array().expect("a list");
+    let scores: Vec<f64> = changed.iter().filter_map(|one| one["score"].as_f64()).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b) && scores.len() > 10, "{scores:?}");
+    let power = changed.iter().find(|one| one["tag"] == "gpu.{i}.powerWatts").expect("the power fell");
+    assert!(power["after"].as_f64() < power["before"].as_f64(), "{power}");
+    assert_eq!(server.get("/api/v1/changed?from=-13h", &[]).status, 400);
+}

@@ -1,0 +1,206 @@
+//! What a job prints is read by members of a team of its machine, and by nobody else, whichever way they ask. Lines are in no
+//! record: those go to every viewer, every link and every recording.
+
+use super::JSON;
+use super::admission::everybody;
+use super::sockets::{open, say};
+use futures_util::StreamExt;
+use serde_json::Value;
+use shared::wire::{PROTOCOL, PageMessage};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tokio_tungstenite::tungstenite::Message;
+use watchglass_tests::hub::Hub;
+use watchglass_tests::server::{Answer, watchglass};
+use watchglass_tests::waiting::until;
+
+/// What the job prints, and nothing else has.
+const LINE: &str = "zebra-crossing-of-the-job";
+
+/// Runs a job on the hub's own machine to its end.
+fn printed(hub: &Hub, id: &str, script: &str) {
+    let mut job = watchglass(["run", "--logs", "--id", id, "--data-dir"]);
+    job.arg(hub.folder.path()).args(["--", "sh", "-c", script]);
+    job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
+    let ended = job.output().expect("it ran");
+    assert_eq!(ended.stderr, b"", "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// A share link of all machines, its own one included.
+fn link(hub: &Hub) -> String {
+    let made = hub.send(
+        "POST",
+        "/api/v1/shares",
+        &[&hub.cookie("mike"), &hub.origin(), JSON],
+        "{\"query\":\"w=5m&run=loud\"}",
+    );
+    let made: shared::views::MadeShare = serde_json::from_str(&made.body).expect("a link");
+    let (_, code) = made.url.reveal().split_once("#share=").expect("the code is in the fragment");
+    let opened = hub.send("POST", "/api/v1/shares/open", &[&hub.origin(), JSON], &format!("{{\"code\":\"{code}\"}}"));
+    format!("Cookie: {}", opened.header("set-cookie").split(';').next().expect("name and value"))
+}
+
+/// The hub with a job that printed, failed, and is known to have.
+fn hub() -> Hub {
+    let hub = Hub::start(["--collectors", "cpu,process"]);
+    printed(&hub, "loud", &format!("echo begin; echo 'RuntimeError: {LINE}' >&2; exit 1"));
+    until("the end of the run", || {
+        let told = hub.send("GET", "/api/v1/runs/loud", &[&hub.cookie("vera")], "").body;
+        told.contains("failed (exit 1)").then_some(())
+    });
+    hub
+}
+
+/// Everything that could tell of it.
+const ASKED: &[&str] = &[
+    "/api/v1/runs/loud/logs",
+    "/api/v1/runs/loud/logs?format=json",
+    "/api/v1/runs/loud/logs?format=text&limit=100",
+    "/api/v1/runs",
+    "/api/v1/runs?sums=true",
+    "/api/v1/runs/loud",
+    "/api/v1/runs/loud/report",
+    "/api/v1/runs/loud/report?format=json",
+    "/api/v1/export?format=json&tag=*&run=loud",
+    "/api/v1/export?format=wandb-jsonl&tag=*&run=loud",
+    "/api/v1/record?from=-10m",
+    "/api/v1/markers?run=loud",
+    "/api/v1/cells",
+    "/api/v1/processes",
+    "/api/v1/doctor",
+    "/api/v1/live?format=json",
+    "/api/v1/audit?team=main",
+    "/api/v1/views",
+    "/api/v1/me/export",
+    "/metrics",
+];
+
+fn tells(answer: &Answer) -> bool {
+    answer.body.contains(LINE)
+}
+
+#[test]
+fn whoever_does_not_see_arguments_sees_nothing_that_a_job_printed() {
+    let hub = hub();
+    let link = link(&hub);
+    let mut faults = Vec::new();
+    for (letter, header) in everybody(&hub).into_iter().chain([('L', Some(link))]) {
+        let headers: Vec<&str> = header.as_deref().into_iter().collect();
+        for path in ASKED {
+            if path.starts_with("/api/v1/live") {
+                continue; // It does not end; below.
+            }
+            let answer = hub.send("GET", path, &headers, "");
+            // The lines themselves, the line in the cause, and the report: for members of the machine's team alone.
+            let is_about_it = path.contains("/loud");
+            let may = "MAH".contains(letter) && is_about_it;
+            if tells(&answer) != may {
+                faults.push(format!("{letter} {path}: {} {}", answer.status, if may { "does not tell" } else { "tells" }));
+            }
+            let closed = path.contains("/logs") && !"MAH".contains(letter);
+            // Who sees nothing of the machine is answered as of a run that never was.
+            let expected: &[u16] = match letter {
+                '0' => &[401],
+                'O' => &[404],
+                'g' | 'j' => &[401, 429],
+                _ => &[403],
+            };
+            if closed && !expected.contains(&answer.status) {
+                faults.push(format!("{letter} {path}: {}", answer.status));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let rows = hub.send("GET", "/api/v1/runs/loud/logs", &[&hub.cookie("mike")], "").body;
+    let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+    let texts: Vec<(&str, &str)> =
+        rows.iter().map(|row| (row["stream"].as_str().expect("text"), row["text"].as_str().expect("text"))).collect();
+    assert!(texts.contains(&("out", "begin")) && texts.contains(&("err", &format!("RuntimeError: {LINE}"))), "{texts:?}");
+    let run: Value =
+        serde_json::from_str(&hub.send("GET", "/api/v1/runs/loud", &[&hub.cookie("mike")], "").body).expect("JSON");
+    assert_eq!(run["cause"]["line"], format!("RuntimeError: {LINE}"));
+    assert_eq!(run["sentence"], "failed (exit 1)", "the kernel's words alone");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_stream_has_a_line_of_a_job_not_even_a_members() {
+    let hub = tokio::task::spawn_blocking(hub).await.expect("it begins");
+    for header in [hub.cookie("vera"), hub.cookie("mike"), link(&hub)] {
+        let mut stream = open(&hub, "", &[header, hub.origin()]).await;
+        say(&mut stream, &PageMessage::Open { protocol: PROTOCOL, window: 600_000, resume: None, sources: Vec::new() }).await;
+        for source in 0..3 {
+            say(&mut stream, &PageMessage::History { source, from: 0, to: i64::MAX / 4 }).await;
+        }
+        printed(&hub, "more", &format!("echo {LINE}"));
+        let (end, mut messages) = (Instant::now() + Duration::from_secs(4), 0);
+        while let Ok(Some(Ok(message))) = tokio::time::timeout(end.saturating_duration_since(Instant::now()), stream.next()).await {
+            let bytes = match message {
+                Message::Binary(bytes) => bytes.to_vec(),
+                Message::Text(text) => text.as_bytes().to_vec(),
+                _ => continue,
+            };
+            messages += 1;
+            assert!(!bytes.windows(LINE.len()).any(|part| part == LINE.as_bytes()), "a line is in the stream");
+        }
+        assert!(messages > 3, "{messages} messages");
+    }
+}
+
+/// All files below a folder that have these bytes.
+fn files_with(folder: &Path, part: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files_with(&path, part));
+        } else if std::fs::read(&path).unwrap_or_default().windows(part.len()).any(|bytes| bytes == part.as_bytes()) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_kept_of_a_run_that_ended_tells_members_alone_as_well() {
+    let hub = hub();
+    let ended = hub.folder.path().join("ended-runs");
+    let begin = Instant::now();
+    while !ended.join("loud.json").exists() {
+        assert!(begin.elapsed() < Duration::from_secs(180), "no summary is kept");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let lines = hub.folder.path().join("run-logs");
+    let elsewhere: Vec<PathBuf> =
+        files_with(hub.folder.path(), LINE).into_iter().filter(|path| !path.starts_with(&lines)).collect();
+    assert_eq!(elsewhere, [ended.join("loud.jsonl")], "beside the files of lines the last of them alone");
+    // As when they have gone with the samples.
+    std::fs::remove_dir_all(&lines).expect("removed");
+    for (name, may) in [("vera", false), ("mike", true), ("olga", false), ("root", true)] {
+        for path in ["/api/v1/runs/loud/logs", "/api/v1/runs/loud", "/api/v1/runs/loud/report", "/api/v1/runs/loud/report?format=json"] {
+            let answer = hub.send("GET", path, &[&hub.cookie(name)], "");
+            assert_eq!(tells(&answer), may, "{name} {path}: {}", answer.status);
+        }
+    }
+}
+
+#[test]
+fn a_secret_that_a_job_prints_is_nowhere() {
+    const SECRETS: [&str; 4] = ["hunter2-canary", "hf_0123456789abcdef0123456789abcdef01", "canary-of-bearer", "pw-canary"];
+    let hub = Hub::start(["--collectors", "cpu"]);
+    let script = format!(
+        "echo 'password: {}'; echo key {}; printf 'Authorization: \\033[1mBearer\\033[0m {}\\n' >&2; \
+         echo 'to https://me:{}@host.example/x'; echo done",
+        SECRETS[0], SECRETS[1], SECRETS[2], SECRETS[3]
+    );
+    printed(&hub, "leaky", &script);
+    let answer = until("its lines", || {
+        let answer = hub.send("GET", "/api/v1/runs/leaky/logs", &[&hub.cookie("root")], "");
+        answer.body.contains("\"done\"").then_some(answer)
+    });
+    assert!(answer.body.contains("password: …") && answer.body.contains("…@host.example/x"), "{}", answer.body);
+    for secret in SECRETS {
+        assert!(!answer.body.contains(secret), "{}", answer.body);
+        assert_eq!(files_with(hub.folder.path(), secret), [] as [PathBuf; 0]);
+        assert!(!hub.server.log().contains(secret));
+    }
+}
