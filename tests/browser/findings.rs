@@ -74,8 +74,8 @@ fn nothing_stands_on_the_page_where_nothing_is_wrong_and_one_line_in_the_list() 
     browser.until("__asked.length >= 2");
     assert!(said(&browser, "__asked[0]").contains("source=demo-01&from=-"), "{}", browser.eval("__asked[0]"));
     assert_eq!(
-        browser.eval(&format!("[{LINE}, document.querySelector('.nav .count')]")),
-        serde_json::json!([null, null])
+        browser.eval(&format!("[{LINE}, document.querySelector('.count').innerText]")),
+        serde_json::json!([null, ""])
     );
     assert_eq!(browser.eval("/nothing is wrong/i.test(document.body.innerText)"), false, "there is no praise");
     browser.press("f");
@@ -142,7 +142,7 @@ fn a_finding_that_comes_and_ends_is_told_once_and_nothing_jumps() {
     browser.eval("(__raise('ecc', 'critical', 1, 5, {}), 0)");
     browser.until(&format!("{LINE}.classList.contains('is-critical')"));
     browser.until("document.getElementById('alarm').innerText.startsWith('Critical: GPU 1')");
-    assert_eq!(browser.eval("document.querySelector('.nav .count').innerText"), "2");
+    assert_eq!(browser.eval("document.querySelector('.icon .count').innerText"), "2");
     browser.eval("(__findings.forEach(one => one.until = Math.floor(Date.now() / 1000)), 0)");
     browser.until(&format!("!{LINE}"));
     browser.until("document.getElementById('heard').innerText.startsWith('Over: GPU')");

@@ -196,7 +196,8 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
         page.beat.track();
         page.fleet.track();
         page.plan.track();
-        let Some(one) = finding.get() else { return };
+        // Of a file there is no server to be asked.
+        let Some(one) = finding.get().filter(|_| !page.over.get()) else { return };
         let now = Some((one.id.clone(), one.until));
         let same = asked.with_value(|(id, _)| *id == now);
         let live = page.state.get() == LinkState::Live && one.until.is_none();
