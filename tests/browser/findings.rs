@@ -111,7 +111,7 @@ fn the_most_severe_leads_the_page_and_its_button_shows_how_it_began() {
         "a note and what follows do not count: {below}"
     );
     browser.until(&format!("{LINE}.querySelector('.sketch path.own')?.getAttribute('d').length > 20"));
-    assert_eq!(browser.eval(&format!("{LINE}.querySelector('.sketch dt').innerText")), "GPU 3");
+    assert!(said(&browser, &format!("{LINE}.querySelector('.sides p:nth-child(2)').innerText")).starts_with("GPU 3"));
     browser.screenshot("finding-host-dark");
     assert_eq!(said(&browser, &format!("{LINE}.querySelector('button').innerText")), format!("Show {clock}"));
     browser.click("[data-do=show-finding]");
@@ -256,4 +256,84 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     browser.click("[data-do=open-finding]");
     browser.until("document.querySelector('.finding-one')?.dataset.finding.startsWith('straggler:demo-03:5:')");
     no_faults(&browser);
+}
+
+#[test]
+fn what_a_server_finds_leads_its_page_with_the_evidence_drawn() {
+    let server = Server::start(["demo", "--gpus", "8", "--fail", "throttle"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    browser.until(LINE);
+    let told = |of: &str| said(&browser, &format!("{LINE}.querySelector('{of}').innerText"));
+    let sentence = told("p");
+    assert!(sentence.starts_with("GPU ") && !sentence.contains("{since}") && !sentence.contains("UTC"), "{sentence}");
+    assert!(told(".below").contains("since "), "{}", told(".below"));
+    browser.press("f");
+    browser.until(&format!("{ROWS}.length > 0"));
+    browser.until("document.querySelector('.proofs figure')?.dataset.lines === '8'");
+    browser.until("document.querySelectorAll('.evidence li').length > 1");
+    browser.until("document.querySelectorAll('.rules dt').length > 5");
+    no_faults(&browser);
+}
+
+#[test]
+fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
+    let server = Server::start(["--collectors", "cpu"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    browser.until("document.documentElement.dataset.link === 'live'");
+    browser.script(
+        "const rows = ['time,source,tag,value'];
+         for (let s = 0; s < 200; s++) for (const gpu of [0, 1, 2]) {
+           // The second one is gone from the hundredth second on.
+           if (gpu === 1 && s >= 100) continue;
+           for (const [name, value] of [['gpu', 97], ['powerWatts', 600 + s % 7], ['temp', 60]])
+             rows.push(`${1714566896 + s},node-7,gpu.${gpu}.${name},${value}`);
+         }
+         const data = new DataTransfer();
+         data.items.add(new File([rows.join('\\n')], 'night.csv'));
+         document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));",
+    );
+    browser.until("document.documentElement.dataset.link === 'recorded'");
+    browser.until(&format!("{LINE}?.querySelector('b').innerText.startsWith('GPU 1 of node-7')"));
+    assert_eq!(browser.eval(&format!("{LINE}.querySelectorAll('a[href]').length")), 0, "it would be lost by going");
+    browser.press("f");
+    browser.click("[data-do=show-finding]");
+    browser.until("document.documentElement.dataset.link === 'frozen'");
+    let (from, to) = span(&browser);
+    assert!(from < 1_714_566_996.0 && to > 1_714_566_996.0, "{from} to {to}");
+    no_faults(&browser);
+}
+
+#[test]
+#[ignore = "pictures"]
+fn with_pictures() {
+    let server = Server::start(["demo", "--gpus", "8", "--fail", "throttle"]);
+    let fleet = Server::start(["demo", "--hosts", "16", "--gpus", "8", "--fail", "hang"]);
+    let browser = Browser::start();
+    for theme in ["dark", "light"] {
+        browser.prefer(theme);
+        for (width, height, name) in [(1440, 900, "wide"), (390, 844, "phone")] {
+            browser.size(width, height);
+            browser.open(&server.url);
+            live(&browser);
+            browser.until(LINE);
+            std::thread::sleep(std::time::Duration::from_secs(3));
+            browser.screenshot(&format!("p-host-{theme}-{name}"));
+            browser.open(&format!("{}?page=findings", server.url));
+            browser.until(&format!("{ROWS}.length > 0"));
+            std::thread::sleep(std::time::Duration::from_secs(3));
+            browser.screenshot(&format!("p-list-{theme}-{name}"));
+            if name == "phone" {
+                browser.eval(&format!("({ROWS}[0].click(), 0)"));
+                std::thread::sleep(std::time::Duration::from_secs(3));
+                browser.screenshot(&format!("p-one-{theme}-{name}"));
+            }
+            browser.open(&fleet.url);
+            browser.until("document.querySelector('.map canvas')");
+            std::thread::sleep(std::time::Duration::from_secs(8));
+            browser.screenshot(&format!("p-fleet-{theme}-{name}"));
+        }
+    }
 }

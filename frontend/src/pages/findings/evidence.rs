@@ -171,7 +171,7 @@ fn piece(
     // What is usual in work, where it is said of one device alone.
     let mut levels = finding.evidence.iter().filter(|e| e.tag == wanted.tag).filter_map(|e| e.level);
     let level = levels.next().filter(|_| levels.next().is_none()).map(|level| level * wanted.factor);
-    let limits = level.map(|value| Limit { value, text: "usual".into() }).into_iter().collect();
+    let limits = level.map(|value| Limit { value, text: String::new() }).into_iter().collect();
     let (unit, range) = (wanted.unit, wanted.range);
     let chart = Arc::new(CurveChart { unit, range, from, to, step, curves, subjects, limits });
     Some(Piece { tag: wanted.tag.clone(), title: wanted.title.clone(), chart })
@@ -258,13 +258,18 @@ pub fn Sketch(
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     let pieces = follow(page, finding, true);
-    let piece =
-        Memo::new(move |_| pieces.with(|pieces| pieces.first().filter(|p| !p.chart.subjects.is_empty()).cloned()));
+    let piece = Memo::new(move |_| pieces.with(|pieces| pieces.first().cloned()));
     let drawn = move || {
         let piece = piece.get()?;
         let chart = &piece.chart;
-        let (own, peers) = two_lines(chart);
-        let all = || own.iter().chain(&peers).flatten();
+        // Where all have it, they are one line, against what is usual.
+        let alone = chart.subjects.is_empty();
+        let (own, peers) = match two_lines(chart) {
+            (_, all) if alone => (all, Vec::new()),
+            both => both,
+        };
+        let usual = chart.limits.first().map(|limit| limit.value).filter(|_| alone);
+        let all = || own.iter().chain(&peers).flatten().chain(&usual);
         let (lo, hi) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
         // A line that hardly moves is flat.
         let lo = if chart.range == Range::Fit { lo - (hi - lo) * 0.1 } else { lo.min(0.0) };
@@ -277,19 +282,24 @@ pub fn Sketch(
             values.iter().rev().flatten().next().map_or_else(|| "–".to_string(), |v| scale.number(*v))
         };
         let subject = match &chart.subjects[..] {
+            [] => "now".to_string(),
             [one] => chart.curves[*one].name.split(" of ").next().unwrap_or_default().to_string(),
             several => format!("{} of them", several.len()),
         };
         let symbol = if scale.symbol.is_empty() { String::new() } else { format!(", {}", scale.symbol) };
+        let others = match usual {
+            Some(usual) => Some(("usually", scale.number(usual))),
+            None => (!alone).then(|| ("others", newest(&peers))),
+        };
         Some(view! {
             <svg viewBox="0 0 120 22" preserveAspectRatio="none" aria-hidden="true">
                 <path class="peers" d=moved(&peers)/>
                 <path class="own" d=moved(&own)/>
             </svg>
-            <div class="key">
+            <div class="sides">
                 <p class="u">{piece.title.clone()}{symbol}</p>
                 <p><i class="own"></i>{subject}" "<b>{newest(&own)}</b></p>
-                <p><i></i>"others "<b>{newest(&peers)}</b></p>
+                {others.map(|(word, value)| view! { <p><i></i>{word}" "<b>{value}</b></p> })}
             </div>
         })
     };
