@@ -6,6 +6,7 @@ mod base;
 mod cells;
 mod compare;
 mod days;
+mod findings;
 mod fleet;
 mod forgery;
 mod keys;

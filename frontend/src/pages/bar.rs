@@ -1,14 +1,16 @@
 //! The top bar: machine, state of the link, windows, tools.
 
-use super::fleet::bar::{Nav, OwnIcons, Way, way};
+use super::fleet::bar::{Count, Nav, OwnIcons, Way, has_ways, way};
 use super::team::views::Views;
+use crate::access::Access;
 use crate::browser::{document, offset};
 use crate::range;
 use crate::recording;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, LinkState, Page};
 use crate::tools::span::SpanTools;
-use crate::widgets::icons::{Clock, Folder, Glass, Mark, Record, Triangle};
+use crate::widgets::icons::{Clock, Folder, Glass, Mark, Record, Triangle, Warning};
+use crate::widgets::parts::{If, flag, text};
 use charts::axis;
 use leptos::prelude::*;
 use shared::standing::Standing;
@@ -58,9 +60,24 @@ pub fn Bar() -> impl IntoView {
 #[component]
 fn Icons() -> impl IntoView {
     let page = expect_context::<Page>();
+    let access = expect_context::<Access>();
     let window = move || range::name(page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a)));
+    // A machine alone has no ways to other pages in its bar, and a file that is shown would be lost by going.
+    let is_alone = flag(move || !has_ways(page, access) && !page.over.get());
     view! {
         <span class="icons">
+            <If when=is_alone>
+                <a
+                    class="icon"
+                    data-do="findings"
+                    aria-label="Findings"
+                    title=shortcuts::title("What is wrong, and what was", &[Action::Findings])
+                    href=text(move || page.address_of_finding(None))
+                >
+                    <Warning/>
+                    <Count/>
+                </a>
+            </If>
             <button
                 class="icon"
                 data-do="tools"

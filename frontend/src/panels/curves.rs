@@ -81,7 +81,7 @@ impl CurveChart {
     }
 
     /// The axis on which all lines find room.
-    fn axis(&self) -> Axis {
+    pub fn axis(&self) -> Axis {
         let limits = self.limits.iter().map(|limit| &limit.value);
         let all = self.curves.iter().flat_map(|curve| curve.values.iter().flatten()).chain(limits);
         let (lo, hi) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(*v), hi.max(*v)));

@@ -66,9 +66,6 @@ pub fn mark(finding: &Finding, strong: bool) -> CellMark {
 impl Page {
     /// Takes in what the server said of what is wrong.
     pub fn set_findings(self, new: Findings) {
-        if !new.all.is_empty() && !self.has_findings.get_untracked() {
-            self.has_findings.set(true);
-        }
         if self.findings.with_untracked(|old| *old != new) {
             self.faults.set_value(new.marks());
             self.findings.set(new);

@@ -148,8 +148,8 @@ pub struct Page {
     pub marks: StoredValue<Rc<[CellMark]>, LocalStorage>,
     /// What is wrong, as it was said last.
     pub findings: RwSignal<Findings>,
-    /// True once a finding is known, so that there is a way to their page.
-    pub has_findings: RwSignal<bool>,
+    /// What a file tells of what is wrong, each as JSON.
+    pub file_findings: RwSignal<Vec<String>>,
     /// The findings of the shown machine as charts draw them, in order of time.
     faults: StoredValue<Rc<[CellMark]>, LocalStorage>,
     /// What the processes are searched for; empty for all.
@@ -244,7 +244,7 @@ impl Page {
             notebook: RwSignal::default(),
             marks: StoredValue::new_local(Rc::default()),
             findings: RwSignal::default(),
-            has_findings: RwSignal::new(false),
+            file_findings: RwSignal::default(),
             faults: StoredValue::new_local(Rc::default()),
             seek: RwSignal::default(),
             beat: RwSignal::new(0),

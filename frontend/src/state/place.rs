@@ -116,11 +116,16 @@ impl Page {
         self.query(&View { window, theme, place: Some(Route::Findings), finding: id, ..View::default() })
     }
 
-    /// Goes to the page of findings, with that one chosen that leads this page.
-    pub fn go_to_findings(&self) {
-        let id = self.lead().map(|finding| finding.id);
-        // A person can use the link where the browser refuses this call.
-        let _ = window().location().assign(&self.address_of_finding(id));
+    /// Goes to the page of findings, with that one chosen that leads this page. False where a file is shown, which would be
+    /// lost.
+    pub fn go_to_findings(&self) -> bool {
+        let goes = !self.over.get_untracked();
+        if goes {
+            let id = self.lead().map(|finding| finding.id);
+            // A person can use the link where the browser refuses this call.
+            let _ = window().location().assign(&self.address_of_finding(id));
+        }
+        goes
     }
 
     /// Goes to the list of runs.

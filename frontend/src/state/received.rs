@@ -4,6 +4,7 @@ use super::{LinkState, Page};
 use crate::browser::now;
 use crate::store::Changed;
 use leptos::prelude::*;
+use shared::finding::FINDING_KIND;
 use shared::wire::{self, Hello, PROTOCOL, PageMessage, ServerMessage, SourceId};
 
 /// The task that a message leaves to the link.
@@ -109,6 +110,13 @@ impl Page {
             ServerMessage::Past(past) => {
                 self.past.set(Some(past.clone()));
                 return Received::Control;
+            }
+            ServerMessage::Records { records, .. } if self.over.get_untracked() => {
+                let told = records.iter().filter(|record| record.kind == FINDING_KIND);
+                let told: Vec<String> = told.filter_map(|record| String::from_utf8(record.body.clone()).ok()).collect();
+                if !told.is_empty() {
+                    self.file_findings.update(|all| all.extend(told));
+                }
             }
             ServerMessage::Hello(hello) => self.greeted(hello),
             ServerMessage::Heartbeat { now: theirs } => {

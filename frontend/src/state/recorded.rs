@@ -1,6 +1,6 @@
 //! A recording in place of a live machine: what is shown of it, and its clock; or below a live machine, to compare.
 
-use super::{LinkState, Page};
+use super::{Findings, LinkState, Page};
 use crate::browser::{offset, window};
 use crate::player::Player;
 use crate::store::Store;
@@ -78,6 +78,8 @@ impl Page {
         self.end_comparison();
         self.processes.set(None);
         self.plan.set(Plan::default());
+        self.file_findings.set(Vec::new());
+        self.set_findings(Findings::default());
         self.forget_steps();
         self.view.update(|v| (v.frozen, v.source) = (None, None));
         self.store.set_value(Store::default());

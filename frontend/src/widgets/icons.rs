@@ -75,3 +75,9 @@ pub fn Play(
     let shape = move || if playing.get() { "M4 3h3v10H4zM9 3h3v10H9z" } else { "M4 2.5 13 8l-9 5.5z" };
     view! { <svg viewBox="0 0 16 16"><path class="fill" d=shape/></svg> }
 }
+
+/// The icon of what is wrong.
+#[component]
+pub fn Warning() -> impl IntoView {
+    view! { <svg viewBox="0 0 16 16"><path d="M8 2.5 14.2 13.5H1.8ZM8 6.5v3.4"/><circle class="fill" cx="8" cy="11.6" r=".4"/></svg> }
+}

@@ -93,7 +93,8 @@ fn wanted(store: &Store, finding: &Finding, most: usize, (span, step): ((i64, i6
     let encode = |text: &str| String::from(js_sys::encode_uri_component(text));
     let sources: String = machines(finding).iter().map(|name| format!("&source={}", encode(name))).collect();
     let mut found: Vec<Wanted> = Vec::new();
-    for evidence in &finding.evidence {
+    // What is absent is said and not drawn.
+    for evidence in finding.evidence.iter().filter(|evidence| evidence.value.is_some()) {
         let Some(position) = store.catalog.position(&evidence.tag) else { continue };
         let metric = &store.catalog.metrics[usize::from(position)];
         if metric.kind == Kind::State || found.iter().any(|one| one.tag == evidence.tag) || found.len() == most {
@@ -170,7 +171,7 @@ fn piece(
     // What is usual in work, where it is said of one device alone.
     let mut levels = finding.evidence.iter().filter(|e| e.tag == wanted.tag).filter_map(|e| e.level);
     let level = levels.next().filter(|_| levels.next().is_none()).map(|level| level * wanted.factor);
-    let limits = level.map(|value| Limit { value, text: "usual".into() }).into_iter().collect();
+    let limits = level.map(|value| Limit { value, text: String::new() }).into_iter().collect();
     let (unit, range) = (wanted.unit, wanted.range);
     let chart = Arc::new(CurveChart { unit, range, from, to, step, curves, subjects, limits });
     Some(Piece { tag: wanted.tag.clone(), title: wanted.title.clone(), chart })
@@ -195,7 +196,8 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
         page.beat.track();
         page.fleet.track();
         page.plan.track();
-        let Some(one) = finding.get() else { return };
+        // Of a file there is no server to be asked.
+        let Some(one) = finding.get().filter(|_| !page.over.get()) else { return };
         let now = Some((one.id.clone(), one.until));
         let same = asked.with_value(|(id, _)| *id == now);
         let live = page.state.get() == LinkState::Live && one.until.is_none();
@@ -256,13 +258,18 @@ pub fn Sketch(
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     let pieces = follow(page, finding, true);
-    let piece =
-        Memo::new(move |_| pieces.with(|pieces| pieces.first().filter(|p| !p.chart.subjects.is_empty()).cloned()));
+    let piece = Memo::new(move |_| pieces.with(|pieces| pieces.first().cloned()));
     let drawn = move || {
         let piece = piece.get()?;
         let chart = &piece.chart;
-        let (own, peers) = two_lines(chart);
-        let all = || own.iter().chain(&peers).flatten();
+        // Where all have it, they are one line, against what is usual.
+        let alone = chart.subjects.is_empty();
+        let (own, peers) = match two_lines(chart) {
+            (_, all) if alone => (all, Vec::new()),
+            both => both,
+        };
+        let usual = chart.limits.first().map(|limit| limit.value).filter(|_| alone);
+        let all = || own.iter().chain(&peers).flatten().chain(&usual);
         let (lo, hi) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
         // A line that hardly moves is flat.
         let lo = if chart.range == Range::Fit { lo - (hi - lo) * 0.1 } else { lo.min(0.0) };
@@ -275,20 +282,25 @@ pub fn Sketch(
             values.iter().rev().flatten().next().map_or_else(|| "–".to_string(), |v| scale.number(*v))
         };
         let subject = match &chart.subjects[..] {
+            [] => "now".to_string(),
             [one] => chart.curves[*one].name.split(" of ").next().unwrap_or_default().to_string(),
             several => format!("{} of them", several.len()),
         };
         let symbol = if scale.symbol.is_empty() { String::new() } else { format!(", {}", scale.symbol) };
+        let others = match usual {
+            Some(usual) => Some(("usually", scale.number(usual))),
+            None => (!alone).then(|| ("others", newest(&peers))),
+        };
         Some(view! {
             <svg viewBox="0 0 120 22" preserveAspectRatio="none" aria-hidden="true">
                 <path class="peers" d=moved(&peers)/>
                 <path class="own" d=moved(&own)/>
             </svg>
-            <dl>
-                <div class="u">{piece.title.clone()}{symbol}</div>
-                <div><i class="own"></i><dt>{subject}</dt>" "<dd>{newest(&own)}</dd></div>
-                <div><i></i><dt>"others"</dt>" "<dd>{newest(&peers)}</dd></div>
-            </dl>
+            <div class="sides">
+                <p class="u">{piece.title.clone()}{symbol}</p>
+                <p><i class="own"></i>{subject}" "<b>{newest(&own)}</b></p>
+                {others.map(|(word, value)| view! { <p><i></i>{word}" "<b>{value}</b></p> })}
+            </div>
         })
     };
     view! { <div class="sketch" data-tag=text(move || piece.with(|p| p.as_ref().map(|p| p.tag.clone()).unwrap_or_default()))><If when=flag(move || piece.with(Option::is_some))>{drawn}</If></div> }

@@ -4,10 +4,11 @@ use super::read;
 use crate::access::{Access, Gate};
 use crate::address::Route;
 use crate::browser::document;
-use crate::fetch;
+use crate::fetch::{self, Json};
 use crate::range;
 use crate::state::{Findings, LinkState, Page};
 use leptos::prelude::*;
+use shared::finding::Finding;
 
 /// Seconds between two questions while the page is live.
 const REFRESH_SECONDS: u32 = 5;
@@ -28,6 +29,11 @@ struct Asked {
 
 /// Begins to ask, as long as the page is there.
 pub fn follow(page: Page, access: Access) {
+    Effect::new(move || {
+        if page.over.get() {
+            of_file(page);
+        }
+    });
     let asked = StoredValue::new(Asked::default());
     Effect::new(move || {
         page.beat.track();
@@ -58,6 +64,15 @@ pub fn follow(page: Page, access: Access) {
     });
 }
 
+/// Takes in what a file tells: there is no server to be asked.
+fn of_file(page: Page) {
+    page.plan.track();
+    let read = |text: &String| read::finding(&Json::of(js_sys::JSON::parse(text).ok()?));
+    let mut all: Vec<Finding> = page.file_findings.with(|told| told.iter().filter_map(read).collect());
+    all.sort_by(|a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
+    page.set_findings(Findings { machine: page.machine(), all, rules: Vec::new(), known: true });
+}
+
 /// The machine of which the page asks, and the question; None while nobody can be asked.
 fn question(page: Page) -> Option<(String, String)> {
     let place = page.place();
@@ -66,15 +81,20 @@ fn question(page: Page) -> Option<(String, String)> {
     if page.over.get() || shared || !place.draws() {
         return None;
     }
+    let recorded = page.player.with(|player| player.as_ref().map(|p| (p.recorded.from, p.recorded.to)));
     if place == Route::Findings {
-        return Some((String::new(), format!("api/v1/findings?from=-{LISTED_SECONDS}s")));
+        let asked = match recorded {
+            Some((from, to)) => format!("from={}&to={}", range::seconds(from), range::seconds(to)),
+            None => format!("from=-{LISTED_SECONDS}s"),
+        };
+        return Some((String::new(), format!("api/v1/findings?{asked}")));
     }
     if place != Route::Host {
         return Some((String::new(), "api/v1/findings?active=1".into()));
     }
     page.plan.track();
     let machine = Some(page.machine()).filter(|name| !name.is_empty())?;
-    let span = match (page.player.with(|player| player.as_ref().map(|p| (p.recorded.from, p.recorded.to))), frozen) {
+    let span = match (recorded, frozen) {
         (Some((from, to)), _) | (None, Some((from, to))) => {
             format!("from={}&to={}", range::seconds(from), range::seconds(to))
         }

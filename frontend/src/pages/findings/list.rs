@@ -8,11 +8,11 @@ use super::rules::Rules;
 use super::words;
 use crate::browser::{self, document};
 use crate::state::Page;
-use crate::store::fleet::words::thousands;
+use crate::store::fleet::words::{count, thousands};
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
-use shared::finding::Finding;
+use shared::finding::{Finding, Severity};
 use std::cmp::Reverse;
 use wasm_bindgen::JsCast;
 
@@ -63,6 +63,16 @@ fn rows(all: &[Finding], open: bool) -> Vec<Row> {
     found
 }
 
+/// How many are open: `2 open, 1 note`. What follows from another is told with that.
+fn gist(rows: &[Row]) -> String {
+    let own = || rows.iter().filter(|row| !row.follows);
+    let notes = own().filter(|row| row.finding.severity == Severity::Note).count();
+    let open = own().count() - notes;
+    let open = if open > 0 { format!("{} open", thousands(open)) } else { String::new() };
+    let notes = if notes > 0 { count(notes, "note", "notes") } else { String::new() };
+    [open, notes].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
 /// What the list shows.
 #[derive(Clone, Copy)]
 struct Listed {
@@ -106,10 +116,7 @@ pub fn FindingsPage() -> impl IntoView {
     let page = expect_context::<Page>();
     let listed = Listed::start(page);
     let known = move || page.findings.with(|findings| findings.known && findings.machine.is_empty());
-    let heading = text(move || match listed.open.with(Vec::len) {
-        0 => String::new(),
-        n => format!("{} open", thousands(n)),
-    });
+    let heading = text(move || listed.open.with(|rows| gist(rows)));
     let keys = window_event_listener(ev::keydown, move |event| pressed(page, listed, &event));
     on_cleanup(move || keys.remove());
     let row = Callback::new(move |id: String| view! { <FindingRow id listed/> }.into_any());
@@ -134,7 +141,7 @@ pub fn FindingsPage() -> impl IntoView {
                         <Each keys=Signal::derive(move || listed.open.with(|rows| Listed::ids(rows))) row/>
                     </div>
                     <If when=flag(move || listed.over.with(|rows| !rows.is_empty()))>
-                        <h3 class="below">{format!("Over, last {hours} h")}</h3>
+                        <h3 class="below">{text(move || if page.is_recorded() { "Over".into() } else { format!("Over, last {hours} h") })}</h3>
                     </If>
                     <div id="over-findings">
                         <Each keys=Signal::derive(move || listed.over.with(|rows| Listed::ids(rows))) row/>
@@ -242,7 +249,6 @@ fn pressed(page: Page, listed: Listed, event: &KeyboardEvent) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::finding::Severity;
 
     fn finding(id: &str, severity: Severity, since: i64, until: Option<i64>, because: Option<&str>) -> Finding {
         Finding {
@@ -284,6 +290,8 @@ mod tests {
             said(true),
             of(&[("lost", false), ("throttle", true), ("straggler", true), ("slow", false), ("idle", false)])
         );
+        assert_eq!(gist(&rows(&all, true)), "2 open, 1 note");
+        assert_eq!((gist(&rows(&all[..1], true)), gist(&[])), ("1 note".into(), String::new()));
         assert_eq!(said(false), of(&[("newer", false), ("old", false)]));
     }
 

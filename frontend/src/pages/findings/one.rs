@@ -4,6 +4,7 @@ use super::evidence::{Piece, follow};
 use super::say;
 use super::words;
 use crate::address::View;
+use crate::pages::runs::parts::sentence;
 use crate::panels::curves::{CurveChart, Curves};
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -88,7 +89,13 @@ pub fn Detail(
     });
     let at = RwSignal::new(None::<i64>);
     let chart = Callback::new(move |tag: String| view! { <Proof tag pieces finding marks at/> }.into_any());
+    // Names and units come with the catalogue.
+    let is_named = Memo::new(move |_| {
+        page.beat.track();
+        page.store.with_value(|store| !store.catalog.metrics.is_empty())
+    });
     let evidence = move || {
+        is_named.track();
         finding
             .with(|one| one.as_ref().map(|one| one.evidence.clone()).unwrap_or_default())
             .into_iter()
@@ -99,6 +106,7 @@ pub fn Detail(
         finding.with(|one| one.as_ref().map(|one| (one.changed.clone(), one.since, say::span(one, page.newest()))))
     });
     let changes = move || {
+        is_named.track();
         changed.get().map(|(changed, _, span)| changed.into_iter().map(|one| change(page, one, span)).collect_view())
     };
     let related = move || {
@@ -138,7 +146,7 @@ pub fn Detail(
                     </If>
                 </span>
             </header>
-            <p class="sentence"><b>{of(|one, _| words::told(one).0)}</b>" "{of(|one, _| words::told(one).1)}</p>
+            <p class="sentence">{of(|one, _| sentence(&words::told(one).1))}</p>
             <p class="below">{of(|one, _| {
                 let waits = words::waits(one);
                 let who = one.subject.iter().map(words::place).take(4).collect::<Vec<_>>().join(", ");
@@ -214,6 +222,11 @@ fn Proof(
         piece.with(|piece| piece.as_ref().map_or_else(CurveChart::nothing, |piece| piece.chart.clone()))
     });
     let title = text(move || piece.with(|piece| piece.as_ref().map(|piece| piece.title.clone()).unwrap_or_default()));
+    // The text of a limit would lie over the lines here: their space is low.
+    let usual = text(move || {
+        let level = chart.with(|chart| Some((chart.limits.first()?.value, chart.axis().scale)));
+        level.map(|(value, scale)| format!("; dashed: usually {}", scale.number(value))).unwrap_or_default()
+    });
     let unit = text(move || chart.with(|chart| chart.symbol()));
     let mine = StoredValue::new(tag.clone());
     // It leads to the chart of who has it, at this span.
@@ -238,7 +251,7 @@ fn Proof(
     });
     view! {
         <figure data-tag=tag data-lines=text(move || chart.with(|chart| chart.curves.len().to_string())) data-subjects=text(move || chart.with(|chart| chart.subjects.len().to_string()))>
-            <figcaption><a href=to>{title}</a>" "<span class="u">{unit}</span></figcaption>
+            <figcaption><a href=to>{title}</a>" "<span class="u">{unit}{usual}</span></figcaption>
             <div class="lines-plot proof"><Curves chart marks at label/></div>
         </figure>
     }

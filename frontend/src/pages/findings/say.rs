@@ -33,6 +33,17 @@ pub fn FindingLine() -> impl IntoView {
     let page = expect_context::<Page>();
     let lead = Memo::new(move |_| page.leads());
     let is_there = flag(move || lead.with(Option::is_some));
+    Effect::new(move |was: Option<bool>| {
+        let is = is_there.get();
+        // What lay below comes up again as smoothly as it gave way.
+        if was == Some(true)
+            && !is
+            && let Some(main) = browser::by_id("page")
+        {
+            browser::set(&main, "data-went", "");
+        }
+        is
+    });
     view! { <If when=is_there><FindingSay lead/></If> }
 }
 
@@ -60,8 +71,10 @@ pub fn FindingSay(
         lead.with(|lead| lead.as_ref().map_or("say", |(one, _)| of(one)))
     });
     let further = text(move || lead.with(|lead| lead.as_ref().map(|(_, n)| more(*n)).unwrap_or_default()));
-    let to = text(move || page.address_of_finding(lead.with(|lead| lead.as_ref().map(|(one, _)| one.id.clone()))));
-    let list = text(move || page.address_of_finding(None));
+    // A file that is shown would be lost by going to another page.
+    let way = move |id: Option<String>| (!page.over.get()).then(|| page.address_of_finding(id));
+    let to = Signal::derive(move || way(lead.with(|lead| lead.as_ref().map(|(one, _)| one.id.clone()))));
+    let list = Signal::derive(move || way(None));
     let show = move |_| {
         let Some((one, _)) = lead.get_untracked() else { return };
         let (from, to) = span(&one, page.newest());
@@ -73,6 +86,7 @@ pub fn FindingSay(
     row.on_load(move |row| {
         let high = row.get_bounding_client_rect().height();
         if let Some(main) = row.parent_element() {
+            let _ = main.remove_attribute("data-went");
             browser::set_style(&main, "--gives-way", &format!("{high}px"));
         }
     });

@@ -185,12 +185,37 @@ fn Finder() -> impl IntoView {
     }
 }
 
+/// Whether there are several machines.
+fn is_several(page: Page) -> bool {
+    page.machines.get().is_some_and(|n| n > 1) && !page.player.with(Option::is_some)
+}
+
+/// Whether there are pages beside that of one machine and that of what is wrong with it.
+pub fn has_ways(page: Page, access: Access) -> bool {
+    let is_of_runs = matches!(page.place(), Route::Runs | Route::Run);
+    let runs = !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs);
+    is_several(page) || runs || (access.is_in() && access.team_here().is_some())
+}
+
+/// How many findings are open; empty where none is.
+#[component]
+pub fn Count() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let open = text(move || {
+        page.findings.with(|findings| match findings.leading(|one| one.until.is_none()).len() {
+            0 => String::new(),
+            n => n.to_string(),
+        })
+    });
+    view! { <b class="count">{open}</b> }
+}
+
 /// The ways to other pages; nothing where there is one page only.
 #[component]
 pub fn Nav() -> impl IntoView {
     let page = expect_context::<Page>();
     let access = expect_context::<Access>();
-    let several = flag(move || page.machines.get().is_some_and(|n| n > 1) && !page.player.with(Option::is_some));
+    let several = flag(move || is_several(page));
     let signed_in = flag(move || access.is_in() && access.team_here().is_some());
     // Where there is one team, none is shown: an admin goes to the machines, others to the people.
     let people = move || if access.team().is_some() && !access.has_teams() { Route::Machines } else { Route::Team };
@@ -202,19 +227,8 @@ pub fn Nav() -> impl IntoView {
     // A machine alone has a way to its runs once it has one, and back.
     let is_of_runs = move || matches!(page.place(), Route::Runs | Route::Run);
     let runs = flag(move || !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs()));
-    // Likewise to what is wrong, or was.
     let is_of_findings = move || page.place() == Route::Findings;
-    let findings = flag(move || {
-        let told = !page.player.with(Option::is_some) || !page.over.get();
-        told && (page.has_findings.get() || is_of_findings())
-    });
-    let open = text(move || {
-        page.findings.with(|findings| match findings.leading(|one| one.until.is_none()).len() {
-            0 => String::new(),
-            n => n.to_string(),
-        })
-    });
-    let alone = flag(move || (runs.get() || findings.get()) && !several.get() && !signed_in.get());
+    let alone = flag(move || !several.get() && !signed_in.get());
     let home = flag(move || several.get() || signed_in.get());
     let host = text(move || page.address_of(None, &[]));
     let fleet = text(move || page.address_of(Some(Route::Fleet), &[]));
@@ -223,7 +237,7 @@ pub fn Nav() -> impl IntoView {
     let to = text(move || page.address_of(Some(people()), &[]));
     let mark = |here: bool| if here { "page" } else { "false" };
     view! {
-        <If when=flag(move || home.get() || runs.get() || findings.get())>
+        <If when=flag(move || has_ways(page, access) || is_of_findings())>
             <nav class="nav" aria-label="Pages">
                 <If when=home>
                     <a href=fleet aria-current=text(move || mark(page.place() == Route::Fleet))>"Fleet"</a>
@@ -234,11 +248,7 @@ pub fn Nav() -> impl IntoView {
                 <If when=flag(move || home.get() || runs.get())>
                     <a href=jobs aria-current=text(move || mark(is_of_runs()))>"Runs"</a>
                 </If>
-                <If when=flag(move || home.get() || findings.get())>
-                    <a href=wrong aria-current=text(move || mark(is_of_findings()))>
-                        "Findings"<If when=flag(move || !open.get().is_empty())><b class="count" aria-label=text(move || format!("{} open", open.get()))>{open}</b></If>
-                    </a>
-                </If>
+                <a href=wrong aria-current=text(move || mark(is_of_findings()))>"Findings"<Count/></a>
                 <If when=signed_in>
                     <a href=to aria-current=text(move || mark(!page.place().draws()))>{text(word)}</a>
                 </If>

@@ -1,0 +1,339 @@
+//! Findings on the page: the sentence that leads it, the list, and one with its evidence. What is wrong is told by a script in
+//! place of the server, so that it is known; all charts are of a real server.
+
+use super::{live, no_faults, shift, span};
+use watchglass_tests::browser::Browser;
+use watchglass_tests::server::Server;
+
+/// Answers of `api/v1/findings`: what `window.__findings` has, chosen as the server does. `__raise` makes one of the shape of
+/// `shared::finding`, which began so many seconds ago.
+const TOLD: &str = r##"
+const now = () => Math.floor(Date.now() / 1000), clock = t => new Date(t * 1000).toISOString().slice(11, 16) + " UTC";
+window.__findings = [];
+window.__asked = [];
+window.__raise = (kind, severity, gpu, ago, more) => {
+  const since = now() - ago, source = (more && more.source) || "demo-01";
+  const evidence = (tag, words, value, level) => ({ tag, source, instance: String(gpu), words, value, level,
+    from: (since - 60) * 1000, to: now() * 1000 });
+  const one = { id: `${kind}:${source}:${gpu}:${since}`, kind, rule: kind + ".one", severity, subject: [{ source, gpus: [gpu] }],
+    affects: [], device: null, since, told: since + 20, until: null,
+    sentence: `GPU ${gpu} of ${source} runs at 1,410 MHz since ${clock(since)}; its peers at 1,755 MHz, by heat (88 °C).`,
+    evidence: [evidence("gpu.{i}.smClock", "clock 1,410 MHz, others 1,755", 1410, 1755), evidence("gpu.{i}.temp", "88 °C", 88, null),
+      evidence("gpu.{i}.memoryTemp", "temperature of its memory is absent", null, null)],
+    changed: [{ source, tag: "gpu.{i}.powerWatts", instance: String(gpu), before: 650, after: 400, score: 9, first: true }],
+    because: null, confidence: 0.984, ...more };
+  delete one.source;
+  window.__findings.push(one);
+  return one.id;
+};
+const before = window.fetch;
+window.fetch = async (path, init) => {
+  const url = new URL(String(path), location.href);
+  if (!url.pathname.endsWith("/api/v1/findings")) return before(path, init);
+  window.__asked.push(url.search);
+  const asked = url.searchParams, from = asked.get("from") || "0", to = asked.get("to");
+  const begin = from.startsWith("-") ? now() + parseFloat(from) : +from, end = to ? +to : now();
+  const wanted = one => (!asked.get("active") || one.until === null) && one.since <= end && (one.until ?? Infinity) >= begin
+    && (!asked.get("source") || [...one.subject, ...one.affects].some(place => place.source === asked.get("source")));
+  const findings = window.__findings.filter(wanted).sort((a, b) => b.told - a.told);
+  const rules = [{ rule: "hang.spin", state: "watching", words: "" }, { rule: "hang.odd", state: "weaker", words: "weaker without NVLink counters" },
+    { rule: "slow_link.pcie", state: "needs", words: "needs gpu.{i}.pcieLinkWidth" }];
+  return new Response(JSON.stringify({ at: now(), findings, rules }), { status: 200 });
+};
+"##;
+
+/// Some that are wrong, from the first answer on.
+const WRONG: &str = r#"
+const root = __raise("throttle", "warning", 3, 150, { affects: [{ source: "demo-01", gpus: [0, 1, 2, 4, 5, 6, 7] }] });
+__raise("straggler", "warning", 3, 140, { because: root });
+__raise("slow_link", "note", 5, 100, {});
+__raise("starvation", "warning", 6, 90, { sentence: "GPU 6 waits for <b>its</b> data: 31 % busy, others 99 %." });
+__raise("ecc", "critical", 1, 1000, { until: Math.floor(Date.now() / 1000) - 900 });
+"#;
+
+const LINE: &str = "document.querySelector('main > .say[data-finding]')";
+const ROWS: &str = "[...document.querySelectorAll('.finding')]";
+
+/// A page of a demo with eight GPUs whose server tells of nothing, or of some.
+fn page(query: &str, wrong: &str) -> (Server, Browser) {
+    let server = Server::start(["demo", "--gpus", "8"]);
+    let browser = Browser::start();
+    browser.before_each_page(&format!("{TOLD}{wrong}"));
+    browser.open(&format!("{}{query}", server.url));
+    (server, browser)
+}
+
+fn said(browser: &Browser, expression: &str) -> String {
+    browser.eval(expression).as_str().unwrap_or_default().to_string()
+}
+
+#[test]
+fn nothing_stands_on_the_page_where_nothing_is_wrong_and_one_line_in_the_list() {
+    let (_server, browser) = page("", "");
+    live(&browser);
+    browser.until("__asked.length >= 2");
+    assert!(said(&browser, "__asked[0]").contains("source=demo-01&from=-"), "{}", browser.eval("__asked[0]"));
+    assert_eq!(
+        browser.eval(&format!("[{LINE}, document.querySelector('.count').innerText]")),
+        serde_json::json!([null, ""])
+    );
+    assert_eq!(browser.eval("/nothing is wrong/i.test(document.body.innerText)"), false, "there is no praise");
+    browser.press("f");
+    browser.until("document.querySelector('.calm-line')?.innerText.trim() === '● Nothing is wrong.'");
+    assert_eq!(browser.eval("new URLSearchParams(location.search).get('page')"), "findings");
+    assert_eq!(browser.eval(&format!("{ROWS}.length")), 0);
+    browser.until("document.querySelector('.rules .gist').innerText === '1 watching, 1 weaker, 1 need more'");
+    browser.click(".rules summary");
+    browser.until(
+        "document.querySelector('[data-rule=\"slow_link.pcie\"] + dd').innerText === 'needs gpu.{i}.pcieLinkWidth'",
+    );
+    browser.eval("(history.back(), 0)");
+    live(&browser);
+    no_faults(&browser);
+}
+
+#[test]
+fn the_most_severe_leads_the_page_and_its_button_shows_how_it_began() {
+    let (_server, browser) = page("?w=1m", WRONG);
+    live(&browser);
+    browser.until(LINE);
+    let head = said(&browser, &format!("{LINE}.querySelector('b').innerText"));
+    let since = browser.eval("__findings[0].since").as_i64().expect("a time");
+    let clock = said(
+        &browser,
+        "(d => [d.getHours(), d.getMinutes()].map(n => String(n).padStart(2, '0')).join(':'))(new Date(__findings[0].since * 1000))",
+    );
+    assert_eq!(head, format!("GPU 3 of demo-01 runs at 1,410 MHz since {clock};"), "the first clause, in local time");
+    let below = said(&browser, &format!("{LINE}.querySelector('.below').innerText"));
+    assert!(below.starts_with(&format!("warning: throttle, since {clock}, ")), "{below}");
+    assert!(
+        below.ends_with("; GPUs 0–2, 4–7 of demo-01 wait for it and 1 more"),
+        "a note and what follows do not count: {below}"
+    );
+    browser.until(&format!("{LINE}.querySelector('.sketch path.own')?.getAttribute('d').length > 20"));
+    assert!(said(&browser, &format!("{LINE}.querySelector('.sides p:nth-child(2)').innerText")).starts_with("GPU 3"));
+    browser.screenshot("finding-host-dark");
+    assert_eq!(said(&browser, &format!("{LINE}.querySelector('button').innerText")), format!("Show {clock}"));
+    browser.click("[data-do=show-finding]");
+    browser.until("document.documentElement.dataset.link === 'frozen'");
+    let (from, to) = span(&browser);
+    assert!(from < since as f64 - 50.0 && to > since as f64 + 100.0, "{from} to {to}, onset {since}");
+    browser.until("__asked[__asked.length - 1].includes('&to=')");
+    browser.until(&format!("{LINE}?.querySelector('b').innerText === {head:?}"));
+    // The onset is a line in all charts, and its time a lane under the first one.
+    let amber = r#"(c => { const data = c.getContext("2d").getImageData(0, 0, c.width, c.height).data; let n = 0;
+        for (let i = 0; i < data.length; i += 4) if (data[i] > 150 && data[i] > data[i + 2] + 80 && data[i + 1] > data[i + 2]) n++; return n; })"#;
+    for id in ["cpu", "gpu.memory"] {
+        let canvas = format!("document.querySelector('article[data-panel=\"{id}\"] canvas')");
+        browser.until(&format!("{canvas} && {amber}({canvas}) > 40"));
+    }
+    no_faults(&browser);
+}
+
+#[test]
+fn a_finding_that_comes_and_ends_is_told_once_and_nothing_jumps() {
+    let (_server, browser) = page("?w=5m", "");
+    live(&browser);
+    browser.until("__asked.length >= 2");
+    browser.eval("(__raise('throttle', 'warning', 3, 30, {}), 0)");
+    browser.until(LINE);
+    browser.until("document.getElementById('heard').innerText.startsWith('Warning: GPU 3 of demo-01')");
+    assert_eq!(browser.eval("document.getElementById('alarm').innerText"), "");
+    browser.eval("(__raise('ecc', 'critical', 1, 5, {}), 0)");
+    browser.until(&format!("{LINE}.classList.contains('is-critical')"));
+    browser.until("document.getElementById('alarm').innerText.startsWith('Critical: GPU 1')");
+    assert_eq!(browser.eval("document.querySelector('.icon .count').innerText"), "2");
+    browser.eval("(__findings.forEach(one => one.until = Math.floor(Date.now() / 1000)), 0)");
+    browser.until(&format!("!{LINE}"));
+    browser.until("document.getElementById('heard').innerText.startsWith('Over: GPU')");
+    assert_eq!(shift(&browser), 0.0, "things moved: {}", browser.eval("window.__shifted"));
+    no_faults(&browser);
+}
+
+#[test]
+fn the_list_has_causes_with_what_follows_and_one_finding_with_its_evidence() {
+    let (_server, browser) = page("", WRONG);
+    live(&browser);
+    browser.until(LINE);
+    browser.press("f");
+    browser.until(&format!("{ROWS}.length === 5"));
+    assert_eq!(
+        browser.eval("new URLSearchParams(location.search).get('finding')?.split(':')[0]"),
+        "throttle",
+        "that which led"
+    );
+    let order = browser.eval(&format!(
+        "{ROWS}.map(row => [row.dataset.finding.split(':')[0], row.dataset.follows, row.dataset.over].join(' '))"
+    ));
+    let expected = [
+        "throttle false false",
+        "straggler true false",
+        "starvation false false",
+        "slow_link false false",
+        "ecc false true",
+    ];
+    assert_eq!(order, serde_json::json!(expected));
+    assert_eq!(browser.eval("document.querySelector('.findings-list h3').innerText"), "Over, last 12 h");
+    let sentence = format!("{ROWS}[2].querySelector('.sentence').innerText");
+    assert_eq!(said(&browser, &sentence), "GPU 6 waits for <b>its</b> data: 31 % busy, others 99 %.", "it is text");
+    assert!(
+        said(&browser, &format!("{ROWS}[2].querySelector('.below').innerText"))
+            .starts_with("warning: starvation, since ")
+    );
+
+    // The evidence as charts: who has it against its peers.
+    browser.until("document.querySelectorAll('.proofs figure').length === 2");
+    browser.until("[...document.querySelectorAll('.proofs figure')].every(f => f.dataset.lines === '8' && f.dataset.subjects === '1')");
+    assert_eq!(said(&browser, "document.querySelector('.proofs figcaption').innerText"), "GPU SM clock MHz");
+    assert!(
+        said(&browser, "document.querySelector('.proofs canvas').getAttribute('aria-label')")
+            .ends_with("GPU 3 against 7 others")
+    );
+    assert_eq!(browser.eval("document.querySelectorAll('.evidence li a').length"), 3, "what is absent leads nowhere");
+    assert_eq!(
+        said(&browser, "document.querySelector('.changed li').innerText"),
+        "GPU power: 650 W to 400 W GPU 3 of demo-01, and moved first"
+    );
+    assert!(said(&browser, "document.querySelector('.finding-one').innerText").contains("at least 98.4 %"));
+    browser.screenshot("findings-dark");
+
+    // Keys walk, and the finding beside the list follows.
+    let chosen = "new URLSearchParams(location.search).get('finding').split(':')[0]";
+    let shown = "document.querySelector('.finding-one').dataset.finding.split(':')[0]";
+    for (key, id) in [("ArrowDown", "straggler"), ("j", "starvation"), ("k", "straggler")] {
+        browser.press(key);
+        browser.until(&format!(
+            "{chosen} === {id:?} && {shown} === {id:?} && document.activeElement.dataset.finding.startsWith({id:?})"
+        ));
+    }
+    browser.until("document.querySelector('.finding-one').innerText.includes('Because: GPU 3')");
+
+    // A link opens that chart first, at that span, with the device followed; Back leads here again.
+    browser.eval("(document.querySelector('.evidence a').click(), 0)");
+    browser.until("document.documentElement.dataset.link === 'frozen'");
+    browser.until("document.querySelector('.charts article.chart')?.dataset.panel === 'gpu.clock.sm'");
+    assert_eq!(browser.eval("new URLSearchParams(location.search).get('pin')"), "GPU 3");
+    browser.eval("(history.back(), 0)");
+    browser.until(&format!("{ROWS}.length === 5 && {shown} === 'straggler'"));
+    no_faults(&browser);
+}
+
+#[test]
+fn on_a_phone_the_list_leads_to_one_and_back() {
+    let (server, browser) = page("", WRONG);
+    browser.size(390, 844);
+    browser.open(&format!("{}?page=findings", server.url));
+    browser.until(&format!("{ROWS}.length === 5"));
+    let seen = |selector: &str| format!("document.querySelector('{selector}')?.getClientRects().length > 0");
+    browser.until(&format!("{} && !({})", seen(".findings-list"), seen(".finding-one")));
+    assert!(
+        browser.eval(&format!("Math.min(...{ROWS}.map(row => row.getBoundingClientRect().height))")).as_f64()
+            >= Some(48.0)
+    );
+    browser.screenshot("findings-phone");
+    browser.eval(&format!("({ROWS}[2].click(), 0)"));
+    browser.until(&format!("!({}) && {}", seen(".findings-list"), seen(".finding-one")));
+    browser.until("document.querySelector('.proofs canvas')");
+    assert_eq!(browser.eval("document.documentElement.scrollWidth <= 390"), true);
+    browser.screenshot("finding-phone");
+    browser.eval("(history.back(), 0)");
+    browser.until(&format!("{} && !({})", seen(".findings-list"), seen(".finding-one")));
+    no_faults(&browser);
+}
+
+#[test]
+fn the_page_of_all_machines_leads_to_the_finding() {
+    let server = Server::start(["demo", "--hosts", "8", "--gpus", "8"]);
+    let browser = Browser::start();
+    let wrong = r#"__raise("straggler", "critical", 5, 400, { source: "demo-03", affects: [{ source: "demo-04", gpus: [0, 1, 2, 3, 4, 5, 6, 7] }, { source: "demo-05", gpus: [0] }] });"#;
+    browser.before_each_page(&format!("{TOLD}{wrong}"));
+    browser.open(&server.url);
+    browser.until(&format!("{LINE}?.innerText.includes('9 GPUs on 2 machines wait for it')"));
+    assert_eq!(browser.eval("__asked[0]"), "?active=1");
+    browser.until("document.querySelector('.nav .count')?.innerText === '1'");
+    assert_eq!(browser.eval("document.querySelectorAll('.say').length"), 1);
+    browser.screenshot("finding-fleet-dark");
+    browser.click("[data-do=open-finding]");
+    browser.until("document.querySelector('.finding-one')?.dataset.finding.startsWith('straggler:demo-03:5:')");
+    no_faults(&browser);
+}
+
+#[test]
+fn what_a_server_finds_leads_its_page_with_the_evidence_drawn() {
+    let server = Server::start(["demo", "--gpus", "8", "--fail", "throttle"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    live(&browser);
+    browser.until(LINE);
+    let told = |of: &str| said(&browser, &format!("{LINE}.querySelector('{of}').innerText"));
+    let sentence = told("p");
+    assert!(sentence.starts_with("GPU ") && !sentence.contains("{since}") && !sentence.contains("UTC"), "{sentence}");
+    assert!(told(".below").contains("since "), "{}", told(".below"));
+    browser.press("f");
+    browser.until(&format!("{ROWS}.length > 0"));
+    browser.until("document.querySelector('.proofs figure')?.dataset.lines === '8'");
+    browser.until("document.querySelectorAll('.evidence li').length > 1");
+    browser.until("document.querySelectorAll('.rules dt').length > 5");
+    no_faults(&browser);
+}
+
+#[test]
+fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
+    let server = Server::start(["--collectors", "cpu"]);
+    let browser = Browser::start();
+    browser.open(&server.url);
+    browser.until("document.documentElement.dataset.link === 'live'");
+    browser.script(
+        "const rows = ['time,source,tag,value'];
+         for (let s = 0; s < 200; s++) for (const gpu of [0, 1, 2]) {
+           // The second one is gone from the hundredth second on.
+           if (gpu === 1 && s >= 100) continue;
+           for (const [name, value] of [['gpu', 97], ['powerWatts', 600 + s % 7], ['temp', 60]])
+             rows.push(`${1714566896 + s},node-7,gpu.${gpu}.${name},${value}`);
+         }
+         const data = new DataTransfer();
+         data.items.add(new File([rows.join('\\n')], 'night.csv'));
+         document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));",
+    );
+    browser.until("document.documentElement.dataset.link === 'recorded'");
+    browser.until(&format!("{LINE}?.querySelector('b').innerText.startsWith('GPU 1 of node-7')"));
+    assert_eq!(browser.eval(&format!("{LINE}.querySelectorAll('a[href]').length")), 0, "it would be lost by going");
+    browser.press("f");
+    browser.click("[data-do=show-finding]");
+    browser.until("document.documentElement.dataset.link === 'frozen'");
+    let (from, to) = span(&browser);
+    assert!(from < 1_714_566_996.0 && to > 1_714_566_996.0, "{from} to {to}");
+    no_faults(&browser);
+}
+
+#[test]
+#[ignore = "pictures"]
+fn with_pictures() {
+    let server = Server::start(["demo", "--gpus", "8", "--fail", "throttle"]);
+    let fleet = Server::start(["demo", "--hosts", "16", "--gpus", "8", "--fail", "hang"]);
+    let browser = Browser::start();
+    for theme in ["dark", "light"] {
+        browser.prefer(theme);
+        for (width, height, name) in [(1440, 900, "wide"), (390, 844, "phone")] {
+            browser.size(width, height);
+            browser.open(&server.url);
+            live(&browser);
+            browser.until(LINE);
+            std::thread::sleep(std::time::Duration::from_secs(3));
+            browser.screenshot(&format!("p-host-{theme}-{name}"));
+            browser.open(&format!("{}?page=findings", server.url));
+            browser.until(&format!("{ROWS}.length > 0"));
+            std::thread::sleep(std::time::Duration::from_secs(3));
+            browser.screenshot(&format!("p-list-{theme}-{name}"));
+            if name == "phone" {
+                browser.eval(&format!("({ROWS}[0].click(), 0)"));
+                std::thread::sleep(std::time::Duration::from_secs(3));
+                browser.screenshot(&format!("p-one-{theme}-{name}"));
+            }
+            browser.open(&fleet.url);
+            browser.until("document.querySelector('.map canvas')");
+            std::thread::sleep(std::time::Duration::from_secs(8));
+            browser.screenshot(&format!("p-fleet-{theme}-{name}"));
+        }
+    }
+}
