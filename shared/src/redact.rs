@@ -211,7 +211,10 @@ mod tests {
             line
         };
         for (line, kept) in [
-            ("step 3 loss=0.25 tokens/s: 1,234.5 | n_tokens=4096", "step 3 loss=0.25 tokens/s: 1,234.5 | n_tokens=4096"),
+            (
+                "step 3 loss=0.25 tokens/s: 1,234.5 | n_tokens=4096",
+                "step 3 loss=0.25 tokens/s: 1,234.5 | n_tokens=4096",
+            ),
             ("<All keys matched successfully>", "<All keys matched successfully>"),
             ("Loading the tokenizer of the author", "Loading the tokenizer of the author"),
             ("KeyError: 'lr'", "KeyError: 'lr'"),
@@ -228,7 +231,10 @@ mod tests {
             ("to https://me:pw@host.example/a and on", "to https://…@host.example/a and on"),
             ("got hf_0123456789abcdef0123456789abcdef!", "got …!"),
             ("usé tökens 数 mytoken7", "usé tökens 数 …"),
-            ("AuthenticationError: Incorrect API key provided: sk-abc", "AuthenticationError: Incorrect API key provided: …"),
+            (
+                "AuthenticationError: Incorrect API key provided: sk-abc",
+                "AuthenticationError: Incorrect API key provided: …",
+            ),
         ] {
             assert_eq!(shown(line), kept);
         }

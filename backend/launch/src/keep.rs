@@ -205,7 +205,9 @@ impl Files {
                     // Who serves may be another user than root, who launches.
                     for path in [self.folder.as_path(), path.as_path()] {
                         let owner = self.folder.parent().and_then(|above| above.metadata().ok());
-                        owner.and_then(|owner| std::os::unix::fs::chown(path, Some(owner.uid()), Some(owner.gid())).ok());
+                        owner.and_then(|owner| {
+                            std::os::unix::fs::chown(path, Some(owner.uid()), Some(owner.gid())).ok()
+                        });
                     }
                     self.file = Some((file, 0, SystemTime::now()));
                 }

@@ -136,7 +136,8 @@ pub fn run(
 
 /// What stands between a job and our streams, and the folder in which its lines are kept.
 fn relay(folder: PathBuf) -> Result<(PathBuf, Relay, Streams), String> {
-    let (relay, streams) = Relay::new().map_err(|error| format!("the system grants no terminal and no pipe: {error}"))?;
+    let (relay, streams) =
+        Relay::new().map_err(|error| format!("the system grants no terminal and no pipe: {error}"))?;
     Ok((folder, relay, streams))
 }
 

@@ -150,7 +150,9 @@ fn shown(raw: &str) -> (String, Vec<(usize, String)>) {
     }
     // What was taken back has taken its colours along.
     let end = plain.len();
-    colours.iter_mut().for_each(|(at, _)| *at = (0..=(*at).min(end)).rev().find(|at| plain.is_char_boundary(*at)).unwrap_or(0));
+    colours
+        .iter_mut()
+        .for_each(|(at, _)| *at = (0..=(*at).min(end)).rev().find(|at| plain.is_char_boundary(*at)).unwrap_or(0));
     colours.sort_by_key(|(at, _)| *at);
     (plain, colours)
 }
@@ -234,7 +236,10 @@ mod tests {
     fn of_escapes_colours_alone_are_left() {
         assert_eq!(texts(&[b"\x1b[1;31mred\x1b[0m \x1b[2K\x1b[10;2Hx\n"]), ["\u{1b}[1;31mred\u{1b}[0m x"]);
         assert_eq!(texts(&[b"\x1b]0;title\x07a\x1b]8;;http://evil\x1b\\b\x1b(Bc\x1bPq#0\x1b\\d\n"]), ["abcd"]);
-        assert_eq!(texts(&[b"a\x00\x07\x0bb\tc\x7f\n", "x\u{202e}y\u{9b}2Jz\u{9b}3mw\n".as_bytes()]), ["ab\tc", "xyz\u{1b}[3mw"]);
+        assert_eq!(
+            texts(&[b"a\x00\x07\x0bb\tc\x7f\n", "x\u{202e}y\u{9b}2Jz\u{9b}3mw\n".as_bytes()]),
+            ["ab\tc", "xyz\u{1b}[3mw"]
+        );
         assert_eq!(texts(&[b"\x1b[?25lspin |\x08/\x08-\n"]), ["spin -"]);
         assert_eq!(texts(&[b"\x1b[38;2;1;2;3mx\x1b[>4;1my\x1b[", b"31", b"mz\n"]), ["\u{1b}[38;2;1;2;3mxy\u{1b}[31mz"]);
         assert_eq!(texts(&[b"\x1b]0;never ended\n", b"<b>&amp;\n"]), ["", "<b>&amp;"]);
@@ -242,9 +247,10 @@ mod tests {
 
     #[test]
     fn secrets_are_hidden_through_colours_and_never_halved() {
-        assert_eq!(texts(&[b"\x1b[33mpass\x1b[0mword=\x1b[1mhun\x1b[2mter2\x1b[0m ok\n"]), [
-            "\u{1b}[33mpass\u{1b}[0mword=…\u{1b}[1m\u{1b}[2m\u{1b}[0m ok"
-        ]);
+        assert_eq!(
+            texts(&[b"\x1b[33mpass\x1b[0mword=\x1b[1mhun\x1b[2mter2\x1b[0m ok\n"]),
+            ["\u{1b}[33mpass\u{1b}[0mword=…\u{1b}[1m\u{1b}[2m\u{1b}[0m ok"]
+        );
         let key = "hf_0123456789abcdef0123456789abcdef0123";
         for before in MAX_LINE_BYTES - 60..MAX_LINE_BYTES + 10 {
             let line = format!("{} {key} end\n", "x ".repeat(before / 2));

@@ -101,7 +101,8 @@ impl Relay {
             _ => None,
         };
         let (woken, wake) = pipe()?;
-        streams.ours = outputs.iter().map(|(from, ..)| from.as_raw_fd()).chain([woken.as_raw_fd(), wake.as_raw_fd()]).collect();
+        streams.ours =
+            outputs.iter().map(|(from, ..)| from.as_raw_fd()).chain([woken.as_raw_fd(), wake.as_raw_fd()]).collect();
         let mut master = None;
         if let Some(pty) = pty {
             streams.ours.push(pty.master.as_raw_fd());

@@ -135,7 +135,8 @@ impl RunLogs {
         for run in fs::read_dir(&place.folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
             let mut left = 0;
             for entry in fs::read_dir(&run).into_iter().flatten().flatten() {
-                let Some((found, written)) = entry.metadata().ok().and_then(|found| Some((found.len(), found.modified().ok()?)))
+                let Some((found, written)) =
+                    entry.metadata().ok().and_then(|found| Some((found.len(), found.modified().ok()?)))
                 else {
                     continue;
                 };
@@ -231,12 +232,17 @@ fn newest_of(
         let (rows, is_older) = loop {
             let begin = size.saturating_sub(length);
             let mut bytes = Vec::new();
-            let read = file.seek(SeekFrom::Start(begin)).and_then(|_| (&mut file).take(size - begin).read_to_end(&mut bytes));
+            let read =
+                file.seek(SeekFrom::Start(begin)).and_then(|_| (&mut file).take(size - begin).read_to_end(&mut bytes));
             if read.is_err() {
                 break (Vec::new(), false);
             }
             // What was begun before is whole only where nothing was cut off.
-            let first = if begin == 0 { 0 } else { bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1) };
+            let first = if begin == 0 {
+                0
+            } else {
+                bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1)
+            };
             let lines = bytes[first..].split_inclusive(|byte| *byte == b'\n').filter(|row| row.ends_with(b"\n"));
             let mut last = None;
             let (mut rows, mut oldest) = (Vec::new(), i64::MAX);
@@ -343,7 +349,8 @@ impl Iterator for AllRows {
             self.parts.iter_mut().for_each(fill);
         }
         let time = |(_, next): &(Of, Option<PrintedRow>)| next.as_ref().map(|row| row.line.t);
-        let at = (0..self.parts.len()).filter(|at| self.parts[*at].1.is_some()).min_by_key(|at| time(&self.parts[*at]))?;
+        let at =
+            (0..self.parts.len()).filter(|at| self.parts[*at].1.is_some()).min_by_key(|at| time(&self.parts[*at]))?;
         let row = self.parts[at].1.take();
         fill(&mut self.parts[at]);
         row
@@ -363,7 +370,8 @@ impl Ranks {
     /// Those of a run, as a machine, by its name, has them.
     pub fn of(run: &Run, source: &str) -> Ranks {
         let here = || run.processes.iter().filter(|one| one.source == source);
-        let known = |one: &RunProcess| ((one.began, one.pid), (one.rank.as_ref().map(|rank| rank.rank), one.label.clone()));
+        let known =
+            |one: &RunProcess| ((one.began, one.pid), (one.rank.as_ref().map(|rank| rank.rank), one.label.clone()));
         let ranks = || here().filter_map(|one| one.rank.as_ref());
         Ranks {
             processes: here().map(known).collect(),

@@ -58,7 +58,8 @@ fn lines_of_processes_are_one_row_and_what_is_missing_is_counted() {
 #[test]
 fn the_newest_lines_of_a_long_file_are_read_from_its_end() {
     let folder = tempfile::tempdir().expect("a folder");
-    let rows: Vec<OutputLine> = (1..=20_000).map(|n| line(n, n as u64, &format!("line {n} {}", "x".repeat(90)))).collect();
+    let rows: Vec<OutputLine> =
+        (1..=20_000).map(|n| line(n, n as u64, &format!("line {n} {}", "x".repeat(90)))).collect();
     write(&folder.path().join(FOLDER).join("run"), "5-7.0000.jsonl", &rows, "");
     let logs = open(folder.path());
     let numbers = |rows: Vec<PrintedRow>| rows.iter().map(|row| row.line.n).collect::<Vec<_>>();
@@ -73,7 +74,13 @@ fn rank(rank: u32, local: Option<u32>) -> Option<Rank> {
 }
 
 fn run() -> Run {
-    let process = |source: &str, began, pid, rank| RunProcess { source: source.into(), began, pid, rank, ..RunProcess::default() };
+    let process = |source: &str, began, pid, rank| RunProcess {
+        source: source.into(),
+        began,
+        pid,
+        rank,
+        ..RunProcess::default()
+    };
     let processes = vec![
         process("here", 5, 7, None),
         process("here", 6, 8, rank(2, Some(0))),
@@ -158,7 +165,8 @@ fn the_line_that_names_the_error_is_quoted() {
         let row = |text: &&str| PrintedRow { process: (5, 7), line: line(1, 1, text) };
         last_words(&texts.iter().map(row).collect::<Vec<_>>())
     };
-    let trace = ["[rank3]: Traceback", "\u{1b}[31m[rank3]: torch.OutOfMemoryError: CUDA out of memory\u{1b}[0m", "bye", " "];
+    let trace =
+        ["[rank3]: Traceback", "\u{1b}[31m[rank3]: torch.OutOfMemoryError: CUDA out of memory\u{1b}[0m", "bye", " "];
     assert_eq!(of(&trace[..1]).as_deref(), Some("Traceback"));
     assert_eq!(of(&trace).as_deref(), Some("torch.OutOfMemoryError: CUDA out of memory"));
     assert_eq!(of(&["KeyError", "step 3"]).as_deref(), Some("KeyError"));

@@ -169,7 +169,9 @@ fn message(bytes: &[u8]) -> Option<Message> {
     if let Some(told) = parse(bytes) {
         return Some(Message::Told(Box::new(told)));
     }
-    if bytes.len() <= MAX_MARKER_BYTES && serde_json::from_slice(bytes).is_ok_and(|LogsOf { logs }| check_id(&logs).is_ok()) {
+    if bytes.len() <= MAX_MARKER_BYTES
+        && serde_json::from_slice(bytes).is_ok_and(|LogsOf { logs }| check_id(&logs).is_ok())
+    {
         return Some(Message::Logs);
     }
     let text = str::from_utf8(bytes).ok().filter(|text| (1..=MAX_MARKER_BYTES).contains(&text.len()))?;

@@ -87,7 +87,9 @@ impl LogWish {
 impl Readable {
     /// The newest lines of a process of a run, or of a rank.
     fn last_of(&self, app: &App, run: &Run, cause: &Cause) -> Vec<PrintedRow> {
-        let own = |row: &PrintedRow| row.process.1 == cause.pid || cause.rank.is_some_and(|rank| self.ranks.of_row(row) == Some(rank));
+        let own = |row: &PrintedRow| {
+            row.process.1 == cause.pid || cause.rank.is_some_and(|rank| self.ranks.of_row(row) == Some(rank))
+        };
         let mut rows = app.runs.logs.newest(&run.id, (i64::MIN, i64::MAX), QUOTED_FROM, &own);
         rows.retain(|row| row.line.lost == 0);
         rows
@@ -180,7 +182,9 @@ pub(in crate::http) async fn get(
 ) -> Result<Response<Body>, Refusal> {
     let closed = |sentence: &str| Refusal::new(StatusCode::FORBIDDEN, sentence);
     if asker.who.as_ref().is_some_and(|who| who.scopes.is_some()) {
-        return Err(closed("no key reads what a job printed, as none reads arguments; sign in, or ask on the machine itself"));
+        return Err(closed(
+            "no key reads what a job printed, as none reads arguments; sign in, or ask on the machine itself",
+        ));
     }
     let now = app.live.clock.wall();
     let mut wish = LogWish::of(&params, now)?;
