@@ -648,6 +648,7 @@ fn a_job_whose_output_is_kept_is_stopped_and_ended_as_it_would_be() {
     bench.sentence(&server, "stopped", "cancelled (SIGTERM)");
     // Who keeps the output is killed: the job's terminal has gone, and ours is plain.
     let mut killed = job("killed");
+    bench.prints(&server, "killed", "tick 1");
     killed.signal(libc::SIGKILL);
     assert_eq!(killed.did(), Did::Die(libc::SIGKILL));
     watchglass_tests::waiting::until_so("a plain terminal", || killed.is_plain());

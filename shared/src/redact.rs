@@ -106,7 +106,8 @@ pub fn secrets(line: &str) -> Vec<Range<usize>> {
                 found.push(at..at + word.len());
                 continue;
             }
-            if !ends_open && !(counted && is_number(word)) && !word.starts_with('-') {
+            let is_count = counted && is_number(word);
+            if !(ends_open || is_count || word.starts_with('-')) {
                 found.push(at..at + word.len());
                 told = false;
                 continue;

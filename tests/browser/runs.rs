@@ -206,7 +206,10 @@ fn what_a_job_printed_stands_below_its_charts_as_text_in_its_own_colours() {
     browser.until("document.querySelector('[data-words]').textContent === 'ValueError: <i>wrong</i>'");
     let lines = "[...document.querySelectorAll('[data-logs] pre')].map(line => line.textContent)";
     let texts = browser.eval(lines);
-    assert!(texts.as_array().is_some_and(|all| all.contains(&"<b>first</b>".into()) && all.contains(&"red end".into())), "{texts}");
+    assert!(
+        texts.as_array().is_some_and(|all| all.contains(&"<b>first</b>".into()) && all.contains(&"red end".into())),
+        "{texts}"
+    );
     assert_eq!(browser.eval("document.querySelectorAll('[data-logs] pre :is(i, script)').length"), 0);
     // A click on a line sets the crosshair there, and the line is marked.
     browser.click("[data-logs] [data-stream=err] time");
