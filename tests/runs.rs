@@ -555,3 +555,230 @@ fn with_cgroups_a_job_that_is_killed_for_memory_is_said_to_be() {
         "{sentence}"
     );
 }
+
+impl Bench {
+    /// The lines that a run printed, as the server has them.
+    fn lines(&self, server: &Server, id: &str) -> Vec<Value> {
+        let answer = server.get(&format!("/api/v1/runs/{id}/logs"), &[]);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect()
+    }
+
+    /// Waits until this text is among them.
+    fn prints(&self, server: &Server, id: &str, text: &str) -> Vec<Value> {
+        until(text, || {
+            let answer = server.get(&format!("/api/v1/runs/{id}/logs"), &[]);
+            answer.body.contains(text).then(|| self.lines(server, id))
+        })
+    }
+}
+
+fn texts<'a>(lines: &'a [Value], stream: &str) -> Vec<&'a str> {
+    lines.iter().filter(|line| line["stream"] == stream).map(|line| line["text"].as_str().expect("a text")).collect()
+}
+
+/// A terminal whose job may be interrupted, whoever started the tests.
+fn on_terminal(mut job: Command, cells: (u16, u16)) -> Terminal {
+    // SAFETY: the calls are safe between fork and exec.
+    unsafe {
+        job.pre_exec(|| {
+            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGHUP] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        });
+    }
+    Terminal::start(job, cells)
+}
+
+#[test]
+fn with_its_output_kept_a_job_has_a_terminal_as_it_would_have() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let script = "test -t 0 && test -t 1 && test -t 2 && echo all terminals; stty size; printf '\\033[31mred\\033[0m\\n'; \
+                  trap 'stty size' WINCH; trap 'n=$((n+1)); echo got $n' INT; echo ready >&2; \
+                  while [ -z $n ]; do sleep 0.1; done; read line; echo \"read $line\"; exit 7";
+    let mut terminal = on_terminal(bench.job(&["--logs", "--id", "tty", "--", "sh", "-c", script]), (81, 23));
+    terminal.shows("all terminals");
+    terminal.shows("23 81");
+    terminal.shows("ready");
+    assert!(terminal.has_colour(|colour| colour == vt100::Color::Idx(1)), "colours pass");
+    terminal.resize((99, 31));
+    terminal.shows("31 99");
+    terminal.press("\x03");
+    terminal.shows("got 1");
+    terminal.press("words\r");
+    terminal.shows("read words");
+    assert!(!terminal.text().contains("got 2"), "{}", terminal.text());
+    assert_eq!(terminal.did(), watchglass_tests::terminal::Did::Exit(7));
+    assert!(terminal.is_plain(), "the terminal is given back");
+    let lines = bench.prints(&server, "tty", "read words");
+    let kept = texts(&lines, "tty");
+    assert!(kept.contains(&"\u{1b}[31mred\u{1b}[0m") && kept.contains(&"ready"), "{kept:?}");
+    assert_eq!(bench.sentence(&server, "tty", "cancelled (SIGINT), then exit 7")["state"], "cancelled");
+}
+
+#[test]
+fn a_job_whose_output_is_kept_is_stopped_and_ended_as_it_would_be() {
+    use watchglass_tests::terminal::Did;
+    let bench = Bench::new();
+    let server = bench.server();
+    let script = "echo begun; while :; do sleep 0.1; n=$((n+1)); echo tick $n; done";
+    let job = |id: &str| {
+        let job = on_terminal(bench.job(&["--logs", "--id", id, "--", "sh", "-c", script]), (80, 24));
+        job.shows("tick");
+        job
+    };
+    let mut stopped = job("stopped");
+    stopped.press("\x1a");
+    assert_eq!(stopped.did(), Did::Stop);
+    watchglass_tests::waiting::until_so("a plain terminal", || stopped.is_plain());
+    // What it wrote before is on its way to the screen.
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(500));
+    pause();
+    let bytes = stopped.bytes();
+    pause();
+    assert_eq!(stopped.bytes(), bytes, "the job is stopped, too");
+    stopped.signal(libc::SIGCONT);
+    watchglass_tests::waiting::until_so("it goes on", || stopped.bytes() > bytes + 20);
+    assert!(!stopped.is_plain(), "its keys are the job's again");
+    stopped.signal(libc::SIGTERM);
+    assert_eq!(stopped.did(), Did::Die(libc::SIGTERM));
+    assert!(stopped.is_plain());
+    bench.sentence(&server, "stopped", "cancelled (SIGTERM)");
+    // Who keeps the output is killed: the job's terminal has gone, and ours is plain.
+    let mut killed = job("killed");
+    bench.prints(&server, "killed", "tick 1");
+    killed.signal(libc::SIGKILL);
+    assert_eq!(killed.did(), Did::Die(libc::SIGKILL));
+    watchglass_tests::waiting::until_so("a plain terminal", || killed.is_plain());
+    bench.run(&server, "killed", "its end", |run| !run["ended"].is_null());
+    assert!(texts(&bench.prints(&server, "killed", "tick 1"), "tty").contains(&"begun"));
+    // A program that is not there is told as by a shell.
+    let mut none = on_terminal(bench.job(&["--logs", "--", "/no/such/program"]), (80, 24));
+    assert_eq!(none.did(), Did::Exit(127));
+}
+
+#[test]
+fn streams_that_are_pipes_stay_apart_and_every_byte_arrives() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let script =
+        "test -t 1 || test -t 2 || echo no terminal; echo error >&2; printf 'half\\r\\0\\377 line'; cat >&2; exit 3";
+    let mut job = bench.job(&["--logs", "--id", "pipes", "--", "sh", "-c", script]);
+    let mut job = job.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    std::io::Write::write_all(&mut job.stdin.take().expect("a pipe"), b"given").expect("it reads");
+    let ended = job.wait_with_output().expect("it ended");
+    assert_eq!(ended.status.code(), Some(3));
+    assert_eq!(
+        (ended.stdout.as_slice(), ended.stderr.as_slice()),
+        (&b"no terminal\nhalf\r\0\xff line"[..], &b"error\ngiven"[..])
+    );
+    let lines = bench.prints(&server, "pipes", "given");
+    assert_eq!(
+        (texts(&lines, "out"), texts(&lines, "err")),
+        (vec!["no terminal", "\u{fffd} line"], vec!["error", "given"])
+    );
+    // Who stops to read ends the job, as a pipe does.
+    let own = bench.job(&["--logs", "--id", "head", "--", "yes"]);
+    let words: Vec<String> = std::iter::once(own.get_program())
+        .chain(own.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    #[allow(clippy::disallowed_methods, reason = "a shell makes the pipe")]
+    let head = Command::new("sh").args(["-c", "\"$@\" | head -n 3", "sh"]).args(&words).output().expect("it ran");
+    assert_eq!(head.stdout, b"y\ny\ny\n");
+    bench.run(&server, "head", "its end", |run| !run["ended"].is_null());
+    // A daemon that holds the streams does not hold us.
+    let begin = std::time::Instant::now();
+    let mut job = bench.job(&["--logs", "--id", "daemon", "--", "sh", "-c", "sleep 60 & echo left; exit 0"]);
+    let mut ended = job.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    assert_eq!(ended.wait().expect("it ended").code(), Some(0));
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+    bench.prints(&server, "daemon", "left");
+}
+
+#[test]
+fn more_than_ten_thousand_lines_a_second_are_counted_and_all_arrive() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let output = bench.job(&["--logs", "--id", "flood", "--", "seq", "400000"]).output().expect("it ran");
+    assert!(output.status.success() && output.stderr.is_empty());
+    assert_eq!(output.stdout.iter().filter(|byte| **byte == b'\n').count(), 400_000, "the output itself is whole");
+    let run = bench.sentence(&server, "flood", "finished");
+    let seconds = run["ended"].as_f64().expect("an end") - run["began"].as_f64().expect("a begin");
+    let lines = bench.prints(&server, "flood", "lost");
+    let lost: u64 = lines.iter().filter_map(|line| line["lost"].as_u64()).sum();
+    let kept = lines.iter().filter(|line| line["text"].is_string()).count() as u64;
+    assert_eq!(kept + lost, 400_000, "what is not kept is counted");
+    assert!(kept as f64 <= 10_000.0 * (seconds + 2.0), "{kept} in {seconds} s");
+}
+
+#[test]
+fn lines_outlive_the_server_and_without_one_the_job_runs_and_one_line_says_so() {
+    let bench = Bench::new();
+    let alone = bench.job(&["--logs", "--", "sh", "-c", "echo out; exit 4"]).output().expect("it ran");
+    assert_eq!((alone.status.code(), alone.stdout.as_slice()), (Some(4), &b"out\n"[..]));
+    let said = String::from_utf8_lossy(&alone.stderr).into_owned();
+    assert!(said.lines().count() == 1 && said.ends_with("what it prints is not kept\n"), "{said}");
+    let server = bench.server();
+    let script = "echo before; read line; echo after $line; exit 1";
+    let mut job = bench.job(&["--logs", "--id", "long", "--", "sh", "-c", script]);
+    let mut job = job.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    bench.prints(&server, "long", "before");
+    server.end_by("KILL");
+    std::io::Write::write_all(&mut job.stdin.take().expect("a pipe"), b"the kill\n").expect("it reads");
+    assert_eq!(job.wait().expect("it ended").code(), Some(1));
+    let server = bench.server();
+    let lines = bench.prints(&server, "long", "after the kill");
+    assert_eq!(texts(&lines, "out"), ["before", "after the kill"]);
+    // A folder that cannot be made is said, and nothing else.
+    let logs = bench.folder.path().join("run-logs");
+    std::fs::remove_dir_all(&logs).expect("removed");
+    std::fs::write(&logs, "a file").expect("written");
+    let full = bench.job(&["--logs", "--", "sh", "-c", "echo out; exit 5"]).output().expect("it ran");
+    assert_eq!((full.status.code(), full.stdout.as_slice()), (Some(5), &b"out\n"[..]));
+    let said = String::from_utf8_lossy(&full.stderr).into_owned();
+    assert!(said.lines().count() == 1 && said.contains("what it prints is not kept"), "{said}");
+}
+
+#[test]
+fn the_command_prints_what_is_asked_for_and_follows() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let script = "echo one; echo two >&2; echo three; read line; echo $line; exit 0";
+    let mut job = bench.job(&["--logs", "--id", "asked", "--", "sh", "-c", script]);
+    let mut job = job.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    bench.prints(&server, "asked", "three");
+    let logs = |words: &[&str]| {
+        let mut command = watchglass(["logs", "--data-dir", bench.data(), "asked"]);
+        let output = command.args(words).output().expect("it ran");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(String::from).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&logs(&[]).1), ["one", "three", "two"]);
+    assert_eq!(logs(&["--stream", "err"]), (Some(0), "two\n".into()));
+    assert_eq!(logs(&["--grep", "THR"]), (Some(0), "three\n".into()));
+    assert_eq!(logs(&["--rank", "3"]), (Some(0), String::new()));
+    assert_eq!(logs(&["--stream", "out", "--last", "1"]), (Some(0), "three\n".into()));
+    let row: Value = serde_json::from_str(&logs(&["--json", "--grep", "two"]).1).expect("a row");
+    assert_eq!((&row["stream"], &row["text"]), (&"err".into(), &"two".into()));
+    assert_eq!(logs(&["--stream", "stdout"]).0, Some(2));
+    let mut follow = watchglass(["logs", "--data-dir", bench.data(), "asked", "--follow"]);
+    let follow = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    std::io::Write::write_all(&mut job.stdin.take().expect("a pipe"), b"four\n").expect("it reads");
+    assert!(job.wait().expect("it ended").success());
+    let followed = follow.wait_with_output().expect("it ended with the job");
+    let said = String::from_utf8_lossy(&followed.stdout).into_owned();
+    assert_eq!(sorted(&said), ["four", "one", "three", "two"], "{}", String::from_utf8_lossy(&followed.stderr));
+    let none = watchglass(["logs", "--data-dir", bench.data(), "nobody"]).output().expect("it ran");
+    assert_eq!(none.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("there is no run"));
+    let report = server.get("/api/v1/runs/asked/report", &[]).body;
+    assert!(report.contains("Last lines") && report.contains(" four\n"), "{report}");
+}

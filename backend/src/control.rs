@@ -78,12 +78,12 @@ fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
 }
 
 #[cfg(unix)]
-pub use unix::{Bound, ask, bind, claim};
+pub use unix::{Bound, ask, ask_rows, bind, claim};
 
 #[cfg(unix)]
 mod unix {
     use super::*;
-    use std::io::{Read, Write};
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
@@ -118,6 +118,38 @@ mod unix {
         stream.take(MAX_ANSWER).read_to_end(&mut answer)?;
         let (status, body) = split(&answer).ok_or_else(|| io::Error::other("it speaks no HTTP"))?;
         Ok(Some((status, body.to_vec())))
+    }
+
+    /// Likewise asks for an answer of any length: each of its lines is handed on, with the status, as it comes.
+    ///
+    /// # Errors
+    /// As [`ask`].
+    pub fn ask_rows(folder: &Path, path: &str, row: &mut dyn FnMut(u16, &str)) -> io::Result<Option<u16>> {
+        let Some(mut stream) =
+            places(folder, FolderSocket::Control).iter().find_map(|path| UnixStream::connect(path).ok())
+        else {
+            return Ok(None);
+        };
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        // Of version 1.0 an answer ends with its connection, and comes as it is.
+        stream.write_all(format!("GET /{path} HTTP/1.0\r\nHost: localhost\r\n\r\n").as_bytes())?;
+        let mut answer = BufReader::new(stream);
+        let mut line = Vec::new();
+        let mut next = |answer: &mut BufReader<UnixStream>| {
+            line.clear();
+            answer.take(MAX_ANSWER).read_until(b'\n', &mut line)?;
+            let text = String::from_utf8_lossy(&line);
+            Ok::<_, io::Error>((!line.is_empty()).then(|| text.trim_end_matches(['\r', '\n']).to_string()))
+        };
+        let first = next(&mut answer)?.unwrap_or_default();
+        let status = first.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse().ok());
+        let status = status.ok_or_else(|| io::Error::other("it speaks no HTTP"))?;
+        while next(&mut answer)?.is_some_and(|line| !line.is_empty()) {}
+        while let Some(line) = next(&mut answer)? {
+            row(status, &line);
+        }
+        Ok(Some(status))
     }
 
     /// A socket that is listened on; its file goes with it.
@@ -189,6 +221,15 @@ pub struct Bound;
 /// None.
 #[cfg(not(unix))]
 pub fn ask(_: &Path, _: &str, _: &str, _: Option<&str>) -> io::Result<Option<(u16, Vec<u8>)>> {
+    Ok(None)
+}
+
+/// Nothing listens on such a socket on this system.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub fn ask_rows(_: &Path, _: &str, _: &mut dyn FnMut(u16, &str)) -> io::Result<Option<u16>> {
     Ok(None)
 }
 

@@ -4,7 +4,7 @@
 //! 5: a hub refuses for want of a role. 6: a hub wants a key.
 
 use backend::clock::{self, Clock};
-use backend::config::{self, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
+use backend::config::{self, AdminTask, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
 use backend::control::{self, Bound};
 use backend::data::Data;
 use backend::doctor;
@@ -161,6 +161,17 @@ fn status(config: &Config) -> ExitCode {
 fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
     let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_writer(io::stderr);
     log.init();
+    if let AdminTask::Logs(task) = &wanted.task {
+        // A reader that has gone wants no more.
+        let mut say = |text: &str| backend::terminal::say_to_reader(text);
+        return match backend::admin::logs(config, wanted.hub.as_ref(), task, &mut say) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failed) => {
+                complain(&format!("watchglass: {failed}"));
+                ExitCode::from(failed.status())
+            }
+        };
+    }
     match backend::admin::run(config, wanted) {
         Ok(printed) => {
             if !printed.note.is_empty() {

@@ -33,6 +33,12 @@ pub fn say(text: &str) -> io::Result<()> {
     }
 }
 
+/// Prints to standard output; whether somebody reads it.
+pub fn say_to_reader(text: &str) -> bool {
+    let mut out = io::stdout().lock();
+    out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()).is_ok()
+}
+
 /// Prints a line to standard error, as a program does that is about to leave. Where that fails there is nobody to tell.
 pub fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(text));

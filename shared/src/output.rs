@@ -96,9 +96,81 @@ pub fn plain(text: &str) -> String {
     shown + rest
 }
 
+/// How a job has a part of a line look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextLook {
+    /// One of the eight colours of terminals: black, red, green, yellow, blue, magenta, cyan, white.
+    pub colour: Option<u8>,
+    /// It is bold.
+    pub bold: bool,
+}
+
+impl TextLook {
+    /// After a sequence with these parameters. Backgrounds and colours beyond the sixteen are left out.
+    fn after(self, parameters: &str) -> TextLook {
+        let mut look = self;
+        let mut codes =
+            parameters.split([';', ':']).map(|code| if code.is_empty() { 0 } else { code.parse().unwrap_or(u16::MAX) });
+        while let Some(code) = codes.next() {
+            match code {
+                0 => look = TextLook::default(),
+                1 => look.bold = true,
+                22 => look.bold = false,
+                39 => look.colour = None,
+                30..=37 => look.colour = Some((code - 30) as u8),
+                90..=97 => look.colour = Some((code - 90) as u8),
+                38 | 48 => {
+                    let named = match codes.next() {
+                        Some(5) => codes.next().filter(|n| *n < 16).map(|n| (n % 8) as u8),
+                        Some(2) => codes.nth(2).and(None),
+                        _ => None,
+                    };
+                    if code == 38 {
+                        look.colour = named;
+                    }
+                }
+                _ => {}
+            }
+        }
+        look
+    }
+}
+
+/// The parts of a text, each with its look.
+pub fn parts(text: &str) -> Vec<(TextLook, &str)> {
+    let (mut found, mut look) = (Vec::new(), TextLook::default());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (part, behind) = rest.split_once('\u{1b}').unwrap_or((rest, ""));
+        if !part.is_empty() {
+            found.push((look, part));
+        }
+        let (sequence, behind) = behind.split_once('m').unwrap_or_default();
+        look = look.after(sequence.trim_start_matches('['));
+        rest = behind;
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_have_the_colours_that_the_job_gave_them() {
+        let of = |text: &'static str| {
+            parts(text).into_iter().map(|(look, part)| (look.colour, look.bold, part)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of("a \u{1b}[1;31mred\u{1b}[22m b\u{1b}[m c"),
+            [(None, false, "a "), (Some(1), true, "red"), (Some(1), false, " b"), (None, false, " c")]
+        );
+        assert_eq!(
+            of("\u{1b}[38;5;12mx\u{1b}[38;2;1;2;31my\u{1b}[92;48;5;1mz\u{1b}[39mw"),
+            [(Some(4), false, "x"), (None, false, "y"), (Some(2), false, "z"), (None, false, "w")]
+        );
+        assert_eq!((of("<b>"), of(""), of("\u{1b}[31")), (vec![(None, false, "<b>")], vec![], vec![]));
+    }
 
     #[test]
     fn streams_have_their_names_and_text_loses_its_colours() {

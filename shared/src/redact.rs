@@ -106,8 +106,8 @@ pub fn secrets(line: &str) -> Vec<Range<usize>> {
                 found.push(at..at + word.len());
                 continue;
             }
-            let is_no_value = ends_open || word.starts_with('-') || counted && is_number(word);
-            if !is_no_value {
+            let is_count = counted && is_number(word);
+            if !(ends_open || is_count || word.starts_with('-')) {
                 found.push(at..at + word.len());
                 told = false;
                 continue;

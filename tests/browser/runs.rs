@@ -193,3 +193,48 @@ fn a_page_without_runs_says_how_one_begins_and_one_that_is_not_there_that_it_is_
     browser.open(&format!("{}?page=run&run=gone", server.url));
     browser.until("document.querySelector('.run-page .wrong')?.innerText.includes('there is no run')");
 }
+
+#[test]
+fn what_a_job_printed_stands_below_its_charts_as_text_in_its_own_colours() {
+    let bench = Bench::start();
+    let script = "echo '<b>first</b>'; printf '\\033[31mred\\033[0m end\\n'; echo 'ValueError: <i>wrong</i>' >&2; sleep 2; exit 1";
+    bench.job(&["--logs", "--id", "loud", "--name", "loud", "--", "sh", "-c", script]).wait().expect("it ended");
+    bench.run("loud", "its end", |run| run["cause"]["line"] == "ValueError: <i>wrong</i>");
+    let browser = open(&bench, "?page=run&run=loud");
+    browser.until("document.querySelectorAll('[data-logs] [data-line]').length === 3");
+    browser.until("document.querySelector('[data-logs] .c1').textContent === 'red'");
+    browser.until("document.querySelector('[data-words]').textContent === 'ValueError: <i>wrong</i>'");
+    let lines = "[...document.querySelectorAll('[data-logs] pre')].map(line => line.textContent)";
+    let texts = browser.eval(lines);
+    assert!(
+        texts.as_array().is_some_and(|all| all.contains(&"<b>first</b>".into()) && all.contains(&"red end".into())),
+        "{texts}"
+    );
+    assert_eq!(browser.eval("document.querySelectorAll('[data-logs] pre :is(i, script)').length"), 0);
+    // A click on a line sets the crosshair there, and the line is marked.
+    browser.click("[data-logs] [data-stream=err] time");
+    browser.until("document.querySelector('[data-near]') !== null");
+    let choose = |what: &str, value: &str| {
+        let script = format!(
+            "const field = document.querySelector('[data-logs] [aria-label={what}]'); field.value = '{value}'; \
+             field.dispatchEvent(new Event('change')); return true"
+        );
+        browser.script(&script);
+    };
+    choose("Stream", "err");
+    browser.until(&format!("{lines}.join() === 'ValueError: <i>wrong</i>'"));
+    choose("Stream", "");
+    choose("Text", "RED");
+    browser.until(&format!("{lines}.join() === 'red end'"));
+    choose("Text", "nothing of it");
+    browser.until("document.querySelectorAll('[data-logs] [data-line]').length === 0");
+    choose("Text", "");
+    browser.until("document.querySelectorAll('[data-logs] [data-line]').length === 3");
+    no_faults(&browser);
+    // A job whose output is not kept has no such panel.
+    bench.job(&["--id", "quiet", "--", "sh", "-c", "echo x; sleep 1"]).wait().expect("it ended");
+    bench.run("quiet", "its end", |run| !run["ended"].is_null());
+    browser.open(&format!("{}?page=run&run=quiet", bench.server.url));
+    browser.until("document.querySelector('.run-head') !== null");
+    assert_eq!(browser.eval("document.querySelector('[data-logs]')"), Value::Null);
+}

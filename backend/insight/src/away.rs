@@ -5,7 +5,7 @@ use crate::finding::{Draft, Key};
 use crate::levels::NEVER;
 use crate::scene::Scene;
 use crate::signal::{HostSig, host_row_of};
-use crate::words::{evidence, host as machine};
+use crate::words::evidence;
 use shared::finding::{Severity, Watch};
 
 pub(crate) static DETECTOR: Entry = Entry { rules: &[("host_lost", |_| (Watch::Watching, String::new()))], judge };
@@ -33,7 +33,7 @@ fn judge(scene: &mut Scene) {
         let facts = vec![evidence(host, host_row_of(HostSig::Cpu), "", words, (f64::NAN, None))];
         let group = scene.groups.iter().find(|g| g.members.iter().any(|(own, _)| *own == source));
         let affects = group.map(|g| g.devices(scene.hosts).into_iter().filter(|(own, ..)| *own != source).collect());
-        let sentence = format!("{} has been silent since {{since}}, for {silent} s", machine(scene.hosts, source));
+        let sentence = format!("{} has been silent since {{since}}, for {silent} s", host.name);
         let draft = Draft {
             rule: "host_lost",
             severity: Severity::Critical,

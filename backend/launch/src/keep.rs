@@ -20,7 +20,7 @@ const MAX_WAITING_BYTES: usize = 1 << 20;
 const MANY_BYTES: usize = 64 << 10;
 
 /// How long a file is written to: samples expire by the hour, and lines with them by the file.
-const MAX_FILE_MS: i64 = 3_600_000;
+const MAX_FILE_AGE: Duration = Duration::from_secs(3_600);
 
 /// How much is written between two looks at how much there is.
 const LOOK_BYTES: u64 = 1 << 20;
@@ -151,8 +151,8 @@ struct Files {
     folder: PathBuf,
     stem: String,
     number: u32,
-    /// The newest, its bytes, and when it was begun.
-    file: Option<(File, u64, SystemTime)>,
+    /// The newest, its bytes, and until when it is written to.
+    file: Option<(File, u64, Instant)>,
     /// Bytes since it was looked how much there is.
     unseen: u64,
     retry: Option<Instant>,
@@ -182,8 +182,8 @@ impl Files {
     }
 
     fn open(&mut self) -> io::Result<()> {
-        let is_old = |begun: &SystemTime| begun.elapsed().is_ok_and(|age| age.as_millis() as i64 >= MAX_FILE_MS);
-        if self.file.as_ref().is_some_and(|(_, size, begun)| *size >= MAX_FILE_BYTES || is_old(begun)) {
+        let is_over = |(_, size, until): &(File, u64, Instant)| *size >= MAX_FILE_BYTES || Instant::now() >= *until;
+        if self.file.as_ref().is_some_and(is_over) {
             self.file = None;
         }
         if self.file.is_some() && self.unseen < LOOK_BYTES {
@@ -209,7 +209,7 @@ impl Files {
                             std::os::unix::fs::chown(path, Some(owner.uid()), Some(owner.gid())).ok()
                         });
                     }
-                    self.file = Some((file, 0, SystemTime::now()));
+                    self.file = Some((file, 0, Instant::now() + MAX_FILE_AGE));
                 }
             }
         }
@@ -314,7 +314,7 @@ mod tests {
         for (name, age) in [("a", 30), ("b", 20), ("c", 10)] {
             let file = File::create(path(name)).expect("a file");
             file.set_len(100).expect("its length");
-            file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("its time");
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(100 - age)).expect("its time");
         }
         bound(folder.path(), 250).expect("read");
         assert!(!path("a").exists() && path("b").exists() && path("c").exists());
@@ -327,7 +327,7 @@ mod tests {
             files.file.as_mut().expect("open").1 += size;
         }
         let (file, ..) = files.file.take().expect("open");
-        files.file = Some((file, 0, SystemTime::now() - Duration::from_secs(3_601)));
+        files.file = Some((file, 0, Instant::now()));
         files.write(b"{}\n").expect("written");
         assert_eq!(fs::read_dir(path("run")).expect("there").count(), 3);
     }

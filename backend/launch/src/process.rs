@@ -273,10 +273,10 @@ fn lead(
             Some(Reaped::Stop) | None => {}
         }
         let Some(Came { signal, .. }) = next(&waited_for) else { continue };
-        // SAFETY: the child is not reaped, so the numbers are its own.
         match signal {
             libc::SIGCHLD => {}
             // All that stopped with it goes on with it.
+            // SAFETY: the child is not reaped, so the number is that of its group.
             libc::SIGCONT => _ = unsafe { libc::kill(-pid, libc::SIGCONT) },
             _ => {
                 // The terminal has gone, and with it who kept ours.
@@ -287,6 +287,7 @@ fn lead(
                 {
                     set_mode(*own, mode);
                 }
+                // SAFETY: the child is not reaped, so the number is its own.
                 unsafe { libc::kill(pid, signal) };
             }
         }

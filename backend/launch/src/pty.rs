@@ -61,7 +61,7 @@ impl Pty {
         let (mut master, mut slave) = (0, 0);
         let name = std::ptr::null_mut::<libc::c_char>();
         // SAFETY: the pointers are to live values, which the call fills or reads, or null where it allows that.
-        let opened = unsafe { libc::openpty(&mut master, &mut slave, name, &mut like, std::ptr::null_mut()) };
+        let opened = unsafe { libc::openpty(&mut master, &mut slave, name, &raw mut like, std::ptr::null_mut()) };
         if opened != 0 {
             return Err(io::Error::last_os_error());
         }

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ pub struct Relay {
     wake: (Arc<OwnedFd>, Option<OwnedFd>),
     ended: Arc<Mutex<Option<Instant>>>,
     interrupted: Arc<AtomicBool>,
-    done: (Sender<()>, Receiver<()>),
+    done: (SyncSender<()>, Receiver<()>),
     /// Threads that carry, and those that are not done.
     running: usize,
     written: Option<Receiver<()>>,
@@ -119,7 +119,7 @@ impl Relay {
             wake: (Arc::new(woken), Some(wake)),
             ended: Arc::default(),
             interrupted: Arc::default(),
-            done: mpsc::channel(),
+            done: mpsc::sync_channel(8),
             running: 0,
             written: None,
         };
@@ -146,7 +146,7 @@ impl Relay {
             // Without it the job has no keys, and all else.
             let _ = Builder::new().name("keys".into()).spawn(move || keys(&own, &master, &interrupted));
         }
-        let (keeper, (tell, told)) = (self.keeper.clone(), mpsc::channel());
+        let (keeper, (tell, told)) = (self.keeper.clone(), mpsc::sync_channel(1));
         let write = move || {
             keeper.write(&folder, &stem);
             let _ = tell.send(());

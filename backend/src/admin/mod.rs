@@ -1,13 +1,16 @@
-//! The commands that administer a hub: `watchglass user`, `key`, `service`, `agents`, `team`, `view`, `share`, `audit`, `usage`; and `runs`. They work through the control socket of the
+//! The commands that administer a hub: `watchglass user`, `key`, `service`, `agents`, `team`, `view`, `share`, `audit`, `usage`; and `runs` and
+//! `logs`. They work through the control socket of the
 //! hub whose data folder it is, on its files where no hub runs, or from elsewhere with `--hub URL --key-file FILE`.
 
 mod carrier;
 mod failed;
+mod logs;
 mod order;
 mod password;
 mod table;
 
 pub use failed::AdminFailed;
+pub use logs::logs;
 
 use crate::accounts::{LogFilter, UsageFilter, usage_csv};
 use crate::clock::{self, Clock};
@@ -201,7 +204,9 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             let note = format!("{machine} is erased. What its agent keeps itself goes with its own data folder.");
             (HubOrder::RemoveAgent(machine), note)
         }
-        AdminTask::Backup(_) | AdminTask::Restore(_) => return Err(AdminFailed::new("this asks no hub")),
+        AdminTask::Backup(_) | AdminTask::Restore(_) | AdminTask::Logs(_) => {
+            return Err(AdminFailed::new("this asks no hub"));
+        }
         AdminTask::Audit(task) => {
             let now = clock::System.wall();
             let asked = LogFilter {

@@ -73,7 +73,7 @@ pub(super) struct RunFilter {
 }
 
 /// A part of a path, so that no name is another path.
-fn part(name: &str) -> String {
+pub(super) fn part(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte);
     let encoded =
         name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
@@ -84,7 +84,7 @@ fn part(name: &str) -> String {
 }
 
 /// A path with those of the parameters that are given.
-fn asked(path: &str, names: &[(&str, Option<String>)]) -> String {
+pub(super) fn asked(path: &str, names: &[(&str, Option<String>)]) -> String {
     let given = names.iter().filter_map(|(name, value)| Some(format!("{name}={}", part(value.as_ref()?))));
     let given = given.collect::<Vec<_>>().join("&");
     if given.is_empty() { path.into() } else { format!("{path}?{given}") }

@@ -1,7 +1,7 @@
 //! The commands that administer a hub: accounts, keys, machines. They say what is wanted; how the hub is reached is the
 //! program's.
 
-use super::run::RunsTask;
+use super::run::{LogsTask, RunsTask};
 use super::when::{When, when};
 use super::{ConfigError, HubEntry};
 use clap::{Args, Subcommand};
@@ -54,6 +54,8 @@ pub enum AdminTask {
     Usage(UsageTask),
     /// `watchglass runs`.
     Runs(RunsTask),
+    /// `watchglass logs`.
+    Logs(LogsTask),
     /// `watchglass erase`.
     Erase(EraseTask),
     /// `watchglass backup`: copy the database to this file.

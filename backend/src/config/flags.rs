@@ -7,7 +7,7 @@ use super::administer::{
 };
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
-use super::run::{self, MarkTask, RunTask, RunsTask};
+use super::run::{self, LogsTask, MarkTask, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
 use super::written::Takes;
@@ -45,8 +45,9 @@ const CONFIG: &str = "config";
 const PRINT_CONFIG: &str = "print-config";
 
 /// The commands that administer a hub, and the flags of all of them.
-const ADMINISTERING: [&str; 13] = [
-    "runs", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore",
+const ADMINISTERING: [&str; 14] = [
+    "runs", "logs", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup",
+    "restore",
 ];
 const ADMIN_FLAGS: [&str; 2] = ["team", "json"];
 
@@ -133,6 +134,9 @@ pub enum Word {
         #[arg(long)]
         json: bool,
     },
+    /// Print what a training job printed, where it was started with run --logs
+    #[command(after_help = run::AFTER_LOGS)]
+    Logs(LogsTask),
     /// Accounts of a hub: who may sign in, and what they may
     User {
         #[command(subcommand)]
@@ -296,6 +300,10 @@ impl Word {
             Word::Erase { task, flags } => Some((AdminTask::Erase(task), flags)),
             Word::Audit { task, flags } => Some((AdminTask::Audit(task), flags)),
             Word::Runs { task, json } => Some((AdminTask::Runs(task), AdminFlags::of(json))),
+            Word::Logs(task) => {
+                let json = task.json;
+                Some((AdminTask::Logs(task), AdminFlags::of(json)))
+            }
             Word::Usage { task, flags } => Some((AdminTask::Usage(task), flags)),
             _ => None,
         }

@@ -68,7 +68,7 @@ pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
 pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
-pub use run::{MarkTask, RunTask, RunsTask};
+pub use run::{LogsTask, MarkTask, RunTask, RunsTask};
 pub use sign_in::{NewAccounts, ProxySignIn};
 pub use table::Config;
 pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};

@@ -1,8 +1,9 @@
-//! What `watchglass run` is to start, and what `watchglass runs` lists.
+//! What `watchglass run` is to start, what `watchglass runs` lists, and what `watchglass logs` prints.
 
 use super::ConfigError;
 use super::when::{When, when};
 use clap::Args;
+use shared::output::OutputStream;
 use shared::run::{About, MARKS, MAX_MARK_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Mark, RunState, check_id};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -122,6 +123,45 @@ pub struct RunsTask {
     /// At most so many, 1 to 1000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), default_value = "50")]
     pub limit: u16,
+}
+
+/// Below the flags in `--help`.
+pub const AFTER_LOGS: &str = "\
+Lines are kept on the machine where the job ran, as long as its samples, the last 100 of a rank as long as the run. It is asked
+there: no key reads them through a hub.
+
+  watchglass logs a1b2c3d4 --rank 3 --last 50
+  watchglass logs a1b2c3d4 --grep error --follow";
+
+/// Which lines of a training job are to be printed.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogsTask {
+    /// The run, by its id
+    #[arg(value_name = "RUN", value_parser = id)]
+    pub run: String,
+    /// Those of this rank alone
+    #[arg(long, value_name = "N")]
+    pub rank: Option<u32>,
+    /// Those of one stream: out, err, or tty for a terminal
+    #[arg(long, value_name = "STREAM", value_parser = stream)]
+    pub stream: Option<OutputStream>,
+    /// Those with this text, in large or small letters
+    #[arg(long, value_name = "TEXT")]
+    pub grep: Option<String>,
+    /// Go on until the job has ended
+    #[arg(long)]
+    pub follow: bool,
+    /// The last so many, 1 to 10000 [default: all; with --follow 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub last: Option<u32>,
+    /// A row of JSON for each line: when, rank, stream and text
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn stream(name: &str) -> Result<OutputStream, String> {
+    OutputStream::named(name)
+        .ok_or_else(|| format!("known are {}", OutputStream::ALL.map(OutputStream::name).join(", ")))
 }
 
 fn text(text: &str) -> Result<String, String> {

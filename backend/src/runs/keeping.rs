@@ -2,6 +2,7 @@
 
 use super::book::RunBook;
 use super::kept::KEEP_MS;
+use super::output::ENDED;
 use super::summary::RunSummary;
 use crate::live::Live;
 use shared::run::{Run, RunState};
@@ -10,9 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-
-/// Name of the folder in the data folder.
-pub(super) const FOLDER: &str = "ended-runs";
 
 /// How often it is looked whether runs have ended.
 const PERIOD: Duration = Duration::from_secs(10);
@@ -28,7 +26,7 @@ const SETTLED_MS: i64 = 15_000;
 
 /// Keeps summaries of the runs that end, in a data folder, until `stop` becomes true.
 pub async fn keep(live: Arc<Live>, book: Arc<RunBook>, folder: &Path, mut stop: watch::Receiver<bool>) {
-    let folder = folder.join(FOLDER);
+    let folder = folder.join(ENDED);
     let (theirs, now) = (book.clone(), live.clock.wall());
     let opened = tokio::task::spawn_blocking(move || theirs.kept.open(&folder, now)).await;
     if let Ok(Err(error)) = opened {
@@ -62,8 +60,8 @@ pub async fn expire_logs(
             _ = due.tick() => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
-        let (retention, book) = (live.store().retention(source), book.clone());
-        let _ = tokio::task::spawn_blocking(move || book.logs.expire(retention, most)).await;
+        let (ages, book) = ((live.clock.wall(), live.store().retention(source)), book.clone());
+        let _ = tokio::task::spawn_blocking(move || book.logs.expire(ages, most)).await;
     }
 }
 

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+/// Name of the folder in the data folder with what is kept of runs that ended.
+pub(super) const ENDED: &str = "ended-runs";
+
 /// The longest row of a file that is read, bytes.
 const MAX_ROW_BYTES: usize = 64 << 10;
 
@@ -21,7 +24,7 @@ const TAIL_BYTES: u64 = 256 << 10;
 const MAX_FILES: usize = 10_000;
 
 /// Lines stay this much longer than the retention, as samples do.
-const SLACK: Duration = Duration::from_secs(3_600);
+const SLACK_MS: i64 = 3_600_000;
 
 /// The longest line that is quoted, bytes.
 const MAX_QUOTED_BYTES: usize = 200;
@@ -54,7 +57,7 @@ pub type Keeps<'a> = &'a (dyn Fn(&PrintedRow) -> bool + Sync);
 impl RunLogs {
     /// Lines of this source are in a data folder.
     pub fn open(&self, folder: &Path, source: SourceId) {
-        let place = Place { folder: folder.join(FOLDER), ended: folder.join(super::keeping::FOLDER), source };
+        let place = Place { folder: folder.join(FOLDER), ended: folder.join(ENDED), source };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
     }
 
@@ -127,10 +130,12 @@ impl RunLogs {
         fs::rename(new, path)
     }
 
-    /// Removes what is older than the samples, `retention` in milliseconds, and the oldest of more than so many bytes.
-    pub(super) fn expire(&self, retention: i64, most: u64) {
+    /// Removes what is older than the samples are at `now`, milliseconds since the Unix epoch, which are kept for so many
+    /// milliseconds; and the oldest of more than so many bytes.
+    pub(super) fn expire(&self, (now, retention): (i64, i64), most: u64) {
         let Some(place) = self.place() else { return };
-        let oldest = SystemTime::now() - Duration::from_millis(retention.unsigned_abs()) - SLACK;
+        let oldest =
+            SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(now - retention - SLACK_MS).unwrap_or(0));
         let mut files = Vec::new();
         for run in fs::read_dir(&place.folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
             let mut left = 0;

@@ -27,6 +27,7 @@ fn said(rows: impl IntoIterator<Item = PrintedRow>) -> Vec<String> {
     rows.into_iter().map(one).collect()
 }
 
+const NOW: i64 = 1_000_000_000;
 const ALL: (i64, i64) = (i64::MIN, i64::MAX);
 
 #[test]
@@ -131,12 +132,12 @@ fn the_last_lines_of_each_rank_are_kept_when_the_others_have_gone() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        let file = last_file(&folder.path().join(super::super::keeping::FOLDER), "run");
+        let file = last_file(&folder.path().join(ENDED), "run");
         assert_eq!(file.metadata().expect("there").mode() & 0o777, 0o600);
     }
     // A run that printed nothing has no file.
     logs.keep_last(&Run { id: "quiet".into(), ..Run::default() }, "here").expect("nothing to do");
-    assert_eq!(fs::read_dir(folder.path().join(super::super::keeping::FOLDER)).expect("there").count(), 1);
+    assert_eq!(fs::read_dir(folder.path().join(ENDED)).expect("there").count(), 1);
 }
 
 #[test]
@@ -146,17 +147,17 @@ fn lines_go_with_the_samples_and_the_oldest_of_too_many() {
     for (run, age) in [("old", 10_000), ("new", 10), ("newest", 1)] {
         write(&own.join(run), "5-7.0000.jsonl", &[line(1, 1, &"x".repeat(900))], "");
         let file = File::options().append(true).open(own.join(run).join("5-7.0000.jsonl")).expect("there");
-        file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("its time");
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age)).expect("its time");
     }
     let logs = open(folder.path());
     let there = || ["old", "new", "newest"].map(|run| own.join(run).join("5-7.0000.jsonl").exists());
-    logs.expire(2 * 3_600_000, u64::MAX);
+    logs.expire((NOW, 2 * 3_600_000), u64::MAX);
     assert_eq!(there(), [true, true, true]);
-    logs.expire(3_600_000, u64::MAX);
+    logs.expire((NOW, 3_600_000), u64::MAX);
     assert_eq!(there(), [false, true, true]);
-    logs.expire(3_600_000, 1_500);
+    logs.expire((NOW, 3_600_000), 1_500);
     assert_eq!(there(), [false, false, true]);
-    RunLogs::default().expire(0, 0);
+    RunLogs::default().expire((0, 0), 0);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod one;
 pub mod page;
 pub mod panel;
 pub mod parts;
+mod printed;
 mod ranks;
 mod read;
 mod side;

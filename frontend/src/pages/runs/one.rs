@@ -1,6 +1,7 @@
 //! The page of one training job: how it stands or ended, what it held and used, its charts over its own time, and its ranks.
 
 use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
+use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
 use super::read::{Measured, Whole, ms};
 use crate::address::{Route, View};
@@ -179,6 +180,9 @@ pub fn OnePage(
                             " "<b>{of(|w| sentence(&w.run.sentence))}</b>
                             <span class="u">{of(steps)}</span>
                         </p>
+                        <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.words.is_some())))>
+                            <p class="words"><q data-words>{of(|w| w.words.clone().unwrap_or_default())}</q></p>
+                        </If>
                     </div>
                     <div class="acts">
                         <span class="u">{of(|w| where_it_ran(&w.run))}</span>
@@ -202,6 +206,7 @@ pub fn OnePage(
                         <Multiples measured=first whole/>
                     </If>
                 </div>
+                <PrintedLines whole at/>
                 <If when=flag(move || marks.listed.with(|listed| !listed.is_empty()))>
                     <MarkerList marks at/>
                 </If>

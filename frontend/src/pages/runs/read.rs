@@ -76,6 +76,8 @@ pub struct Measured {
 pub struct Whole {
     pub run: Listed,
     pub processes: Vec<Ranked>,
+    /// The line that says best why it ended, for who may read what it printed.
+    pub words: Option<String>,
     /// The newest step that a marker names, and steps a second.
     pub step: Option<f64>,
     pub per_second: Option<f64>,
@@ -205,6 +207,7 @@ impl Whole {
         let further = |json: Json| json.number().unwrap_or(0.0) as usize;
         let steps = json.get("steps");
         Some(Whole {
+            words: cause.get("line").maybe(),
             step: steps.get("step").number(),
             per_second: steps.get("per_second").number(),
             left_out: further(json.get("further")) + further(curves.get("left_out")),

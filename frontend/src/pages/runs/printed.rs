@@ -1,0 +1,259 @@
+//! What a run printed, below its charts: the newest lines, or those at the crosshair. Whoever may not read them is shown
+//! nothing of it.
+
+use super::read::{Whole, ms};
+use crate::browser::document;
+use crate::fetch::{self, Json};
+use crate::state::{LinkState, Page};
+use crate::widgets::parts::{If, flag, text};
+use charts::axis;
+use leptos::html;
+use leptos::prelude::*;
+use shared::output::{OutputStream, TextLook, parts};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Lines that are asked for, and shown, at once.
+const LINES: usize = 500;
+/// Seconds between two questions while the run goes on, and once it is over.
+const REFRESH_SECONDS: u32 = 2;
+const OVER_SECONDS: u32 = 60;
+/// How far from the end of the list one may be who follows it, pixels.
+const AT_END: i32 = 24;
+
+/// A line as it is listed.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    key: String,
+    t: i64,
+    n: f64,
+    rank: Option<u32>,
+    who: String,
+    stream: String,
+    text: String,
+    lost: Option<f64>,
+}
+
+impl Row {
+    fn read(json: &Json) -> Option<Row> {
+        let rank = json.get("rank").number().map(|rank| rank as u32);
+        let (source, pid, n) = (json.get("source").text(), json.get("pid").number()?, json.get("n").number()?);
+        let began = json.get("began").number()?;
+        let label = json.get("label").text();
+        let cut = if json.get("cut").is_true() { " …" } else { "" };
+        Some(Row {
+            key: format!("{source} {began} {pid} {n}"),
+            t: ms(&json.get("t"))?,
+            n,
+            rank,
+            who: match rank {
+                _ if !label.is_empty() => label,
+                Some(rank) => format!("rank {rank}"),
+                None => json.get("stream").text(),
+            },
+            stream: json.get("stream").text(),
+            text: json.get("text").text() + cut,
+            lost: json.get("lost").number(),
+        })
+    }
+}
+
+/// Which lines are wanted.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Filter {
+    rank: String,
+    stream: String,
+    text: String,
+}
+
+impl Filter {
+    fn is_any(&self) -> bool {
+        *self != Filter::default()
+    }
+
+    /// The question; up to a time where one is given, ms.
+    fn path(&self, id: &str, to: Option<i64>) -> String {
+        let coded = |text: &str| String::from(js_sys::encode_uri_component(text));
+        let mut path = format!("api/v1/runs/{}/logs?format=json&limit={LINES}", coded(id));
+        for (name, value) in [("rank", &self.rank), ("stream", &self.stream), ("text", &self.text)] {
+            if !value.is_empty() {
+                path += &format!("&{name}={}", coded(value));
+            }
+        }
+        if let Some(to) = to {
+            path += &format!("&to={}", to as f64 / 1_000.0);
+        }
+        path
+    }
+}
+
+/// The lines of a run.
+#[component]
+pub fn PrintedLines(
+    /// The run.
+    whole: RwSignal<Option<Whole>>,
+    /// The crosshair, ms since the epoch.
+    at: RwSignal<Option<i64>>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let (rows, filter) = (RwSignal::new(Arc::new(Vec::<Row>::new())), RwSignal::new(Filter::default()));
+    // The newest are shown, unless one has scrolled away, or the crosshair is before them.
+    let (at_end, earlier) = (RwSignal::new(true), RwSignal::new(None::<i64>));
+    let (since, is_asked) = (StoredValue::new(None::<u32>), StoredValue::new(false));
+    let list = NodeRef::<html::Ol>::new();
+    let id =
+        Memo::new(move |_| whole.with(|whole| whole.as_ref().map(|whole| whole.run.id.clone()).unwrap_or_default()));
+    let ask = move || {
+        let (id, wanted, to) = (id.get_untracked(), filter.get_untracked(), earlier.get_untracked());
+        if id.is_empty() || is_asked.get_value() {
+            return;
+        }
+        is_asked.set_value(true);
+        fetch::ask("GET", &wanted.path(&id, to), None, move |answer| {
+            // The page may have gone meanwhile, and something else may be wanted by now.
+            is_asked.try_update_value(|asked| *asked = false);
+            let is_wanted = filter.try_with_untracked(|now| *now == wanted) == Some(true)
+                && earlier.try_with_untracked(|now| *now == to) == Some(true);
+            if !is_wanted {
+                since.try_update_value(|since| *since = None);
+                return;
+            }
+            let new: Vec<Row> = answer.body.get("lines").list().iter().filter_map(Row::read).collect();
+            if answer.is_ok() && rows.try_with_untracked(|old| **old != new) == Some(true) {
+                rows.set(Arc::new(new));
+            }
+        });
+    };
+    Effect::new(move || {
+        page.beat.track();
+        let over = whole.with_untracked(|whole| whole.as_ref().is_some_and(|whole| whole.run.ended.is_some()));
+        let wait = if over { OVER_SECONDS } else { REFRESH_SECONDS };
+        let follows = at_end.get_untracked() && earlier.get_untracked().is_none();
+        let due = match since.get_value() {
+            None => true,
+            Some(since) => since >= wait && follows && page.state.get_untracked() == LinkState::Live,
+        };
+        if !due || document().hidden() {
+            return since.update_value(|since| *since = since.map(|n| n + 1));
+        }
+        since.set_value(Some(0));
+        ask();
+    });
+    Effect::new(move || {
+        (filter.track(), earlier.track(), id.track());
+        ask();
+        // Where an answer is awaited it is asked again when it has come.
+        since.set_value(if is_asked.get_value() { Some(0) } else { None });
+    });
+    // The line at the crosshair is shown and marked.
+    let near = Memo::new(move |_| {
+        let at = at.get()?;
+        rows.with(|rows| rows.iter().rev().find(|row| row.t <= at).map(|row| row.key.clone()))
+    });
+    Effect::new(move || {
+        let (at, shown) = (at.get(), earlier.get_untracked());
+        let Some(at) = at else {
+            if shown.is_some() {
+                earlier.set(None);
+            }
+            return;
+        };
+        let is_outside = rows.with_untracked(|rows| {
+            let is_before = rows.first().is_some_and(|first| at < first.t) && rows.len() >= LINES;
+            is_before || shown.is_some() && rows.last().is_none_or(|last| at > last.t)
+        });
+        if is_outside && shown != Some(at) {
+            earlier.set(Some(at));
+        }
+    });
+    Effect::new(move || {
+        (rows.track(), near.track());
+        let Some(list) = list.get() else { return };
+        request_animation_frame(move || {
+            let marked = list.query_selector("[data-near]").ok().flatten();
+            match marked.and_then(|row| wasm_bindgen::JsCast::dyn_into::<web_sys::HtmlElement>(row).ok()) {
+                Some(row) => list.set_scroll_top(row.offset_top() - list.offset_top() - list.client_height() / 2),
+                None if at_end.try_get_untracked() == Some(true) => list.set_scroll_top(list.scroll_height()),
+                None => {}
+            }
+        });
+    });
+    let scrolled = move |_| {
+        if let Some(list) = list.get_untracked() {
+            at_end.set(list.scroll_top() + list.client_height() + AT_END >= list.scroll_height());
+        }
+    };
+    let is_there = flag(move || rows.with(|rows| !rows.is_empty()) || filter.with(Filter::is_any));
+    let ranks = move || {
+        let all = whole.with(|whole| {
+            let ranks = whole.iter().flat_map(|whole| &whole.processes).filter_map(|one| one.rank);
+            ranks.collect::<BTreeSet<u32>>()
+        });
+        all.into_iter()
+            .map(|rank| view! { <option value=rank.to_string()>{format!("rank {rank}")}</option> })
+            .collect_view()
+    };
+    let set = move |change: fn(&mut Filter, String)| {
+        move |event| filter.update(|filter| change(filter, event_target_value(&event)))
+    };
+    let said = text(move || {
+        let count = rows.with(|rows| rows.iter().filter(|row| row.lost.is_none()).count());
+        match (count, earlier.with(Option::is_some)) {
+            (0, _) => "no such line".to_string(),
+            (n, true) => format!("{n} lines up to the crosshair"),
+            (LINES, false) => format!("the newest {LINES} lines"),
+            (1, false) => "1 line".into(),
+            (n, false) => format!("{n} lines"),
+        }
+    });
+    let row = move |row: Row| {
+        let (key, t) = (row.key.clone(), row.t);
+        let is_near = move || near.with(|near| near.as_ref() == Some(&key)).then_some("");
+        let body = match row.lost {
+            Some(lost) => view! { <pre class="lost">{format!("{lost} lines not kept")}</pre> }.into_any(),
+            None => view! { <pre>{inked(&row.text)}</pre> }.into_any(),
+        };
+        view! {
+            <li data-line=row.n data-rank=row.rank data-stream=row.stream data-near=is_near>
+                <time on:click=move |_| at.set(Some(t))>{axis::clock(t, true)}</time>
+                <span>{row.who}</span>
+                {body}
+            </li>
+        }
+    };
+    view! {
+        <If when=is_there>
+            <section class="panel printed" data-logs aria-label="Output">
+                <header>
+                    <h2>"Output"</h2><span class="u">{said}</span>
+                    <select aria-label="Rank" on:change=set(|filter, rank| filter.rank = rank)>
+                        <option value="">"all ranks"</option>{ranks}
+                    </select>
+                    <select aria-label="Stream" on:change=set(|filter, stream| filter.stream = stream)>
+                        <option value="">"all streams"</option>
+                        {OutputStream::ALL.map(|stream| view! { <option value=stream.name()>{stream.name()}</option> }).collect_view()}
+                    </select>
+                    <input type="search" placeholder="Text" aria-label="Text" on:change=set(|filter, text| filter.text = text)/>
+                </header>
+                <ol node_ref=list on:scroll=scrolled tabindex="0">
+                    <For each=move || rows.get().as_ref().clone() key=|row| row.key.clone() children=row/>
+                </ol>
+            </section>
+        </If>
+    }
+}
+
+/// A text in the colours that the job gave it, and in no other way marked up.
+fn inked(text: &str) -> Vec<AnyView> {
+    const CLASSES: [&str; 8] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+    let part = |(look, part): (TextLook, &str)| {
+        let class = look.colour.and_then(|colour| CLASSES.get(usize::from(colour)).copied());
+        let text = part.to_string();
+        match (class, look.bold) {
+            (None, false) => text.into_any(),
+            (class, false) => view! { <span class=class>{text}</span> }.into_any(),
+            (class, true) => view! { <b class=class>{text}</b> }.into_any(),
+        }
+    };
+    parts(text).into_iter().map(part).collect()
+}
