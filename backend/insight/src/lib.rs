@@ -19,6 +19,7 @@ mod link;
 mod lost;
 mod memory;
 mod phase;
+mod port;
 pub mod recording;
 mod scene;
 mod signal;
@@ -108,6 +109,7 @@ static DETECTORS: &[&Entry] = &[
     &hang::DETECTOR,
     &throttle::DETECTOR,
     &link::DETECTOR,
+    &port::DETECTOR,
     &memory::DETECTOR,
     &straggler::DETECTOR,
     &starvation::DETECTOR,

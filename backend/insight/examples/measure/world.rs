@@ -192,6 +192,7 @@ pub struct Host {
     pub chatter: f64,
     pub volumes: Vec<Volume>,
     pub ports: Vec<Port>,
+    kills_before: f64,
     /// Nobody hears of it; its GPUs' collector does not answer.
     pub silent: bool,
     pub blind: bool,
@@ -397,6 +398,7 @@ impl Host {
                 Volume { path: "/data", size: 7000.0 * GIB, used: random.between(700.0, 5600.0) * GIB, fills: 5e4 },
             ],
             ports: Vec::new(),
+            kills_before: random.whole(0, 5) as f64,
             silent: false,
             blind: false,
             eyes,
@@ -915,7 +917,8 @@ impl World {
             100.0 * throttled,
             rss / MIB,
             c[KILLS],
-            c[KILLS],
+            // The machine counts since its boot, and all of them.
+            c[KILLS] + host.kills_before,
             (io * 9.0 * random.unit()).round(),
             (io * 12.0 * random.about_one(0.2)).round(),
             read,
