@@ -1,7 +1,7 @@
 //! The evidence of a finding as charts: who has it, against its peers, over the time around its onset. [`Sketch`] is the first
 //! of them as a small line, for the sentence that leads a page.
 
-use super::say;
+use super::words;
 use crate::browser::document;
 use crate::fetch::{self, Json};
 use crate::pages::runs::parts::paths;
@@ -179,7 +179,7 @@ fn piece(
 
 /// The span of a finding in whole columns, and the width of one in ms.
 fn columns(finding: &Finding, now: i64, points: i64) -> ((i64, i64), i64) {
-    let (from, to) = say::span(finding, now);
+    let (from, to) = words::span(finding, now);
     let step = ((to - from) / points + 999) / 1_000 * 1_000;
     let step = step.max(1_000);
     ((from.div_euclid(step) * step, to), step)

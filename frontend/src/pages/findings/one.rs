@@ -1,7 +1,6 @@
 //! One finding: its sentence, its evidence as charts that lead to where it is measured, what else changed, and how sure it is.
 
 use super::evidence::{Piece, follow};
-use super::say;
 use super::words;
 use crate::address::View;
 use crate::pages::runs::parts::sentence;
@@ -75,7 +74,7 @@ pub fn Detail(
     let there = text(move || {
         finding.with(|one| {
             let Some(one) = one else { return String::new() };
-            shown(page, &source(one), say::span(one, page.newest()), Default::default())
+            shown(page, &source(one), words::span(one, page.newest()), Default::default())
         })
     });
     let has_machine = flag(move || finding.with(|one| one.as_ref().is_some_and(|one| !source(one).is_empty())));
@@ -103,7 +102,7 @@ pub fn Detail(
             .collect_view()
     };
     let changed = Memo::new(move |_| {
-        finding.with(|one| one.as_ref().map(|one| (one.changed.clone(), one.since, say::span(one, page.newest()))))
+        finding.with(|one| one.as_ref().map(|one| (one.changed.clone(), one.since, words::span(one, page.newest()))))
     });
     let changes = move || {
         is_named.track();

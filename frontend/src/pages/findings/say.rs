@@ -10,18 +10,6 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::finding::{Finding, Severity};
 
-/// Before the onset the charts show a third of the time since then, but so much at least and at most, ms.
-const BEFORE_MS: (i64, i64) = (60_000, 1_800_000);
-
-/// The span of charts that shows how it began; `now` is ms since the epoch.
-pub fn span(finding: &Finding, now: i64) -> (i64, i64) {
-    let since = finding.since * 1_000;
-    let end = finding.until.map_or(now, |until| until * 1_000).max(since);
-    let margin = ((end - since) / 3).clamp(BEFORE_MS.0, BEFORE_MS.1);
-    let to = if finding.until.is_some() { (end + margin).min(now) } else { end };
-    (since - margin, to)
-}
-
 /// How many more there are: `and 2 more`.
 fn more(others: usize) -> String {
     if others == 0 { String::new() } else { format!("and {others} more") }
@@ -77,7 +65,7 @@ pub fn FindingSay(
     let list = Signal::derive(move || way(None));
     let show = move |_| {
         let Some((one, _)) = lead.get_untracked() else { return };
-        let (from, to) = span(&one, page.newest());
+        let (from, to) = words::span(&one, page.newest());
         page.begin_step();
         page.show(from, to);
     };

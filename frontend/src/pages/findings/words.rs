@@ -66,6 +66,18 @@ pub fn times(finding: &Finding, now: i64, seconds: bool) -> String {
     }
 }
 
+/// Before the onset the charts show a third of the time since then, but so much at least and at most, ms.
+const BEFORE_MS: (i64, i64) = (60_000, 1_800_000);
+
+/// The span of charts that shows how it began; `now` is ms since the epoch.
+pub fn span(finding: &Finding, now: i64) -> (i64, i64) {
+    let since = finding.since * 1_000;
+    let end = finding.until.map_or(now, |until| until * 1_000).max(since);
+    let margin = ((end - since) / 3).clamp(BEFORE_MS.0, BEFORE_MS.1);
+    let to = if finding.until.is_some() { (end + margin).min(now) } else { end };
+    (since - margin, to)
+}
+
 /// Numbers as people write them: `0–2, 5`.
 fn ranges(numbers: &[u32]) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
@@ -139,6 +151,33 @@ mod tests {
         );
         assert_eq!(said("It is slow, 12 of 99."), "It is slow,|12 of 99.");
         assert_eq!((said("It is slow."), said("")), ("It is slow.|".into(), "|".into()));
+    }
+
+    #[test]
+    fn charts_show_how_it_began_with_a_third_before_and_a_minute_at_least() {
+        let of = |since: i64, until: Option<i64>, now: i64| {
+            let nothing = Finding {
+                id: String::new(),
+                kind: String::new(),
+                rule: String::new(),
+                severity: Severity::Note,
+                subject: Vec::new(),
+                affects: Vec::new(),
+                device: None,
+                since,
+                told: since,
+                until,
+                sentence: String::new(),
+                evidence: Vec::new(),
+                changed: Vec::new(),
+                because: None,
+                confidence: None,
+            };
+            span(&nothing, now)
+        };
+        assert_eq!(of(1_000, None, 1_030_000), (940_000, 1_030_000));
+        assert_eq!(of(1_000, None, 1_600_000), (800_000, 1_600_000));
+        assert_eq!(of(10_000, Some(10_060), 10_070_000), (9_940_000, 10_070_000), "not beyond now");
     }
 
     #[test]
