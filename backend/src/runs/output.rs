@@ -102,7 +102,7 @@ impl RunLogs {
     pub(super) fn keep_last(&self, run: &Run, source: &str) -> io::Result<()> {
         let Some(place) = self.place() else { return Ok(()) };
         let ranks = Ranks::of(run, source);
-        let mut rows: BTreeMap<((i64, u32), Option<u32>), Vec<PrintedRow>> = BTreeMap::new();
+        let mut rows: BTreeMap<_, Vec<PrintedRow>> = BTreeMap::new();
         for (process, files) in processes(&place.folder, &run.id) {
             // A launcher's ranks write in turn: some have their last lines far before others.
             let many = LAST_LINES * (1 + ranks.numbers.len());
