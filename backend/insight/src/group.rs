@@ -249,7 +249,7 @@ pub(crate) fn regroup(
     for (how, members) in wanted {
         let is_job = |how: &How| matches!(how, How::Job(_));
         // The same devices under another job are another group, of which nothing is known.
-        let another = |group: &Group| is_job(&group.how) && is_job(&how) && group.how != how;
+        let another = |group: &Group| is_job(&group.how) && group.how != how;
         if old.iter().any(|group| another(group) && group.members == members) {
             for (source, at) in &members {
                 if let Some(device) = hosts.get_mut(source).and_then(|host| host.devices.get_mut(*at)) {

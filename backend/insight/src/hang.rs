@@ -34,6 +34,8 @@ const QUIET: f64 = 2e6;
 const QUIET_MOST: f64 = 50e6;
 /// Seconds without links and counters.
 const WITHOUT: i64 = 120;
+/// Seconds among several machines whose jobs are not told.
+const UNTOLD: i64 = 240;
 /// Longest wait before a hang is told, seconds.
 const LONGEST: i64 = 900;
 
@@ -185,6 +187,9 @@ fn group(scene: &mut Scene, at: usize) {
         true => after.max(longest * 6 / 5),
         false => WITHOUT.max(after).max(longest * 3 / 2),
     };
+    // Without a job that is told, the one that is waited for may be on another machine.
+    let told = matches!(group.how, crate::group::How::Job(_)) || scene.hosts.len() == 1;
+    let wait = if told { wait } else { wait.max(UNTOLD) };
     let wait = wait.min(LONGEST).max(3 * step);
     // One that computes is waited for; ten minutes are no computation between steps.
     let odd_wait = match odd_cpu {
@@ -392,6 +397,8 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
     for (source, position) in &group.members {
         let Some(host) = scene.hosts.get(source) else { return };
         let device = &host.devices[*position];
+        // Another process may have taken its place.
+        held &= device.work.worked >= 300;
         let memory = device.memory_slot();
         held &= memory.is_some_and(|slot| slot.level().is_some_and(|level| slot.now >= 0.5 * level));
         quiet &= is_quiet(host, 0.05, QUIET / 2.0);

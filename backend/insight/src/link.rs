@@ -154,6 +154,7 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
         |slot: &crate::levels::Slot| if slot.at == now { slot.grew * 60.0 / slot.over.max(1) as f64 } else { 0.0 };
     let counted = crc.at == now || replays.at == now;
     let (errors, links) = (grown(crc) + grown(replays), (up.at == now).then_some(up.now));
+    let used = device.recent(Sig::Use).is_some_and(|slot| slot.short >= 10.0);
     let marks = &mut device.marks;
     if let Some(links) = links {
         // Boards without bridges have fewer than they could: only what was up can go down.
@@ -178,7 +179,8 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
         }
         return;
     }
-    let Some(since) = few.or(many) else { return };
+    // Links also rest while nothing uses them.
+    let Some(since) = few.or(many).filter(|_| used) else { return };
     let Some(own) = scene.at(source, at) else { return };
     let host = &scene.hosts[&source];
     let name = begin(&devices(scene.hosts, &[own]));
