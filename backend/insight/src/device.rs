@@ -118,6 +118,12 @@ pub(crate) struct Marks {
     pub gen_low: Hold,
     pub gen_high: Hold,
     pub nvlink: Hold,
+    /// Most NVLinks that were up; when fewer were seen twice; when errors grew fast, and how often in a row.
+    pub links_most: f64,
+    pub links_few: Hold,
+    pub link_errors: u32,
+    pub link_errors_since: i64,
+    pub link_errors_last: i64,
     pub nvlink_back: Hold,
     pub back: Hold,
     pub xid: Option<(i64, u32)>,

@@ -19,6 +19,7 @@ mod link;
 mod lost;
 mod memory;
 mod phase;
+mod port;
 mod scene;
 mod signal;
 mod starvation;
@@ -107,6 +108,7 @@ static DETECTORS: &[&Entry] = &[
     &hang::DETECTOR,
     &throttle::DETECTOR,
     &link::DETECTOR,
+    &port::DETECTOR,
     &memory::DETECTOR,
     &straggler::DETECTOR,
     &starvation::DETECTOR,

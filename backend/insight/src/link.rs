@@ -19,6 +19,8 @@ pub(crate) static DETECTOR: Entry = Entry {
     judge,
 };
 
+/// Errors a minute on NVLinks that are many.
+const ERRORS_A_MINUTE: f64 = 30.0;
 /// Segments a second that are many.
 const MANY: f64 = 50.0;
 
@@ -26,6 +28,7 @@ fn judge(scene: &mut Scene) {
     for source in scene.ticked() {
         for at in 0..scene.hosts[&source].devices.len() {
             pcie(scene, source, at);
+            bridges(scene, source, at);
         }
         resends(scene, source);
         siblings(scene, source);
@@ -137,6 +140,74 @@ fn pcie(scene: &mut Scene, source: Source, at: usize) {
     scene.raise(key, draft);
 }
 
+/// NVLinks that went down, and errors on them that grow: both are read every half minute or so.
+fn bridges(scene: &mut Scene, source: Source, at: usize) {
+    let now = scene.now;
+    let Some(host) = scene.hosts.get_mut(&source) else { return };
+    let device = &mut host.devices[at];
+    let (up, crc, replays) = (device.slot(Sig::LinksUp), device.slot(Sig::LinkCrc), device.slot(Sig::LinkReplays));
+    let reads = [up, crc, replays].iter().any(|slot| slot.at == now);
+    if !reads {
+        return;
+    }
+    let grown =
+        |slot: &crate::levels::Slot| if slot.at == now { slot.grew * 60.0 / slot.over.max(1) as f64 } else { 0.0 };
+    let counted = crc.at == now || replays.at == now;
+    let (errors, links) = (grown(crc) + grown(replays), (up.at == now).then_some(up.now));
+    let marks = &mut device.marks;
+    if let Some(links) = links {
+        // Boards without bridges have fewer than they could: only what was up can go down.
+        marks.links_most = marks.links_most.max(links);
+        marks.links_few.step(now, Some(links < marks.links_most), 200);
+    }
+    if counted && errors >= ERRORS_A_MINUTE {
+        marks.link_errors_since = if marks.link_errors == 0 { now } else { marks.link_errors_since };
+        (marks.link_errors, marks.link_errors_last) = (marks.link_errors + 1, now);
+    } else if counted {
+        marks.link_errors = 0;
+    }
+    let few = marks.links_few.held(1).then(|| marks.links_few.since()).flatten();
+    let many = (marks.link_errors >= 2).then_some(marks.link_errors_since);
+    let calm = marks.links_few.since().is_none() && now - marks.link_errors_last >= 120;
+    let (most, active) = (marks.links_most, device.slot(Sig::LinksUp).now);
+    let key = scene.key("slow_link", source, at);
+    if let Some(open) = scene.ledger.get(&key) {
+        let own = open.rule == "slow_link.nvlink" && !open.sentence.contains("sends");
+        if own && calm {
+            scene.end(&key);
+        }
+        return;
+    }
+    let Some(since) = few.or(many) else { return };
+    let Some(own) = scene.at(source, at) else { return };
+    let host = &scene.hosts[&source];
+    let name = begin(&devices(scene.hosts, &[own]));
+    let (sig, words, value) = match few {
+        Some(_) => (Sig::LinksUp, format!("{} of {} NVLinks are up", whole(active), whole(most)), active),
+        None => (Sig::LinkCrc, format!("{} errors a minute on its NVLinks", whole(errors)), errors),
+    };
+    let sentence = match few {
+        Some(_) => format!("{name} has {} of {} NVLinks since {{since}}", whole(active), whole(most)),
+        None => format!("{name} has had {} errors a minute on its NVLinks since {{since}}", whole(errors)),
+    };
+    let row = crate::signal::row_of(own.1, sig);
+    let facts = row.map(|row| evidence(host, row, own.2, words, (value, None))).into_iter().collect();
+    let draft = Draft {
+        rule: "slow_link.nvlink",
+        severity: Severity::Warning,
+        source,
+        subject: vec![own],
+        affects: scene.others(source, at),
+        device: None,
+        since,
+        sentence,
+        evidence: facts,
+        group: scene.group_of(source, at).map(|group| group.id),
+        also: Vec::new(),
+    };
+    scene.raise(key, draft);
+}
+
 fn nvlink(scene: &mut Scene, at: usize) {
     let now = scene.now;
     let group = scene.groups[at].clone();
@@ -149,15 +220,25 @@ fn nvlink(scene: &mut Scene, at: usize) {
         .iter()
         .map(|(source, position)| scene.hosts.get(source).and_then(|host| minute(&host.devices[*position])))
         .collect();
+    if values.iter().all(Option::is_none) {
+        return;
+    }
+    let mut all: Vec<f64> = values.iter().flatten().copied().collect();
+    let whole_group = median(&mut all);
     for (member, &(source, position)) in group.members.iter().enumerate() {
         let key = scene.key("slow_link", source, position);
         let open = scene.ledger.get(&key).map(|open| open.rule.clone());
-        if open.as_deref().is_some_and(|rule| rule != "slow_link.nvlink") {
+        let sends = scene.ledger.get(&key).is_some_and(|open| open.sentence.contains("sends"));
+        if open.as_deref().is_some_and(|rule| rule != "slow_link.nvlink" || !sends) {
             continue;
         }
-        let mut others: Vec<f64> =
-            values.iter().enumerate().filter(|(other, _)| *other != member).filter_map(|(_, value)| *value).collect();
-        let peers = median(&mut others).filter(|peers| *peers >= 2e8);
+        // Among many one more or less is no difference.
+        let few = values.len() <= 16;
+        let mut others: Vec<f64> = match few {
+            true => values.iter().enumerate().filter(|(other, _)| *other != member).filter_map(|(_, v)| *v).collect(),
+            false => Vec::new(),
+        };
+        let peers = if few { median(&mut others) } else { whole_group }.filter(|peers| *peers >= 2e8);
         let device = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position];
         let habit = device.habits[NVLINK].known(120.0).map(|(habit, _)| habit);
         let known = values[member].zip(peers).filter(|_| working);

@@ -242,7 +242,10 @@ fn kills(scene: &mut Scene, source: Source) {
     let now = scene.now;
     let key = Key::new("host_memory", source, "kills");
     let Some(host) = scene.hosts.get_mut(&source) else { return };
-    let grew = host.recent(HostSig::Kills).filter(|slot| slot.at == now).map_or(0.0, |slot| slot.grew);
+    // The kernel counts those of the whole machine, and a cgroup its own, which are among them.
+    let grown = |sig| host.recent(sig).filter(|slot| slot.at == now).map_or(0.0, |slot| slot.grew);
+    let (own, all) = (grown(HostSig::Kills), grown(HostSig::AllKills));
+    let (sig, grew) = if all > own { (HostSig::AllKills, all) } else { (HostSig::Kills, own) };
     if grew <= 0.0 {
         if host.marks.killed.is_some_and(|last| now - last >= KILLED) {
             (host.marks.killed, host.marks.kills) = (None, 0.0);
@@ -255,7 +258,7 @@ fn kills(scene: &mut Scene, source: Source) {
     let host = &scene.hosts[&source];
     let n = host.marks.kills;
     let words = format!("{} process{} killed", whole(n), if n == 1.0 { "" } else { "es" });
-    let mut facts = vec![evidence(host, host_row_of(HostSig::Kills), "", words.clone(), (n, None))];
+    let mut facts = vec![evidence(host, host_row_of(sig), "", words.clone(), (n, None))];
     let used = host.recent(HostSig::Working).map(|slot| slot.short);
     if let Some(used) = used {
         facts.push(evidence(

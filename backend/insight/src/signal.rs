@@ -2,7 +2,8 @@
 
 use crate::levels::Slot;
 use shared::catalog::{
-    Metric, MetricDef, cpu, disk, gpu, gpu_parts, gpu_profile, memory, network, process, tpu, trainium,
+    Metric, MetricDef, cpu, disk, gpu, gpu_health, gpu_parts, gpu_profile, infiniband, memory, network, process, tpu,
+    trainium,
 };
 
 /// What accelerators there are; each counts from 0.
@@ -57,10 +58,14 @@ pub(crate) enum Sig {
     MaxGen,
     Width,
     MaxWidth,
+    /// NVLinks that are up, and errors a second on them.
+    LinksUp,
+    LinkCrc,
+    LinkReplays,
 }
 
 /// How many there are.
-pub(crate) const SIGNALS: usize = Sig::MaxWidth as usize + 1;
+pub(crate) const SIGNALS: usize = Sig::LinkReplays as usize + 1;
 
 /// A signal of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,10 +96,12 @@ pub(crate) enum HostSig {
     Kills,
     /// Watched processes, percent of the capacity.
     ProcessCpu,
+    /// Kills on the whole machine.
+    AllKills,
 }
 
 /// How many there are.
-pub(crate) const HOST_SIGNALS: usize = HostSig::ProcessCpu as usize + 1;
+pub(crate) const HOST_SIGNALS: usize = HostSig::AllKills as usize + 1;
 
 /// A signal of a machine that it has several of, each with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,6 +117,8 @@ pub(crate) enum NamedSig {
     /// Bytes a second over a link.
     LinkIn,
     LinkOut,
+    /// What a port of InfiniBand carries at most, bytes a second.
+    Rate,
 }
 
 /// Where samples of a series go.
@@ -158,6 +167,9 @@ static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
     (&gpu_profile::MAX_PCIE_GEN, Family::Gpu, Sig::MaxGen, 0),
     (&gpu_profile::PCIE_WIDTH, Family::Gpu, Sig::Width, 0),
     (&gpu_profile::MAX_PCIE_WIDTH, Family::Gpu, Sig::MaxWidth, 0),
+    (&gpu_health::NVLINKS_ACTIVE, Family::Gpu, Sig::LinksUp, 0),
+    (&gpu_health::NVLINK_CRC_ERRORS, Family::Gpu, Sig::LinkCrc, 0),
+    (&gpu_health::NVLINK_REPLAYS, Family::Gpu, Sig::LinkReplays, 0),
     (&tpu::DUTY_CYCLE, Family::Tpu, Sig::Use, 0),
     (&tpu::TENSORCORE, Family::Tpu, Sig::Tensor, 0),
     (&tpu::HBM_USAGE, Family::Tpu, Sig::MemBytes, 0),
@@ -185,6 +197,7 @@ static HOST_ROWS: &[(&MetricDef, HostSig)] = &[
     (&process::THROTTLED, HostSig::Throttled),
     (&process::OOM_KILLS, HostSig::Kills),
     (&process::CPU, HostSig::ProcessCpu),
+    (&memory::OOM_KILLS, HostSig::AllKills),
 ];
 
 static NAMED_ROWS: &[(&MetricDef, NamedSig)] = &[
@@ -194,6 +207,7 @@ static NAMED_ROWS: &[(&MetricDef, NamedSig)] = &[
     (&disk::USAGE_PERCENT, NamedSig::Full),
     (&network::DEVICE_RECEIVED, NamedSig::LinkIn),
     (&network::DEVICE_SENT, NamedSig::LinkOut),
+    (&infiniband::RATE, NamedSig::Rate),
 ];
 
 /// Where samples of a series go, with the row that they are of; none for a series that no rule reads.

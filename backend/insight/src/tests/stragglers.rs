@@ -1,7 +1,7 @@
 //! One that is slower than the others, links that are slower than they can be, and what only looks like it.
 
 use super::trace::{Does, OFF, SPINS, START, Sheet, WORKS, check, one, put, put_host, rules, told};
-use shared::catalog::{gpu, gpu_profile, network};
+use shared::catalog::{gpu, gpu_health, gpu_profile, infiniband, network};
 use shared::finding::Severity;
 
 /// What all do while one of them takes `slower` times as long: the others wait for it in a kernel.
@@ -215,4 +215,46 @@ fn gpus_of_two_models_are_no_peers() {
         Some(sheet)
     });
     assert_eq!(rules(&all), [""; 0]);
+}
+
+#[test]
+fn nvlinks_that_go_down_and_errors_on_them_are_told() {
+    let sheet = |t: i64, up: f64, errors: f64| {
+        let mut sheet = one(8, t, |_, t| if t < 60 { OFF } else { WORKS });
+        if t % 30 == 0 {
+            for gpu in 0..8 {
+                let it = gpu == 4 && t >= 600;
+                sheet.set(&gpu_health::NVLINKS_ACTIVE, gpu, if it { up } else { 12.0 });
+                let grown = if it { errors * (t - 600) as f64 / 60.0 } else { 0.0 };
+                sheet.set(&gpu_health::NVLINK_CRC_ERRORS, gpu, 3.0 + grown.floor());
+            }
+        }
+        Some(sheet)
+    };
+    let all = told(900, 1000, |t| sheet(t, 10.0, 0.0));
+    assert_eq!(rules(&all), ["slow_link.nvlink"]);
+    check(&all[0]);
+    assert_eq!((all[0].since - START, all[0].sentence.as_str()), (600, "GPU 4 has 10 of 12 NVLinks since {since}"));
+    let all = told(900, 1000, |t| sheet(t, 12.0, 200.0));
+    assert_eq!(rules(&all), ["slow_link.nvlink"]);
+    check(&all[0]);
+    assert_eq!(rules(&told(900, 1000, |t| sheet(t, 12.0, 5.0))), [""; 0], "a few errors");
+}
+
+#[test]
+fn a_port_that_lost_speed_is_told() {
+    let sheet = |t: i64, rate: f64| {
+        let mut sheet = one(8, t, |_, t| if t < 60 { OFF } else { WORKS });
+        if t % 10 == 0 {
+            sheet.set(&infiniband::RATE, "mlx5_0", if (600..800).contains(&t) { rate } else { 50e9 });
+            sheet.set(&infiniband::RATE, "mlx5_1", 25e9);
+        }
+        Some(sheet)
+    };
+    let all = told(1000, 1000, |t| sheet(t, 12.5e9));
+    assert_eq!(rules(&all), ["slow_link.port"]);
+    check(&all[0]);
+    assert_eq!(all[0].device.as_deref(), Some("mlx5_0"));
+    assert!(all[0].until.is_some_and(|until| until - START <= 830));
+    assert_eq!(rules(&told(1000, 1000, |t| sheet(t, 50e9))), [""; 0]);
 }
