@@ -185,7 +185,10 @@ fn the_list_has_causes_with_what_follows_and_one_finding_with_its_evidence() {
     // The evidence as charts: who has it against its peers.
     browser.until("document.querySelectorAll('.proofs figure').length === 2");
     browser.until("[...document.querySelectorAll('.proofs figure')].every(f => f.dataset.lines === '8' && f.dataset.subjects === '1')");
-    assert_eq!(said(&browser, "document.querySelector('.proofs figcaption').innerText"), "GPU SM clock MHz");
+    assert_eq!(
+        said(&browser, "document.querySelector('.proofs figcaption').innerText"),
+        "GPU SM clock GHz; dashed: usually 1.75"
+    );
     assert!(
         said(&browser, "document.querySelector('.proofs canvas').getAttribute('aria-label')")
             .ends_with("GPU 3 against 7 others")
