@@ -272,18 +272,17 @@ fn lead(
             },
             Some(Reaped::Stop) | None => {}
         }
-        let Some(Came { signal, .. }) = next(&waited_for) else { continue };
+        let Some(Came { signal, from, .. }) = next(&waited_for) else { continue };
         match signal {
             libc::SIGCHLD => {}
             // All that stopped with it goes on with it.
             // SAFETY: the child is not reaped, so the number is that of its group.
             libc::SIGCONT => _ = unsafe { libc::kill(-pid, libc::SIGCONT) },
             _ => {
-                // The terminal has gone, and with it who kept ours.
+                // The terminal has gone, says the kernel, and with it who kept ours; it may not be known yet that our parent has.
                 if signal == libc::SIGHUP
+                    && from.is_none()
                     && let Some((own, mode)) = &restore
-                    // SAFETY: the call gives a number.
-                    && unsafe { libc::getppid() } != launcher
                 {
                     set_mode(*own, mode);
                 }
