@@ -268,6 +268,17 @@ impl Ledger {
     }
 }
 
+/// The findings that a rule must have had before its precision is told.
+const MIN_MEASURED: u32 = 20;
+
+/// The lower 95 % bound of a rule's precision, as `cargo xtask insight` measured it; None where it had too few findings.
+fn confidence(rule: &str) -> Option<f64> {
+    let line = include_str!("../confidence.txt").lines().find(|line| line.split(' ').next() == Some(rule))?;
+    let mut words = line.split(' ').skip(1);
+    let count: u32 = words.next()?.parse().ok()?;
+    words.next()?.parse().ok().filter(|_| count >= MIN_MEASURED)
+}
+
 impl Open {
     fn new(now: i64, key: Key, draft: Draft, hosts: &Hosts) -> Self {
         let name = |source: &Source| hosts.get(source).map_or(String::new(), |host| host.name.clone());
@@ -288,7 +299,7 @@ impl Open {
             evidence: draft.evidence,
             changed: Vec::new(),
             because: None,
-            confidence: None,
+            confidence: confidence(draft.rule),
         };
         for evidence in &mut finding.evidence {
             (evidence.from, evidence.to) = ((draft.since - 300) * 1000, now * 1000);

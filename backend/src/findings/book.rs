@@ -36,7 +36,7 @@ pub struct FindingBook {
 
 /// Which findings are asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct WantedFindings {
     /// Those that were open at some time of this span, milliseconds since the Unix epoch, both ends included.
     pub span: Option<(i64, i64)>,
     /// Those of one of these machines; of all where none is named.
@@ -47,7 +47,7 @@ pub struct Wanted {
     pub active: bool,
 }
 
-impl Wanted {
+impl WantedFindings {
     /// Whether a finding is among those.
     pub fn wants(&self, finding: &Finding) -> bool {
         let overlaps = self.span.is_none_or(|(from, to)| {
@@ -177,7 +177,7 @@ impl FindingBook {
 
     /// Findings of the machines that `sees` says yes to, by their keys: the newest told first. One that speaks of a machine
     /// that may not be seen is not there, since its sentence names it.
-    pub fn seen(&self, wanted: &Wanted, sees: impl Fn(&str) -> bool) -> Vec<Finding> {
+    pub fn seen(&self, wanted: &WantedFindings, sees: impl Fn(&str) -> bool) -> Vec<Finding> {
         let inner = self.inner();
         let may =
             |entry: &Entry| machines(&entry.finding).all(|name| entry.machines.get(name).is_some_and(|key| sees(key)));
@@ -246,7 +246,7 @@ pub(crate) mod tests {
         Some(format!("key of {name}"))
     }
 
-    fn ids(book: &FindingBook, wanted: &Wanted) -> Vec<String> {
+    fn ids(book: &FindingBook, wanted: &WantedFindings) -> Vec<String> {
         book.seen(wanted, |_| true).into_iter().map(|finding| finding.id).collect()
     }
 
@@ -257,11 +257,11 @@ pub(crate) mod tests {
         let mut both = finding("lost", "a", 20, None);
         both.affects = vec![Place { source: "b".into(), gpus: vec![1] }];
         book.take(both, key);
-        assert_eq!(ids(&book, &Wanted::default()), ["lost:a:0:20", "hang:a:0:10"], "the newest first");
-        let seen = book.seen(&Wanted::default(), |key| key == "key of a");
+        assert_eq!(ids(&book, &WantedFindings::default()), ["lost:a:0:20", "hang:a:0:10"], "the newest first");
+        let seen = book.seen(&WantedFindings::default(), |key| key == "key of a");
         assert_eq!(seen.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["hang:a:0:10"]);
         book.take(finding("idle", "gone", 30, None), |_| None);
-        assert_eq!(ids(&book, &Wanted::default()).len(), 2, "a machine that nobody knows is nobody's to see");
+        assert_eq!(ids(&book, &WantedFindings::default()).len(), 2, "a machine that nobody knows is nobody's to see");
     }
 
     #[test]
@@ -269,8 +269,8 @@ pub(crate) mod tests {
         let book = FindingBook::default();
         book.take(finding("hang", "a", 10, Some(100)), key);
         book.take(finding("idle", "b", 50, None), key);
-        let wanted = |change: fn(&mut Wanted)| {
-            let mut wanted = Wanted::default();
+        let wanted = |change: fn(&mut WantedFindings)| {
+            let mut wanted = WantedFindings::default();
             change(&mut wanted);
             ids(&book, &wanted)
         };
@@ -294,13 +294,13 @@ pub(crate) mod tests {
         let ended = second.end_others(&["hang:a:0:700".into()], 900);
         assert_eq!(ended.iter().map(|e| e.finding.id.as_str()).collect::<Vec<_>>(), ["idle:b:0:20"]);
         second.take(finding("hang", "a", 700, Some(1000)), key);
-        let seen = second.seen(&Wanted::default(), |_| true);
+        let seen = second.seen(&WantedFindings::default(), |_| true);
         let ends: Vec<_> = seen.iter().map(|f| (f.id.as_str(), f.until)).collect();
         assert_eq!(ends, [("idle:b:0:20", Some(900)), ("hang:a:0:10", Some(1000))]);
         // The next one of its kind is another one.
         second.take(finding("hang", "a", 2000, None), key);
-        assert_eq!(ids(&second, &Wanted { active: true, ..Wanted::default() }), ["hang:a:0:2000"]);
+        assert_eq!(ids(&second, &WantedFindings { active: true, ..WantedFindings::default() }), ["hang:a:0:2000"]);
         assert!(second.forget(950, |_| false), "what ended long ago goes");
-        assert_eq!(ids(&second, &Wanted::default()).len(), 2);
+        assert_eq!(ids(&second, &WantedFindings::default()).len(), 2);
     }
 }

@@ -25,6 +25,9 @@ const AT_ONCE: usize = 64;
 /// The most machines of a finding that are read: further ones did what these did.
 const MAX_MACHINES: usize = 8;
 
+/// A series that is compared.
+type Compared = (SeriesId, SeriesDef, Metric);
+
 /// Two spans that follow each other, milliseconds: from the first to the second is before, to the third is after.
 #[derive(Clone, Copy, Debug)]
 pub struct Spans {
@@ -43,7 +46,7 @@ pub fn changes(live: &Live, source: SourceId, spans: Spans, wants: impl Fn(&Metr
         let store = live.store();
         let Some((about, _)) = store.source(source) else { return Vec::new() };
         let all = store.series(source, 0).iter().enumerate();
-        let wanted: Vec<(SeriesId, SeriesDef, Metric)> = all
+        let wanted: Vec<Compared> = all
             .filter_map(|(id, def)| {
                 let metric = store.catalog().metric(def).filter(|metric| !metric.chart.is_empty() && wants(metric))?;
                 Some((id as SeriesId, def.clone(), metric.clone()))
@@ -58,14 +61,9 @@ pub fn changes(live: &Live, source: SourceId, spans: Spans, wants: impl Fn(&Metr
     found
 }
 
-fn of_some(
-    (name, interval): (&str, i64),
-    some: &[(SeriesId, SeriesDef, Metric)],
-    snapshot: &Snapshot,
-    spans: Spans,
-) -> Vec<Change> {
+fn of_some((name, interval): (&str, i64), some: &[Compared], snapshot: &Snapshot, spans: Spans) -> Vec<Change> {
     let ids: Vec<SeriesId> = some.iter().map(|(id, ..)| *id).collect();
-    let one = |((_, def, metric), samples): (&(SeriesId, SeriesDef, Metric), Vec<(i64, f64)>)| {
+    let one = |((_, def, metric), samples): (&Compared, Vec<(i64, f64)>)| {
         let samples = match metric.kind {
             Kind::Counter => rate(samples, interval * 3 / 2).collect(),
             _ => samples,

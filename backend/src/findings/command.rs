@@ -1,6 +1,6 @@
 //! `watchglass findings`: what is wrong in a recording, in what others recorded, or in the data folder.
 
-use super::{FindingBook, Wanted, look_through};
+use super::{FindingBook, WantedFindings, look_through};
 use crate::clock::{Clock, System};
 use crate::config::{CheckFrom, Config, FindingsTask};
 use crate::live::Live;
@@ -58,7 +58,7 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
     let span = (from.is_some() || to.is_some()).then(|| (from.unwrap_or(i64::MIN / 4), to.unwrap_or(i64::MAX / 4)));
     let book = FindingBook::default();
     look_through(&live, &book, config.insight.settings(), span);
-    let wanted = Wanted { span, sources: task.sources.clone(), kinds: task.kinds.clone(), active: false };
+    let wanted = WantedFindings { span, sources: task.sources.clone(), kinds: task.kinds.clone(), active: false };
     let findings = book.seen(&wanted, |_| true);
     let found = task.check.is_some_and(|check| {
         let least = match check {

@@ -18,6 +18,9 @@ const PART_MS: (i64, i64) = (60_000, 15 * 60_000);
 /// Time between two looks, milliseconds.
 const SECOND: i64 = 1_000;
 
+/// A tick: its time, the place of its source among those that are read, and its samples.
+type Tick = (i64, usize, Vec<(SeriesId, f64)>);
+
 /// One source, as it is read.
 struct Read {
     id: SourceId,
@@ -62,7 +65,7 @@ pub(super) fn feed(
     let (mut found, mut at, mut known) = (Vec::new(), from, Vec::new());
     while at <= to {
         let end = (at.saturating_add(step) - 1).min(to);
-        let mut ticks: Vec<(i64, usize, Vec<(SeriesId, f64)>)> = Vec::new();
+        let mut ticks: Vec<Tick> = Vec::new();
         for (place, read) in read.iter().enumerate() {
             let Some(part) = read.snapshot.as_ref().and_then(|whole| whole.part(at, end)) else { continue };
             let mut by_time: BTreeMap<i64, Vec<(SeriesId, f64)>> = BTreeMap::new();

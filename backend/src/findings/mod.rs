@@ -13,7 +13,7 @@ mod kept;
 
 #[cfg(test)]
 pub(crate) use book::tests::finding;
-pub use book::{FindingBook, Wanted};
+pub use book::{FindingBook, WantedFindings};
 pub use changed::{Spans, changes};
 pub use command::json;
 pub use feed::look_through;

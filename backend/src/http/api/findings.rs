@@ -1,7 +1,7 @@
 //! `GET /api/v1/findings`: what is wrong with the machines, and what was.
 
 use super::params::Params;
-use crate::findings::{self, Wanted};
+use crate::findings::{self, WantedFindings};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::Json;
@@ -27,7 +27,7 @@ pub(in crate::http) async fn get(
         Some(other) => return Err(Refusal::bad(format!("active is 1 or 0, not {other:?}"))),
     };
     let span = asker.within(now, from.unwrap_or(0), to.unwrap_or(now))?;
-    let wanted = Wanted {
+    let wanted = WantedFindings {
         span: Some(span),
         sources: params.each("source").map(String::from).collect(),
         kinds: params.each("kind").map(String::from).collect(),

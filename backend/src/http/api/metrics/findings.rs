@@ -1,7 +1,7 @@
 //! Findings for Prometheus: which are open, and how many were raised since the start.
 
 use crate::export::openmetrics::escape;
-use crate::findings::{FindingBook, Wanted};
+use crate::findings::{FindingBook, WantedFindings};
 use crate::live::Reader;
 use shared::finding::Finding;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// The rows of all findings that a reader may see.
 pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String) {
-    let open = book.seen(&Wanted { active: true, ..Wanted::default() }, |key| reader.scope().sees(key));
+    let open = book.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| reader.scope().sees(key));
     write_open(&open, text);
     let (totals, left_out) = book.totals();
     text.push_str(
