@@ -126,12 +126,15 @@ impl FindingBook {
         inner.bound();
     }
 
-    /// Ends what an earlier life left open and what is not among `open` now, at `now`, seconds; those that were ended.
-    pub(super) fn end_others(&self, open: &[String], now: i64) -> Vec<Entry> {
+    /// Ends what is not among `open` now though an earlier life left it so, at `now`, seconds, where `lives` says of all
+    /// machines that have it, by their keys, that they have been looked at for long enough; those that were ended.
+    pub(super) fn end_others(&self, open: &[String], now: i64, lives: impl Fn(&str) -> bool) -> Vec<Entry> {
         let mut inner = self.inner();
         let open: Vec<String> = open.iter().map(|id| inner.renamed.get(id).unwrap_or(id).clone()).collect();
-        let left =
-            inner.by_id.values_mut().filter(|entry| entry.finding.until.is_none() && !open.contains(&entry.finding.id));
+        let left = inner.by_id.values_mut().filter(|entry| {
+            let mut subject = entry.finding.subject.iter().filter_map(|place| entry.machines.get(&place.source));
+            entry.finding.until.is_none() && !open.contains(&entry.finding.id) && subject.all(|key| lives(key))
+        });
         left.map(|entry| {
             entry.finding.until = Some(now);
             entry.clone()
@@ -291,7 +294,9 @@ pub(crate) mod tests {
         second.restore(first.all());
         // The history that is fed again begins later than the onset.
         assert_eq!(second.take(finding("hang", "a", 700, None), key), None, "it is the one that is known");
-        let ended = second.end_others(&["hang:a:0:700".into()], 900);
+        let open = ["hang:a:0:700".to_string()];
+        assert_eq!(second.end_others(&open, 800, |key| key != "key of b"), [], "nothing is known of a silent machine");
+        let ended = second.end_others(&open, 900, |_| true);
         assert_eq!(ended.iter().map(|e| e.finding.id.as_str()).collect::<Vec<_>>(), ["idle:b:0:20"]);
         second.take(finding("hang", "a", 700, Some(1000)), key);
         let seen = second.seen(&WantedFindings::default(), |_| true);

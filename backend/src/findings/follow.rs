@@ -28,6 +28,9 @@ const LATENESS_MS: (i64, i64) = (1_500, 5_000);
 /// others, of which there may be many.
 const LEARN_MS: (i64, i64) = (60 * 60_000, 15 * 60_000);
 
+/// How long a machine is looked at until what was open at the start and is not found again has ended, milliseconds.
+const SETTLED_MS: i64 = 120_000;
+
 /// Time between two looks at which jobs run, and at what is too old, in looks.
 const RARELY: u64 = 5;
 
@@ -55,6 +58,8 @@ struct Followed {
     checks: u64,
     processes: i64,
     stopped: bool,
+    /// When the first tick came since the start, milliseconds.
+    first: Option<i64>,
 }
 
 struct Follower {
@@ -63,8 +68,6 @@ struct Follower {
     kept: Option<KeptFindings>,
     sources: HashMap<SourceId, Followed>,
     looks: u64,
-    /// Until when what an earlier life left open may be found again, milliseconds.
-    settled: Option<i64>,
 }
 
 /// Looks at what comes until `stop` becomes true.
@@ -97,8 +100,7 @@ impl Follower {
         insight.follow(following.of_others);
         let now = following.live.clock.wall();
         let from = now - if following.of_others { LEARN_MS.1 } else { LEARN_MS.0 };
-        let mut follower =
-            Follower { following, insight, kept, sources: HashMap::new(), looks: 0, settled: Some(now + 120_000) };
+        let mut follower = Follower { following, insight, kept, sources: HashMap::new(), looks: 0 };
         let sources = follower.following.live.store().sources();
         // The cursors stand where the history ends that is fed.
         let newest: Vec<i64> = sources.iter().filter_map(|source| follower.enter(source)).collect();
@@ -120,7 +122,7 @@ impl Follower {
             store.newest(source.id).map(|(t, _)| t)
         };
         let (key, name) = (source.key.clone(), source.name.clone());
-        let followed = Followed { key, name, cursor, checks: 0, processes: 0, stopped: false };
+        let followed = Followed { key, name, cursor, checks: 0, processes: 0, stopped: false, first: None };
         self.sources.insert(source.id, followed);
         newest
     }
@@ -167,12 +169,20 @@ impl Follower {
         let mut found = Vec::new();
         self.insight.judge(now - lateness, &mut found);
         self.take(found);
-        if self.settled.is_some_and(|at| now >= at) {
-            self.settled = None;
-            let open: Vec<String> = self.insight.open().into_iter().map(|finding| finding.id.clone()).collect();
-            let ended = self.following.book.end_others(&open, now / 1000);
-            self.write(&ended, false);
+        if self.looks % RARELY == 1 {
+            self.end_others(now);
         }
+    }
+
+    /// Ends what an earlier life left open and what is not found again. A machine that was not heard of since may have it
+    /// still, and what takes long to be told needs that time again where less of the past was looked at.
+    fn end_others(&mut self, now: i64) {
+        let late = if self.following.of_others { self.following.settings.idle_after * 1000 } else { 0 };
+        let young = |followed: &&Followed| followed.first.is_none_or(|first| now < first + SETTLED_MS + late);
+        let young: HashSet<&str> = self.sources.values().filter(young).map(|followed| followed.key.as_str()).collect();
+        let open: Vec<String> = self.insight.open().into_iter().map(|finding| finding.id.clone()).collect();
+        let ended = self.following.book.end_others(&open, now / 1000, |key| !young.contains(key));
+        self.write(&ended, false);
     }
 
     fn read_on(&mut self, live: &Live, source: &Source) {
@@ -187,6 +197,7 @@ impl Follower {
         match news {
             News::Ticks(frames, series) => {
                 tell(&mut self.insight, live, id, &series);
+                followed.first = followed.first.or(frames.first().map(|frame| frame.t));
                 frames.iter().for_each(|frame| tick(&mut self.insight, id, &mut followed.cursor, frame));
             }
             News::Lost => {
