@@ -80,7 +80,7 @@ pub struct OutputLine {
     pub lost: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
