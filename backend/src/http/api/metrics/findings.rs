@@ -7,27 +7,28 @@ use shared::finding::Finding;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The rows of all findings that a reader may see.
-pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String) {
-    let open = book.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| reader.scope().sees(key));
-    write_open(&open, text);
+/// The rows of all findings that a reader may see. In `open` (OpenMetrics) a counter's samples alone end in `_total`.
+pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String, open: bool) {
+    let found =
+        book.seen(&WantedFindings { active: true, ..WantedFindings::default() }, |key| reader.scope().sees(key));
+    write_open(&found, text);
     let (totals, left_out) = book.totals();
-    text.push_str(
-        "# HELP watchglass_findings_total Findings raised since the start.\n# TYPE watchglass_findings_total counter\n",
-    );
-    for ((kind, severity), count) in totals {
-        let _ = writeln!(
-            text,
-            "watchglass_findings_total{{kind=\"{}\",severity=\"{}\"}} {count}",
-            escape(&kind, true),
-            severity.word()
-        );
+    if !totals.is_empty() {
+        head(text, open, "watchglass_findings", "Findings raised since the start.");
     }
-    let _ = write!(
-        text,
-        "# HELP watchglass_self_findings_left_out_total Findings that were not told because there were too many.\n\
-         # TYPE watchglass_self_findings_left_out_total counter\nwatchglass_self_findings_left_out_total {left_out}\n"
-    );
+    for ((kind, severity), count) in totals {
+        let (kind, severity) = (escape(&kind, true), severity.word());
+        let _ = writeln!(text, "watchglass_findings_total{{kind=\"{kind}\",severity=\"{severity}\"}} {count}");
+    }
+    let help = "Findings that were not told because there were too many.";
+    head(text, open, "watchglass_self_findings_left_out", help);
+    let _ = writeln!(text, "watchglass_self_findings_left_out_total {left_out}");
+}
+
+/// The lines above the samples of a counter.
+fn head(text: &mut String, open: bool, name: &str, help: &str) {
+    let total = if open { "" } else { "_total" };
+    let _ = write!(text, "# HELP {name}{total} {help}\n# TYPE {name}{total} counter\n");
 }
 
 fn write_open(open: &[Finding], text: &mut String) {

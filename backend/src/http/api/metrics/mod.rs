@@ -50,7 +50,7 @@ fn page(app: Arc<App>, asker: Asker, open: bool) -> impl FnMut() -> (String, boo
                 let mut own = String::new();
                 super::gpus::rows(&app, &reader, &mut own);
                 runs::rows(&app, &reader, &mut own);
-                findings::rows(&app.findings, &reader, &mut own);
+                findings::rows(&app.findings, &reader, &mut own, open);
                 health(&app, &mut own, open);
                 let (catalog, current) = std::mem::take(values).end();
                 (gathering, writing) = (None, Some(Exposition::new(catalog, current, &own, open)));
