@@ -98,7 +98,7 @@ fn who_differs_is_named_with_the_range_of_the_others() {
     live(&browser);
     browser.press("w");
     let rows = r##"[...document.querySelectorAll("#sheet li")].map(l => l.innerText.replace(/\s+/g, " "))"##;
-    let straggler = r"/^GPU utilisation ?GPU \d 7\d(\.\d)?, others (9\d(\.\d)?–)?(9\d(\.\d)?|100) %/";
+    let straggler = r"/^GPU SM clock ?GPU \d 1\.[34]\d*, others 1\.9\d*(–1\.9\d*)? GHz/";
     browser.until(&format!("{rows}.some(text => {straggler}.test(text))"));
     // Whose line it is is never cut, and of one row all numbers have the same digits.
     let cut =
@@ -107,7 +107,7 @@ fn who_differs_is_named_with_the_range_of_the_others() {
     browser.until(&format!(r"{rows}.some(text => /^GPU SM clock ?GPU \d 1\.\d\d, others 1\.\d\d GHz/.test(text))"));
     // The dot lies beyond the bar.
     let marks = r##"(s => [s.querySelector("rect").x.baseVal.value, s.querySelector("circle").cx.baseVal.value])(
-        [...document.querySelectorAll("#sheet li")].find(l => l.innerText.startsWith("GPU utilisation")).querySelector("svg"))"##;
+        [...document.querySelectorAll("#sheet li")].find(l => l.innerText.startsWith("GPU SM clock")).querySelector("svg"))"##;
     let marks: Vec<f64> = serde_json::from_value(browser.eval(marks)).expect("two numbers");
     assert!(marks[1] < marks[0], "{marks:?}");
     browser.click("#sheet li button");

@@ -194,10 +194,8 @@ fn the_list_has_causes_with_what_follows_and_one_finding_with_its_evidence() {
             .ends_with("GPU 3 against 7 others")
     );
     assert_eq!(browser.eval("document.querySelectorAll('.evidence li a').length"), 3, "what is absent leads nowhere");
-    assert_eq!(
-        said(&browser, "document.querySelector('.changed li').innerText"),
-        "GPU power: 650 W to 400 W GPU 3 of demo-01, and moved first"
-    );
+    let moved = "GPU power: 650 W to 400 W GPU 3 of demo-01, and moved first";
+    browser.until(&format!("document.querySelector('.changed li').innerText.replaceAll('\u{a0}', ' ') === {moved:?}"));
     assert!(said(&browser, "document.querySelector('.finding-one').innerText").contains("at least 98.4 %"));
     browser.screenshot("findings-dark");
 

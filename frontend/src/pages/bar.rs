@@ -1,6 +1,6 @@
 //! The top bar: machine, state of the link, windows, tools.
 
-use super::fleet::bar::{Count, Nav, OwnIcons, Way, has_ways, way};
+use super::fleet::bar::{Count, Nav, OwnIcons, Way, has_ways, open_findings, way};
 use super::team::views::Views;
 use crate::access::Access;
 use crate::browser::{document, offset};
@@ -70,7 +70,7 @@ fn Icons() -> impl IntoView {
                 <a
                     class="icon"
                     data-do="findings"
-                    aria-label="Findings"
+                    aria-label=text(move || format!("Findings {}", open_findings(page)).trim_end().to_string())
                     title=shortcuts::title("What is wrong, and what was", &[Action::Findings])
                     href=text(move || page.address_of_finding(None))
                 >

@@ -38,7 +38,9 @@ pub fn follow(page: Page, access: Access) {
     Effect::new(move || {
         page.beat.track();
         let Some((machine, path)) = question(page) else { return };
-        let open = access.gate.get() == Gate::Open;
+        // Before the first data it is not known who may ask.
+        let known = page.state.get() != LinkState::Connecting || page.player.with(|player| player.is_some());
+        let open = known && access.gate.get() == Gate::Open;
         let live = page.state.get() == LinkState::Live;
         let before = asked.get_value();
         let due = before.path != path || (live && before.since >= REFRESH_SECONDS);

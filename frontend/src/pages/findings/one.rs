@@ -88,10 +88,10 @@ pub fn Detail(
     });
     let at = RwSignal::new(None::<i64>);
     let chart = Callback::new(move |tag: String| view! { <Proof tag pieces finding marks at/> }.into_any());
-    // Names and units come with the catalogue.
+    // Names and units come with the catalogue, which comes in parts.
     let is_named = Memo::new(move |_| {
         page.beat.track();
-        page.store.with_value(|store| !store.catalog.metrics.is_empty())
+        page.store.with_value(|store| store.catalog.metrics.len())
     });
     let evidence = move || {
         is_named.track();

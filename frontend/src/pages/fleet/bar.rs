@@ -197,17 +197,19 @@ pub fn has_ways(page: Page, access: Access) -> bool {
     is_several(page) || runs || (access.is_in() && access.team_here().is_some())
 }
 
+/// How many findings are open, in digits; empty where none is.
+pub fn open_findings(page: Page) -> String {
+    page.findings.with(|findings| match findings.leading(|one| one.until.is_none()).len() {
+        0 => String::new(),
+        n => n.to_string(),
+    })
+}
+
 /// How many findings are open; empty where none is.
 #[component]
 pub fn Count() -> impl IntoView {
     let page = expect_context::<Page>();
-    let open = text(move || {
-        page.findings.with(|findings| match findings.leading(|one| one.until.is_none()).len() {
-            0 => String::new(),
-            n => n.to_string(),
-        })
-    });
-    view! { <b class="count">{open}</b> }
+    view! { <b class="count">{text(move || open_findings(page))}</b> }
 }
 
 /// The ways to other pages; nothing where there is one page only.
