@@ -26,7 +26,7 @@ pub struct Findings {
 impl Findings {
     /// Those that lead a page, out of those that `shown` names: the most severe first, then those that follow from no other,
     /// then the oldest. Notes are never among them.
-    pub fn leading<'a>(&'a self, shown: impl Fn(&Finding) -> bool) -> Vec<&'a Finding> {
+    pub fn leading(&self, shown: impl Fn(&Finding) -> bool) -> Vec<&Finding> {
         let mut found: Vec<&Finding> =
             self.all.iter().filter(|one| one.severity > Severity::Note && shown(one)).collect();
         found.sort_by_key(|one| (Reverse(one.severity), one.because.is_some(), one.since));

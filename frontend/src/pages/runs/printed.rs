@@ -140,7 +140,9 @@ pub fn PrintedLines(
         ask();
     });
     Effect::new(move || {
-        (filter.track(), earlier.track(), id.track());
+        filter.track();
+        earlier.track();
+        id.track();
         ask();
         // Where an answer is awaited it is asked again when it has come.
         since.set_value(if is_asked.get_value() { Some(0) } else { None });
@@ -167,7 +169,8 @@ pub fn PrintedLines(
         }
     });
     Effect::new(move || {
-        (rows.track(), near.track());
+        rows.track();
+        near.track();
         let Some(list) = list.get() else { return };
         request_animation_frame(move || {
             let marked = list.query_selector("[data-near]").ok().flatten();
