@@ -206,8 +206,9 @@ fn a_chart_says_in_a_sentence_what_it_shows_and_leads_with_what_is_odd() {
     let browser = Browser::start();
     browser.open(&format!("{}?w=1m", server.url));
     live(&browser);
-    let label = "document.querySelector('article.hero .plot').getAttribute('aria-label')";
-    browser.until(&format!(r"/^GPU utilisation: 8 GPUs, \d+ percent, GPU \d lowest with \d+$/.test({label})"));
+    // All GPUs of a job with a straggler are busy: those that wait for it spin, and draw less.
+    let label = "document.querySelector('article[data-panel=\"gpu.power\"] .plot').getAttribute('aria-label')";
+    browser.until(&format!(r"/^GPU power: 8 GPUs, \d+ watts, GPU \d (lowest|highest) with \d+$/.test({label})"));
     // A chart far from the screen is not drawn, and has its title alone until it comes near.
     let live = "[...document.querySelectorAll('article.chart .plot')].filter(p => p.closest('article').dataset.state === 'live')";
     // Only what says what it shows takes the keys.
