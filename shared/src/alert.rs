@@ -1,0 +1,526 @@
+//! Alerts: rules, what they found, who is told, and what must not be told for a while.
+//!
+//! A [`Rule`] watches; each of its subjects that fires is one [`Alert`]; alerts of one group make one [`Notice`] to each
+//! [`Channel`]. Times are whole seconds since the Unix epoch where nothing else is said.
+
+use crate::secret::Secret;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The most bytes of a title, of a rule's name and of a channel's name.
+pub const MAX_TITLE_BYTES: usize = 150;
+
+/// The most bytes of a note or a text.
+pub const MAX_TEXT_BYTES: usize = 2_000;
+
+/// Alerts that one notice names, worst first; further ones are counted.
+pub const MAX_NAMED: usize = 10;
+
+/// How much an alert matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlertSeverity {
+    /// It is good to know.
+    Info,
+    /// Somebody should look.
+    #[default]
+    Warning,
+    /// Somebody should look now; it passes quiet hours.
+    Critical,
+}
+
+impl AlertSeverity {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            AlertSeverity::Info => "info",
+            AlertSeverity::Warning => "warning",
+            AlertSeverity::Critical => "critical",
+        }
+    }
+}
+
+impl From<crate::finding::Severity> for AlertSeverity {
+    fn from(severity: crate::finding::Severity) -> Self {
+        match severity {
+            crate::finding::Severity::Note => AlertSeverity::Info,
+            crate::finding::Severity::Warning => AlertSeverity::Warning,
+            crate::finding::Severity::Critical => AlertSeverity::Critical,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Where a rule comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// It comes with Watchglass; it can be switched off and silenced.
+    BuiltIn,
+    /// The configuration file; it can be silenced, and changed there.
+    File,
+    /// A person or program, by page, API or command.
+    #[default]
+    Made,
+}
+
+/// What is watched, what it is called, and who is told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// 26 letters; of a built-in rule its name in short, as `run-crashed`. Given by the server.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// What it is called, unique in its team; 1 to [`MAX_TITLE_BYTES`] bytes.
+    pub name: String,
+    #[serde(default)]
+    #[allow(missing_docs, reason = "see AlertSeverity")]
+    pub severity: AlertSeverity,
+    /// When it fires, in the words of [`crate::rule`].
+    pub when: String,
+    /// Facts of the machine and the run that must fit, as `source = "node-*"`, `project = "llm,vision"`,
+    /// `job_type = "!eval"`; empty: everything. Keys: `source`, `run`, `project`, `job_type`, `user`, `group`, `gpu`, and
+    /// labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub on: BTreeMap<String, String>,
+    /// Names of channels; None: the team's default ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Vec<String>>,
+    /// What the notice is headed by, with placeholders as `{source}`; None: the alert's own sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What to do about it, with placeholders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// An `https` address that helps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// After how long a group that still fires is told of again, as `4h`; None: 4 h.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<String>,
+    /// Whether its end is told, too.
+    #[serde(default = "yes")]
+    pub resolved: bool,
+    /// Whether it waits while its channel has quiet hours; what is critical never waits.
+    #[serde(default = "yes")]
+    pub quiet: bool,
+    /// Whether it watches at all.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    #[serde(default)]
+    #[allow(missing_docs, reason = "see Origin")]
+    pub origin: Origin,
+    /// Who made it, as is shown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// Rises with each change; a change names the version that it changes.
+    #[serde(default)]
+    pub version: i64,
+}
+
+/// How an alert stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlertState {
+    /// Its condition holds, but not for long enough.
+    Pending,
+    /// It fires; also while nothing is heard of it.
+    Firing,
+    /// It is over.
+    Resolved,
+}
+
+/// One subject for which a rule fires or fired.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alert {
+    /// Base32 of a SHA-256 over rule, subject and beginning: the same on each hub and after each restart.
+    pub id: String,
+    /// Id of its rule.
+    pub rule: String,
+    /// Name of its rule, as it was.
+    pub name: String,
+    /// What fires, unique within the rule: a tag with its source, a run, a finding.
+    pub subject: String,
+    #[allow(missing_docs, reason = "see AlertSeverity")]
+    pub severity: AlertSeverity,
+    #[allow(missing_docs, reason = "see AlertState")]
+    pub state: AlertState,
+    /// When its condition began to hold, milliseconds since the Unix epoch.
+    pub began: i64,
+    /// When it fired, milliseconds since the Unix epoch; None while it is pending.
+    pub fired: Option<i64>,
+    /// When it ended, milliseconds since the Unix epoch; None while it has not.
+    pub ended: Option<i64>,
+    /// The newest value, in the tag's unit; None where there is none.
+    pub value: Option<f64>,
+    /// The worst value since it began, likewise.
+    pub worst: Option<f64>,
+    /// What people read, as `node-12 GPU 5 at 89.1 °C, above 85 °C for 2 min`.
+    pub sentence: String,
+    /// Text that came from code with it; never read for placeholders.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// `source`, `gpu`, `run`, `rank`, `project`, `tag` and what else is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// How often it was told of by code; 1 for what a rule found.
+    #[serde(default = "one")]
+    pub count: u64,
+    /// Who took it on, and when; its notice is not repeated until it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acked: Option<Acked>,
+    /// Why nobody is told, as `silenced by sofia until 18:00` or `node-12 is lost`; empty where they are.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub held: String,
+    /// Nothing has been heard of its subject since then, milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown_since: Option<i64>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Who took an alert on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acked {
+    /// The person's name.
+    pub by: String,
+    /// When.
+    pub at: i64,
+}
+
+/// `GET /api/v1/alerts`: newest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Alerts {
+    #[allow(missing_docs, reason = "see Alert")]
+    pub alerts: Vec<Alert>,
+    /// How many fire now, of all that the reader may see.
+    pub firing: u64,
+    /// There were more than were asked for.
+    pub more: bool,
+    /// What is not as it should be with the alerts themselves, in sentences: subjects that had no room, a database away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trouble: Vec<String>,
+}
+
+/// `GET /api/v1/rules`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Those made here first, then those of the file, then the built-in ones.
+    pub rules: Vec<RuleRow>,
+}
+
+/// A rule, and how it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RuleRow {
+    #[allow(missing_docs, reason = "see Rule")]
+    pub rule: Rule,
+    /// What it says, as `GPU temperature above 85 °C for 2 min, until below 82 °C`.
+    pub words: String,
+    /// Alerts of it that fire now.
+    pub firing: u64,
+    /// When it fired last; None where it did not in the last 400 days.
+    pub last: Option<i64>,
+    /// What hinders it, as `more than 10,000 series; the first are watched`; empty where nothing does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trouble: String,
+}
+
+/// `POST /api/v1/rules/check`: what a rule would have done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    #[allow(missing_docs, reason = "see Rule")]
+    pub rule: Rule,
+    /// Seconds back from now; at most 12 h.
+    pub span: u64,
+}
+
+/// The answer to [`Check`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Checked {
+    /// What it says, see [`RuleRow::words`].
+    pub words: String,
+    /// In a sentence: `would have fired 3 times in the last 12 h, for 14 min together`.
+    pub sentence: String,
+    /// Each time that it would have fired, oldest first; at most 1,000.
+    pub fired: Vec<Fired>,
+    /// How often, also where that is more than are given.
+    pub times: u64,
+    /// Series or other subjects that it would watch.
+    pub subjects: u64,
+}
+
+/// A span in which a rule would have fired for a subject.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fired {
+    /// The subject, as people read it: `node-13 GPU 2`.
+    pub subject: String,
+    /// The machine, where there is one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// From when, milliseconds since the Unix epoch.
+    pub from: i64,
+    /// Until when; None: it goes on.
+    pub to: Option<i64>,
+    /// The worst value in it.
+    pub worst: Option<f64>,
+}
+
+/// What must not be told for a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    /// 26 letters. Given by the server.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// Labels of an alert and patterns that all must fit, see [`crate::catalog::glob`]: `rule`, `source`, `run`, `severity`
+    /// and others.
+    #[serde(rename = "match")]
+    pub matches: BTreeMap<String, String>,
+    /// From when.
+    pub from: i64,
+    /// Until when; at most 30 days after `from`.
+    pub to: i64,
+    /// Why.
+    #[serde(default)]
+    pub comment: String,
+    /// Who.
+    #[serde(default)]
+    pub by: String,
+    /// Notices that it held back. Counted by the server.
+    #[serde(default)]
+    pub held: u64,
+}
+
+/// `GET /api/v1/silences`: those that hold or will, then those that are over, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silences {
+    #[allow(missing_docs, reason = "see Silence")]
+    pub silences: Vec<Silence>,
+}
+
+/// Hours in which a channel waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quiet {
+    /// Days on which it begins: `mon-fri`, `sat,sun`; empty: every day.
+    #[serde(default)]
+    pub days: String,
+    /// Time of day, as `22:00`.
+    pub from: String,
+    /// Time of day; up to `from` it is of the next day.
+    pub to: String,
+}
+
+/// Where notices go, as it is made or changed. It has every secret in it, and never leaves the server again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelInput {
+    /// Unique in its team.
+    pub name: String,
+    /// Of the list of sinks: `slack`, `mattermost`, `discord`, `teams`, `webhook`, `email`, `ntfy`, `telegram`,
+    /// `pagerduty`, `alertmanager`.
+    pub kind: String,
+    /// The address; of most sinks it is a secret itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Secret>,
+    /// More addresses of one kind, as of `alertmanager`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<Secret>,
+    /// Addresses of e-mail; at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<String>,
+    /// Of `ntfy` the topic, of `telegram` the chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// Key, token or signing secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Secret>,
+    /// The signing secret of before, while it is changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_secret: Option<Secret>,
+    /// Of `webhook`: `json` (default) or `cloudevents`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    #[allow(missing_docs, reason = "see Quiet")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quiet: Vec<Quiet>,
+    /// Zone of the quiet hours, as `Europe/Berlin`; None: UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Whether rules that name no channel tell it.
+    #[serde(default = "yes")]
+    pub is_default: bool,
+}
+
+/// Where notices go, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Channel {
+    /// 26 letters.
+    pub id: String,
+    #[allow(missing_docs, reason = "see ChannelInput")]
+    pub name: String,
+    #[allow(missing_docs, reason = "see ChannelInput")]
+    pub kind: String,
+    /// What may be shown of where it goes: `…h4Fz` of a secret address, `pager.example.org`, `ops@example.org`.
+    pub target: String,
+    #[allow(missing_docs, reason = "see Quiet")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quiet: Vec<Quiet>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see ChannelInput")]
+    pub zone: Option<String>,
+    #[allow(missing_docs, reason = "see ChannelInput")]
+    pub is_default: bool,
+    /// How its deliveries go.
+    pub delivery: Delivery,
+}
+
+/// How the deliveries of a channel go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// `ok`, `retrying`, `failed`, or `none` before the first.
+    pub state: String,
+    /// In a sentence: `accepted in 180 ms`, `502, tried 4 times, again in 40 s`.
+    pub words: String,
+    /// When it was tried last.
+    pub at: Option<i64>,
+    /// Notices that wait.
+    pub waiting: u64,
+    /// When the oldest of them was written.
+    pub oldest: Option<i64>,
+    /// Notices that were taken in the last 7 days.
+    pub sent: u64,
+    /// Notices that were given up in the last 7 days.
+    pub lost: u64,
+}
+
+/// `GET /api/v1/channels`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Channels {
+    #[allow(missing_docs, reason = "see Channel")]
+    pub channels: Vec<Channel>,
+    /// Notices of the last 24 h, newest first, at most 100.
+    pub sent: Vec<Sent>,
+}
+
+/// A notice, and how it went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// Its id, the same in each try.
+    pub id: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// When it was made.
+    pub at: i64,
+    /// What it is headed by.
+    pub title: String,
+    /// `waiting`, `sent`, `retrying`, `failed`, `folded` into a newer one, or `quiet`.
+    pub state: String,
+    /// In words, see [`Delivery::words`].
+    pub words: String,
+}
+
+/// The answer to a channel's test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tested {
+    /// Whether it was taken.
+    pub ok: bool,
+    /// Status, time, address family, and what to do.
+    pub sentence: String,
+}
+
+/// Why a notice is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeKind {
+    /// Alerts began, or still stand after the time to repeat.
+    Firing,
+    /// All alerts of the group are over.
+    Resolved,
+    /// Too many notices of a channel, as one.
+    Digest,
+    /// Somebody tests the channel.
+    Test,
+}
+
+/// One message to one channel. It is complete: a sink looks nothing up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Notice {
+    /// The row's id in the outbox, 26 letters: the same in each try.
+    pub id: String,
+    #[allow(missing_docs, reason = "see NoticeKind")]
+    pub kind: NoticeKind,
+    /// The group that it is about; messages of one group are threaded where a sink can.
+    pub group: String,
+    /// Which message of its group, from 1 on.
+    pub seq: u64,
+    #[allow(missing_docs, reason = "see AlertSeverity")]
+    pub severity: AlertSeverity,
+    /// Name of the rule; of a digest empty.
+    pub rule: String,
+    /// One line, at most [`MAX_TITLE_BYTES`] bytes, placeholders filled, clean of control characters; not escaped.
+    pub title: String,
+    /// What to do about it, likewise; newlines may stand in it. May be empty.
+    pub note: String,
+    /// Its alerts, worst first, at most [`MAX_NAMED`].
+    pub alerts: Vec<Alert>,
+    /// Further alerts that are not named.
+    pub more: u64,
+    /// Of a digest: alerts by rule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<(String, u64)>,
+    /// The page that shows it; None without `public_url`.
+    pub link: Option<String>,
+    /// The rule's own address that helps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    /// Name of the team; empty in `serve`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub team: String,
+    /// Name of the host that tells it, where there is no link.
+    pub host: String,
+    /// When it was made, seconds since the Unix epoch.
+    pub at: i64,
+}
+
+/// `POST /api/v1/alerts`: an alert from code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodeAlert {
+    /// 1 to [`MAX_TITLE_BYTES`] bytes; longer ones are cut.
+    pub title: String,
+    /// At most [`MAX_TEXT_BYTES`] bytes; longer ones are cut.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    #[serde(default)]
+    #[allow(missing_docs, reason = "see AlertSeverity")]
+    pub severity: AlertSeverity,
+    /// In which time repeats are folded, as `30m`, 0 s to 7 d; None: 10 min.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<String>,
+    /// The run's id; of a datagram the kernel says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The machine's name; None: this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// When; None: now. Unix seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub t: Option<f64>,
+    /// Makes repeats of one call idempotent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+/// The answer to [`CodeAlert`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeAlertTaken {
+    /// The alert's id.
+    pub id: String,
+    /// How often it was told by now.
+    pub count: u64,
+}
