@@ -7,9 +7,12 @@ use watchglass_tests::browser::Browser;
 use watchglass_tests::crowd::Crowd;
 use watchglass_tests::server::Server;
 
-/// A script for the faults that axe-core calls serious or critical: the rule and the element.
+/// A script for the faults that axe-core calls serious or critical: the rule and the element. What fades in is judged when
+/// it is there.
 const SERIOUS: &str = r#"
-return axe.run(document, { resultTypes: ["violations"] }).then(found => found.violations
+const coming = document.getAnimations().filter(one => Number.isFinite(one.effect.getComputedTiming().endTime));
+return Promise.all(coming.map(one => one.finished.catch(() => null)))
+  .then(() => axe.run(document, { resultTypes: ["violations"] })).then(found => found.violations
   .filter(fault => fault.impact === "serious" || fault.impact === "critical")
   .flatMap(fault => fault.nodes.map(node => fault.id + ": " + node.target.join(" ") + ": " + node.failureSummary)));
 "#;

@@ -26,7 +26,9 @@ class Case(unittest.TestCase):
         self.addCleanup(patched.stop)
         self.over = False
         self.addCleanup(setattr, self, "over", True)
-        own = mock.patch.object(client, "_sender", self.sender())
+        # A machine that stands still for some seconds is no server that does not answer.
+        patient = self.sender(lambda path, body: client.ask(path, body, timeout=SOON))
+        own = mock.patch.object(client, "_sender", patient)
         own.start()
         self.addCleanup(own.stop)
 
