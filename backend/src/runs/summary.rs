@@ -1,5 +1,6 @@
 //! What is kept of a run when its samples have gone: its row, five curves, and what they add up to.
 
+use super::measure::measure;
 use crate::live::Live;
 use crate::markers::steps;
 use serde::{Deserialize, Serialize};
@@ -13,9 +14,6 @@ use std::sync::Arc;
 
 /// The most points of a curve.
 const MAX_POINTS: i64 = 512;
-
-/// Below so much of its time busy a GPU is idle, percent.
-const IDLE_PERCENT: f64 = 5.0;
 
 /// What curves are of.
 pub(super) static MEASURES: [&MetricDef; 5] =
@@ -48,7 +46,7 @@ pub struct RunNumbers {
     /// Share of the measured time in which they were busy for less than 5 %, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_share: Option<f64>,
-    /// Energy of its GPUs: power times measured time.
+    /// Energy of its GPUs; absent, too, where the driver does not say which they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_kwh: Option<f64>,
     /// Share of its time of which there are samples, 0 to 1.
@@ -93,44 +91,23 @@ impl RunSummary {
         for measure in MEASURES {
             let series = series(live, &sources, &run, measure, (from, to), step);
             covered.extend(series.iter().flatten().map(|bucket| bucket.t));
-            let used: Vec<(f64, f64)> =
-                series.iter().flatten().map(|bucket| (bucket.mean, seconds(bucket, step, (from, to)))).collect();
-            let whole: f64 = used.iter().map(|(_, seconds)| seconds).sum();
-            if whole > 0.0 && measure.tag == gpu::UTILISATION.tag {
-                numbers.gpu_utilisation = Some(used.iter().map(|(mean, seconds)| mean * seconds).sum::<f64>() / whole);
-                let idle = used.iter().filter(|(mean, _)| *mean < IDLE_PERCENT).map(|(_, seconds)| seconds);
-                numbers.idle_share = Some(idle.sum::<f64>() / whole);
-            }
-            if whole > 0.0 && measure.tag == gpu::POWER_WATTS.tag {
-                numbers.energy_kwh = Some(used.iter().map(|(watts, seconds)| watts * seconds).sum::<f64>() / 3.6e6);
-            }
             curves.extend(curve(measure, &series));
         }
         let steps_of_time = (to.div_euclid(step) - from.div_euclid(step) + 1) as f64;
         numbers.coverage = (covered.len() as f64 / steps_of_time).min(1.0);
-        numbers.gpu_hours = gpu_hours(&run, to);
         let machines = sources.iter().map(|source| (source.name.clone(), source.key.clone())).collect();
         let owned: Vec<Arc<Source>> = sources.into_iter().cloned().collect();
+        let sums = measure(live, &owned, &run, now, (1, false)).sums;
+        numbers.gpu_hours = sums.gpu_hours();
+        numbers.gpu_utilisation = sums.gpu_utilisation();
+        numbers.idle_share = sums.idle_share();
+        // Of a part of its GPUs it would be less than what the run took.
+        numbers.energy_kwh = sums.energy_kwh().filter(|_| !sums.assumed);
         if let Some(steps) = steps::of_run(live, &owned, &run.id, (from, to)) {
             (numbers.step, numbers.steps_per_second) = (Some(steps.step), steps.per_second);
         }
         RunSummary { run, machines, made: now, step, numbers, curves }
     }
-}
-
-/// How much of a step lies within the span, seconds.
-fn seconds(bucket: &Bucket, step: i64, (from, to): (i64, i64)) -> f64 {
-    ((bucket.t + step).min(to) - bucket.t.max(from)).max(0) as f64 / 1_000.0
-}
-
-/// None where nobody knows of a GPU that it holds.
-fn gpu_hours(run: &Run, to: i64) -> Option<f64> {
-    let held = run.processes.iter().filter_map(|process| {
-        let gpus = process.rank.as_ref().map(|rank| rank.gpus.len()).filter(|gpus| *gpus > 0)?;
-        Some(gpus as f64 * (process.ended.unwrap_or(to) - process.began).max(0) as f64 / 3.6e6)
-    });
-    let hours: Vec<f64> = held.collect();
-    (!hours.is_empty()).then(|| hours.iter().sum())
 }
 
 /// The roll-ups of each series of a measure: of GPUs those that the run holds, where that is known of a machine.
@@ -194,7 +171,6 @@ fn curve(measure: &MetricDef, series: &[Vec<Bucket>]) -> Option<RunCurve> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::run::{Rank, RunProcess};
 
     #[test]
     fn a_curve_is_the_band_of_its_series() {
@@ -203,18 +179,5 @@ mod tests {
         let curve = curve(&gpu::UTILISATION, &series).expect("a curve");
         assert_eq!((curve.series, curve.points), (2, vec![(0, 10.0, 20.0, 15.0), (5, 30.0, 30.0, 30.0)]));
         assert_eq!(super::curve(&gpu::UTILISATION, &[Vec::new()]), None);
-    }
-
-    #[test]
-    fn hours_are_those_of_each_gpu_that_is_held() {
-        let process = |gpus: Vec<u32>, ended| RunProcess {
-            ended,
-            rank: Some(Rank { gpus, ..Rank::default() }),
-            ..RunProcess::default()
-        };
-        let run =
-            Run { processes: vec![process(vec![0, 1], Some(3_600_000)), process(vec![2], None)], ..Run::default() };
-        assert_eq!(gpu_hours(&run, 7_200_000), Some(4.0));
-        assert_eq!(gpu_hours(&Run::default(), 1), None);
     }
 }
