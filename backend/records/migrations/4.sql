@@ -68,7 +68,6 @@ CREATE TABLE channels (
     name TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 150),
     kind TEXT NOT NULL CHECK (length(kind) BETWEEN 1 AND 32),
     target TEXT NOT NULL CHECK (length(target) <= 512), -- what may be shown of where it goes
-    host TEXT NOT NULL CHECK (length(host) <= 512), -- where a secret that is kept may go; empty where there is none
     settings TEXT NOT NULL CHECK (length(settings) <= 16384), -- what is no secret; JSON
     sealed BLOB,
     is_default BOOLEAN NOT NULL CHECK (is_default IN (FALSE, TRUE)),
@@ -79,7 +78,7 @@ CREATE TABLE channels (
 
 -- Notices, written with the change of the alert that they tell, and kept a while after they went out.
 CREATE TABLE outbox (
-    id TEXT PRIMARY KEY CHECK (length(id) = 26),
+    id TEXT PRIMARY KEY CHECK (length(id) BETWEEN 1 AND 64),
     channel TEXT NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
     group_key TEXT NOT NULL CHECK (length(group_key) <= 1024),
     seq INTEGER NOT NULL, -- the order within the group
@@ -102,7 +101,7 @@ CREATE INDEX outbox_made ON outbox (made);
 -- What a watcher has in mind, so that the next one goes on there.
 CREATE TABLE alert_state (
     key TEXT PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 512),
-    body TEXT NOT NULL,
+    body BLOB NOT NULL,
     updated INTEGER NOT NULL
 );
 

@@ -59,7 +59,7 @@ row! {
         /// What it is about.
         pub key: String,
         /// The watcher's own words.
-        pub body: String,
+        pub body: Vec<u8>,
         /// When it was written.
         pub updated: i64,
     }
@@ -160,14 +160,23 @@ pub async fn open(on: &mut Connection) -> Result<Vec<AlertRow>, Error> {
     sql::query_as("SELECT * FROM alerts WHERE state <> 'resolved' ORDER BY began, id").fetch_all(on).await
 }
 
-/// How many of each rule fire, and when each began last.
+/// How many of each rule fire of those of the teams and machines of a filter, and when each began last.
 ///
 /// # Errors
 /// The statement failed.
-pub async fn by_rule(on: &mut Connection) -> Result<Vec<(String, i64, i64)>, Error> {
+pub async fn by_rule(on: &mut Connection, filter: &AlertFilter) -> Result<Vec<(String, i64, i64)>, Error> {
     let get = "SELECT rule, count(CASE WHEN state = 'firing' THEN 1 END), max(began) FROM alerts
-               WHERE state <> 'pending' GROUP BY rule ORDER BY rule";
-    sql::query_as(get).fetch_all(on).await
+               WHERE ($1 IS NULL OR team IN (SELECT value FROM json_each($1)) OR (team IS NULL AND source IS NOT NULL))
+               AND ($2 IS NULL OR source IN (SELECT value FROM json_each($2)) OR (source IS NULL AND team IS NOT NULL))
+               AND state <> 'pending' GROUP BY rule ORDER BY rule";
+    let on_postgres = "SELECT rule, count(CASE WHEN state = 'firing' THEN 1 END), max(began) FROM alerts
+               WHERE ($1 IS NULL OR team IN (SELECT jsonb_array_elements_text($1::jsonb))
+                      OR (team IS NULL AND source IS NOT NULL))
+               AND ($2 IS NULL OR source IN (SELECT jsonb_array_elements_text($2::jsonb))
+                    OR (source IS NULL AND team IS NOT NULL))
+               AND state <> 'pending' GROUP BY rule ORDER BY rule";
+    let (teams, sources) = (list(filter.teams.as_ref()), list(filter.sources.as_ref()));
+    sql::query_as(get).on_postgres(on_postgres).bind(&teams).bind(&sources).fetch_all(on).await
 }
 
 /// Writes one as it is now, whether it was there or not. Who took it on stays.

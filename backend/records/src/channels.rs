@@ -18,8 +18,6 @@ row! {
         pub kind: String,
         /// What may be shown of where it goes.
         pub target: String,
-        /// Where a secret that is kept may go; empty where there is none.
-        pub host: String,
         /// What is no secret; JSON.
         pub settings: String,
         /// What is secret, sealed.
@@ -63,10 +61,10 @@ pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
 /// # Errors
 /// The statement failed; [`Error::is_taken`] where the team has one of this name.
 pub async fn add(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error> {
-    let add = "INSERT INTO channels (id, team, maker, name, kind, target, host, settings, sealed, is_default, updated)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let add = "INSERT INTO channels (id, team, maker, name, kind, target, settings, sealed, is_default, updated)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
     let query = sql::query(add).bind(&channel.id).bind(&channel.team).bind(&channel.maker).bind(&channel.name);
-    let query = query.bind(&channel.kind).bind(&channel.target).bind(&channel.host).bind(&channel.settings);
+    let query = query.bind(&channel.kind).bind(&channel.target).bind(&channel.settings);
     query.bind(channel.sealed.as_deref()).bind(channel.is_default).bind(channel.updated).execute(on).await?;
     Ok(())
 }
@@ -76,10 +74,10 @@ pub async fn add(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error>
 /// # Errors
 /// The statement failed; [`Error::is_taken`] where the team has another of this name.
 pub async fn set(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error> {
-    let set = "UPDATE channels SET name = $2, kind = $3, target = $4, host = $5, settings = $6, sealed = $7,
-               is_default = $8, updated = $9 WHERE id = $1";
+    let set = "UPDATE channels SET name = $2, kind = $3, target = $4, settings = $5, sealed = $6,
+               is_default = $7, updated = $8 WHERE id = $1";
     let query = sql::query(set).bind(&channel.id).bind(&channel.name).bind(&channel.kind).bind(&channel.target);
-    let query = query.bind(&channel.host).bind(&channel.settings).bind(channel.sealed.as_deref());
+    let query = query.bind(&channel.settings).bind(channel.sealed.as_deref());
     query.bind(channel.is_default).bind(channel.updated).execute(on).await?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::{Connection, Error, sql};
 row! {
     /// A notice to one channel.
     pub struct OutboxRow {
-        /// 26 letters, the same in each try.
+        /// The same in each try.
         pub id: String,
         /// The channel's id.
         pub channel: String,
