@@ -3,11 +3,14 @@
 use super::changed::explain;
 use crate::live::Live;
 use shared::finding::{Finding, RuleState, Severity};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most findings that are kept; of more the ended ones go that ended first.
 const MAX_KEPT: usize = 20_000;
+
+/// Changes that who follows the book may be behind.
+const MAX_CHANGES: usize = 10_000;
 
 /// A finding, with the keys of the machines that it names, by their names.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -26,6 +29,9 @@ struct Inner {
     /// Raised since the start, by kind and severity.
     totals: BTreeMap<(String, Severity), u64>,
     left_out: u64,
+    /// The ids of what was changed last, and how many changes there were before the first of them.
+    changes: VecDeque<String>,
+    before: u64,
 }
 
 /// What was found on all machines.
@@ -94,6 +100,7 @@ impl FindingBook {
         if old.is_none() {
             *inner.totals.entry((entry.finding.kind.clone(), entry.finding.severity)).or_default() += 1;
         }
+        inner.change(entry.finding.id.clone());
         inner.bound();
         Some(entry)
     }
@@ -121,6 +128,7 @@ impl FindingBook {
     pub(super) fn restore(&self, entries: impl IntoIterator<Item = Entry>) {
         let mut inner = self.inner();
         for entry in entries {
+            inner.change(entry.finding.id.clone());
             inner.by_id.insert(entry.finding.id.clone(), entry);
         }
         inner.bound();
@@ -135,11 +143,30 @@ impl FindingBook {
             let mut subject = entry.finding.subject.iter().filter_map(|place| entry.machines.get(&place.source));
             entry.finding.until.is_none() && !open.contains(&entry.finding.id) && subject.all(|key| lives(key))
         });
-        left.map(|entry| {
-            entry.finding.until = Some(now);
-            entry.clone()
-        })
-        .collect()
+        let ended: Vec<Entry> = left
+            .map(|entry| {
+                entry.finding.until = Some(now);
+                entry.clone()
+            })
+            .collect();
+        ended.iter().for_each(|entry| inner.change(entry.finding.id.clone()));
+        ended
+    }
+
+    /// Everything that was changed since the change of this number, as it is now, with the keys of its machines by their
+    /// names; and the number of the newest change. Who is too far behind gets all that is kept.
+    pub fn changed_since(&self, number: u64) -> (Vec<(Finding, BTreeMap<String, String>)>, u64) {
+        let inner = self.inner();
+        let newest = inner.before + inner.changes.len() as u64;
+        let of = |entry: &Entry| (entry.finding.clone(), entry.machines.clone());
+        let changed = match number.checked_sub(inner.before) {
+            Some(skip) => {
+                let ids: HashSet<&String> = inner.changes.iter().skip(skip as usize).collect();
+                ids.into_iter().filter_map(|id| inner.by_id.get(id)).map(of).collect()
+            }
+            None => inner.by_id.values().map(of).collect(),
+        };
+        (changed, newest)
     }
 
     /// Forgets what ended before `before`, seconds, and what is of machines that were removed.
@@ -192,6 +219,14 @@ impl FindingBook {
 }
 
 impl Inner {
+    fn change(&mut self, id: String) {
+        if self.changes.len() >= MAX_CHANGES {
+            self.changes.pop_front();
+            self.before += 1;
+        }
+        self.changes.push_back(id);
+    }
+
     /// The id, onset and time of telling of what an earlier life left open, and this is.
     fn continued(&self, finding: &Finding) -> Option<(String, i64, i64)> {
         if self.by_id.contains_key(&finding.id) {
@@ -251,6 +286,29 @@ pub(crate) mod tests {
 
     fn ids(book: &FindingBook, wanted: &WantedFindings) -> Vec<String> {
         book.seen(wanted, |_| true).into_iter().map(|finding| finding.id).collect()
+    }
+
+    #[test]
+    fn who_follows_the_book_gets_what_was_changed_and_the_rest_only_where_that_is_not_known() {
+        let book = FindingBook::default();
+        let ids = |number| {
+            let (changed, newest) = book.changed_since(number);
+            let mut ids: Vec<String> = changed.into_iter().map(|(finding, _)| finding.kind).collect();
+            ids.sort();
+            (ids.join(" "), newest)
+        };
+        assert_eq!(ids(0), (String::new(), 0));
+        book.take(finding("hang", "a", 10, None), key);
+        book.take(finding("lost", "a", 20, None), key);
+        assert_eq!(ids(0), ("hang lost".into(), 2));
+        book.take(finding("lost", "a", 20, None), key);
+        assert_eq!(ids(2), (String::new(), 2), "nothing of it has changed");
+        book.take(finding("hang", "a", 10, Some(90)), key);
+        assert_eq!(ids(2), ("hang".into(), 3));
+        for until in 0..MAX_CHANGES as i64 {
+            book.take(finding("hang", "a", 10, Some(100 + until)), key);
+        }
+        assert_eq!(ids(2).0, "hang lost", "too far behind");
     }
 
     #[test]
