@@ -18,6 +18,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // It is there beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    // What is sent to others, and where it may go: no rule, no table, no runtime.
+    ("backend/notify", &["shared", "client"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing", "ureq"]),
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
     (
         "backend",
@@ -30,6 +32,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "history",
             "insight",
             "launch",
+            "notify",
             "records",
             "top",
             "viewer",
@@ -48,7 +51,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     (
         "tests",
-        &["shared", "collectors", "history", "insight", "records", "backend", "charts", "top"],
+        &["shared", "collectors", "history", "insight", "notify", "records", "backend", "charts", "top"],
         &["plotters", "leptos"],
     ),
 ];
@@ -204,6 +207,7 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     ("leptos::", "frontend/src/", &[]),
     ("ureq::", "backend/client/", &[]),
     ("sqlx::", "backend/records/", &[]),
+    ("lettre::", "backend/notify/", &[]),
     ("h2::", "backend/collectors/src/devices/tpu", &[]),
     // The live stream hands the newest process table on, and knows no other thing of collectors.
     ("collectors::", "backend/", &["store", "http"]),
@@ -218,6 +222,7 @@ const WORKSPACE: &[&str] = &[
     "client",
     "collectors",
     "history",
+    "notify",
     "records",
     "top",
     "backend",
