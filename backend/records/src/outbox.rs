@@ -155,6 +155,15 @@ pub async fn again(
     Ok(query.execute(on).await?.rows_affected() == 1)
 }
 
+/// One that still waits is not tried any more, whoever has it in hand; whether it waited.
+///
+/// # Errors
+/// The statement failed.
+pub async fn give_up(on: &mut Connection, id: &str) -> Result<bool, Error> {
+    let set = "UPDATE outbox SET state = 'failed', lease = NULL, holder = NULL WHERE id = $1 AND state = 'waiting'";
+    Ok(sql::query(set).bind(id).execute(on).await?.rows_affected() == 1)
+}
+
 /// Those of a group that wait and that nobody has in hand, in their order: what a newer one may be folded with.
 ///
 /// # Errors

@@ -913,6 +913,7 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     assert_eq!(outbox::newest(&mut on, &id('x'), 0, 9).await.unwrap(), []);
     outbox::forget(&mut on, 100).await.unwrap();
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 2, "what waits stays");
+    assert!(outbox::give_up(&mut on, &id('4')).await.unwrap() && !outbox::give_up(&mut on, &id('4')).await.unwrap());
     channels::remove(&mut on, &id('d')).await.unwrap();
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 1, "they go with their channel");
 }

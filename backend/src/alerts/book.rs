@@ -1,9 +1,11 @@
 //! The handle by which rules, silences, channels and alerts are asked for and changed.
 
+use super::RuleChecker;
 use super::sealing::SealingKey;
 use crate::accounts::{Denied, Principal, Who, random_id};
 use crate::clock::Clock;
 use crate::config::user;
+use notify::address::Allowed;
 use records::teams::{self, Team};
 use records::{Change, Connection, Records, alerts, audit, outbox, silences};
 use shared::alert::Rule;
@@ -11,7 +13,7 @@ use shared::role::{KeyScope, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use tokio::sync::{Mutex, watch};
 
 /// How long alerts stay once they are over, milliseconds: 400 days.
@@ -33,8 +35,14 @@ pub struct AlertBookAbout {
     pub public_url: Option<String>,
     /// The host's name.
     pub host: String,
+    /// Whether notices say of which team they are.
+    pub names_teams: bool,
     /// Rules of the configuration and those that come along, with their ids.
     pub fixed: Vec<Rule>,
+    /// Where notices may go besides public addresses.
+    pub allowed: Allowed,
+    /// Whether there is a server for e-mail.
+    pub mail: bool,
 }
 
 /// Rules, silences, channels and alerts. Cheap to clone.
@@ -51,6 +59,7 @@ pub(super) struct Inner {
     changed: watch::Sender<u64>,
     mail: watch::Sender<u64>,
     tidy_at: AtomicI64,
+    checker: OnceLock<Arc<dyn RuleChecker>>,
     /// What hinders rules, by their ids, in sentences; that of the whole under an empty one.
     troubles: RwLock<BTreeMap<String, Vec<String>>>,
 }
@@ -81,6 +90,7 @@ impl AlertBook {
             changed: watch::Sender::new(0),
             mail: watch::Sender::new(0),
             tidy_at: AtomicI64::new(0),
+            checker: OnceLock::new(),
             troubles: RwLock::default(),
         }))
     }
@@ -126,6 +136,17 @@ impl AlertBook {
 
     pub(super) fn troubles(&self, of: &str) -> Vec<String> {
         self.0.troubles.read().unwrap_or_else(PoisonError::into_inner).get(of).cloned().unwrap_or_default()
+    }
+
+    /// Says who tries rules over what is stored; the first one stays.
+    pub fn set_checker(&self, checker: Arc<dyn RuleChecker>) {
+        // A second one would be the same.
+        let _ = self.0.checker.set(checker);
+    }
+
+    /// Who tries rules over what is stored.
+    pub fn checker(&self) -> Option<Arc<dyn RuleChecker>> {
+        self.0.checker.get().cloned()
     }
 
     /// Wall time, milliseconds since the Unix epoch.

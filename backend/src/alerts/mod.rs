@@ -14,3 +14,16 @@ pub use book::{AlertBook, AlertBookAbout};
 pub use channels::OpenedChannel;
 pub use found::{AlertsAsked, alert_of, row_of};
 pub use sealing::{KEY_FILE, SealingKey};
+
+use crate::live::Reader;
+use shared::alert::{Checked, Rule};
+
+/// What tries a rule over what is stored.
+pub trait RuleChecker: Send + Sync {
+    /// What the rule would have done between two times, milliseconds since the Unix epoch, for what the reader sees. It takes
+    /// up to a second and holds the thread.
+    ///
+    /// # Errors
+    /// In a sentence: the rule cannot be tried over what is stored.
+    fn check(&self, reader: &Reader, rule: &Rule, span: (i64, i64)) -> Result<Checked, String>;
+}
