@@ -5,15 +5,20 @@
 
 mod book;
 mod channels;
+mod deliver;
 mod found;
+mod gather;
 mod rules;
 mod sealing;
 mod silences;
+mod watch;
 
 pub use book::{AlertBook, AlertBookAbout};
 pub use channels::OpenedChannel;
+pub use deliver::{Delivered, deliver};
 pub use found::{AlertsAsked, alert_of, row_of};
 pub use sealing::{KEY_FILE, SealingKey};
+pub use watch::{Watching, watch};
 
 use crate::live::Reader;
 use shared::alert::{Checked, Rule};

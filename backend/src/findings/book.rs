@@ -67,7 +67,7 @@ impl WantedFindings {
 }
 
 /// The names of all machines that a finding speaks of.
-pub(super) fn machines(finding: &Finding) -> impl Iterator<Item = &str> {
+pub(crate) fn machines(finding: &Finding) -> impl Iterator<Item = &str> {
     let places = finding.subject.iter().chain(&finding.affects).map(|place| place.source.as_str());
     let evidence = finding.evidence.iter().map(|evidence| evidence.source.as_str());
     places.chain(evidence).chain(finding.changed.iter().map(|change| change.source.as_str()))

@@ -13,6 +13,7 @@ mod kept;
 
 #[cfg(test)]
 pub(crate) use book::tests::finding;
+pub(crate) use book::machines as named;
 pub use book::{FindingBook, WantedFindings};
 pub use changed::{Spans, changes};
 pub use command::json;

@@ -92,6 +92,11 @@ impl SourceState {
         (about.standing.clone(), about.since)
     }
 
+    /// The labels by which people group and filter.
+    pub fn labels(&self) -> Vec<(String, String)> {
+        self.about().labels.clone()
+    }
+
     /// How the link to it does.
     pub fn figures(&self) -> LinkFigures {
         self.about().figures.clone()

@@ -264,6 +264,11 @@ impl Store {
         self.kept(source).map(|k| (k.checks.clone(), k.checks_version)).unwrap_or_default()
     }
 
+    /// How the data folder stands; none where there is none.
+    pub fn figures(&self) -> Option<Figures> {
+        self.counts.history
+    }
+
     /// Notes how the data folder stands.
     pub fn set_figures(&mut self, figures: Figures) {
         self.counts.history = Some(figures);

@@ -1,0 +1,172 @@
+//! Sends what stands in the outbox: at least once, in the order of its group, with the same id in each try.
+
+use super::book::AlertBook;
+use crate::accounts::{Denied, random_id};
+use crate::clock::Clock;
+use notify::{Attempt, GIVE_UP_AFTER, Outcome, Road, Sender, Settings};
+use records::outbox::{self, OutboxRow};
+use ring::rand::{SecureRandom, SystemRandom};
+use shared::alert::Notice;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+/// How long a notice is in hand, milliseconds: longer than a try takes.
+const LEASE_MS: i64 = 60_000;
+
+/// Tries at once: of one channel, and of all.
+const AT_ONCE: (i64, usize) = (4, 16);
+
+/// Time between two looks where nobody says that there is anything to send.
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// How long what is being sent at the end may take.
+const LAST: Duration = Duration::from_secs(3);
+
+/// What became of a notice that is done.
+#[derive(Clone, Debug)]
+pub struct Delivered {
+    /// The channel's id.
+    pub channel: String,
+    /// The notice's id.
+    pub notice: String,
+    /// It was taken; else it was given up.
+    pub taken: bool,
+}
+
+/// Sends until `stop` becomes true; `done` is told of each notice that is done.
+pub async fn deliver(
+    book: AlertBook,
+    road: Road,
+    clock: Arc<dyn Clock>,
+    done: mpsc::Sender<Delivered>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let (road, holder) = (Arc::new(road), random_id());
+    let mut mail = book.mail();
+    let mut tries = JoinSet::new();
+    let mut said = false;
+    loop {
+        mail.mark_unchanged();
+        while tries.len() < AT_ONCE.1 {
+            match lease(&book, &holder, clock.wall()).await {
+                Ok(Some(row)) => {
+                    said = false;
+                    let one = Try { book: book.clone(), road: road.clone(), clock: clock.clone(), done: done.clone() };
+                    tries.spawn(one.of(row, holder.clone()));
+                }
+                Ok(None) => break,
+                Err(_) if std::mem::replace(&mut said, true) => break,
+                Err(error) => {
+                    tracing::error!(%error, "notices wait: the database of rules and alerts does not answer");
+                    break;
+                }
+            }
+        }
+        tokio::select! {
+            Ok(()) = mail.changed() => {}
+            Some(_) = tries.join_next() => {}
+            () = tokio::time::sleep(PERIOD) => {}
+            _ = stop.wait_for(|stop| *stop) => break,
+        }
+    }
+    // What is cut off here is sent again, with the same id.
+    let _ = tokio::time::timeout(LAST, async { while tries.join_next().await.is_some() {} }).await;
+}
+
+async fn lease(book: &AlertBook, holder: &str, now: i64) -> Result<Option<OutboxRow>, Denied> {
+    let Some(records) = book.there().await? else { return Ok(None) };
+    let mut change = records.change().await?;
+    let row = outbox::lease(&mut change, holder, (now, now + LEASE_MS), AT_ONCE.0).await?;
+    if row.is_some() {
+        change.commit().await?;
+    }
+    Ok(row)
+}
+
+struct Try {
+    book: AlertBook,
+    road: Arc<Road>,
+    clock: Arc<dyn Clock>,
+    done: mpsc::Sender<Delivered>,
+}
+
+impl Try {
+    async fn of(self, row: OutboxRow, holder: String) {
+        let outcome = match self.settings(&row.channel).await {
+            Ok(Ok(settings)) => self.send(settings, &row).await,
+            Ok(Err(sentence)) => Outcome::GivenUp { sentence },
+            // Its lease ends, and it is tried again.
+            Err(error) => return tracing::error!(%error, "a notice waits: its channel cannot be read"),
+        };
+        let now = self.clock.wall();
+        let outcome = match outcome {
+            Outcome::Again { after, sentence } if now - row.made >= GIVE_UP_AFTER.as_millis() as i64 => {
+                tracing::warn!(channel = row.channel, after = ?after, "a notice was given up after 24 h: {sentence}");
+                Outcome::GivenUp { sentence: format!("given up after 24 h: {sentence}") }
+            }
+            outcome => outcome,
+        };
+        let sentence = outcome.sentence().to_string();
+        let noted = self.note(&row, &holder, &outcome, now).await;
+        if let Err(error) = noted {
+            // The lease ends, and it is sent again: rather twice than never.
+            return tracing::error!(%error, "it could not be noted how a notice went: {sentence}");
+        }
+        let taken = match outcome {
+            Outcome::Done { .. } => true,
+            Outcome::GivenUp { .. } => false,
+            Outcome::Again { .. } => return,
+        };
+        let told = Delivered { channel: row.channel, notice: row.id, taken };
+        let _ = self.done.send(told).await; // Who listens may have ended.
+    }
+
+    /// The channel as it is now; or why it cannot be used, in a sentence.
+    async fn settings(&self, channel: &str) -> Result<Result<Settings, String>, Denied> {
+        let all = self.book.all_channels().await?;
+        let own = all.into_iter().find(|one| one.shown.id == channel);
+        let about = &self.book.0.about;
+        Ok(match own.map(|one| one.input) {
+            Some(input) => input.and_then(|input| Settings::check(&input, &about.allowed, about.mail)),
+            None => Err("the channel was removed".into()),
+        })
+    }
+
+    async fn send(&self, settings: Settings, row: &OutboxRow) -> Outcome {
+        let notice: Notice = match serde_json::from_str(&row.body) {
+            Ok(notice) => notice,
+            Err(error) => return Outcome::GivenUp { sentence: format!("the notice cannot be read: {error}") },
+        };
+        let attempt =
+            Attempt { now: self.clock.wall() / 1_000, tries: u32::try_from(row.tries).unwrap_or(u32::MAX), random: random() };
+        let road = self.road.clone();
+        let sent = tokio::task::spawn_blocking(move || match Sender::new(&road) {
+            Ok(mut sender) => sender.send(&settings, &notice, attempt),
+            Err(why) => Outcome::GivenUp { sentence: why },
+        });
+        sent.await.unwrap_or_else(|_| Outcome::GivenUp { sentence: "sending it failed here; the log says why".into() })
+    }
+
+    async fn note(&self, row: &OutboxRow, holder: &str, outcome: &Outcome, now: i64) -> Result<(), Denied> {
+        let mut change = self.book.made().await?.change().await?;
+        let (own, words) = ((row.id.as_str(), holder), outcome.sentence());
+        match outcome {
+            Outcome::Done { .. } => outbox::finish(&mut change, own, "sent", words, now).await?,
+            Outcome::GivenUp { .. } => outbox::finish(&mut change, own, "failed", words, now).await?,
+            Outcome::Again { after, .. } => {
+                let next = now + i64::try_from(after.as_millis()).unwrap_or(i64::MAX / 2);
+                outbox::again(&mut change, own, next, words, now).await?
+            }
+        };
+        Ok(change.commit().await?)
+    }
+}
+
+/// By chance, 0 to 1.
+fn random() -> f64 {
+    let mut bytes = [0; 4];
+    SystemRandom::new().fill(&mut bytes).expect("the system always has random bytes once it has started");
+    f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
+}

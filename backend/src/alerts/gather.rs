@@ -1,0 +1,260 @@
+//! What rules watch, as it comes: samples, runs, findings and what is wrong with ourselves. A team's rules are told of what
+//! the team may see, and of nothing else, so that no sentence of theirs can name it.
+
+use super::watch::TeamWatch;
+use crate::findings::{FindingBook, named};
+use crate::live::Live;
+use crate::runs::RunBook;
+use crate::store::{Cursor, Frame, News};
+use rules::{Machine, Tick};
+use shared::catalog::{Catalog, gpu_parts};
+use shared::finding::Finding;
+use shared::run::Run;
+use shared::series::SeriesId;
+use shared::wire::{Source, SourceId};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Between two looks at runs of which no machine says anything new, in looks: one that is silent falls by time.
+const RUNS_RARELY: u64 = 10;
+
+/// Runs that ended longer ago are not looked at, milliseconds.
+const RUNS_BACK_MS: i64 = 30 * 60_000;
+
+/// How far a hub may be behind until that is an alert, milliseconds: with what comes now, and with what it was sent before.
+const BEHIND_MS: (i64, i64) = (5 * 60_000, 10 * 60_000);
+
+/// One source, as it is followed.
+struct Followed {
+    key: String,
+    cursor: Cursor,
+    /// Its series, and how often they were changed.
+    series: Vec<SeriesId>,
+    version: u64,
+    machine: Machine,
+    /// Which series count critical errors of which GPU, and which has the number of the last one.
+    xids: Vec<Xid>,
+}
+
+struct Xid {
+    gpu: u32,
+    count: SeriesId,
+    last: Option<SeriesId>,
+    seen: Option<f64>,
+}
+
+/// What is followed, and how far.
+pub(super) struct Gather {
+    live: Arc<Live>,
+    runs: Arc<RunBook>,
+    findings: Arc<FindingBook>,
+    sources: HashMap<SourceId, Followed>,
+    /// Number of the newest change of findings that was told.
+    told_findings: u64,
+    /// The newest records of all sources when runs were looked at last.
+    records: Vec<u64>,
+    looks: u64,
+}
+
+impl Gather {
+    pub(super) fn new(live: Arc<Live>, runs: Arc<RunBook>, findings: Arc<FindingBook>) -> Self {
+        Gather { live, runs, findings, sources: HashMap::new(), told_findings: 0, records: Vec::new(), looks: 0 }
+    }
+
+    /// Tells the rules of all teams what came since the look before. It may read the disk.
+    pub(super) fn look(&mut self, teams: &mut [TeamWatch], trouble: Option<&str>) {
+        let (live, now) = (self.live.clone(), self.live.clock.wall());
+        let sources = live.store().sources();
+        self.looks += 1;
+        for source in &sources {
+            self.enter(source);
+            teams.iter_mut().for_each(|team| self.introduce(team, source));
+            self.read_on(teams, source.id, now);
+        }
+        self.leave(teams, &sources, now);
+        self.tell_runs(teams, &sources, now);
+        self.tell_findings(teams, now);
+        let behind = behind(&live);
+        for team in teams {
+            team.engine.hub_behind(behind.as_deref(), now);
+            team.engine.history_failed(trouble, now);
+            team.fresh = false;
+        }
+    }
+
+    /// Begins to follow a source at its newest tick.
+    fn enter(&mut self, source: &Arc<Source>) {
+        let labels: BTreeMap<String, String> = self.live.source(source.id).labels().into_iter().collect();
+        let interval_ms = u32::try_from(source.interval).unwrap_or(u32::MAX);
+        let machine = Machine { id: source.key.clone(), name: source.name.clone(), interval_ms, labels };
+        if let Some(followed) = self.sources.get_mut(&source.id).filter(|followed| followed.key == source.key) {
+            followed.machine = machine;
+            return;
+        }
+        let mut cursor = Cursor::new(source.id).with_state();
+        cursor.begin_newest(&self.live.store());
+        let mut followed =
+            Followed { key: source.key.clone(), cursor, series: Vec::new(), version: 0, machine, xids: Vec::new() };
+        followed.know(&self.live, source.id);
+        self.sources.insert(source.id, followed);
+    }
+
+    /// Tells a team's rules of a source and its series, where they do not know it so; what they may not see is removed.
+    fn introduce(&self, team: &mut TeamWatch, source: &Source) {
+        let Some(followed) = self.sources.get(&source.id) else { return };
+        let known = team.sources.get(&source.id).copied();
+        if !team.scope.sees(&source.key) {
+            return;
+        }
+        team.engine.source(&followed.machine);
+        if known == Some(followed.version) {
+            return;
+        }
+        let store = self.live.store();
+        let defs = store.series(source.id, 0);
+        for id in &followed.series {
+            if let Some(def) = defs.get(*id as usize) {
+                team.engine.define(&source.key, *id, def, store.catalog());
+            }
+        }
+        team.sources.insert(source.id, followed.version);
+        team.keys.insert(source.name.clone(), source.key.clone());
+    }
+
+    fn read_on(&mut self, teams: &mut [TeamWatch], id: SourceId, now: i64) {
+        let Some(followed) = self.sources.get_mut(&id) else { return };
+        let news = followed.cursor.news(&self.live.store());
+        match news {
+            News::Ticks(frames, series) => {
+                if !series.is_empty() {
+                    followed.know(&self.live, id);
+                    let source = self.live.store().source(id).map(|(source, _)| source.clone());
+                    if let Some(source) = source {
+                        teams.iter_mut().for_each(|team| self.introduce(team, &source));
+                    }
+                }
+                let Some(followed) = self.sources.get_mut(&id) else { return };
+                frames.iter().for_each(|frame| followed.tick(teams, id, frame, now));
+            }
+            News::Lost => {
+                followed.cursor.begin_newest(&self.live.store());
+                followed.know(&self.live, id);
+            }
+        }
+    }
+
+    /// Forgets sources that have gone, and those that a team may not see any more.
+    fn leave(&mut self, teams: &mut [TeamWatch], sources: &[Arc<Source>], now: i64) {
+        let there: HashMap<SourceId, &str> = sources.iter().map(|source| (source.id, source.key.as_str())).collect();
+        let key = |sources: &HashMap<SourceId, Followed>, id| sources.get(&id).map(|followed| followed.key.clone());
+        for team in teams {
+            let gone = |id: &SourceId| there.get(id).is_none_or(|key| !team.scope.sees(key));
+            let gone: Vec<SourceId> = team.sources.keys().filter(|id| gone(id)).copied().collect();
+            for id in gone {
+                team.sources.remove(&id);
+                if let Some(key) = key(&self.sources, id) {
+                    team.engine.remove_source(&key, now);
+                    team.keys.retain(|_, known| *known != key);
+                }
+            }
+        }
+        self.sources.retain(|id, followed| there.get(id).is_some_and(|key| *key == followed.key));
+    }
+
+    /// Tells of runs where a machine said something of one, and now and then.
+    fn tell_runs(&mut self, teams: &mut [TeamWatch], sources: &[Arc<Source>], now: i64) {
+        let records: Vec<u64> = {
+            let store = self.live.store();
+            sources.iter().map(|source| store.last_record(source.id)).collect()
+        };
+        let fresh = teams.iter().any(|team| team.fresh);
+        if records == self.records && !self.looks.is_multiple_of(RUNS_RARELY) && !fresh {
+            return;
+        }
+        self.records = records;
+        for team in teams {
+            // A run is what a team sees of it: ranks on machines of others are not there.
+            let own: Vec<Arc<Source>> =
+                sources.iter().filter(|source| team.scope.sees(&source.key)).cloned().collect();
+            let runs: Vec<Run> = self.runs.newest_first(&self.live, &own, (now - RUNS_BACK_MS, now)).collect();
+            runs.iter().for_each(|run| team.engine.run(run, now));
+        }
+    }
+
+    /// Tells of findings that were changed; a team that is new is told of all.
+    fn tell_findings(&mut self, teams: &mut [TeamWatch], now: i64) {
+        let (changed, newest) = self.findings.changed_since(self.told_findings);
+        self.told_findings = newest;
+        let mut all: Option<Vec<(Finding, BTreeMap<String, String>)>> = None;
+        for team in teams {
+            let told = match team.fresh {
+                true => all.get_or_insert_with(|| self.findings.changed_since(0).0),
+                false => &changed,
+            };
+            for (finding, machines) in told {
+                let sees = |name: &str| machines.get(name).is_some_and(|key| team.scope.sees(key));
+                if named(finding).all(sees) {
+                    team.engine.finding(finding, now);
+                }
+            }
+        }
+    }
+}
+
+impl Followed {
+    /// Reads its series anew.
+    fn know(&mut self, live: &Live, id: SourceId) {
+        let store = live.store();
+        let (defs, catalog): (_, &Catalog) = (store.series(id, 0), store.catalog());
+        self.version += 1;
+        self.series = (0..defs.len() as SeriesId).collect();
+        let of = |template: &str, instance: &str| {
+            let row = catalog.position(template);
+            (0..).zip(defs.iter()).find(|(_, def)| Some(def.metric) == row && def.instance == instance).map(|(id, _)| id)
+        };
+        let counts = catalog.position(gpu_parts::XID_ERRORS.tag);
+        let known: HashMap<SeriesId, Option<f64>> = self.xids.iter().map(|xid| (xid.count, xid.seen)).collect();
+        let counted = (0..).zip(defs.iter()).filter(|(_, def)| counts.is_some() && Some(def.metric) == counts);
+        self.xids = counted
+            .filter_map(|(count, def)| {
+                let last = of(gpu_parts::LAST_XID.tag, &def.instance);
+                Some(Xid { gpu: def.instance.parse().ok()?, count, last, seen: known.get(&count).copied().flatten() })
+            })
+            .collect();
+    }
+
+    fn tick(&mut self, teams: &mut [TeamWatch], id: SourceId, frame: &Arc<Frame>, now: i64) {
+        self.cursor.take(frame);
+        let Some(state) = self.cursor.state() else { return };
+        let values = state.values();
+        let tick = Tick { source: &self.key, t: frame.t, now, clock_step: frame.clock_step, values };
+        for team in teams.iter_mut().filter(|team| team.sources.contains_key(&id)) {
+            team.engine.tick(&tick);
+        }
+        let value = |id: SeriesId| values.get(id as usize).copied().filter(|value| value.is_finite());
+        for xid in &mut self.xids {
+            let Some(count) = value(xid.count) else { continue };
+            let before = xid.seen.replace(count);
+            if before.is_some_and(|before| count > before)
+                && let Some(number) = xid.last.and_then(value)
+            {
+                for team in teams.iter_mut().filter(|team| team.sources.contains_key(&id)) {
+                    team.engine.xid(&self.key, xid.gpu, number as u32, frame.t, now);
+                }
+            }
+        }
+    }
+}
+
+/// In a sentence, that a hub to which this machine reports is behind; None where none is.
+fn behind(live: &Live) -> Option<String> {
+    let mut behind = live.uplinks().into_iter().filter_map(|uplink| {
+        let lag = live.lag(&uplink);
+        let late = lag.unsent.is_some_and(|ms| ms > BEHIND_MS.0) || lag.unconfirmed.is_some_and(|ms| ms > BEHIND_MS.1);
+        late.then(|| {
+            let minutes = lag.unsent.into_iter().chain(lag.unconfirmed).max().unwrap_or_default() / 60_000;
+            format!("{} is {minutes} min behind", uplink.hub)
+        })
+    });
+    behind.next()
+}

@@ -1,0 +1,541 @@
+//! Has rules watch what comes, writes what they find, and what people are told of it, in one transaction each second.
+
+use super::book::AlertBook;
+use super::deliver::Delivered;
+use super::found::row_of;
+use super::gather::Gather;
+use super::silences::silence_of;
+use crate::accounts::Denied;
+use crate::findings::FindingBook;
+use crate::live::Live;
+use crate::runs::RunBook;
+use records::alerts::{AlertEvent, KeptState};
+use records::outbox::OutboxRow;
+use records::{alerts, grants, outbox, silences, teams};
+use rules::{Due, Engine, Notices, Setup, StateRow, Transition, What, fold};
+use shared::alert::{Alert, AlertState, Channel, Notice, NoticeKind, Rule, Silence};
+use shared::scope::Scope;
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// Time between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Looks after which it is asked anew what people changed: other hubs change it, too.
+const RELOAD_LOOKS: u64 = 5;
+
+/// Silences that are read, at most.
+const SILENCES: i64 = 10_000;
+
+/// Between the id of a rule that all teams have and a team's id: an alert is of one team, so that its id has to be.
+const OF_TEAM: char = '@';
+
+/// What is watched, and where what is found goes.
+pub struct Watching {
+    #[allow(missing_docs, reason = "where samples come from")]
+    pub live: Arc<Live>,
+    /// Which jobs run.
+    pub runs: Arc<RunBook>,
+    /// What is wrong.
+    pub findings: Arc<FindingBook>,
+    /// Takes what is found.
+    pub book: AlertBook,
+    /// Several teams share the machines, each with those that it may see.
+    pub has_teams: bool,
+    /// The most notices of a channel in ten minutes.
+    pub storm: u32,
+}
+
+/// The rules of one team, and how they stand.
+pub(super) struct TeamWatch {
+    /// None as long as there is no database.
+    id: Option<String>,
+    pub(super) scope: Scope,
+    pub(super) engine: Engine,
+    notices: Notices,
+    /// Its sources, and which of their lists of series its rules know.
+    pub(super) sources: HashMap<SourceId, u64>,
+    /// Their keys by their names.
+    pub(super) keys: BTreeMap<String, String>,
+    /// It has not looked yet.
+    pub(super) fresh: bool,
+    rules: Vec<Rule>,
+    channels: Vec<Channel>,
+    silences: Vec<Silence>,
+    /// What fires, as it was written last.
+    firing: HashMap<String, Alert>,
+    held: HashMap<String, String>,
+}
+
+/// What of the database a team's rules need.
+struct Loaded {
+    id: Option<String>,
+    name: String,
+    scope: Scope,
+    rules: Vec<Rule>,
+    channels: Vec<Channel>,
+    silences: Vec<Silence>,
+}
+
+/// What is to be written: the newest of each alone, so that it is no more than there is.
+#[derive(Default)]
+struct Batch {
+    alerts: BTreeMap<String, (usize, Alert)>,
+    events: Vec<(usize, AlertEvent)>,
+    states: BTreeMap<(usize, &'static str, String), Option<Vec<u8>>>,
+    due: Vec<(usize, Due)>,
+    held: BTreeMap<String, i64>,
+    /// Events and notices for which there was no room while the database was away.
+    left_out: u64,
+}
+
+/// Events, and notices, that wait for the database.
+const MOST_WAITING: usize = 20_000;
+
+impl Batch {
+    fn is_empty(&self) -> bool {
+        self.alerts.is_empty() && self.events.is_empty() && self.states.is_empty() && self.due.is_empty()
+    }
+
+    fn bound(&mut self) {
+        let excess = self.events.len().saturating_sub(MOST_WAITING);
+        self.events.drain(..excess);
+        let notices = self.due.len().saturating_sub(MOST_WAITING);
+        self.due.drain(..notices);
+        self.left_out += (excess + notices) as u64;
+    }
+}
+
+/// Watches until `stop` becomes true.
+pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut stop: watch::Receiver<bool>) {
+    let Watching { live, runs, findings, book, has_teams, storm } = watching;
+    let mut changed = book.changed();
+    changed.mark_changed();
+    let mut gather = Gather::new(live.clone(), runs, findings);
+    let (mut all, mut batch): (Vec<TeamWatch>, Batch) = (Vec::new(), Batch::default());
+    let mut away: Option<String> = None;
+    let mut looks: u64 = 0;
+    let mut due = tokio::time::interval(PERIOD);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = due.tick() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        let now = live.clock.wall();
+        looks += 1;
+        if changed.has_changed().unwrap_or(false) || looks.is_multiple_of(RELOAD_LOOKS) || away.is_some() {
+            changed.mark_unchanged();
+            match load(&book, has_teams).await {
+                Ok(loaded) => {
+                    away = None;
+                    match take_in(&live, &book, (loaded, has_teams, storm), all, now).await {
+                        Ok(known) => all = known,
+                        Err((known, error)) => (all, away) = (known, Some(error.to_string())),
+                    }
+                }
+                Err(error) => away = Some(error.to_string()),
+            }
+        }
+        while let Ok(Delivered { channel, notice, taken }) = done.try_recv() {
+            all.iter_mut().for_each(|team| team.notices.outcome(&channel, &notice, taken));
+        }
+        let failing = live.store().figures().is_some_and(|figures| figures.failing > 0);
+        let looked = tokio::task::spawn_blocking(move || {
+            gather.look(&mut all, failing.then_some("history is not being written"));
+            for (at, team) in all.iter_mut().enumerate() {
+                team.collect(at, now, &mut batch);
+            }
+            (gather, all, batch)
+        });
+        match looked.await {
+            Ok(back) => (gather, all, batch) = back,
+            Err(_) => return tracing::error!("rules watch nothing any more: a look failed"),
+        }
+        if !batch.is_empty() {
+            match write(&book, &mut all, &batch, now).await {
+                Ok(mail) => {
+                    batch = Batch::default();
+                    if mail {
+                        book.has_mail();
+                    }
+                }
+                Err(error) => {
+                    if away.replace(error.to_string()).is_none() {
+                        tracing::error!(%error, "alerts wait in memory: the database does not take them");
+                    }
+                    batch.bound();
+                }
+            }
+        }
+        book.set_troubles(troubles(&all, away.as_deref(), batch.left_out));
+    }
+}
+
+async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded>, Denied> {
+    let fixed = book.0.about.fixed.clone();
+    let Some(records) = book.there().await? else {
+        let own =
+            Loaded { id: None, name: String::new(), scope: Scope::All, rules: fixed, channels: Vec::new(), silences: Vec::new() };
+        return Ok(vec![own]);
+    };
+    let channels = book.all_channels().await?;
+    let mut on = records.read().await?;
+    let silent = silences::of(&mut on, None, book.now(), SILENCES).await?;
+    let made = records::rules::of(&mut on, None).await?;
+    let mut all = Vec::new();
+    for team in teams::all(&mut on).await? {
+        let scope = match has_teams {
+            true => {
+                let granted = grants::of(&mut on, &team.id).await?;
+                Scope::only([team.id.clone()], granted.into_iter().map(|source| source.id))
+            }
+            false => Scope::All,
+        };
+        let own = made.iter().filter(|row| row.team == team.id).filter_map(super::rules::rule_of);
+        let fixed = fixed.iter().cloned().map(|rule| match has_teams {
+            true => Rule { id: format!("{}{OF_TEAM}{}", rule.id, team.id), ..rule },
+            false => rule,
+        });
+        let silences = silent.iter().filter(|row| row.team == team.id).cloned().filter_map(silence_of);
+        let channels = channels.iter().filter(|channel| channel.team == team.id && channel.input.is_ok());
+        all.push(Loaded {
+            rules: own.chain(fixed).collect(),
+            channels: channels.map(|channel| channel.shown.clone()).collect(),
+            silences: silences.collect(),
+            scope,
+            name: if has_teams { team.name } else { String::new() },
+            id: Some(team.id),
+        });
+    }
+    Ok(all)
+}
+
+/// Gives the teams what is loaded; one that is new begins where an earlier life ended.
+async fn take_in(
+    live: &Live,
+    book: &AlertBook,
+    (loaded, has_teams, storm): (Vec<Loaded>, bool, u32),
+    mut known: Vec<TeamWatch>,
+    now: i64,
+) -> Result<Vec<TeamWatch>, (Vec<TeamWatch>, Denied)> {
+    let mut all = Vec::new();
+    let mut restored: Option<Restored> = None;
+    for one in loaded {
+        let same = |team: &TeamWatch| team.id == one.id || (!has_teams && team.id.is_none());
+        let mut team = match known.iter().position(same) {
+            Some(at) => known.swap_remove(at),
+            None => {
+                let about = &book.0.about;
+                let setup = Setup {
+                    team: one.name.clone(),
+                    host: about.host.clone(),
+                    public_url: about.public_url.clone(),
+                    storm,
+                };
+                TeamWatch::new(setup, now)
+            }
+        };
+        let first = team.fresh && team.rules.is_empty();
+        team.id = one.id;
+        team.scope = one.scope;
+        if team.rules != one.rules {
+            let catalog = live.store().catalog().clone();
+            for (id, why) in team.engine.set_rules(&one.rules, &catalog, now) {
+                tracing::warn!(rule = id, "a rule does not watch: {why}");
+            }
+            team.notices.set_rules(&one.rules);
+            team.rules = one.rules;
+        }
+        if team.channels != one.channels {
+            team.notices.set_channels(&one.channels);
+            team.channels = one.channels;
+        }
+        if team.silences != one.silences {
+            team.notices.set_silences(&one.silences);
+            team.silences = one.silences;
+        }
+        if first && team.id.is_some() {
+            if restored.is_none() {
+                match Restored::read(book).await {
+                    Ok(read) => restored = Some(read),
+                    Err(error) => {
+                        all.append(&mut known);
+                        return Err((all, error));
+                    }
+                }
+            }
+            if let (Some(restored), Some(id)) = (&restored, team.id.clone()) {
+                team.restore(restored, &id);
+            }
+        }
+        team.acked(book, now).await;
+        all.push(team);
+    }
+    Ok(all)
+}
+
+/// What an earlier life had written.
+struct Restored {
+    states: Vec<KeptState>,
+    open: Vec<(Option<String>, Alert)>,
+}
+
+impl Restored {
+    async fn read(book: &AlertBook) -> Result<Restored, Denied> {
+        let Some(records) = book.there().await? else { return Ok(Restored { states: Vec::new(), open: Vec::new() }) };
+        let mut on = records.read().await?;
+        let states = alerts::states(&mut on).await?;
+        let open = alerts::open(&mut on).await?;
+        let of = |row: records::alerts::AlertRow| {
+            let team = row.team.clone();
+            super::found::alert_of(row).map(|alert| (team, alert))
+        };
+        Ok(Restored { states, open: open.into_iter().filter_map(of).collect() })
+    }
+}
+
+/// Whose state it is, under which key.
+fn state_key(team: &str, part: &str, key: &str) -> String {
+    format!("{team}/{part}/{key}")
+}
+
+impl TeamWatch {
+    fn new(setup: Setup, now: i64) -> Self {
+        TeamWatch {
+            id: None,
+            scope: Scope::nothing(),
+            engine: Engine::new(now),
+            notices: Notices::new(setup),
+            sources: HashMap::new(),
+            keys: BTreeMap::new(),
+            fresh: true,
+            rules: Vec::new(),
+            channels: Vec::new(),
+            silences: Vec::new(),
+            firing: HashMap::new(),
+            held: HashMap::new(),
+        }
+    }
+
+    fn restore(&mut self, restored: &Restored, id: &str) {
+        let rows = |part: &str| -> Vec<StateRow> {
+            let prefix = state_key(id, part, "");
+            let own = restored.states.iter().filter_map(|state| {
+                Some(StateRow { key: state.key.strip_prefix(&prefix)?.into(), bytes: Some(state.body.clone()) })
+            });
+            own.collect()
+        };
+        let open: Vec<Alert> =
+            restored.open.iter().filter(|(team, _)| team.as_deref() == Some(id)).map(|(_, alert)| alert.clone()).collect();
+        self.engine.restore(&rows(ENGINE), &open);
+        self.notices.restore(&rows(NOTICES), &open);
+        self.firing = open.into_iter().map(|alert| (alert.id.clone(), alert)).collect();
+    }
+
+    /// Notes who took which alerts on.
+    async fn acked(&mut self, book: &AlertBook, now: i64) {
+        let Ok(Some(records)) = book.there().await else { return };
+        let Ok(mut on) = records.read().await else { return };
+        let Ok(acked) = alerts::acked(&mut on).await else { return };
+        for (id, by, at) in acked {
+            if let Some(alert) = self.firing.get_mut(&id).filter(|alert| alert.acked.is_none()) {
+                alert.acked = Some(shared::alert::Acked { by, at: at / 1_000 });
+                self.notices.acked(&id, now);
+            }
+        }
+    }
+
+    /// What changed since the look before, and who is told.
+    fn collect(&mut self, at: usize, now: i64, batch: &mut Batch) {
+        self.engine.poll(now);
+        for transition in self.engine.take() {
+            self.notices.hear(&transition, now);
+            self.note(at, transition, now, batch);
+        }
+        for due in self.notices.poll(now) {
+            batch.due.push((at, due));
+        }
+        self.note_held(at, now, batch);
+        let states = |part: &'static str, rows: Vec<StateRow>| {
+            rows.into_iter().map(move |row| ((at, part, row.key), row.bytes)).collect::<Vec<_>>()
+        };
+        batch.states.extend(states(ENGINE, self.engine.changed_rows()));
+        batch.states.extend(states(NOTICES, self.notices.changed_rows()));
+    }
+
+    fn note(&mut self, at: usize, transition: Transition, now: i64, batch: &mut Batch) {
+        let Transition { what, mut alert, flapping, .. } = transition;
+        // What is about to fire stands in memory alone: of many that come and go none would be seen.
+        if matches!(what, What::Pending | What::Dropped) {
+            return;
+        }
+        if let Some(known) = self.firing.get(&alert.id) {
+            alert.acked.clone_from(&known.acked);
+            alert.held.clone_from(&known.held);
+        }
+        let kind = match what {
+            What::Fired if flapping => "flapping",
+            What::Fired => "firing",
+            What::Ended => "resolved",
+            What::Pending | What::Dropped | What::Changed => "",
+        };
+        if !kind.is_empty() {
+            let event = AlertEvent {
+                alert: alert.id.clone(),
+                t: now,
+                kind: kind.into(),
+                who: String::new(),
+                words: alert.sentence.clone(),
+            };
+            batch.events.push((at, event));
+        }
+        match alert.state {
+            AlertState::Resolved => drop(self.firing.remove(&alert.id)),
+            AlertState::Pending | AlertState::Firing => drop(self.firing.insert(alert.id.clone(), alert.clone())),
+        }
+        batch.alerts.insert(alert.id.clone(), (at, alert));
+    }
+
+    /// Notes of which alerts nobody is told, and why.
+    fn note_held(&mut self, at: usize, _now: i64, batch: &mut Batch) {
+        let held: HashMap<String, String> = self.notices.held().into_iter().collect();
+        if held == self.held {
+            return;
+        }
+        for (id, alert) in &mut self.firing {
+            let why = held.get(id).map_or("", String::as_str);
+            if alert.held != why {
+                alert.held = why.into();
+                batch.alerts.insert(id.clone(), (at, alert.clone()));
+            }
+        }
+        self.held = held;
+    }
+}
+
+const ENGINE: &str = "engine";
+const NOTICES: &str = "notices";
+
+/// Writes it, all or nothing; whether there is something to send now.
+async fn write(book: &AlertBook, all: &mut [TeamWatch], batch: &Batch, now: i64) -> Result<bool, Denied> {
+    let mut change = book.made().await?.change().await?;
+    book.tidy(&mut change).await?;
+    if let [team] = all
+        && team.id.is_none()
+    {
+        // It has been made just now.
+        team.id = teams::all(&mut change).await?.into_iter().next().map(|team| team.id);
+    }
+    let team_of = |at: usize| all.get(at).and_then(|team| Some((team, team.id.clone()?)));
+    for (at, alert) in batch.alerts.values() {
+        let Some((team, id)) = team_of(*at) else { continue };
+        let source = alert.labels.get("source").and_then(|name| team.keys.get(name));
+        let alert = plain(alert.clone());
+        alerts::put(&mut change, &row_of(&alert, Some(&id), source.map(String::as_str), now)).await?;
+    }
+    for (_, event) in &batch.events {
+        alerts::happened(&mut change, event).await?;
+    }
+    for ((at, part, key), body) in &batch.states {
+        let Some((_, id)) = team_of(*at) else { continue };
+        let key = state_key(&id, part, key);
+        match body {
+            Some(body) => alerts::keep_state(&mut change, &KeptState { key, body: body.clone(), updated: now }).await?,
+            None => alerts::drop_state(&mut change, &key).await?,
+        }
+    }
+    for (id, more) in &batch.held {
+        silences::held(&mut change, id, *more).await?;
+    }
+    let mut mail = false;
+    for (at, due) in &batch.due {
+        let Some((team, _)) = team_of(*at) else { continue };
+        if team.channels.iter().any(|channel| channel.id == due.channel) {
+            post(&mut change, due, now).await?;
+            mail = true;
+        }
+    }
+    change.commit().await?;
+    Ok(mail)
+}
+
+/// Puts a notice into the outbox. What waits there of its group becomes one with it, so that a receiver that was away for
+/// hours gets one message.
+async fn post(change: &mut records::Change, due: &Due, now: i64) -> Result<(), Denied> {
+    let Due { channel, notice } = due;
+    let waiting = outbox::waiting(change, channel, &notice.group, now).await?;
+    let mut notice: Notice = notice.clone();
+    for old in waiting.iter().filter(|old| old.tries > 0 && old.id != notice.id) {
+        if let Ok(old) = serde_json::from_str::<Notice>(&old.body) {
+            notice = fold(&old, &notice);
+        }
+    }
+    notice.alerts = notice.alerts.into_iter().map(plain).collect();
+    let seq = i64::try_from(notice.seq).unwrap_or(i64::MAX);
+    // The message that was tried in vain is not sent on its own any more; when it may be tried again counts for this one.
+    let next = waiting.iter().filter(|old| old.tries > 0).map(|old| old.next).max().unwrap_or(now).max(now);
+    let row = OutboxRow {
+        id: notice.id.clone(),
+        channel: channel.clone(),
+        group_key: notice.group.clone(),
+        seq,
+        kind: kind(notice.kind).into(),
+        title: notice.title.clone(),
+        body: serde_json::to_string(&notice).expect("texts, lists and finite numbers only"),
+        made: now,
+        state: "waiting".into(),
+        tries: 0,
+        next,
+        lease: None,
+        holder: None,
+        tried: None,
+        words: String::new(),
+    };
+    outbox::add(change, &row).await?;
+    if waiting.iter().any(|old| old.tries > 0) {
+        outbox::fold(change, (channel, &notice.group), seq, now).await?;
+    }
+    Ok(())
+}
+
+fn kind(kind: NoticeKind) -> &'static str {
+    match kind {
+        NoticeKind::Firing => "firing",
+        NoticeKind::Resolved => "resolved",
+        NoticeKind::Digest => "digest",
+        NoticeKind::Test => "test",
+    }
+}
+
+/// An alert with the id of its rule as people know it.
+fn plain(mut alert: Alert) -> Alert {
+    if let Some((rule, _)) = alert.rule.split_once(OF_TEAM) {
+        alert.rule = rule.to_string();
+    }
+    alert
+}
+
+/// What hinders rules, by their ids, in sentences; of the whole under an empty one.
+fn troubles(all: &[TeamWatch], away: Option<&str>, left_out: u64) -> BTreeMap<String, Vec<String>> {
+    let mut troubles: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (rule, sentence) in all.iter().flat_map(|team| team.engine.trouble()) {
+        let rule = rule.split(OF_TEAM).next().unwrap_or_default().to_string();
+        let known = troubles.entry(rule).or_default();
+        if !known.contains(&sentence) {
+            known.push(sentence);
+        }
+    }
+    if let Some(why) = away {
+        let sentence = format!("alerts are kept in memory and told late: {why}");
+        troubles.entry(String::new()).or_default().push(sentence);
+    }
+    if left_out > 0 {
+        let sentence = format!("{left_out} notices and events had no room while the database was away");
+        troubles.entry(String::new()).or_default().push(sentence);
+    }
+    troubles
+}
