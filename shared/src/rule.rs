@@ -247,6 +247,42 @@ impl Value {
         }
     }
 
+    /// What it is, as `mean GPU utilisation of a run`.
+    pub fn words(&self) -> String {
+        match self {
+        Value::Of(tag) => said_tag(tag),
+        Value::In(function, tag, over) => {
+            let over = duration_words(*over);
+            let tag = said_tag(tag);
+            match function {
+                Function::Rate => format!("rate of {tag} over {over}"),
+                Function::Mean => format!("mean of {tag} over {over}"),
+                Function::Min => format!("lowest {tag} in {over}"),
+                Function::Max => format!("highest {tag} in {over}"),
+                Function::Increase => format!("increase of {tag} in {over}"),
+                Function::Change => format!("change of {tag} in {over}"),
+            }
+        }
+        Value::Over(over, by, tag) => {
+            let by = match by {
+                By::Gpu => "GPU",
+                by => by.name(),
+            };
+            let unit = tag.unit;
+            let tag = said_tag(tag);
+            match over {
+                Over::Mean => format!("mean {tag} of a {by}"),
+                Over::Min => format!("lowest {tag} of a {by}"),
+                Over::Max => format!("highest {tag} of a {by}"),
+                Over::Spread => format!("spread of {tag} in a {by}"),
+                Over::Share(op, limit) => {
+                    format!("share of a {by} with {tag} {} {}", op.words(), limit_words(*limit, unit))
+                }
+            }
+        }
+        }
+    }
+
     /// In which unit it is compared.
     pub fn unit(&self) -> Unit {
         match self {
@@ -506,39 +542,7 @@ fn said_tag(tag: &Tag) -> String {
 }
 
 fn said_comparison(c: &Comparison) -> String {
-    let what = match &c.value {
-        Value::Of(tag) => said_tag(tag),
-        Value::In(function, tag, over) => {
-            let over = duration_words(*over);
-            let tag = said_tag(tag);
-            match function {
-                Function::Rate => format!("rate of {tag} over {over}"),
-                Function::Mean => format!("mean of {tag} over {over}"),
-                Function::Min => format!("lowest {tag} in {over}"),
-                Function::Max => format!("highest {tag} in {over}"),
-                Function::Increase => format!("increase of {tag} in {over}"),
-                Function::Change => format!("change of {tag} in {over}"),
-            }
-        }
-        Value::Over(over, by, tag) => {
-            let by = match by {
-                By::Gpu => "GPU",
-                by => by.name(),
-            };
-            let unit = tag.unit;
-            let tag = said_tag(tag);
-            match over {
-                Over::Mean => format!("mean {tag} of a {by}"),
-                Over::Min => format!("lowest {tag} of a {by}"),
-                Over::Max => format!("highest {tag} of a {by}"),
-                Over::Spread => format!("spread of {tag} in a {by}"),
-                Over::Share(op, limit) => {
-                    format!("share of a {by} with {tag} {} {}", op.words(), limit_words(*limit, unit))
-                }
-            }
-        }
-    };
-    format!("{what} {} {}", c.op.words(), limit_words(c.limit, c.value.unit()))
+    format!("{} {} {}", c.value.words(), c.op.words(), limit_words(c.limit, c.value.unit()))
 }
 
 /// A limit as people read it: `85 °C`, `2 GiB`, `97.25 %`.

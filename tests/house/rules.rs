@@ -21,6 +21,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     // What is sent to others, and where it may go: no rule, no table, no runtime.
     ("backend/notify", &["shared", "client"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing", "ureq"]),
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
+    // Time and samples are handed in: the service that feeds it, and a check of stored samples, run the same code.
+    ("backend/rules", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "web-sys", "tracing"]),
     (
         "backend",
         &[
@@ -34,6 +36,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "launch",
             "notify",
             "records",
+            "rules",
             "top",
             "viewer",
         ],
@@ -51,7 +54,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     (
         "tests",
-        &["shared", "collectors", "history", "insight", "notify", "records", "backend", "charts", "top"],
+        &["shared", "collectors", "history", "insight", "notify", "records", "rules", "backend", "charts", "top"],
         &["plotters", "leptos"],
     ),
 ];
@@ -224,6 +227,7 @@ const WORKSPACE: &[&str] = &[
     "history",
     "notify",
     "records",
+    "rules",
     "top",
     "backend",
     "charts",
