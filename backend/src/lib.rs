@@ -7,6 +7,7 @@ pub mod accounts;
 pub mod admin;
 pub mod archive;
 pub mod build_info;
+pub mod calls;
 pub mod clock;
 pub mod config;
 pub mod control;
