@@ -5,6 +5,7 @@
 //! costs little.
 
 use crate::alert::{AlertSeverity, CodeAlert, MAX_TEXT_BYTES, MAX_TITLE_BYTES};
+use crate::rule::{MAX_DURATION, clean, duration};
 use crate::run::check_id;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -13,10 +14,7 @@ use std::fmt;
 pub const ALERT_KIND: &str = "alert";
 
 /// How long repeats are folded where nobody says it, seconds.
-pub const DEFAULT_WAIT_SECONDS: u64 = 600;
-
-/// The longest time in which repeats are folded, seconds: 7 d.
-pub const MAX_WAIT_SECONDS: u64 = 7 * 86_400;
+pub const DEFAULT_WAIT_SECONDS: u32 = 600;
 
 /// The longest id of a call, bytes.
 pub const MAX_CALL_ID_BYTES: usize = 64;
@@ -38,8 +36,8 @@ pub struct AlertCall {
     pub text: String,
     #[allow(missing_docs, reason = "see AlertSeverity; the worst of the calls")]
     pub severity: AlertSeverity,
-    /// In which time repeats are folded, seconds; at most [`MAX_WAIT_SECONDS`].
-    pub wait: u64,
+    /// In which time repeats are folded, seconds; at most [`MAX_DURATION`].
+    pub wait: u32,
     /// The run that the kernel named, or that a caller of the API may write to; None: it is of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -93,12 +91,12 @@ impl AlertCall {
     /// # Errors
     /// [`BadAlertCall`].
     pub fn checked(said: CodeAlert, now: i64) -> Result<AlertCall, BadAlertCall> {
-        let title = clean_line(&said.title, MAX_TITLE_BYTES);
+        let title = clean(&said.title, MAX_TITLE_BYTES, false);
         if title.is_empty() {
             return Err(BadAlertCall::Title);
         }
         let wait = match &said.wait {
-            Some(wait) => seconds(wait).ok_or(BadAlertCall::Wait)?,
+            Some(wait) => duration(wait).map_err(|_| BadAlertCall::Wait)?,
             None => DEFAULT_WAIT_SECONDS,
         };
         if said.run.as_ref().is_some_and(|run| check_id(run).is_err()) {
@@ -111,9 +109,9 @@ impl AlertCall {
         }
         let ms = |t: f64| Some((t * 1_000.0).round()).filter(|ms| *ms >= 0.0 && *ms <= (now + MAX_AHEAD_MS) as f64);
         let t = said.t.map_or(Ok(now), |t| ms(t).map(|ms| ms as i64).ok_or(BadAlertCall::Time))?;
-        let text = clean_text(&said.text, MAX_TEXT_BYTES);
-        let AlertCall { ranks, .. } = AlertCall::default();
-        Ok(AlertCall { title, text, severity: said.severity, wait, run: said.run, ranks, count: 1, id: said.id, t })
+        let text = clean(&said.text, MAX_TEXT_BYTES, true);
+        let CodeAlert { severity, run, id, .. } = said;
+        Ok(AlertCall { title, text, severity, wait, run, ranks: Vec::new(), count: 1, id, t })
     }
 
     /// What a record of this time says, milliseconds since the Unix epoch, within its bounds: the record may be another
@@ -122,9 +120,9 @@ impl AlertCall {
         let mut ranks = self.ranks;
         ranks.truncate(MAX_CALL_RANKS);
         let call = AlertCall {
-            title: clean_line(&self.title, MAX_TITLE_BYTES),
-            text: clean_text(&self.text, MAX_TEXT_BYTES),
-            wait: self.wait.min(MAX_WAIT_SECONDS),
+            title: clean(&self.title, MAX_TITLE_BYTES, false),
+            text: clean(&self.text, MAX_TEXT_BYTES, true),
+            wait: self.wait.min(MAX_DURATION),
             count: self.count.max(1),
             run: self.run.filter(|run| check_id(run).is_ok()),
             id: self.id.filter(|id| id.len() <= MAX_CALL_ID_BYTES),
@@ -154,49 +152,6 @@ impl AlertCall {
             }
         }
     }
-}
-
-/// Letters that are not shown, or turn the direction of what follows.
-fn is_hidden(c: char) -> bool {
-    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || c.is_control()
-}
-
-/// A text on one line: newlines and tabs are spaces, several of them one, and letters that move a terminal or turn the
-/// direction are left out. It is cut to at most `most` bytes, never within a letter.
-pub fn clean_line(text: &str, most: usize) -> String {
-    let spaced = text.split(|c: char| c.is_whitespace()).filter(|word| !word.is_empty());
-    let words = spaced.map(|word| word.chars().filter(|c| !is_hidden(*c)).collect::<String>());
-    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    cut(line, most)
-}
-
-/// Likewise, with its newlines kept.
-pub fn clean_text(text: &str, most: usize) -> String {
-    let kept = |c: &char| *c == '\n' || !is_hidden(*c);
-    let text: String = text.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(kept).collect();
-    cut(text.trim().to_string(), most)
-}
-
-fn cut(mut text: String, most: usize) -> String {
-    text.truncate(text.floor_char_boundary(most));
-    text.truncate(text.trim_end().len());
-    text
-}
-
-/// A time to fold, in seconds: a number with `s`, `m`, `h` or `d`, or seconds alone; None where it is none, or too long.
-pub fn seconds(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: f64 = digits.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)?;
-    let unit = match &text[digits.len()..] {
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3_600.0,
-        "d" => 86_400.0,
-        _ => return None,
-    };
-    Some((number * unit).ceil()).filter(|seconds| *seconds <= MAX_WAIT_SECONDS as f64).map(|seconds| seconds as u64)
 }
 
 #[cfg(test)]
@@ -246,18 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn times_to_fold_are_read() {
-        for (text, is) in [("0s", 0), ("90", 90), ("1.5h", 5_400), ("7d", MAX_WAIT_SECONDS), ("0.2s", 1), ("2min", 120)]
-        {
-            assert_eq!(seconds(text), Some(is), "{text}");
-        }
-    }
-
-    #[test]
-    fn titles_are_one_line_and_texts_are_cut_between_letters() {
-        assert_eq!(clean_line(" loss\n is\tNaN \u{1b}[2J\u{202e}x ", 150), "loss is NaN [2Jx");
-        assert_eq!(clean_line(&"é".repeat(100), 151), "é".repeat(75));
-        assert_eq!(clean_text("a\r\nb\u{7}\tc\n\n", 100), "a\nb c");
+    fn titles_are_one_line_and_texts_keep_theirs() {
+        let call = |title: &str, text: &str| {
+            let call = AlertCall::checked(CodeAlert { text: text.into(), ..said(title) }, NOW).expect("an alert");
+            (call.title, call.text)
+        };
+        let wild = call(" loss\nis\tNaN \u{1b}[2J\u{202e}x ", "a\r\nb\u{7}\n\n");
+        assert_eq!(wild, ("loss is NaN [2Jx".into(), "a\nb".into()));
+        let (title, text) = call(&"é".repeat(100), &"é".repeat(1_001));
+        assert!(title.len() <= MAX_TITLE_BYTES && text.len() <= MAX_TEXT_BYTES, "{title} {text}");
     }
 
     #[test]
@@ -284,7 +236,7 @@ mod tests {
             ..AlertCall::default()
         };
         let call = wild.kept(5).expect("an alert");
-        assert_eq!((call.title.as_str(), call.wait, call.run, call.count), ("a b", MAX_WAIT_SECONDS, None, 1));
+        assert_eq!((call.title.as_str(), call.wait, call.run, call.count), ("a b", MAX_DURATION, None, 1));
         assert_eq!((call.ranks.len(), call.t), (MAX_CALL_RANKS, 5));
         assert_eq!(AlertCall { title: "\n".into(), ..AlertCall::default() }.kept(5), None);
     }

@@ -20,6 +20,7 @@
 //! - [`session`]: what a hub is asked and answers about people and agents; [`people`]: about accounts and keys; [`team`]: about
 //!   teams; [`me`]: about oneself; [`views`]: about saved views and share links; [`audit`]: about what was done and used;
 //!   [`enrol`]: about a machine that joins.
+//! - [`rule`]: when a rule fires, as people write it and as it is read.
 //! - [`alert`]: rules, alerts, silences, channels and notices, as they are asked for, answered and sent; [`alert_call`]: what
 //!   code says, as it is kept.
 //! - [`address`]: the query of a page as it is kept.
@@ -56,6 +57,7 @@ pub mod recording;
 pub mod redact;
 pub mod role;
 pub mod rollup;
+pub mod rule;
 pub mod run;
 pub mod said;
 pub mod scope;

@@ -118,7 +118,7 @@ impl Title {
             began: call.t,
             id: id_of(call),
             last: at,
-            wait: Duration::from_secs(call.wait),
+            wait: Duration::from_secs(call.wait.into()),
             worst: call.severity,
             count: call.count,
             waiting: None,
@@ -140,7 +140,7 @@ impl Title {
     fn repeat(&mut self, call: AlertCall, now: Duration) -> Option<AlertCall> {
         let worse = call.severity > self.worst;
         self.worst = self.worst.max(call.severity);
-        self.wait = Duration::from_secs(call.wait);
+        self.wait = Duration::from_secs(call.wait.into());
         self.count = self.count.saturating_add(call.count);
         self.last = now;
         match &mut self.waiting {

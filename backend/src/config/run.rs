@@ -4,8 +4,8 @@ use super::ConfigError;
 use super::when::{When, when};
 use clap::Args;
 use shared::alert::{AlertSeverity, MAX_TEXT_BYTES as MAX_ALERT_TEXT, MAX_TITLE_BYTES};
-use shared::alert_call::{clean_line, seconds};
 use shared::output::OutputStream;
+use shared::rule::{clean, duration};
 use shared::run::{About, MARKS, MAX_MARK_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Mark, RunState, check_id};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -215,7 +215,7 @@ fn mark(text: &str) -> Result<String, String> {
 }
 
 fn title(text: &str) -> Result<String, String> {
-    match text.len() <= MAX_TITLE_BYTES && !clean_line(text, MAX_TITLE_BYTES).is_empty() {
+    match text.len() <= MAX_TITLE_BYTES && !clean(text, MAX_TITLE_BYTES, false).is_empty() {
         true => Ok(text.into()),
         false => Err(format!("1 to {MAX_TITLE_BYTES} bytes")),
     }
@@ -234,7 +234,7 @@ fn severity(word: &str) -> Result<AlertSeverity, String> {
 }
 
 fn wait(text: &str) -> Result<String, String> {
-    seconds(text).map(|_| text.into()).ok_or_else(|| "write it as 90s, 30m, 2h or 7d, which is the most".into())
+    duration(text).map(|_| text.into())
 }
 
 fn tag(pair: &str) -> Result<(String, String), String> {

@@ -197,7 +197,7 @@ fn alert(text: &str) -> Option<CodeAlert> {
     let NewAlert { alert: title, text, severity, wait, run, id } = serde_json::from_str(text).ok()?;
     let wait = wait.map(|wait| match wait {
         NewWait::Text(text) => text,
-        NewWait::Seconds(seconds) => seconds.to_string(),
+        NewWait::Seconds(seconds) => format!("{}s", seconds.ceil()),
     });
     Some(CodeAlert { title, text: text.unwrap_or_default(), severity, wait, run, id, source: None, t: None })
 }
@@ -312,7 +312,7 @@ mod tests {
             br#"{"alert": "loss is NaN", "text": "step 3", "severity": "critical", "wait": "30m", "run": "other"}"#;
         assert_eq!(alert(said), Some(("loss is NaN".into(), AlertSeverity::Critical, Some("30m".into()))));
         let seconds = br#"{"alert": "a", "text": null, "wait": 90}"#;
-        assert_eq!(alert(seconds), Some(("a".into(), AlertSeverity::Warning, Some("90".into()))));
+        assert_eq!(alert(seconds), Some(("a".into(), AlertSeverity::Warning, Some("90s".into()))));
         for wrong in [
             &b"alert"[..],
             br#"{"alert": 3}"#,

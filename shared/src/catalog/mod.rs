@@ -38,6 +38,7 @@ pub use check::faults;
 pub use layout::{Chart, Fold, Lane, Layout, Note, Section, State, Tile};
 pub use markdown::metrics_markdown;
 pub use tag::{Found, TagError, glob, labels};
+pub(crate) use tag::{fill, split};
 
 use crate::series::{SeriesDef, Steps};
 use crate::unit::Unit;

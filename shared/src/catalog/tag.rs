@@ -39,7 +39,7 @@ impl std::error::Error for TagError {}
 
 /// Text before and after the placeholder, and whether the placeholder stands for numbers: `{i}`, or `{i.mig.j}` for two
 /// with a word between them.
-pub(super) fn split(template: &str) -> Option<(&str, &str, bool)> {
+pub(crate) fn split(template: &str) -> Option<(&str, &str, bool)> {
     let open = template.find('{')?;
     let close = open + template[open..].find('}')?;
     let name = &template[open + 1..close];
@@ -52,7 +52,7 @@ fn placeholder(template: &str) -> &str {
 }
 
 /// The template with the instance in the placeholder's place.
-pub(super) fn fill(template: &str, instance: &str) -> String {
+pub(crate) fn fill(template: &str, instance: &str) -> String {
     match split(template) {
         Some((before, after, _)) => format!("{before}{instance}{after}"),
         None => template.to_string(),

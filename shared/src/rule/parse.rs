@@ -1,0 +1,589 @@
+//! Reads conditions.
+
+use super::{
+    By, CRASHED, Comparison, Condition, Fault, Function, MAX_WHEN_BYTES, Op, Over, Tag, Threshold, Until, Value,
+    duration, number_text,
+};
+use crate::catalog::{self, Catalog, Kind};
+use crate::run::RunState;
+use crate::unit::{Dimension, Unit};
+
+type Read<T> = Result<T, Fault>;
+
+/// What stands for `*` while a tag is looked up: it fits where numbers must stand and where text may.
+const PROBE: &str = "9081726354";
+
+/// The largest number, and the smallest that is not 0: between them nine digits behind the point are exact enough.
+const NUMBERS: std::ops::RangeInclusive<f64> = 1e-9..=9e15;
+
+/// How units are written, beside their symbols: the dimension, and how much one is in its base unit.
+const SYMBOLS: &[(&str, Unit, f64)] = &[
+    ("%", Unit::Percent, 1.0),
+    ("percent", Unit::Percent, 1.0),
+    ("B", Unit::Bytes, 1.0),
+    ("kB", Unit::Bytes, 1e3),
+    ("MB", Unit::Bytes, 1e6),
+    ("GB", Unit::Bytes, 1e9),
+    ("TB", Unit::Bytes, 1e12),
+    // Sizes in powers of two are a unit's business; these are its symbols, scaled.
+    ("KiB", Unit::Bytes, 1024.0),
+    ("MiB", Unit::Mebibytes, 1.0),
+    ("GiB", Unit::Gibibytes, 1.0),
+    // A tebibyte has 1024 gibibytes.
+    ("TiB", Unit::Gibibytes, 1024.0),
+    ("B/s", Unit::BytesPerSecond, 1.0),
+    ("kB/s", Unit::BytesPerSecond, 1e3),
+    ("MB/s", Unit::BytesPerSecond, 1e6),
+    ("GB/s", Unit::BytesPerSecond, 1e9),
+    ("kbit/s", Unit::MegabitsPerSecond, 1e-3),
+    ("Mbit/s", Unit::MegabitsPerSecond, 1.0),
+    ("Gbit/s", Unit::MegabitsPerSecond, 1e3),
+    ("C", Unit::Celsius, 1.0),
+    ("°C", Unit::Celsius, 1.0),
+    ("mW", Unit::Watts, 1e-3),
+    ("W", Unit::Watts, 1.0),
+    ("kW", Unit::Watts, 1e3),
+    ("MW", Unit::Watts, 1e6),
+    ("J", Unit::Joules, 1.0),
+    ("kJ", Unit::Joules, 1e3),
+    ("MJ", Unit::Joules, 1e6),
+    ("Wh", Unit::Joules, 3600.0),
+    ("kWh", Unit::Joules, 3.6e6),
+    ("MHz", Unit::Megahertz, 1.0),
+    ("GHz", Unit::Megahertz, 1e3),
+    ("us", Unit::Microseconds, 1.0),
+    ("µs", Unit::Microseconds, 1.0),
+    ("ms", Unit::Seconds, 1e-3),
+    ("s", Unit::Seconds, 1.0),
+    ("min", Unit::Seconds, 60.0),
+    ("h", Unit::Seconds, 3600.0),
+    ("d", Unit::Seconds, 86_400.0),
+    ("/s", Unit::PerSecond, 1.0),
+    ("k/s", Unit::PerSecond, 1e3),
+    ("M/s", Unit::PerSecond, 1e6),
+    ("GT/s", Unit::GigatransfersPerSecond, 1.0),
+    ("k", Unit::Count, 1e3),
+    ("M", Unit::Count, 1e6),
+    ("G", Unit::Count, 1e9),
+];
+
+/// Reads what a rule watches.
+///
+/// # Errors
+/// [`Fault`]: a plain sentence, and where.
+pub fn parse(when: &str, catalog: &Catalog) -> Result<Condition, Fault> {
+    if when.len() > MAX_WHEN_BYTES {
+        return Err(Fault { at: 0, sentence: format!("at most {MAX_WHEN_BYTES} bytes") });
+    }
+    let mut reader = Reader { text: when, at: 0, catalog };
+    let condition = reader.condition()?;
+    reader.blank();
+    if reader.at < when.len() {
+        return Err(reader.fault("there is more than a condition; a rule has one, or two with `and` between"));
+    }
+    Ok(condition)
+}
+
+/// Whether the tag can stand without quotes.
+pub(super) fn is_plain(tag: &str) -> bool {
+    !tag.is_empty() && bare(tag) == tag.len() && !tag.starts_with('"')
+}
+
+/// Bytes of the tag at the begin of the text.
+fn bare(text: &str) -> usize {
+    let mut depth = 0u32;
+    for (i, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            // What stands in braces may have blanks and signs in quotes; those are written in quotes as a whole.
+            '"' | '\\' => return i,
+            c if c.is_whitespace() => return i,
+            '<' | '>' | '=' | '!' | ',' | '(' | ')' if depth == 0 => return i,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    catalog: &'a Catalog,
+}
+
+/// A number with what is written behind it.
+struct Number<'a> {
+    value: f64,
+    symbol: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn blank(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    fn fault_at(&self, at: usize, sentence: impl Into<String>) -> Fault {
+        Fault { at: self.text[..at].chars().count(), sentence: sentence.into() }
+    }
+
+    fn fault(&self, sentence: impl Into<String>) -> Fault {
+        self.fault_at(self.at, sentence)
+    }
+
+    /// The next word, not taken.
+    fn peek(&mut self) -> &'a str {
+        self.blank();
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        &rest[..end]
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        let is = self.peek() == word;
+        if is {
+            self.at += word.len();
+        }
+        is
+    }
+
+    /// The words, all or none.
+    fn words(&mut self, words: &str) -> bool {
+        let before = self.at;
+        let all = words.split(' ').all(|word| self.word(word));
+        if !all {
+            self.at = before;
+        }
+        all
+    }
+
+    fn sign(&mut self, sign: &str) -> bool {
+        self.blank();
+        let is = self.rest().starts_with(sign);
+        if is {
+            self.at += sign.len();
+        }
+        is
+    }
+
+    fn op(&mut self) -> Read<Op> {
+        self.blank();
+        match Op::ALL.into_iter().find(|op| self.sign(op.sign())) {
+            Some(op) => Ok(op),
+            None if self.sign("=") => Ok(Op::Is),
+            None => Err(self.fault("here one of > >= < <= == != must stand, as in `gpu.*.temp > 85 C for 2m`")),
+        }
+    }
+
+    fn number(&mut self) -> Read<Number<'a>> {
+        self.blank();
+        let at = self.at;
+        let rest = self.rest();
+        let mut end = rest.len() - rest.trim_start_matches(['-', '+']).len();
+        end += rest[end..].len() - rest[end..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+        if let Some(power) = rest[end..].strip_prefix(['e', 'E']) {
+            let sign = power.len() - power.trim_start_matches(['-', '+']).len();
+            let digits = power[sign..].len() - power[sign..].trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            if digits > 0 {
+                end += 1 + sign + digits;
+            }
+        }
+        let value: f64 = rest[..end].parse().map_err(|_| self.fault("here a number must stand, as 85 or 1.5 GB/s"))?;
+        self.at += end;
+        let tail = self.rest().trim_start();
+        let unit = tail.find(|c: char| !(c.is_ascii_alphabetic() || "°µ%/".contains(c))).unwrap_or(tail.len());
+        let symbol = &tail[..unit];
+        // Words of the grammar follow a number without a unit.
+        let is_word = ["for", "until", "and", "over", "within", "of"].contains(&symbol);
+        let symbol = if is_word { "" } else { symbol };
+        if !symbol.is_empty() {
+            self.at = self.text.len() - tail.len() + unit;
+        }
+        Ok(Number { value, symbol, at })
+    }
+
+    /// The number in that unit; `of` is what it is compared with.
+    fn in_unit(&self, number: &Number, unit: Unit, of: &str) -> Read<f64> {
+        let named = unit.symbol();
+        let value = if number.symbol.is_empty() || number.symbol == named {
+            number.value
+        } else {
+            let plain = |d: Dimension| matches!(d, Dimension::Other(Unit::Count | Unit::State));
+            let Some((_, own, factor)) = SYMBOLS.iter().find(|(symbol, ..)| *symbol == number.symbol) else {
+                let hint = if named.is_empty() { "has no unit" } else { &format!("is in {named}") };
+                return Err(
+                    self.fault_at(number.at, format!("{:?} is no unit that is known; {of} {hint}", number.symbol))
+                );
+            };
+            let fits = own.dimension() == unit.dimension() || plain(own.dimension()) && plain(unit.dimension());
+            if !fits {
+                let write = number_text(number.value);
+                let right = if named.is_empty() { write.clone() } else { format!("{write} {named}") };
+                let is = if named.is_empty() { "is a plain number".into() } else { format!("is in {named}") };
+                let sentence = format!("{write} {} does not fit, for {of} {is}: write it as {right}", number.symbol);
+                return Err(self.fault_at(number.at, sentence));
+            }
+            number.value * factor * own.to_base() / unit.to_base()
+        };
+        if value != 0.0 && !NUMBERS.contains(&value.abs()) {
+            return Err(self.fault_at(number.at, "this number is too large or too small to be watched"));
+        }
+        // The one that is read again is the same.
+        Ok(number_text(value).parse().unwrap_or(value) + 0.0)
+    }
+
+    fn duration(&mut self) -> Read<u32> {
+        self.blank();
+        let rest = self.rest();
+        let mut end = 0;
+        loop {
+            let digits = rest[end..].len() - rest[end..].trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            if digits == 0 {
+                break;
+            }
+            let behind = &rest[end + digits..];
+            let blank = behind.len() - behind.trim_start_matches(' ').len();
+            let letters =
+                behind[blank..].len() - behind[blank..].trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
+            end += digits + if letters > 0 { blank + letters } else { 0 };
+        }
+        let seconds = duration(&rest[..end]).map_err(|why| match end {
+            0 => self.fault("here a duration must stand, as 90s, 2m or 4h"),
+            _ => self.fault(why),
+        })?;
+        self.at += end;
+        Ok(seconds)
+    }
+
+    /// `for DUR`, where it stands.
+    fn hold(&mut self) -> Read<Option<u32>> {
+        if self.word("for") { self.duration().map(Some) } else { Ok(None) }
+    }
+
+    fn needed(&mut self, word: &str) -> Read<u32> {
+        match self.word(word) {
+            true => self.duration(),
+            false => Err(self.fault(format!("here `{word}` and a duration must stand, as `{word} 5m`"))),
+        }
+    }
+
+    fn tag(&mut self) -> Read<Tag> {
+        self.blank();
+        let at = self.at;
+        let text = if self.rest().starts_with('"') {
+            self.quoted()?
+        } else {
+            let text = &self.rest()[..bare(self.rest())];
+            self.at += text.len();
+            text.to_string()
+        };
+        if text.is_empty() {
+            return Err(self.fault_at(at, "here the tag of a metric must stand, as gpu.*.temp, or one of: source, run, gpus, finding, xid, collector, hub, history"));
+        }
+        resolve(self.catalog, &text).map_err(|sentence| self.fault_at(at, sentence))
+    }
+
+    fn quoted(&mut self) -> Read<String> {
+        let begin = self.at;
+        let mut text = String::new();
+        let mut chars = self.rest().char_indices().skip(1);
+        while let Some((i, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.at += i + 1;
+                    return Ok(text);
+                }
+                '\\' => text.extend(chars.next().map(|(_, c)| c)),
+                c => text.push(c),
+            }
+        }
+        Err(self.fault_at(begin, "the quotes of this tag are not closed"))
+    }
+
+    fn by(&mut self) -> Read<By> {
+        match By::ALL.into_iter().find(|by| self.word(by.name())) {
+            Some(by) if self.word("of") => Ok(by),
+            Some(_) => Err(self.fault("here `of` and a tag must stand, as `mean over run of gpu.*.gpu`")),
+            None => Err(self.fault("a group is one of source, run, gpu")),
+        }
+    }
+
+    fn value(&mut self) -> Read<Value> {
+        self.blank();
+        let begin = self.at;
+        let name = self.peek();
+        if let Some(function) = Function::ALL.into_iter().find(|f| f.name() == name) {
+            self.at += name.len();
+            if self.sign("(") {
+                let tag = self.tag()?;
+                if !self.sign(",") {
+                    return Err(self.fault(format!("here a comma and a duration must stand, as {name}({tag}, 5m)")));
+                }
+                let at = self.at;
+                let over = self.duration()?;
+                if over == 0 {
+                    return Err(self.fault_at(at, "a function needs a duration above 0"));
+                }
+                if !self.sign(")") {
+                    return Err(self.fault("here ) must stand"));
+                }
+                let counts = matches!(function, Function::Rate | Function::Increase);
+                if counts && tag.kind != Kind::Counter && !tag.is_scraped() {
+                    let sentence =
+                        format!("{tag} is no counter, so it has no {name}: use change({tag}, 5m) or mean({tag}, 5m)");
+                    return Err(self.fault_at(begin, sentence));
+                }
+                return Ok(Value::In(function, tag, over));
+            }
+            self.at = begin;
+        }
+        let over = [("mean", Over::Mean), ("min", Over::Min), ("max", Over::Max), ("spread", Over::Spread)];
+        if let Some((_, over)) = over.into_iter().find(|(name, _)| self.words(&format!("{name} over"))) {
+            let by = self.by()?;
+            return Ok(Value::Over(over, by, self.tag()?));
+        }
+        if self.word("share") {
+            let op = self.op()?;
+            let number = self.number()?;
+            if !self.word("over") {
+                return Err(self.fault("here `over` must stand, as in `share < 5 % over run of gpu.*.gpu > 50 %`"));
+            }
+            let by = self.by()?;
+            let tag = self.tag()?;
+            let limit = self.in_unit(&number, tag.unit, &tag.text())?;
+            return Ok(Value::Over(Over::Share(op, limit), by, tag));
+        }
+        self.tag().map(Value::Of)
+    }
+
+    fn comparison(&mut self, value: Value) -> Read<Comparison> {
+        let op = self.op()?;
+        let number = self.number()?;
+        let of = match &value {
+            Value::Of(tag) => tag.text(),
+            Value::In(function, tag, _) => format!("{} of {}", function.name(), tag.text()),
+            Value::Over(Over::Share(..), ..) => "a share".into(),
+            Value::Over(_, _, tag) => tag.text(),
+        };
+        let limit = self.in_unit(&number, value.unit(), &of)?;
+        Ok(Comparison { value, op, limit })
+    }
+
+    fn threshold(&mut self, value: Value) -> Read<Condition> {
+        let first = self.comparison(value)?;
+        let mut hold = self.hold()?;
+        let and = if self.word("and") {
+            let at = self.at;
+            let value = self.value()?;
+            let second = self.comparison(value)?;
+            if matches!(first.value, Value::Over(..)) || matches!(second.value, Value::Over(..)) {
+                return Err(self.fault_at(at, "`and` stands between conditions on one series, not on groups"));
+            }
+            let again = self.hold()?;
+            if let (Some(a), Some(b)) = (hold, again) {
+                if a != b {
+                    return Err(self.fault("one `for` is for both conditions: write it once, at the end"));
+                }
+            }
+            hold = hold.or(again);
+            Some(second)
+        } else {
+            None
+        };
+        if self.word("and") {
+            return Err(self.fault("a rule has at most two conditions: make another rule"));
+        }
+        let comma = self.sign(",");
+        let until = if self.word("until") {
+            let at = self.at;
+            let op = self.op()?;
+            let number = self.number()?;
+            let limit = self.in_unit(&number, first.value.unit(), &first.value.tag().text())?;
+            let overlaps = match (first.op, op) {
+                (Op::Above | Op::AtLeast, Op::Below | Op::AtMost) => limit > first.limit,
+                (Op::Below | Op::AtMost, Op::Above | Op::AtLeast) => limit < first.limit,
+                (Op::Above | Op::AtLeast, Op::Above | Op::AtLeast)
+                | (Op::Below | Op::AtMost, Op::Below | Op::AtMost) => true,
+                _ => false,
+            };
+            if overlaps {
+                return Err(self.fault_at(
+                    at,
+                    "`until` must name values at which it does not fire, as `> 85 C for 2m, until < 82 C`",
+                ));
+            }
+            Some(Until { op, limit, hold: self.hold()?.unwrap_or(0) })
+        } else if comma {
+            return Err(self.fault("behind the comma `until` must stand"));
+        } else {
+            None
+        };
+        Ok(Condition::Threshold(Threshold { first, and, hold: hold.unwrap_or(0), until }))
+    }
+
+    /// Words with commas between.
+    fn list(&mut self, letter: impl Fn(char) -> bool, what: &str) -> Read<Vec<(usize, &'a str)>> {
+        let mut all = Vec::new();
+        loop {
+            self.blank();
+            let rest = self.rest();
+            let end = rest.find(|c: char| !letter(c)).unwrap_or(rest.len());
+            if end == 0 {
+                return Err(self.fault(what));
+            }
+            all.push((self.at, &rest[..end]));
+            self.at += end;
+            if !self.sign(",") {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn condition(&mut self) -> Read<Condition> {
+        if self.words("source lost") {
+            return Ok(Condition::SourceLost(self.hold()?.unwrap_or(60)));
+        }
+        if self.words("source joined") {
+            return Ok(Condition::SourceJoined);
+        }
+        if self.words("run longer than") {
+            return self.duration().map(Condition::RunLonger);
+        }
+        if self.words("run without marker") {
+            return self.needed("for").map(Condition::RunSilent);
+        }
+        if self.words("run idle") {
+            return self.needed("for").map(Condition::RunIdle);
+        }
+        if self.words("gpus held idle") {
+            return self.needed("for").map(Condition::HeldIdle);
+        }
+        if self.words("collector failed") {
+            return self.needed("for").map(Condition::CollectorFailed);
+        }
+        if self.words("hub behind") {
+            return Ok(Condition::HubBehind);
+        }
+        if self.words("history failed") {
+            return Ok(Condition::HistoryFailed);
+        }
+        if self.word("run") {
+            return self.run();
+        }
+        if self.word("finding") {
+            let letter = |c: char| c.is_ascii_alphanumeric() || "_.*!".contains(c);
+            let what = self.list(
+                letter,
+                "here must stand what is found: a kind as hang, a rule as hang.spin, critical, warning, note, or *",
+            )?;
+            let what: Vec<String> = what.into_iter().map(|(_, word)| word.to_string()).collect();
+            if what.iter().all(|word| word.starts_with('!')) {
+                return Err(self.fault("beside what is not meant, say what is, as `finding *, !idle`"));
+            }
+            return Ok(Condition::Finding { what, hold: self.hold()?.unwrap_or(0) });
+        }
+        if self.word("xid") {
+            if self.sign("*") {
+                return Ok(Condition::Xid(Vec::new()));
+            }
+            let words = self
+                .list(|c| c.is_ascii_digit(), "here must stand numbers of XID errors, as `xid 48, 79`, or `xid *`")?;
+            let mut numbers = Vec::new();
+            for (at, word) in words {
+                numbers.push(word.parse().map_err(|_| self.fault_at(at, "this is no number of an XID error"))?);
+            }
+            numbers.sort_unstable();
+            numbers.dedup();
+            return Ok(Condition::Xid(numbers));
+        }
+        let value = self.value()?;
+        if let Value::Of(tag) = &value {
+            if self.word("missing") {
+                let hold = self.needed("for")?;
+                return Ok(Condition::Missing { tag: tag.clone(), hold });
+            }
+            if self.word("increases") {
+                return Ok(Condition::Increases { tag: tag.clone() });
+            }
+            if self.word("reaches") {
+                let number = self.number()?;
+                let limit = self.in_unit(&number, tag.unit, &tag.text())?;
+                let at = self.at;
+                let within = self.needed("within")?;
+                if within < 60 {
+                    return Err(self.fault_at(at, "a prediction looks ahead at least 1m"));
+                }
+                return Ok(Condition::Reaches { tag: tag.clone(), limit, within });
+            }
+        }
+        self.threshold(value)
+    }
+
+    fn run(&mut self) -> Read<Condition> {
+        let what =
+            "here must stand states of a run, as `run crashed, unreachable`, or longer than, without marker, idle";
+        let mut states = Vec::new();
+        for (at, word) in self.list(|c| c.is_ascii_alphabetic() || c == '_', what)? {
+            match RunState::named(word) {
+                Some(RunState::Crashed) => states.extend(CRASHED),
+                Some(state) => states.push(state),
+                None => {
+                    let names = RunState::ALL.map(RunState::name).join(", ");
+                    return Err(self.fault_at(at, format!("{word:?} is no state of a run: there are {names}")));
+                }
+            }
+        }
+        states.sort_unstable();
+        states.dedup();
+        Ok(Condition::Run(states))
+    }
+}
+
+/// The series that a tag means, in any spelling that the catalogue knows.
+fn resolve(catalog: &Catalog, text: &str) -> Result<Tag, String> {
+    let made = |metric: u16, instance: String| {
+        let row = &catalog.metrics[usize::from(metric)];
+        let sample = &catalog::openmetrics::SAMPLE;
+        // Rows of scraped pages come and go: a rule names what is printed, whether or not the row is there now.
+        let prefix = sample.tag.split('{').next().unwrap_or("");
+        let scraped = catalog::fill(&row.tag, &instance).strip_prefix(prefix).map(str::to_string);
+        let (template, instance) = match scraped {
+            Some(rest) => (sample.tag.to_string(), rest),
+            None => (row.tag.clone(), instance),
+        };
+        Tag { template, instance, unit: row.unit, kind: row.kind, title: row.title.clone() }
+    };
+    if let Some(found) = catalog.known(&text.replace('*', PROBE)) {
+        if found.label.is_some() {
+            return Err(format!(
+                "{text:?} names the writer of a W&B run behind /l:, which is not watched: leave it out"
+            ));
+        }
+        return Ok(made(found.metric, found.instance.replace(PROBE, "*")));
+    }
+    // The row itself, with or without its placeholder: all its series.
+    let whole = catalog.metrics.iter().position(|row| {
+        catalog::split(&row.tag).is_some_and(|(before, after, _)| {
+            let short = format!("{}{after}", before.trim_end_matches('.'));
+            row.tag == text || short.trim_start_matches('.') == text
+        })
+    });
+    match whole {
+        Some(position) => Ok(made(position as u16, "*".into())),
+        None => {
+            let series = catalog.find(text).err().map(|e| e.nearest).unwrap_or_default();
+            let nearest = match catalog::split(&series) {
+                Some((before, after, _)) => format!("{before}*{after}"),
+                None => series,
+            };
+            Err(format!(
+                "no metric has the tag {text:?}; the nearest is {nearest:?}; `watchglass metrics` and the metrics page list all"
+            ))
+        }
+    }
+}

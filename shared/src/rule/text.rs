@@ -1,0 +1,228 @@
+//! Durations, numbers, placeholders, and what a whole rule must be.
+
+use super::{Condition, MAX_DURATION, parse};
+use crate::alert::{MAX_TEXT_BYTES, MAX_TITLE_BYTES, Rule};
+use crate::catalog::Catalog;
+use crate::unit::fixed;
+
+/// The most bytes of a value that stands in the place of a placeholder.
+pub const MAX_VALUE_BYTES: usize = 200;
+
+/// What may stand in braces in a title and a note.
+pub const PLACEHOLDERS: [&str; 16] = [
+    "rule", "severity", "state", "subject", "source", "run", "project", "rank", "gpu", "tag", "value", "limit",
+    "began", "duration", "count", "link",
+];
+
+/// Keys of `on` are short.
+const MAX_KEY_BYTES: usize = 63;
+
+/// Units of durations, the largest first: the letter, the word, and seconds.
+const STEPS: [(&str, &str, u32); 4] = [("d", "d", 86_400), ("h", "h", 3600), ("m", "min", 60), ("s", "s", 1)];
+
+/// Seconds of a duration as `90s`, `2m`, `4h`, `7d`, `1h30m`.
+///
+/// # Errors
+/// A sentence that says what may be: 0 s to 7 d.
+pub fn duration(text: &str) -> Result<u32, String> {
+    let wrong = || format!("{text:?} is no duration: write a number and s, m, h or d, as 90s, 2m or 4h");
+    let (mut rest, mut total, mut last) = (text.trim(), 0u64, u32::MAX);
+    if rest == "0" {
+        return Ok(0);
+    }
+    if rest.is_empty() {
+        return Err(wrong());
+    }
+    while !rest.is_empty() {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = rest[digits..].trim_start();
+        let letters = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
+        let unit = &rest[..letters];
+        let step = STEPS.iter().find(|(letter, word, _)| unit == *letter || unit == *word).ok_or_else(wrong)?.2;
+        if step >= last {
+            return Err(wrong());
+        }
+        last = step;
+        total = total.saturating_add(number.saturating_mul(u64::from(step)));
+        rest = rest[letters..].trim_start();
+    }
+    match u32::try_from(total) {
+        Ok(seconds) if seconds <= MAX_DURATION => Ok(seconds),
+        _ => Err(format!("{text:?} is too long: a duration is at most 7d")),
+    }
+}
+
+fn step(seconds: u32) -> (u32, &'static str, &'static str) {
+    let (letter, word, step) =
+        STEPS.into_iter().find(|(.., step)| seconds >= *step && seconds % step == 0).unwrap_or(STEPS[3]);
+    (seconds / step, letter, word)
+}
+
+/// The duration as it is read again: `90s`, `2m`.
+pub fn duration_text(seconds: u32) -> String {
+    let (number, letter, _) = step(seconds);
+    format!("{number}{letter}")
+}
+
+/// The duration as people read it: `90 s`, `2 min`.
+pub fn duration_words(seconds: u32) -> String {
+    let (number, _, word) = step(seconds);
+    format!("{number} {word}")
+}
+
+/// The number with as few digits behind the point, at most nine, as give it back.
+pub fn number_text(value: f64) -> String {
+    (0..9)
+        .map(|decimals| fixed(value, decimals))
+        .find(|text| text.parse() == Ok(value))
+        .unwrap_or_else(|| fixed(value, 9))
+}
+
+/// What stands in braces in the text, in order.
+///
+/// # Errors
+/// A sentence for a brace that is not closed and for a placeholder that is not known.
+pub fn placeholders(text: &str) -> Result<Vec<&str>, String> {
+    let (mut rest, mut all) = (text, Vec::new());
+    while let Some(open) = rest.find('{') {
+        let after = &rest[open + 1..];
+        if let Some(literal) = after.strip_prefix('{') {
+            rest = literal;
+            continue;
+        }
+        let known = PLACEHOLDERS.map(|name| format!("{{{name}}}")).join(" ");
+        let Some(close) = after.find('}') else {
+            return Err(format!("a brace is not closed: write {{{{ for a brace, or one of {known}"));
+        };
+        let name = &after[..close];
+        if !PLACEHOLDERS.contains(&name) {
+            return Err(format!("{{{name}}} is not known: there are {known}; {{{{ is a brace"));
+        }
+        all.push(name);
+        rest = &after[close + 1..];
+    }
+    Ok(all)
+}
+
+/// The text with values in the places of its placeholders. Values are data: nothing in them is read, and each is
+/// [cleaned](clean) to [`MAX_VALUE_BYTES`].
+pub fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
+    let (mut rest, mut out) = (text, String::with_capacity(text.len()));
+    while let Some(open) = rest.find('{') {
+        out.push_str(&rest[..open]);
+        let after = &rest[open + 1..];
+        if let Some(literal) = after.strip_prefix('{') {
+            out.push('{');
+            rest = literal;
+            continue;
+        }
+        match after.find('}').map(|close| (&after[..close], &after[close + 1..])) {
+            Some((name, behind)) if PLACEHOLDERS.contains(&name) => {
+                out.push_str(&clean(&value(name), MAX_VALUE_BYTES, false));
+                rest = behind;
+            }
+            _ => {
+                out.push('{');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The text without control characters and such as turn the direction of writing, cut at so many bytes; newlines stay where
+/// there may be `lines`, and are spaces elsewhere.
+pub fn clean(text: &str, most: usize, lines: bool) -> String {
+    let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    let mut out = String::with_capacity(text.len().min(most));
+    for c in text.trim().chars() {
+        let c = match c {
+            '\n' if lines => '\n',
+            '\n' | '\t' => ' ',
+            c if c.is_control() || turns(c) => continue,
+            c => c,
+        };
+        if out.len() + c.len_utf8() > most {
+            // An ellipsis says that there was more.
+            while out.len() + '…'.len_utf8() > most && out.pop().is_some() {}
+            out.push('…');
+            break;
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn is_clean(text: &str, lines: bool) -> bool {
+    clean(text, usize::MAX, lines) == text.trim()
+}
+
+/// Whether that may be a rule, and what its `when` means.
+///
+/// # Errors
+/// A sentence that says which field is wrong and what to write instead.
+pub fn check(rule: &Rule, catalog: &Catalog) -> Result<Condition, String> {
+    let said = |field: &str, why: String| format!("{field}: {why}");
+    let name = rule.name.trim();
+    if name.is_empty() || name != rule.name {
+        return Err("name: a rule has a name, without blanks around it".into());
+    }
+    if name.len() > MAX_TITLE_BYTES || !is_clean(name, false) {
+        return Err(format!("name: at most {MAX_TITLE_BYTES} bytes on one line, without control characters"));
+    }
+    let condition = parse(&rule.when, catalog).map_err(|fault| format!("when: {fault}"))?;
+    for (key, pattern) in &rule.on {
+        let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b);
+        if key.is_empty() || key.len() > MAX_KEY_BYTES || !key.bytes().all(letter) {
+            return Err(format!(
+                "on: {key:?} is no key: there are source, run, project, job_type, user, group, gpu and labels"
+            ));
+        }
+        if pattern.len() > MAX_VALUE_BYTES
+            || !is_clean(pattern, false)
+            || pattern.split(',').any(|p| p.trim().trim_start_matches('!').is_empty())
+        {
+            return Err(format!(
+                "on: {key} = {pattern:?} must be patterns with commas between, as \"node-*\" or \"llm,!eval\""
+            ));
+        }
+    }
+    if let Some(to) = &rule.to {
+        if to.iter().any(|channel| channel.trim().is_empty() || channel.len() > MAX_TITLE_BYTES) {
+            return Err("to: names of channels; leave it out for the team's default ones".into());
+        }
+    }
+    if let Some(title) = &rule.title {
+        placeholders(title).map_err(|why| said("title", why))?;
+        if title.len() > MAX_TITLE_BYTES || !is_clean(title, false) {
+            return Err(format!("title: at most {MAX_TITLE_BYTES} bytes on one line, without control characters"));
+        }
+    }
+    if let Some(note) = &rule.note {
+        placeholders(note).map_err(|why| said("note", why))?;
+        if note.len() > MAX_TEXT_BYTES || !is_clean(note, true) {
+            return Err(format!("note: at most {MAX_TEXT_BYTES} bytes, without control characters"));
+        }
+    }
+    if let Some(link) = &rule.link {
+        let host = link.strip_prefix("https://").and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or("");
+        let odd = |c: char| c.is_whitespace() || c.is_control() || "<>\"\\^`{|}".contains(c);
+        if host.is_empty()
+            || host.contains('@')
+            || link.len() > MAX_TEXT_BYTES
+            || link.contains(odd)
+            || !is_clean(link, false)
+        {
+            return Err("link: an address that begins with https:// and has no name and password in it".into());
+        }
+    }
+    if let Some(repeat) = &rule.repeat {
+        let seconds = duration(repeat).map_err(|why| said("repeat", why))?;
+        if seconds < 60 {
+            return Err("repeat: at least 1m".into());
+        }
+    }
+    Ok(condition)
+}
