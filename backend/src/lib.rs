@@ -8,6 +8,7 @@ pub mod admin;
 mod alerts;
 pub mod archive;
 pub mod build_info;
+pub mod calls;
 pub mod clock;
 pub mod config;
 pub mod control;

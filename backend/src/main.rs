@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
         Ok(Command::Run { config, task, about }) => launch(&config, *task, *about),
         Ok(Command::Mark { config, task }) => mark(&config, task),
+        Ok(Command::Alert { config, task }) => alert(&config, task),
         Ok(Command::Top { config, top }) => top::run(config, &top),
         Ok(Command::Recording { config, task }) => record::run(config, task),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
@@ -113,6 +114,27 @@ fn mark(config: &Config, task: config::MarkTask) -> ExitCode {
 fn mark(_: &Config, _: config::MarkTask) -> ExitCode {
     complain("watchglass: mark is not there on this system yet; nothing is marked");
     ExitCode::SUCCESS
+}
+
+/// `watchglass alert`. Who wants to be told learns by the status that nobody is.
+#[cfg(unix)]
+fn alert(config: &Config, task: config::AlertTask) -> ExitCode {
+    use launch::mark::{Marked, ToldAlert, send_alert};
+    let (alert, text, severity, wait, run) = task.said();
+    match send_alert(&run_sockets(config), &ToldAlert { alert, text, severity, wait, run }) {
+        Marked::Taken => ExitCode::SUCCESS,
+        Marked::Nobody(sentence) | Marked::Refused(sentence) => {
+            complain(&format!("watchglass: {sentence}"));
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// `watchglass alert`.
+#[cfg(not(unix))]
+fn alert(_: &Config, _: config::AlertTask) -> ExitCode {
+    complain("watchglass: alert is not there on this system yet; POST to api/v1/alerts");
+    ExitCode::from(1)
 }
 
 /// `watchglass run`.

@@ -21,7 +21,8 @@
 //!   teams; [`me`]: about oneself; [`views`]: about saved views and share links; [`audit`]: about what was done and used;
 //!   [`enrol`]: about a machine that joins.
 //! - [`rule`]: when a rule fires, as people write it and as it is read.
-//! - [`alert`]: rules, alerts, silences, channels and notices, as they are asked for, answered and sent.
+//! - [`alert`]: rules, alerts, silences, channels and notices, as they are asked for, answered and sent; [`alert_call`]: what
+//!   code says, as it is kept.
 //! - [`address`]: the query of a page as it is kept.
 //! - [`standing`]: whether a source's values come, and if not, why not.
 //! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
@@ -35,6 +36,7 @@
 pub mod address;
 pub mod agent;
 pub mod alert;
+pub mod alert_call;
 pub mod audit;
 pub mod catalog;
 pub mod changed;

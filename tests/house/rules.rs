@@ -82,13 +82,15 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "remote_write", &["clock", "config", "live", "throttle", "store"]),
     // What people and notebooks say, and what is made of it.
     ("backend/src", "markers", &["clock", "live", "store"]),
+    // What code says is wrong.
+    ("backend/src", "calls", &["clock", "live", "store"]),
     // Sources of a hub, people and keys: it knows no socket.
     ("backend/src", "accounts", &["clock", "throttle"]),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     ("backend/src", "providers", &["accounts", "clock", "config"]),
     ("backend/src", "control", &[]),
     // Training jobs: what is told of them, and the list that records make.
-    ("backend/src", "runs", &["config", "figure", "live", "markers"]),
+    ("backend/src", "runs", &["calls", "config", "figure", "live", "markers"]),
     // What is wrong with the machines.
     ("backend/src", "findings", &["clock", "config", "file", "live", "recording", "runs", "store", "terminal"]),
     // The commands that administer a hub.
@@ -106,6 +108,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         &[
             "accounts",
             "build_info",
+            "calls",
             "ingest",
             "clock",
             "config",
@@ -133,6 +136,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         &[
             "accounts",
             "archive",
+            "calls",
             "clock",
             "config",
             "control",

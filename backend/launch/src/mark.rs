@@ -1,13 +1,36 @@
-//! `watchglass mark`: one datagram to the server of this machine, which says whether it was taken.
+//! `watchglass mark` and `watchglass alert`: one datagram to the server of this machine, which says whether it was taken.
 
+use serde::Serialize;
+use shared::alert::AlertSeverity;
 use shared::run::{MAX_MARKER_BYTES, Mark, TAKEN};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long is waited for the answer. Until then this process lives, by which the server sees whose marker it is.
+/// How long is waited for the answer to a marker. Until then this process lives, by which the server sees whose marker it is.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What became of a marker.
+/// Likewise to an alert: who has to alert has more to do.
+const ALERT_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// An alert as it is told on the socket, as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ToldAlert {
+    /// Its title.
+    pub alert: String,
+    /// More of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[allow(missing_docs, reason = "see AlertSeverity")]
+    pub severity: AlertSeverity,
+    /// In which time repeats are folded, as `30m`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<String>,
+    /// The run that it is of; the kernel's word stands above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+}
+
+/// What became of a marker, or an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Marked {
     /// It was taken.
@@ -20,22 +43,45 @@ pub enum Marked {
 
 /// Sends a marker to the first of these sockets on which somebody listens.
 pub fn send(sockets: &[PathBuf], mark: &Mark) -> Marked {
-    let message = serde_json::to_vec(mark).unwrap_or_default();
-    if message.len() > MAX_MARKER_BYTES {
-        return Marked::Refused("this text is too long for a marker".into());
+    ask(sockets, mark, TIMEOUT, ("marker", "nothing is marked"))
+}
+
+/// Sends an alert likewise. A text that is too long for a datagram is cut.
+pub fn send_alert(sockets: &[PathBuf], alert: &ToldAlert) -> Marked {
+    let mut alert = alert.clone();
+    // Escaped, a letter may take six bytes: what remains is measured, not reckoned.
+    while serde_json::to_vec(&alert).is_ok_and(|message| message.len() > MAX_MARKER_BYTES) {
+        let Some(text) = alert.text.as_mut().filter(|text| !text.is_empty()) else { break };
+        text.truncate(text.floor_char_boundary(text.len() * 9 / 10));
     }
-    let socket = match super::named_socket(TIMEOUT) {
+    ask(sockets, &alert, ALERT_TIMEOUT, ("alert", "nobody is alerted"))
+}
+
+/// Sends a message and waits for its answer, `timeout` in all. `what` it is and what comes of it where nobody listens are words
+/// for people.
+fn ask(sockets: &[PathBuf], message: &impl Serialize, timeout: Duration, (what, nothing): (&str, &str)) -> Marked {
+    let until = Instant::now() + timeout;
+    let message = serde_json::to_vec(message).unwrap_or_default();
+    if message.len() > MAX_MARKER_BYTES {
+        return Marked::Refused(format!("this text is too long for a {what}"));
+    }
+    let socket = match super::named_socket(timeout) {
         Ok(socket) => socket,
-        Err(error) => return Marked::Nobody(format!("this system grants no socket: {error}; nothing is marked")),
+        Err(error) => return Marked::Nobody(format!("this system grants no socket: {error}; {nothing}")),
     };
-    if !sockets.iter().any(|path| socket.send_to(&message, path).is_ok()) {
-        return Marked::Nobody("no watchglass listens on this machine; nothing is marked".into());
+    let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+    let sent = sockets
+        .iter()
+        .any(|path| socket.set_write_timeout(Some(left())).and_then(|()| socket.send_to(&message, path)).is_ok());
+    if !sent {
+        return Marked::Nobody(format!("no watchglass listens on this machine; {nothing}"));
     }
     let mut answer = [0; MAX_MARKER_BYTES];
-    match socket.recv(&mut answer).map(|read| String::from_utf8_lossy(&answer[..read]).into_owned()) {
+    let read = socket.set_read_timeout(Some(left())).and_then(|()| socket.recv(&mut answer));
+    match read.map(|read| String::from_utf8_lossy(&answer[..read]).into_owned()) {
         Ok(answer) if answer == TAKEN => Marked::Taken,
         Ok(sentence) => Marked::Refused(sentence),
-        Err(_) => Marked::Nobody("the server does not answer; whether it has the marker is not known".into()),
+        Err(_) => Marked::Nobody(format!("the server does not answer; whether it has the {what} is not known")),
     }
 }
 
@@ -64,8 +110,30 @@ mod tests {
         let served = serve(TAKEN);
         assert_eq!(send(&[none, path.clone()], &mark), Marked::Taken);
         assert_eq!(served.join().expect("no panic"), r#"{"text":"epoch 3","step":1200,"kind":"note"}"#);
+        let served = serve(TAKEN);
+        let long = ToldAlert { alert: "loss is NaN".into(), text: Some("é\n".repeat(2_000)), ..ToldAlert::default() };
+        assert_eq!(send_alert(std::slice::from_ref(&path), &long), Marked::Taken);
+        let told = served.join().expect("no panic");
+        assert!(told.starts_with(r#"{"alert":"loss is NaN","text":"é\n"#) && told.len() <= MAX_MARKER_BYTES, "{told}");
         let served = serve("too many");
         assert_eq!(send(&[path], &mark), Marked::Refused("too many".into()));
         served.join().expect("no panic");
+    }
+
+    #[test]
+    fn a_server_that_does_not_read_or_answer_costs_an_alert_less_than_a_second() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.sock");
+        let _deaf = UnixDatagram::bind(&path).expect("a socket");
+        let alert = ToldAlert { alert: "loss is NaN".into(), ..ToldAlert::default() };
+        let begin = Instant::now();
+        let Marked::Nobody(sentence) = send_alert(&[path.clone(), path.clone()], &alert) else { panic!("it answered") };
+        assert!(sentence.contains("whether it has the alert is not known"), "{sentence}");
+        let filler = UnixDatagram::unbound().expect("a socket");
+        filler.set_nonblocking(true).expect("a socket");
+        while filler.send_to(b"x", &path).is_ok() {}
+        let Marked::Nobody(sentence) = send_alert(&[path.clone(), path], &alert) else { panic!("it answered") };
+        assert!(sentence.contains("nobody is alerted"), "{sentence}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     }
 }

@@ -7,7 +7,7 @@ use super::administer::{
 };
 use super::hub::{HUB_FLAGS, HubFlags};
 use super::option::{Row, default_text};
-use super::run::{self, LogsTask, MarkTask, RunTask, RunsTask};
+use super::run::{self, AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
 use super::written::Takes;
@@ -126,6 +126,9 @@ pub enum Word {
     /// Put a marker on the charts of this machine, and of the training job that this is called in
     #[command(after_help = run::AFTER_MARK)]
     Mark(MarkTask),
+    /// Alert from a script: something is wrong with this job, or this machine
+    #[command(after_help = run::AFTER_ALERT)]
+    Alert(AlertTask),
     /// List the training jobs of this machine, or of a hub's, with how they ended
     Runs {
         #[command(flatten)]

@@ -68,7 +68,7 @@ pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
 pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
-pub use run::{LogsTask, MarkTask, RunTask, RunsTask};
+pub use run::{AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
 pub use sign_in::{NewAccounts, ProxySignIn};
 pub use table::Config;
 pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
@@ -142,6 +142,13 @@ pub enum Command {
         config: Config,
         /// What it says.
         task: MarkTask,
+    },
+    /// Alert.
+    Alert {
+        /// What says where the data folder is.
+        config: Config,
+        /// What is wrong.
+        task: AlertTask,
     },
     /// Show the picture in a terminal.
     Top {
@@ -327,6 +334,9 @@ fn parse_with(
     }
     if let Some(Word::Mark(task)) = flags.command {
         return Ok(Command::Mark { config, task });
+    }
+    if let Some(Word::Alert(task)) = flags.command {
+        return Ok(Command::Alert { config, task });
     }
     let named = ["hub", "port", "unix"].map(|flag| flags.gives(flag));
     // Who names a socket alone wants no port.

@@ -3,7 +3,9 @@
 use super::ConfigError;
 use super::when::{When, when};
 use clap::Args;
+use shared::alert::{AlertSeverity, MAX_TEXT_BYTES as MAX_ALERT_TEXT, MAX_TITLE_BYTES};
 use shared::output::OutputStream;
+use shared::rule::{clean, duration};
 use shared::run::{About, MARKS, MAX_MARK_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Mark, RunState, check_id};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -102,6 +104,40 @@ impl MarkTask {
     }
 }
 
+/// Below the flags in `--help`.
+pub const AFTER_ALERT: &str = "\
+In a job that `watchglass run` started, or whose ranks were found, it is an alert of that run. It ends within a second; with no
+server on this machine it says so, and the status is 1. Who is told is a matter of the server's channels.
+
+  watchglass alert \"loss is NaN\" --text \"step 1200, lr 3e-4\" --severity critical --wait 30m";
+
+/// An alert from a script.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct AlertTask {
+    /// What is wrong, on one line; what is said again within --wait is the same alert
+    #[arg(value_name = "TITLE", value_parser = title)]
+    title: String,
+    /// More of it
+    #[arg(long, value_name = "TEXT", value_parser = alert_text)]
+    text: Option<String>,
+    /// How much it matters: info, warning or critical
+    #[arg(long, value_name = "SEVERITY", value_parser = severity, default_value = "warning")]
+    severity: AlertSeverity,
+    /// For how long repeats are counted and tell nobody, 0s to 7d [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = wait)]
+    wait: Option<String>,
+    /// The run that it is of [default: the run that this is called in]
+    #[arg(long = "run", value_name = "ID", value_parser = id)]
+    run: Option<String>,
+}
+
+impl AlertTask {
+    /// Title, text, severity, time to fold, and run.
+    pub fn said(self) -> (String, Option<String>, AlertSeverity, Option<String>, Option<String>) {
+        (self.title, self.text, self.severity, self.wait, self.run)
+    }
+}
+
 /// Which runs are to be listed.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsTask {
@@ -176,6 +212,29 @@ fn mark(text: &str) -> Result<String, String> {
         true => Ok(text.into()),
         false => Err(format!("1 to {MAX_MARK_BYTES} bytes on one line")),
     }
+}
+
+fn title(text: &str) -> Result<String, String> {
+    match text.len() <= MAX_TITLE_BYTES && !clean(text, MAX_TITLE_BYTES, false).is_empty() {
+        true => Ok(text.into()),
+        false => Err(format!("1 to {MAX_TITLE_BYTES} bytes")),
+    }
+}
+
+fn alert_text(text: &str) -> Result<String, String> {
+    match text.len() <= MAX_ALERT_TEXT {
+        true => Ok(text.into()),
+        false => Err(format!("at most {MAX_ALERT_TEXT} bytes")),
+    }
+}
+
+fn severity(word: &str) -> Result<AlertSeverity, String> {
+    let all = [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical];
+    all.into_iter().find(|one| one.word() == word).ok_or_else(|| "known are info, warning and critical".into())
+}
+
+fn wait(text: &str) -> Result<String, String> {
+    duration(text).map(|_| text.into())
 }
 
 fn tag(pair: &str) -> Result<(String, String), String> {

@@ -39,6 +39,7 @@ pub use join_road::JoinRoad;
 pub use refusal::Refusal;
 
 use crate::alerts::AlertBook;
+use crate::calls::Calls;
 use crate::findings::FindingBook;
 use crate::ingest::NoAnswer;
 use crate::live::Live;
@@ -94,6 +95,8 @@ pub struct App {
     answers: AnswerLimits,
     /// What notebooks say.
     markers: Arc<Markers>,
+    /// What code says is wrong.
+    calls: Arc<Calls>,
     /// The runs of all machines.
     runs: Arc<RunBook>,
     /// What is wrong with the machines.
@@ -133,6 +136,7 @@ impl App {
             viewers: descriptors::viewers(),
             answers: AnswerLimits::new(),
             markers: Arc::default(),
+            calls: Arc::default(),
             runs: Arc::default(),
             findings: Arc::default(),
             alerts,
@@ -146,6 +150,11 @@ impl App {
     /// What takes markers, for those that come on another road.
     pub fn markers(&self) -> Arc<Markers> {
         self.markers.clone()
+    }
+
+    /// What takes alerts from code, likewise.
+    pub fn calls(&self) -> Arc<Calls> {
+        self.calls.clone()
     }
 
     /// The runs of all machines, for who keeps them.

@@ -4,7 +4,7 @@
 use super::admin;
 use super::admit::admit;
 use super::api::{
-    self, changed, figure, findings, logs, markers, metrics, query, record, report, runs, series, uplink,
+    self, calls, changed, figure, findings, logs, markers, metrics, query, record, report, runs, series, uplink,
 };
 use super::need::{Carries, Need};
 use super::{App, about, agents, alerts, log, me, page, provider, session, stream, usage, views};
@@ -108,6 +108,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/cells", READ, NOTHING, markers::cells;
     GET "/api/v1/markers", READ, NOTHING, markers::get;
     POST "/api/v1/markers", MARK, JSON, markers::post;
+    POST "/api/v1/alerts", MARK, JSON, calls::post;
     GET "/api/v1/doctor", READ, NOTHING, api::doctor;
     GET "/api/v1/uplink", READ, NOTHING, uplink::get;
     GET "/api/v1/live", SHARED, SOCKET, stream::get;

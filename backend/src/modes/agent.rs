@@ -22,7 +22,7 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let guard = Arc::new(Guard::new(&config));
     let app = App::new(live.clone(), guard, config.base_path.clone(), stop.clone(), remote.clone(), None);
     if let Some(folder) = &folder {
-        follow_runs(&config, &live, source, folder, (app.markers(), app.runs()), &stop);
+        follow_runs(&config, &live, source, folder, (app.markers(), app.calls(), app.runs()), &stop);
     }
     let asked = serve_unix(control, FolderSocket::Control, router(app), stop.clone());
     let during = async {

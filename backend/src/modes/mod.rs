@@ -13,6 +13,7 @@ pub mod replay;
 pub use bind::bind;
 
 use crate::archive::{self, Archive};
+use crate::calls::{self, Calls};
 use crate::config::Config;
 use crate::control::{self, Bound, FolderSocket};
 use crate::findings::{self, Following};
@@ -117,7 +118,7 @@ async fn serve(
         tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });
     }
     if let Some((source, folder)) = runs_of {
-        follow_runs(config, &live, source, &folder, (app.markers(), app.runs()), &stop);
+        follow_runs(config, &live, source, &folder, (app.markers(), app.calls(), app.runs()), &stop);
     }
     let serving = async move {
         let router = http::router(app);
@@ -191,10 +192,11 @@ fn follow_runs(
     live: &Arc<Live>,
     source: SourceId,
     folder: &Path,
-    (markers, book): (Arc<Markers>, Arc<RunBook>),
+    (markers, calls, book): (Arc<Markers>, Arc<Calls>, Arc<RunBook>),
     stop: &watch::Receiver<bool>,
 ) {
     book.logs.open(folder, source);
+    tokio::spawn(calls::keep_calls(live.clone(), calls.clone(), stop.clone()));
     tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
     #[cfg(unix)]
     match control::runs_path(folder, control::runtime_folder()) {
@@ -202,7 +204,9 @@ fn follow_runs(
             Ok(socket) => {
                 let (live, folder, stop) = (live.clone(), folder.to_path_buf(), stop.clone());
                 let slurm = config.runs.scontrol.clone();
-                tokio::spawn(async move { runs::follow(live, source, socket, &folder, markers, slurm, stop).await });
+                tokio::spawn(async move {
+                    runs::follow(live, source, socket, &folder, (markers, calls), slurm, stop).await
+                });
             }
             Err(error) => tracing::warn!(%error, "cannot listen on {}", path.display()),
         },
@@ -210,7 +214,7 @@ fn follow_runs(
         Err(error) => tracing::warn!(%error, "there is no socket of the data folder"),
     }
     #[cfg(not(unix))]
-    let _ = (config, live, source, folder, markers, stop);
+    let _ = (config, live, source, folder, markers, calls, stop);
 }
 
 /// What sends samples to another server, where the configuration names one: only what was measured here and now.

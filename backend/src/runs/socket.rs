@@ -3,6 +3,7 @@
 
 use crate::config::user::own_uid;
 use crate::markers::marker::NewMarker;
+use shared::alert::{AlertSeverity, CodeAlert};
 use shared::run::{Begun, LogsOf, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Told, check_id};
 use std::io;
 use std::mem::MaybeUninit;
@@ -28,6 +29,8 @@ pub(super) enum Message {
     Told(Box<Told>),
     /// A script puts a marker.
     Marker(Box<NewMarker>),
+    /// A script alerts.
+    Alert(Box<CodeAlert>),
     /// A launcher asks where what its run prints is kept.
     Logs,
 }
@@ -74,7 +77,7 @@ impl RunSocket {
                     match message(&bytes[..read]).filter(|_| is_ours) {
                         Some(message) => return (message, sender),
                         None => {
-                            self.answer(&sender, "this is no marker; a text, or JSON with text, step and kind");
+                            self.answer(&sender, "this is no marker; a text, or JSON with text, step and kind, or with alert, text, severity and wait");
                             let unread = self.unread.fetch_add(1, Ordering::Relaxed) + 1;
                             if unread.is_power_of_two() {
                                 tracing::warn!(unread, "messages on the socket of runs cannot be read");
@@ -164,7 +167,43 @@ fn credentials(header: &libc::msghdr) -> Option<(u32, u32)> {
     }
 }
 
-/// What a message says, when it keeps to the bounds: JSON of a launcher, JSON of a marker, or the text of a marker.
+/// An alert as a script tells it. Who sends it, and of which run he is, says the kernel.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewAlert {
+    alert: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    severity: AlertSeverity,
+    #[serde(default)]
+    wait: Option<NewWait>,
+    /// Used where the kernel names no run, as outside of one; never in place of one.
+    #[serde(default)]
+    run: Option<String>,
+    #[serde(default)]
+    id: Option<String>,
+}
+
+/// A time as scripts write it.
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+enum NewWait {
+    Text(String),
+    Seconds(f64),
+}
+
+fn alert(text: &str) -> Option<CodeAlert> {
+    let NewAlert { alert: title, text, severity, wait, run, id } = serde_json::from_str(text).ok()?;
+    let wait = wait.map(|wait| match wait {
+        NewWait::Text(text) => text,
+        NewWait::Seconds(seconds) => format!("{}s", seconds.ceil()),
+    });
+    Some(CodeAlert { title, text: text.unwrap_or_default(), severity, wait, run, id, source: None, t: None })
+}
+
+/// What a message says, when it keeps to the bounds: JSON of a launcher, JSON of an alert, JSON of a marker, or the text of a
+/// marker.
 fn message(bytes: &[u8]) -> Option<Message> {
     if let Some(told) = parse(bytes) {
         return Some(Message::Told(Box::new(told)));
@@ -175,6 +214,9 @@ fn message(bytes: &[u8]) -> Option<Message> {
         return Some(Message::Logs);
     }
     let text = str::from_utf8(bytes).ok().filter(|text| (1..=MAX_MARKER_BYTES).contains(&text.len()))?;
+    if let Some(alert) = Some(text).filter(|text| text.starts_with('{')).and_then(alert) {
+        return Some(Message::Alert(Box::new(alert)));
+    }
     let marker = match text.starts_with('{') {
         true => serde_json::from_str(text).ok()?,
         false => NewMarker { text: Some(text.trim_end().into()), ..NewMarker::default() },
@@ -257,6 +299,27 @@ mod tests {
             [&b""[..], b"{", b"\xff", br#"{"rank": 3}"#, br#"{"phase": "start"}"#, br#"{"pid": 1}"#, long.as_bytes()]
         {
             assert_eq!(marker(wrong), None, "{}", String::from_utf8_lossy(wrong));
+        }
+    }
+
+    #[test]
+    fn an_alert_is_json_that_says_so() {
+        let alert = |bytes: &[u8]| match message(bytes) {
+            Some(Message::Alert(alert)) => Some((alert.title, alert.severity, alert.wait)),
+            _ => None,
+        };
+        let said =
+            br#"{"alert": "loss is NaN", "text": "step 3", "severity": "critical", "wait": "30m", "run": "other"}"#;
+        assert_eq!(alert(said), Some(("loss is NaN".into(), AlertSeverity::Critical, Some("30m".into()))));
+        let seconds = br#"{"alert": "a", "text": null, "wait": 90}"#;
+        assert_eq!(alert(seconds), Some(("a".into(), AlertSeverity::Warning, Some("90s".into()))));
+        for wrong in [
+            &b"alert"[..],
+            br#"{"alert": 3}"#,
+            br#"{"alert": "a", "severity": "loud"}"#,
+            br#"{"alert": "a", "to": "x"}"#,
+        ] {
+            assert_eq!(alert(wrong), None, "{}", String::from_utf8_lossy(wrong));
         }
     }
 

@@ -4,11 +4,14 @@ use super::looking::Looking;
 use super::slurm;
 use super::socket::{Message, RunSocket};
 use super::untold;
+use crate::calls::{Calls, TOO_MANY_CALLS};
 use crate::live::Live;
 use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
 use launch::memory::Watched;
+use shared::alert::CodeAlert;
+use shared::alert_call::AlertCall;
 use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, TAKEN, Told};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet};
@@ -27,7 +30,7 @@ const MAX_RUNNING: usize = 4096;
 /// The most messages a second: a record is written for each.
 const MAX_MESSAGES: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
 
-/// Likewise of markers of all runs together: each run has less.
+/// Likewise of markers of all runs together, and of alerts: each run has less.
 const MAX_MARKERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(500).expect("not zero"));
 
 /// How deep below a process of a run who puts a marker may be.
@@ -77,7 +80,7 @@ pub async fn follow(
     source: SourceId,
     socket: RunSocket,
     folder: &Path,
-    markers: Arc<Markers>,
+    (markers, calls): (Arc<Markers>, Arc<Calls>),
     scontrol: Option<PathBuf>,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -94,6 +97,7 @@ pub async fn follow(
     };
     let limit = governor::RateLimiter::direct(MAX_MESSAGES);
     let markers_limit = governor::RateLimiter::direct(MAX_MARKERS);
+    let calls_limit = governor::RateLimiter::direct(MAX_MARKERS);
     for told in untold::take(&folder.join(untold::FOLDER)) {
         tracker.told(told);
     }
@@ -120,6 +124,16 @@ pub async fn follow(
                         Err(_) => {
                             markers.drop_one();
                             Err(TOO_MANY.into())
+                        }
+                    };
+                    socket.answer(&sender, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
+                }
+                Message::Alert(said) => {
+                    let answer = match calls_limit.check() {
+                        Ok(()) => tracker.alert(&calls, *said, sender.pid),
+                        Err(_) => {
+                            calls.drop_one();
+                            Err(TOO_MANY_CALLS.into())
                         }
                     };
                     socket.answer(&sender, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
@@ -192,6 +206,23 @@ impl Tracker {
             Ok(_) => Err(TOO_MANY.into()),
             Err(why) => Err(why.to_string()),
         }
+    }
+
+    /// An alert of a script, likewise. The kernel's word on its run stands above the script's.
+    fn alert(&self, calls: &Calls, said: CodeAlert, pid: Option<u32>) -> Result<(), String> {
+        let own = pid.and_then(|pid| self.above(pid));
+        let (run, rank) = match own {
+            Some(begun) => (Some(begun.run.clone()), begun.rank.as_ref().map(|rank| rank.rank)),
+            // What is outside of all runs may speak of one that runs here, and of no other.
+            None => (said.run.clone().filter(|run| self.running.keys().any(|(known, _)| known == run)), None),
+        };
+        if run.is_none() && said.run.is_some() {
+            return Err("no such run is on this machine now; `watchglass runs` lists them".into());
+        }
+        let call =
+            AlertCall::checked(CodeAlert { run, ..said }, self.live.clock.wall()).map_err(|bad| bad.to_string())?;
+        let call = AlertCall { ranks: rank.into_iter().collect(), ..call };
+        calls.take(&self.live, self.source, call).map(drop).map_err(|why| why.to_string())
     }
 
     /// The process of a run that is this one, or the nearest above it.

@@ -23,14 +23,14 @@ const MAX_CELLS: usize = 500;
 /// How far back an answer goes where `from` is not given, milliseconds.
 const DEFAULT_SPAN_MS: i64 = 24 * 3_600_000;
 
-/// Only who runs this server, and root, may write: others whom it lets in may read.
-fn may_write(caller: Caller) -> Result<(), Refusal> {
+/// Only who runs this server, and root, may write: others whom it lets in may read. `what` is what they write, as `markers`.
+pub(super) fn may_write(caller: Caller, what: &str) -> Result<(), Refusal> {
     let far = caller.peer.is_some_and(|peer| !peer.is_loopback());
     let other = caller.uid.is_some_and(|uid| uid != own_uid() && uid != 0);
     if !far && !other {
         return Ok(());
     }
-    let sentence = "markers are taken from the user who runs this Watchglass, on this machine; others may read";
+    let sentence = format!("{what} are taken from the user who runs this Watchglass, on this machine; others may read");
     Err(Refusal::new(StatusCode::FORBIDDEN, sentence))
 }
 
@@ -68,7 +68,7 @@ pub(in crate::http) async fn post(
     if app.live.provenance.recorded.is_some() {
         return conflict("this is a recording; send markers to the Watchglass that measures");
     }
-    may_write(caller)?;
+    may_write(caller, "markers")?;
     let new = read(body)?;
     let Some(source) = own_source(&app.live) else { return conflict("no machine is measured here") };
     let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());

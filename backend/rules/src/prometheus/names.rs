@@ -1,0 +1,183 @@
+//! What other exporters call the values that Watchglass measures itself: node_exporter and DCGM's.
+
+/// A value of another exporter: its name, our tag with `*` for any instance, and what our value in the base unit (shares are
+/// 0 to 1, sizes bytes, times seconds) is multiplied by, and what is added then, to be theirs.
+pub(super) struct Named {
+    pub name: &'static str,
+    pub tag: &'static str,
+    pub times: f64,
+    pub plus: f64,
+    /// The label that names the instance; empty where there is none.
+    pub label: &'static str,
+    /// The value of this label chooses the row.
+    pub only: Option<(&'static str, &'static str)>,
+    pub how: How,
+}
+
+/// What is done to theirs before it is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Nothing.
+    Plain,
+    /// Its rate: they count seconds, we tell the share of the time.
+    Rate,
+    /// Its rate, as the mean of all cores.
+    MeanRate,
+}
+
+const fn row(name: &'static str, tag: &'static str, label: &'static str) -> Named {
+    Named { name, tag, times: 1.0, plus: 0.0, label, only: None, how: How::Plain }
+}
+
+const fn scaled(name: &'static str, tag: &'static str, label: &'static str, times: f64) -> Named {
+    Named { times, ..row(name, tag, label) }
+}
+
+const fn share(name: &'static str, tag: &'static str, label: &'static str) -> Named {
+    Named { how: How::Rate, ..row(name, tag, label) }
+}
+
+const fn cores(mode: &'static str, tag: &'static str, times: f64, plus: f64) -> Named {
+    let name = "node_cpu_seconds_total";
+    Named { times, plus, only: Some(("mode", mode)), how: How::MeanRate, ..row(name, tag, "") }
+}
+
+const MIB: f64 = (1u64 << 20) as f64;
+
+/// All of them.
+pub(super) const NAMES: &[Named] = &[
+    cores("idle", "system.cpu_percent", -1.0, 1.0),
+    cores("user", "system.cpu_user_percent", 1.0, 0.0),
+    cores("system", "system.cpu_system_percent", 1.0, 0.0),
+    cores("iowait", "system.cpu_iowait_percent", 1.0, 0.0),
+    cores("steal", "system.cpu_steal_percent", 1.0, 0.0),
+    row("node_load1", "system.load1", ""),
+    row("node_load5", "system.load5", ""),
+    row("node_load15", "system.load15", ""),
+    row("node_procs_running", "system.tasks_runnable", ""),
+    row("node_procs_blocked", "system.tasks_blocked", ""),
+    row("node_intr_total", "system.interrupts", ""),
+    row("node_context_switches_total", "system.context_switches", ""),
+    row("node_forks_total", "system.forks", ""),
+    row("node_memory_MemTotal_bytes", "memory.total", ""),
+    row("node_memory_MemAvailable_bytes", "proc.memory.availableMB", ""),
+    row("node_memory_MemFree_bytes", "memory.free", ""),
+    row("node_memory_Buffers_bytes", "memory.buffers", ""),
+    row("node_memory_Cached_bytes", "memory.cached", ""),
+    row("node_memory_Dirty_bytes", "memory.dirty", ""),
+    row("node_memory_Shmem_bytes", "memory.shared", ""),
+    row("node_memory_Slab_bytes", "memory.slab", ""),
+    row("node_memory_SwapTotal_bytes", "swap.total", ""),
+    row("node_vmstat_pgmajfault", "memory.major_faults", ""),
+    row("node_vmstat_oom_kill", "memory.oom_kills", ""),
+    share("node_pressure_cpu_waiting_seconds_total", "pressure.cpu.some_percent", ""),
+    share("node_pressure_memory_waiting_seconds_total", "pressure.memory.some_percent", ""),
+    share("node_pressure_memory_stalled_seconds_total", "pressure.memory.full_percent", ""),
+    share("node_pressure_io_waiting_seconds_total", "pressure.io.some_percent", ""),
+    share("node_pressure_io_stalled_seconds_total", "pressure.io.full_percent", ""),
+    share("node_disk_io_time_seconds_total", "disk.*.busy_percent", "device"),
+    row("node_disk_read_bytes_total", "disk.*.in", "device"),
+    row("node_disk_written_bytes_total", "disk.*.out", "device"),
+    row("node_network_receive_bytes_total", "network.*.recv", "device"),
+    row("node_network_transmit_bytes_total", "network.*.sent", "device"),
+    row("node_netstat_Tcp_RetransSegs", "network.tcpRetransmits", ""),
+    row("node_hwmon_temp_celsius", "cpu.avg_temp", ""),
+    scaled("DCGM_FI_DEV_GPU_UTIL", "gpu.*.gpu", "gpu", 100.0),
+    scaled("DCGM_FI_DEV_MEM_COPY_UTIL", "gpu.*.memory", "gpu", 100.0),
+    scaled("DCGM_FI_DEV_ENC_UTIL", "gpu.*.encoderUtilization", "gpu", 100.0),
+    scaled("DCGM_FI_DEV_DEC_UTIL", "gpu.*.decoderUtilization", "gpu", 100.0),
+    row("DCGM_FI_DEV_GPU_TEMP", "gpu.*.temp", "gpu"),
+    row("DCGM_FI_DEV_MEMORY_TEMP", "gpu.*.memoryTemp", "gpu"),
+    row("DCGM_FI_DEV_POWER_USAGE", "gpu.*.powerWatts", "gpu"),
+    scaled("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "gpu.*.energyJoules", "gpu", 1_000.0),
+    scaled("DCGM_FI_DEV_SM_CLOCK", "gpu.*.smClock", "gpu", 1e-6),
+    scaled("DCGM_FI_DEV_MEM_CLOCK", "gpu.*.memoryClock", "gpu", 1e-6),
+    scaled("DCGM_FI_DEV_FB_USED", "gpu.*.memoryAllocatedBytes", "gpu", 1.0 / MIB),
+    scaled("DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryTotalBytes", "gpu", 1.0 / MIB),
+    row("DCGM_FI_DEV_FB_USED_PERCENT", "gpu.*.memoryAllocated", "gpu"),
+    row("DCGM_FI_DEV_XID_ERRORS", "gpu.*.lastXid", "gpu"),
+    row("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "gpu.*.uncorrectedMemoryErrors", "gpu"),
+    row("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "gpu.*.correctedMemoryErrors", "gpu"),
+    row("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", "gpu.*.uncorrectedRemappedRows", "gpu"),
+    row("DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS", "gpu.*.correctedRemappedRows", "gpu"),
+    row("DCGM_FI_DEV_ROW_REMAP_PENDING", "gpu.*.rowRemapPending", "gpu"),
+    row("DCGM_FI_DEV_ROW_REMAP_FAILURE", "gpu.*.rowRemapFailed", "gpu"),
+    row("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "gpu.*.pcieReplays", "gpu"),
+    row("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gpu.*.grEngineActive", "gpu"),
+    row("DCGM_FI_PROF_SM_ACTIVE", "gpu.*.smActive", "gpu"),
+    row("DCGM_FI_PROF_SM_OCCUPANCY", "gpu.*.smOccupancy", "gpu"),
+    row("DCGM_FI_PROF_DRAM_ACTIVE", "gpu.*.dramActive", "gpu"),
+    row("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "gpu.*.pipeTensorActive", "gpu"),
+    row("DCGM_FI_PROF_PCIE_TX_BYTES", "gpu.*.pcieTxBytes", "gpu"),
+    row("DCGM_FI_PROF_PCIE_RX_BYTES", "gpu.*.pcieRxBytes", "gpu"),
+    row("DCGM_FI_PROF_NVLINK_TX_BYTES", "gpu.*.nvlinkTxBytes", "gpu"),
+    row("DCGM_FI_PROF_NVLINK_RX_BYTES", "gpu.*.nvlinkRxBytes", "gpu"),
+];
+
+/// Two values of which the catalogue has the share: the part, the whole, our share, and as in [`Named`] how it becomes theirs.
+pub(super) struct Shared {
+    pub part: &'static str,
+    pub whole: &'static str,
+    pub tag: &'static str,
+    pub times: f64,
+    pub plus: f64,
+    pub label: &'static str,
+}
+
+const fn of(part: &'static str, whole: &'static str, tag: &'static str, label: &'static str) -> Shared {
+    Shared { part, whole, tag, times: 1.0, plus: 0.0, label }
+}
+
+/// Ours is what is in use, theirs what is left.
+const fn left(part: &'static str, whole: &'static str, tag: &'static str, label: &'static str) -> Shared {
+    Shared { times: -1.0, plus: 1.0, ..of(part, whole, tag, label) }
+}
+
+/// All of them.
+pub(super) const SHARES: &[Shared] = &[
+    left("node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes", "memory.working_set_percent", ""),
+    left("node_memory_SwapFree_bytes", "node_memory_SwapTotal_bytes", "swap.used_percent", ""),
+    left("node_filesystem_avail_bytes", "node_filesystem_size_bytes", "disk.*.usagePercent", "mountpoint"),
+    left("node_filesystem_free_bytes", "node_filesystem_size_bytes", "disk.*.usagePercent", "mountpoint"),
+    of("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryAllocated", "gpu"),
+    left("DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryAllocated", "gpu"),
+    of("watchglass_memory_used_bytes", "watchglass_memory_total_bytes", "memory.working_set_percent", ""),
+    left("watchglass_memory_available_bytes", "watchglass_memory_total_bytes", "memory.working_set_percent", ""),
+    of("watchglass_swap_used_bytes", "watchglass_swap_total_bytes", "swap.used_percent", ""),
+    of("watchglass_gpu_memory_used_bytes", "watchglass_gpu_memory_total_bytes", "gpu.*.memoryAllocated", "gpu"),
+    of("watchglass_gpu_power_watts", "watchglass_gpu_power_limit_watts", "gpu.*.powerPercent", "gpu"),
+];
+
+/// File systems that fill up: what is left of them in bytes, of which we have the share in use.
+pub(super) const FILLING: [&str; 2] = ["node_filesystem_avail_bytes", "node_filesystem_free_bytes"];
+
+/// Rows that only name a machine, beside which a value stands.
+pub(super) const FACTS: [&str; 3] = ["node_uname_info", "node_os_info", "node_exporter_build_info"];
+
+/// Labels that say how Prometheus came by a series, and nothing of the machine.
+pub(super) const IDLE_LABELS: [&str; 6] = ["job", "fstype", "prometheus", "cluster_name", "endpoint", "exporter"];
+
+/// Labels that name the machine.
+pub(super) const MACHINE_LABELS: [&str; 6] = ["instance", "source", "nodename", "Hostname", "hostname", "node"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::catalog::Catalog;
+
+    #[test]
+    fn every_tag_of_the_tables_is_in_the_catalogue() {
+        let catalog = crate::prometheus::catalog();
+        let is_there = |tag: &str, label: &str| {
+            let found = find(&catalog, tag);
+            assert!(found, "{tag}");
+            assert_eq!(tag.contains('*'), !label.is_empty(), "{tag}: {label:?}");
+        };
+        NAMES.iter().for_each(|named| is_there(named.tag, named.label));
+        SHARES.iter().for_each(|shared| is_there(shared.tag, shared.label));
+    }
+
+    fn find(catalog: &Catalog, tag: &str) -> bool {
+        shared::rule::parse(&format!("{tag} > 1"), catalog).is_ok()
+    }
+}

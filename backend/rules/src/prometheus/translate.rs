@@ -1,0 +1,612 @@
+//! One expression of PromQL as one `when`.
+
+use super::names::{FACTS, FILLING, How, IDLE_LABELS, MACHINE_LABELS, NAMES, SHARES};
+use super::promql::{Expr, Op, Selector};
+use shared::catalog::Catalog;
+use shared::catalog::prometheus::{Family, Names, written};
+use shared::rule::{MAX_DURATION, number_text, parse};
+use std::collections::BTreeMap;
+
+/// How long a series may be silent there before it is gone, seconds: the most that is looked back.
+const LOOK_BACK: f64 = 300.0;
+/// How long `for` is where a machine must be silent at least, seconds.
+const LEAST_LOST: u32 = 60;
+
+/// What an expression is here.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Translated {
+    pub when: String,
+    /// As in a rule.
+    pub on: BTreeMap<String, String>,
+    /// What was left out, and why that says the same here.
+    pub notes: Vec<String>,
+}
+
+/// A number that is reckoned from one tag: `times` what we have in the base unit, and `plus`.
+#[derive(Clone, Debug, PartialEq)]
+struct Reckoned {
+    tag: String,
+    /// Function and seconds.
+    function: Option<(&'static str, f64)>,
+    /// Function and group.
+    over: Option<(String, &'static str)>,
+    times: f64,
+    plus: f64,
+    /// It counts seconds or cores, and must stand in `rate` yet, or in a mean.
+    pending: How,
+    on: BTreeMap<String, String>,
+    notes: Vec<String>,
+}
+
+/// Translates.
+pub(super) struct Translator<'a> {
+    catalog: &'a Catalog,
+    names: Names,
+    /// Seconds of the rule's `for`.
+    hold: u32,
+    /// Seconds of its `keep_firing_for`.
+    keep: Option<u32>,
+}
+
+type Told<T> = Result<T, String>;
+
+impl<'a> Translator<'a> {
+    pub(super) fn new(catalog: &'a Catalog) -> Self {
+        Translator { catalog, names: Names::new(catalog), hold: 0, keep: None }
+    }
+
+    /// The `when` of an expression that must hold for so many seconds.
+    ///
+    /// # Errors
+    /// What of it is not plainly ours.
+    pub(super) fn rule(&mut self, expr: &Expr, hold: u32, keep: Option<u32>) -> Told<Translated> {
+        (self.hold, self.keep) = (hold, keep);
+        self.condition(expr)
+    }
+
+    fn condition(&self, expr: &Expr) -> Told<Translated> {
+        let bare = without_facts(expr);
+        match bare {
+            Expr::Binary(Op::And, left, right) => self.both(left, right),
+            Expr::Binary(Op::Compare(sign), left, right) => self.comparison(sign, left, right),
+            Expr::Call(name, inner) if name == "absent" || name == "absent_over_time" => self.absent(inner),
+            Expr::Binary(op @ (Op::Or | Op::Unless), ..) => {
+                Err(format!("`{op}` of two conditions is not one condition; write two rules"))
+            }
+            _ => Err("it compares nothing: what is not there fires nothing here".into()),
+        }
+    }
+
+    /// Two conditions. The second may only say what holds here anyway.
+    fn both(&self, left: &Expr, right: &Expr) -> Told<Translated> {
+        if let Some(note) = holds_here(right) {
+            let mut one = self.condition(left)?;
+            one.notes.push(note);
+            return Ok(one);
+        }
+        if let Some(note) = holds_here(left) {
+            let mut one = self.condition(right)?;
+            one.notes.push(note);
+            return Ok(one);
+        }
+        let (bare_left, bare_right) = (without_facts(left), without_facts(right));
+        let (Expr::Binary(Op::Compare(a), al, ar), Expr::Binary(Op::Compare(b), bl, br)) = (bare_left, bare_right) else {
+            return Err("`and` stands here between two comparisons of values, and only once".into());
+        };
+        let (mut first, on, notes) = self.side(a, al, ar)?;
+        let (second, other, more) = self.side(b, bl, br)?;
+        if on != other {
+            return Err("both sides of `and` must be of the same machines".into());
+        }
+        first = format!("{first} and {second}{}", self.held());
+        Ok(Translated { when: first, on, notes: [notes, more].concat() })
+    }
+
+    fn held(&self) -> String {
+        if self.hold == 0 { String::new() } else { format!(" for {}s", self.hold) }
+    }
+
+    fn comparison(&self, sign: &str, left: &Expr, right: &Expr) -> Told<Translated> {
+        if let Some(found) = self.reaches(sign, left, right)? {
+            return Ok(found);
+        }
+        if let (Expr::Selector(up), Some(limit)) = (without_facts(left), number(right))
+            && up.name == "up"
+        {
+            return match (sign, limit) {
+                ("==", 0.0) | ("<", 1.0) | ("!=", 1.0) => {
+                    let (on, _) = self.machines(up, "")?;
+                    let when = format!("source lost for {}s", self.hold.max(LEAST_LOST));
+                    let notes = vec!["`up` is Prometheus' word for a target; here it is the machine's agent".into()];
+                    Ok(Translated { when, on, notes })
+                }
+                _ => Err("`up` is 0 or 1".into()),
+            };
+        }
+        let (text, on, notes) = self.side(sign, left, right)?;
+        let until = match self.keep {
+            Some(keep) => {
+                let against = opposite(sign_of(&text));
+                let limit = text.rsplit(' ').next().unwrap_or_default();
+                format!(", until {against} {limit} for {keep}s")
+            }
+            None => String::new(),
+        };
+        Ok(Translated { when: format!("{text}{}{until}", self.held()), on, notes })
+    }
+
+    /// `TAG OP NUMBER`, and where.
+    fn side(&self, sign: &str, left: &Expr, right: &Expr) -> Told<(String, BTreeMap<String, String>, Vec<String>)> {
+        let (mut sign, value, limit) = match (number(left), number(right)) {
+            (None, Some(limit)) => (sign, left, limit),
+            (Some(limit), None) => (turned(sign), right, limit),
+            (Some(_), Some(_)) => return Err("it compares two numbers".into()),
+            (None, None) => return Err("it compares two values; here a value is compared with a number".into()),
+        };
+        let reckoned = self.value(value)?;
+        if reckoned.pending != How::Plain {
+            return Err("it compares a counter itself; write `rate` of it".into());
+        }
+        if reckoned.times < 0.0 {
+            sign = turned(sign);
+        }
+        let base = (limit - reckoned.plus) / reckoned.times;
+        let limit = self.stored(&reckoned, base)?;
+        let tag = quoted(&reckoned.tag);
+        let text = match (&reckoned.function, &reckoned.over) {
+            (Some(_), Some(_)) => return Err("a group of a function is not translated; write it without `by`".into()),
+            (Some((name, seconds)), None) => format!("{name}({tag}, {}s)", whole(*seconds)?),
+            (None, Some((name, by))) => format!("{name} over {by} of {tag}"),
+            (None, None) => tag,
+        };
+        Ok((format!("{text} {sign} {}", number_text(rounded(limit))), reckoned.on, reckoned.notes))
+    }
+
+    /// A limit in the base unit in that of the tag.
+    fn stored(&self, reckoned: &Reckoned, base: f64) -> Told<f64> {
+        // The grammar's own reader says which row a tag with a pattern means.
+        let probe = parse(&format!("{} > 0", quoted(&reckoned.tag)), self.catalog).map_err(|fault| fault.sentence)?;
+        let template = probe.tags().first().map(|tag| tag.template.clone()).unwrap_or_default();
+        let metric = self.catalog.position(&template).and_then(|at| self.catalog.metrics.get(usize::from(at)));
+        let metric = metric.ok_or_else(|| format!("no metric has the tag {}", reckoned.tag))?;
+        Ok(match reckoned.function {
+            // A rate is told in the base unit.
+            Some(("rate", _)) => base,
+            _ => Family::of(metric).stored(base),
+        })
+    }
+
+    /// `predict_linear(METRIC[W], S) < 0`.
+    fn reaches(&self, sign: &str, left: &Expr, right: &Expr) -> Told<Option<Translated>> {
+        let Expr::Call(name, inner) = without_facts(left) else { return Ok(None) };
+        if name != "predict_linear" {
+            return Ok(None);
+        }
+        let ([Expr::Selector(of), within], Some(limit)) = (inner.as_slice(), number(right)) else {
+            return Err("`predict_linear` stands here as predict_linear(METRIC[1h], SECONDS) < NUMBER".into());
+        };
+        let within = number(within).ok_or("the seconds of `predict_linear` are a number")?;
+        if !(60.0..=f64::from(MAX_DURATION)).contains(&within) {
+            return Err("a value is predicted 1 min to 7 d ahead".into());
+        }
+        let mut notes = vec!["the slope is reckoned here over an hour, or an eighth of the time ahead".to_string()];
+        if FILLING.contains(&of.name.as_str()) {
+            if !sign.starts_with('<') || limit != 0.0 {
+                return Err("what is left of a file system is compared here with 0: it is full".into());
+            }
+            let (on, instance) = self.machines(of, "mountpoint")?;
+            let tag = quoted(&"disk.*.usagePercent".replace('*', &instance));
+            let when = format!("{tag} reaches 100 within {}s", whole(within)?);
+            notes.extend(dropped(of));
+            return Ok(Some(Translated { when, on, notes }));
+        }
+        let plain = Selector { range: None, ..of.clone() };
+        let reckoned = self.value(&Expr::Selector(plain))?;
+        let base = (limit - reckoned.plus) / reckoned.times;
+        let limit = number_text(rounded(self.stored(&reckoned, base)?));
+        let when = format!("{} reaches {limit} within {}s", quoted(&reckoned.tag), whole(within)?);
+        notes.extend(reckoned.notes);
+        Ok(Some(Translated { when, on: reckoned.on, notes }))
+    }
+
+    fn absent(&self, inner: &[Expr]) -> Told<Translated> {
+        let [Expr::Selector(of)] = inner else { return Err("`absent` stands here around one metric".into()) };
+        if of.name == "up" {
+            return Err("a target that Prometheus does not know is none that we do; write `source lost`".into());
+        }
+        let looked_back = of.range.unwrap_or(LOOK_BACK);
+        let reckoned = self.named(&Selector { range: None, ..of.clone() })?;
+        let seconds = whole(looked_back.max(f64::from(self.hold)))?;
+        let notes = [vec!["it fires for each series that stopped while its machine is heard".into()], reckoned.notes].concat();
+        Ok(Translated { when: format!("{} missing for {seconds}s", quoted(&reckoned.tag)), on: reckoned.on, notes })
+    }
+
+    fn value(&self, expr: &Expr) -> Told<Reckoned> {
+        match without_facts(expr) {
+            Expr::Selector(of) if of.range.is_some() => Err("a range stands in a function, as rate(x[5m])".into()),
+            Expr::Selector(of) => self.named(of),
+            Expr::Call(name, inner) => self.function(name, inner),
+            Expr::Group(name, by, inner) => self.group(name, by, inner),
+            Expr::Binary(op, left, right) => self.reckoned(*op, left, right),
+            Expr::Number(_) => Err("it compares numbers alone".into()),
+        }
+    }
+
+    fn reckoned(&self, op: Op, left: &Expr, right: &Expr) -> Told<Reckoned> {
+        if op == Op::Over
+            && let Some(share) = self.share(left, right)?
+        {
+            return Ok(share);
+        }
+        // (whole - part) / whole is 1 less the share.
+        if let (Op::Over, Expr::Binary(Op::Minus, whole, part)) = (op, without_facts(left))
+            && same(whole, right)
+            && let Some(share) = self.share(part, right)?
+        {
+            return Ok(Reckoned { times: -share.times, plus: 1.0 - share.plus, ..share });
+        }
+        let is_now = match left {
+            Expr::Selector(now) => now.name == "node_time_seconds",
+            Expr::Call(name, inner) => name == "time" && inner.is_empty(),
+            _ => false,
+        };
+        if let (Op::Minus, true, Expr::Selector(boot)) = (op, is_now, right)
+            && boot.name == "node_boot_time_seconds"
+        {
+            let (on, _) = self.machines(boot, "")?;
+            return Ok(Reckoned { on, ..plain("system.uptime".into()) });
+        }
+        let (reckoned, by, first) = match (number(left), number(right)) {
+            (None, Some(by)) => (self.value(left)?, by, false),
+            (Some(by), None) => (self.value(right)?, by, true),
+            _ => return Err(format!("{op} of two values is not translated, but shares that the catalogue has")),
+        };
+        let Reckoned { times, plus, .. } = reckoned;
+        let (times, plus) = match (op, first) {
+            (Op::Plus, _) => (times, plus + by),
+            (Op::Minus, false) => (times, plus - by),
+            (Op::Minus, true) => (-times, by - plus),
+            (Op::Times, _) => (times * by, plus * by),
+            (Op::Over, false) => (times / by, plus / by),
+            _ => return Err(format!("`{op}` is not translated here")),
+        };
+        match times.is_finite() && times != 0.0 && plus.is_finite() {
+            true => Ok(Reckoned { times, plus, ..reckoned }),
+            false => Err("it reckons with numbers that leave nothing of the value".into()),
+        }
+    }
+
+    /// A share that the catalogue has.
+    fn share(&self, part: &Expr, whole: &Expr) -> Told<Option<Reckoned>> {
+        // used / (used + free) is a share, too.
+        let sum = match without_facts(whole) {
+            Expr::Binary(Op::Plus, a, b) => match (without_facts(a), without_facts(b)) {
+                (Expr::Selector(used), Expr::Selector(free))
+                    if (used.name.as_str(), free.name.as_str()) == ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE") =>
+                {
+                    Some("DCGM_FI_DEV_FB_TOTAL")
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let Expr::Selector(part) = without_facts(part) else { return Ok(None) };
+        let of = match (without_facts(whole), sum) {
+            (_, Some(of)) => of,
+            (Expr::Selector(whole), None) => whole.name.as_str(),
+            _ => return Ok(None),
+        };
+        let Some(shared) = SHARES.iter().find(|one| one.part == part.name && one.whole == of) else {
+            return match NAMES.iter().any(|one| one.name == part.name) || part.name.starts_with("node_filesystem_files") {
+                true => Err(format!("the catalogue has no share of {} in {of}", part.name)),
+                false => Ok(None),
+            };
+        };
+        let (on, instance) = self.machines(part, shared.label)?;
+        let tag = shared.tag.replace('*', &instance);
+        let notes = dropped(part);
+        Ok(Some(Reckoned { times: shared.times, plus: shared.plus, on, notes, ..plain(tag) }))
+    }
+
+    fn function(&self, name: &str, inner: &[Expr]) -> Told<Reckoned> {
+        let [Expr::Selector(of)] = inner else {
+            return Err(format!("`{name}` is not translated, but of one metric with a range"));
+        };
+        let Some(range) = of.range else { return Err(format!("`{name}` is not translated")) };
+        let reckoned = self.named(&Selector { range: None, ..of.clone() })?;
+        let shares = reckoned.pending != How::Plain;
+        let function = match (name, shares) {
+            // They count time; we have the share of the time.
+            ("rate" | "irate", true) => {
+                // `irate` goes by the two newest samples of the range.
+                let function = (name == "rate").then_some(("mean", range));
+                let pending = if reckoned.pending == How::Rate { How::Plain } else { How::MeanRate };
+                return Ok(Reckoned { function, pending, ..reckoned });
+            }
+            (_, true) => return Err(format!("`{name}` of a counter of time is not translated; write `rate`")),
+            ("rate" | "irate", false) => "rate",
+            ("increase", false) => "increase",
+            ("delta", false) => "change",
+            ("avg_over_time", false) => "mean",
+            ("min_over_time", false) => "min",
+            ("max_over_time", false) => "max",
+            ("last_over_time", false) => return Ok(reckoned),
+            (other, false) => {
+                return Err(format!("the function `{other}` is not translated; there are rate, mean, min, max, increase and change"));
+            }
+        };
+        // What is added cancels in a difference.
+        let plus = if ["rate", "increase", "change"].contains(&function) { 0.0 } else { reckoned.plus };
+        Ok(Reckoned { function: Some((function, range)), plus, ..reckoned })
+    }
+
+    fn group(&self, name: &str, by: &[String], inner: &Expr) -> Told<Reckoned> {
+        let of_machine = by.iter().any(|label| MACHINE_LABELS.contains(&label.as_str()));
+        let of_gpu = by.iter().any(|label| label == "gpu" || label == "UUID");
+        let reckoned = self.value(inner)?;
+        if reckoned.pending == How::MeanRate {
+            return match (name, of_machine) {
+                ("avg", true) => Ok(Reckoned { pending: How::Plain, ..reckoned }),
+                _ => Err(format!("of its cores a machine tells the mean: `{name}` of them is not translated, `avg by (instance)` is")),
+            };
+        }
+        let word = match name {
+            "avg" => "mean",
+            "min" | "max" => name,
+            other => return Err(format!("`{other}` of a group is not translated; there are avg, min and max")),
+        };
+        // What a machine has once is its own group.
+        if !reckoned.tag.contains('*') && (of_machine || of_gpu) {
+            return Ok(reckoned);
+        }
+        match (of_gpu, of_machine) {
+            // Each GPU has one value of a metric.
+            (true, _) if reckoned.tag.starts_with("gpu.") => Ok(reckoned),
+            (_, true) if reckoned.over.is_none() => Ok(Reckoned { over: Some((word.into(), "source")), ..reckoned }),
+            _ => Err(format!("the group of `{name}` is not a machine or a GPU; write `{name} by (instance)`")),
+        }
+    }
+
+    /// The tag of a metric.
+    fn named(&self, of: &Selector) -> Told<Reckoned> {
+        let chosen = |only: &(&str, &str)| {
+            of.labels.iter().any(|(label, op, value)| label == only.0 && *op == "=" && value == only.1)
+        };
+        let theirs: Vec<_> = NAMES.iter().filter(|one| one.name == of.name).collect();
+        if let Some(one) = theirs.iter().find(|one| one.only.as_ref().is_none_or(chosen)) {
+            let labels = of.labels.iter().filter(|(label, ..)| one.only.is_none_or(|(only, _)| label != only)).cloned();
+            let left = Selector { labels: labels.collect(), ..of.clone() };
+            let (on, instance) = self.machines(&left, one.label)?;
+            let tag = one.tag.replace('*', &instance);
+            return Ok(Reckoned {
+                times: one.times,
+                plus: one.plus,
+                pending: one.how,
+                on,
+                notes: dropped(&left),
+                ..plain(tag)
+            });
+        }
+        if let Some(one) = theirs.first() {
+            let label = one.only.map_or("", |(label, _)| label);
+            let known: Vec<&str> = theirs.iter().filter_map(|one| one.only).map(|(_, value)| value).collect();
+            return Err(format!("{} is translated with {label}=\"{}\"", of.name, known.join("\", or \"")));
+        }
+        let own = (0..).zip(&self.catalog.metrics).find(|(at, _)| {
+            self.names.family(*at).is_some_and(|family| family.name == of.name)
+        });
+        if let Some((_, metric)) = own {
+            let written = written(metric);
+            let label = written.split_once('{').map_or("", |(_, label)| label.trim_end_matches('}'));
+            let (on, instance) = self.machines(of, label)?;
+            let tag = metric.tag.split_once('{').map_or(metric.tag.clone(), |(before, rest)| {
+                let after = rest.split_once('}').map_or("", |(_, after)| after);
+                format!("{before}{instance}{after}")
+            });
+            return Ok(plain_on(tag, on, dropped(of)));
+        }
+        match of.name.starts_with("watchglass_") {
+            true => Err(format!("there is no metric {}", of.name)),
+            false => self.scraped(of),
+        }
+    }
+
+    /// A metric that an endpoint prints: its rows are made at run time.
+    fn scraped(&self, of: &Selector) -> Told<Reckoned> {
+        let mut labels = Vec::new();
+        let mut endpoint = None;
+        let mut on = BTreeMap::new();
+        for (label, op, value) in &of.labels {
+            match (label.as_str(), *op) {
+                ("endpoint", "=") => endpoint = Some(value.clone()),
+                ("job", "=") => endpoint = endpoint.or(Some(value.clone())),
+                (label, op) if MACHINE_LABELS.contains(&label) => {
+                    on.insert("source".into(), pattern(label, op, value)?);
+                }
+                (_, "=") => labels.push(format!("{label}=\"{value}\"")),
+                _ => return Err(format!("labels of a scraped metric are compared with `=` here, {label} is not")),
+            }
+        }
+        let Some(endpoint) = endpoint else {
+            return Err(format!(
+                "{} is neither ours nor one of the names that are known; of a scraped page say which, by job=\"NAME\" \
+                 of [[openmetrics]]",
+                of.name
+            ));
+        };
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        Ok(plain_on(format!("openmetrics.{endpoint}.{}{labels}", of.name), on, Vec::new()))
+    }
+
+    /// The machines that a selector means, and the instance of its tag.
+    fn machines(&self, of: &Selector, own: &str) -> Told<(BTreeMap<String, String>, String)> {
+        let (mut on, mut instance) = (BTreeMap::new(), "*".to_string());
+        for (label, op, value) in &of.labels {
+            let name = label.as_str();
+            if MACHINE_LABELS.contains(&name) {
+                on.insert("source".into(), pattern(name, op, value)?);
+            } else if name == own || own == "gpu" && name == "device" && value.starts_with("nvidia") {
+                let value = if name == own { value.as_str() } else { value.trim_start_matches("nvidia") };
+                let pattern = pattern(name, op, value)?;
+                if pattern.contains([',', '!']) {
+                    return Err(format!("{name} chooses one here, or all that fit one pattern with *"));
+                }
+                instance = pattern;
+            } else if IDLE_LABELS.contains(&name) || own == "mountpoint" && name == "device" {
+                // See `dropped`.
+            } else if *op == "=" && !name.starts_with("__") {
+                on.insert(name.to_ascii_lowercase(), value.clone());
+            } else {
+                return Err(format!("the label {name} chooses nothing here"));
+            }
+        }
+        Ok((on, instance))
+    }
+}
+
+fn plain(tag: String) -> Reckoned {
+    plain_on(tag, BTreeMap::new(), Vec::new())
+}
+
+fn plain_on(tag: String, on: BTreeMap<String, String>, notes: Vec<String>) -> Reckoned {
+    Reckoned { tag, function: None, over: None, times: 1.0, plus: 0.0, pending: How::Plain, on, notes }
+}
+
+/// What of a selector is left out.
+fn dropped(of: &Selector) -> Vec<String> {
+    let filters = of.labels.iter().filter(|(label, ..)| ["fstype", "device"].contains(&label.as_str()));
+    match of.name.starts_with("node_filesystem") && filters.count() > 0 {
+        true => vec!["watched are the paths that disk_paths names, of whatever type and device".into()],
+        false => Vec::new(),
+    }
+}
+
+/// The expression without what only names the machine: `x * on (instance) group_left (nodename) node_uname_info`.
+fn without_facts(expr: &Expr) -> &Expr {
+    let is_fact = |expr: &Expr| matches!(expr, Expr::Selector(of) if FACTS.contains(&of.name.as_str()));
+    match expr {
+        Expr::Binary(Op::Times, left, right) if is_fact(right) => without_facts(left),
+        Expr::Binary(Op::Times, left, right) if is_fact(left) => without_facts(right),
+        other => other,
+    }
+}
+
+/// Why a second condition says nothing more here, where it does not.
+fn holds_here(expr: &Expr) -> Option<String> {
+    let Expr::Binary(Op::Compare(sign), left, right) = expr else { return None };
+    let (Expr::Selector(of), Some(limit)) = (without_facts(left), number(right)) else { return None };
+    match (of.name.as_str(), *sign, limit) {
+        ("node_filesystem_readonly", "==", 0.0) => Some("paths that cannot be written are watched, too".into()),
+        (name, ">", 0.0) if FILLING.contains(&name) => Some("a path that is full has reached it".into()),
+        _ => None,
+    }
+}
+
+fn same(a: &Expr, b: &Expr) -> bool {
+    without_facts(a) == without_facts(b)
+}
+
+/// A number that stands there, or is reckoned of numbers.
+fn number(expr: &Expr) -> Option<f64> {
+    match expr {
+        Expr::Number(number) => Some(*number),
+        Expr::Binary(op, left, right) => {
+            let (left, right) = (number(left)?, number(right)?);
+            Some(match op {
+                Op::Plus => left + right,
+                Op::Minus => left - right,
+                Op::Times => left * right,
+                Op::Over => left / right,
+                Op::Power => left.powf(right),
+                _ => return None,
+            })
+            .filter(|number| number.is_finite())
+        }
+        _ => None,
+    }
+}
+
+fn turned(sign: &str) -> &str {
+    match sign {
+        ">" => "<",
+        "<" => ">",
+        ">=" => "<=",
+        "<=" => ">=",
+        same => same,
+    }
+}
+
+fn opposite(sign: &str) -> &'static str {
+    match sign {
+        ">" => "<=",
+        "<" => ">=",
+        ">=" => "<",
+        "<=" => ">",
+        "==" => "!=",
+        _ => "==",
+    }
+}
+
+/// The sign of `TAG OP NUMBER`.
+fn sign_of(text: &str) -> &str {
+    text.rsplit(' ').nth(1).unwrap_or_default()
+}
+
+/// Eight digits: more are what reckoning leaves behind.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || value.abs() >= 1e6 && value.fract() == 0.0 {
+        return value;
+    }
+    let scale = 10f64.powi(7 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+fn whole(seconds: f64) -> Told<u64> {
+    match (1.0..=f64::from(MAX_DURATION)).contains(&seconds) {
+        true => Ok(seconds.round() as u64),
+        false => Err("a duration is 1 s to 7 d here".into()),
+    }
+}
+
+/// A tag as it may stand in a condition.
+fn quoted(tag: &str) -> String {
+    let plain = tag.chars().all(|c| c.is_ascii_alphanumeric() || "._*/:-".contains(c));
+    if plain { tag.into() } else { format!("\"{}\"", tag.replace('\\', "\\\\").replace('"', "\\\"")) }
+}
+
+/// A label's condition as a pattern of ours: `*`, commas and `!` in place of an expression.
+fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
+    let not = op.starts_with('!');
+    let bare = value.strip_prefix('^').unwrap_or(value);
+    let bare = bare.strip_suffix('$').unwrap_or(bare);
+    let bare = match bare.strip_prefix('(').and_then(|bare| bare.strip_suffix(')')) {
+        Some(inner) if !inner.contains(['(', ')']) => inner,
+        _ => bare,
+    };
+    let one = |text: &str| -> Told<String> {
+        let text = match op.ends_with('~') {
+            true => {
+                let glob = text.replace(".*", "\u{0}").replace(".+", "\u{0}").replace("\\\\.", "\u{1}").replace("\\.", "\u{1}");
+                if glob.contains(['.', '[', ']', '(', ')', '+', '?', '{', '}', '^', '$', '\\', '*']) {
+                    return Err(format!("the expression {value:?} of {label} is no pattern with * alone"));
+                }
+                glob.replace('\u{0}', "*").replace('\u{1}', ".")
+            }
+            false => text.to_string(),
+        };
+        let text = match MACHINE_LABELS.contains(&label) {
+            // The port is Prometheus' matter.
+            true => text.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit() || b == b'*')).map_or(text.clone(), |(host, _)| host.into()),
+            false => text,
+        };
+        match text.is_empty() || text.contains([',', '!']) {
+            true => Err(format!("{label} {op} {value:?} chooses nothing here")),
+            false => Ok(if not { format!("!{text}") } else { text }),
+        }
+    };
+    let parts: Vec<String> = match op.ends_with('~') {
+        true => bare.split('|').map(one).collect::<Told<_>>()?,
+        false => vec![one(value)?],
+    };
+    Ok(parts.join(","))
+}

@@ -1,0 +1,119 @@
+//! YAML as a tree with lines, as far as files of rules have it. An alias is refused, and so is what is nested without end: a
+//! file from elsewhere cannot grow while it is read.
+
+use saphyr_parser::{Event, Parser};
+
+/// How deep a file of rules may be nested.
+const MAX_DEPTH: usize = 16;
+
+/// A part of a file, and the line on which it begins, from 1.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    pub line: usize,
+    pub what: What,
+}
+
+/// What a part is. Numbers and words are texts alike.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum What {
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.what {
+            What::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+        match &self.what {
+            What::Map(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, node)| node),
+            _ => None,
+        }
+    }
+
+    pub(super) fn list(&self) -> &[Node] {
+        match &self.what {
+            What::List(nodes) => nodes,
+            _ => &[],
+        }
+    }
+}
+
+/// A part that is not whole yet.
+enum Open {
+    List(usize, Vec<Node>),
+    /// The key whose value comes next stands behind the fields.
+    Map(usize, Vec<(String, Node)>, Option<String>),
+}
+
+/// The documents of a file.
+///
+/// # Errors
+/// The line, and why it is no YAML of this kind.
+pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
+    let (mut documents, mut open): (Vec<Node>, Vec<Open>) = (Vec::new(), Vec::new());
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| (error.marker().line(), format!("this is no YAML: {}", error.info())))?;
+        let line = span.start.line();
+        let whole = match event {
+            Event::Scalar(text, ..) => Node { line, what: What::Text(text.into_owned()) },
+            Event::SequenceStart(..) | Event::MappingStart(..) => {
+                if open.len() >= MAX_DEPTH {
+                    return Err((line, format!("it is nested more than {MAX_DEPTH} times")));
+                }
+                open.push(match event {
+                    Event::SequenceStart(..) => Open::List(line, Vec::new()),
+                    _ => Open::Map(line, Vec::new(), None),
+                });
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some(Open::List(line, nodes)) => Node { line, what: What::List(nodes) },
+                Some(Open::Map(line, fields, _)) => Node { line, what: What::Map(fields) },
+                None => continue,
+            },
+            Event::Alias(_) => return Err((line, "an alias is not followed: write the value out".into())),
+            _ => continue,
+        };
+        match open.last_mut() {
+            None => documents.push(whole),
+            Some(Open::List(_, nodes)) => nodes.push(whole),
+            Some(Open::Map(_, fields, key)) => match key.take() {
+                Some(key) => fields.push((key, whole)),
+                None => match whole.what {
+                    What::Text(text) => *key = Some(text),
+                    _ => return Err((whole.line, "a key is a text".into())),
+                },
+            },
+        }
+    }
+    Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_a_tree_with_lines() {
+        let text = "groups:\n- name: a\n  rules:\n  - alert: B\n    expr: |\n      x > 1\n    for: 5m\n---\nplain\n";
+        let all = documents(text).expect("YAML");
+        let rule = &all[0].get("groups").expect("groups").list()[0].get("rules").expect("rules").list()[0];
+        assert_eq!((rule.line, rule.get("expr").and_then(Node::text)), (4, Some("x > 1\n")));
+        assert_eq!((rule.get("for").map(|node| node.line), all[1].text()), (Some(7), Some("plain")));
+    }
+
+    #[test]
+    fn what_could_grow_or_is_no_yaml_is_refused() {
+        let wrong = |text: &str| documents(text).map(|_| ()).unwrap_err();
+        assert!(wrong("a: &x [1]\nb: *x\n").1.contains("alias"));
+        assert!(wrong(&"[".repeat(99)).1.contains("nested more than 16"));
+        assert!(wrong("a: [1\nb: 2").1.starts_with("this is no YAML"));
+        assert!(wrong("? [a]\n: b\n").1.contains("a key is a text"));
+    }
+}

@@ -1,0 +1,90 @@
+//! `POST /api/v1/alerts`: an alert from code.
+
+use super::answer::history_slot;
+use super::{fitting, markers, unknown_run};
+use crate::calls::RefusedCall;
+use crate::http::admit::Asker;
+use crate::http::body::Json;
+use crate::http::{App, Caller, Refusal, json};
+use crate::markers::own_source;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+use serde_json::Value;
+use shared::alert::CodeAlert;
+use shared::alert_call::AlertCall;
+use shared::wire::SourceId;
+use std::sync::Arc;
+
+fn read(body: Value) -> Result<CodeAlert, Refusal> {
+    let bad = |error: serde_json::Error| {
+        let why: String = error.to_string().chars().take(200).collect();
+        Refusal::bad(format!("this is no alert: {why}; send {{\"title\": ..., \"text\": ..., \"severity\": ...}}"))
+    };
+    serde_json::from_value(body).map_err(bad)
+}
+
+/// The machine that a call is of: the one that it names, the one on which its run is, or this one. Who may not see it is told
+/// that it is not there.
+async fn source_of(app: &Arc<App>, asker: &Asker, said: &CodeAlert) -> Result<SourceId, Refusal> {
+    let of_run = match &said.run {
+        Some(id) => {
+            let now = app.live.clock.wall();
+            let (slot, theirs, reader) = (history_slot(app, asker)?, app.clone(), asker.reader(app));
+            let sought = id.clone();
+            let found = slot.blocking(move || theirs.runs.seen(&reader, (0, now)).find(|run| run.id == sought)).await?;
+            Some(found.ok_or_else(|| unknown_run(id))?)
+        }
+        None => None,
+    };
+    let on = of_run.and_then(|run| run.processes.first().map(|process| process.source.clone()));
+    let sources = asker.reader(app).sources();
+    let Some(name) = said.source.clone().or(on) else {
+        let none = "name the machine by source, or the run by run";
+        return match &app.hub {
+            Some(_) => Err(Refusal::bad(none)),
+            None => {
+                own_source(&app.live).ok_or_else(|| Refusal::new(StatusCode::CONFLICT, "no machine is measured here"))
+            }
+        };
+    };
+    let names = asker.sources(app, vec![name.clone()]).await;
+    let found = fitting(&sources, &names).map_err(|unknown| Refusal::bad(unknown.to_string()))?;
+    let unknown = || Refusal::bad(format!("there is no one machine {name:?} here; api/v1/sources lists them"));
+    match found.as_slice() {
+        [one] => Ok(one.id),
+        _ => Err(unknown()),
+    }
+}
+
+pub(in crate::http) async fn post(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Extension(caller): Extension<Caller>,
+    Json(body): Json<Value>,
+) -> Result<Response<Body>, Refusal> {
+    if app.live.provenance.recorded.is_some() {
+        let sentence = "this is a recording; send alerts to the Watchglass that measures";
+        return Err(Refusal::new(StatusCode::CONFLICT, sentence));
+    }
+    if app.hub.is_none() {
+        markers::may_write(caller, "alerts")?;
+    }
+    let said = read(body)?;
+    let source = source_of(&app, &asker, &said).await?;
+    let call = AlertCall::checked(said, app.live.clock.wall()).map_err(|bad| Refusal::bad(bad.to_string()))?;
+    let taken = match &app.hub {
+        // Records of a machine are its agent's alone: here who evaluates rules is told at once.
+        Some(_) => app.calls.tell(&app.live, source, call).await,
+        None => {
+            let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
+            slot.blocking(move || theirs.calls.take(&theirs.live, source, call)).await?
+        }
+    };
+    match taken {
+        Ok(taken) => Ok(json(if taken.new { StatusCode::CREATED } else { StatusCode::OK }, &taken.answer())),
+        Err(RefusedCall::TooMany) => Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, RefusedCall::TooMany.to_string())),
+        Err(RefusedCall::Store(why)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why)),
+    }
+}
