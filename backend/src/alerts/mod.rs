@@ -10,7 +10,7 @@ mod rules;
 mod sealing;
 mod silences;
 
-pub use book::{AlertBook, AlertBookAbout};
+pub use book::{AlertBook, AlertBookAbout, OWN_FILE};
 pub use channels::OpenedChannel;
 pub use found::{AlertsAsked, alert_of, row_of};
 pub use sealing::{KEY_FILE, SealingKey};
