@@ -5,7 +5,7 @@
 
 pub mod accounts;
 pub mod admin;
-mod alerts;
+pub mod alerts;
 pub mod archive;
 pub mod build_info;
 pub mod calls;

@@ -25,6 +25,9 @@ const SENT_KEPT: i64 = 30 * 86_400_000;
 /// How often what is over is removed, milliseconds.
 const TIDY_EVERY: i64 = 3_600_000;
 
+/// The database of a server without accounts, in its data folder.
+pub const OWN_FILE: &str = "watchglass.db";
+
 /// The team of a server that has no accounts.
 const OWN_TEAM: &str = "main";
 
@@ -260,7 +263,9 @@ impl AlertBook {
         role: Role,
     ) -> Result<Vec<Team>, Denied> {
         let mut own = teams::all(on).await?;
-        own.retain(|team| by.role_in(&team.id).is_some() && word.is_none_or(|word| team.id == word || team.name == word));
+        own.retain(|team| {
+            by.role_in(&team.id).is_some() && word.is_none_or(|word| team.id == word || team.name == word)
+        });
         if word.is_some() && own.is_empty() {
             return Err(Denied::Unknown);
         }

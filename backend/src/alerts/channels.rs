@@ -37,7 +37,8 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 const TEST_LOOK: Duration = Duration::from_millis(100);
 
 /// What is said where the key is away.
-const KEY_MISSING: &str = "key missing: put secret.key back into the data folder, or write this channel's secrets again";
+const KEY_MISSING: &str =
+    "key missing: put secret.key back into the data folder, or write this channel's secrets again";
 
 /// What of a channel is no secret.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -76,7 +77,8 @@ fn shown(row: &ChannelRow) -> Channel {
 fn opened(row: &ChannelRow, key: &Result<Option<SealingKey>, String>) -> Result<ChannelInput, String> {
     let key = key.as_ref().map_err(Clone::clone)?.as_ref().ok_or(KEY_MISSING)?;
     let sealed = row.sealed.as_deref().ok_or(KEY_MISSING)?;
-    let text = key.open((TABLE, &row.id), sealed).ok_or("secret.key is not the key that this channel was sealed with")?;
+    let text =
+        key.open((TABLE, &row.id), sealed).ok_or("secret.key is not the key that this channel was sealed with")?;
     let input = serde_json::from_slice::<ChannelInput>(&text);
     let input = input.map_err(|_| "another version has written this channel; write it again")?;
     Ok(ChannelInput { name: row.name.clone(), ..input })

@@ -13,7 +13,7 @@ mod sealing;
 mod silences;
 mod watch;
 
-pub use book::{AlertBook, AlertBookAbout};
+pub use book::{AlertBook, AlertBookAbout, OWN_FILE};
 pub use channels::OpenedChannel;
 pub use deliver::{Delivered, deliver};
 pub use found::{AlertsAsked, alert_of, row_of};

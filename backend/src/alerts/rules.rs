@@ -21,7 +21,8 @@ pub(super) const OWN_CHANNELS: [&str; 2] = ["me", "browser"];
 /// A rule as it is kept in its row; none where somebody else has written what this version cannot read.
 pub(super) fn rule_of(row: &Row) -> Option<Rule> {
     let read = serde_json::from_str::<Rule>(&row.body);
-    let read = read.inspect_err(|error| tracing::error!(%error, rule = row.id, "a rule in the database cannot be read"));
+    let read =
+        read.inspect_err(|error| tracing::error!(%error, rule = row.id, "a rule in the database cannot be read"));
     let rule = read.ok()?;
     Some(Rule {
         id: row.id.clone(),
@@ -159,8 +160,7 @@ impl AlertBook {
             return Err(stale());
         }
         let version = old.version + 1;
-        let rule =
-            Rule { id: id.into(), origin: Origin::Made, by: old.maker.clone(), version, ..wanted.clone() };
+        let rule = Rule { id: id.into(), origin: Origin::Made, by: old.maker.clone(), version, ..wanted.clone() };
         let row = Row { name: rule.name.clone(), body: body(&rule), version, updated: self.now(), ..old.clone() };
         if !rules::set(&mut change, &row).await.map_err(|error| taken(error, &rule.name))? {
             return Err(stale());
@@ -212,8 +212,7 @@ impl AlertBook {
         match to.iter().find(|name| !is_known(name)) {
             None => Ok(()),
             Some(other) => {
-                let names: Vec<&str> =
-                    known.iter().map(|channel| channel.name.as_str()).chain(OWN_CHANNELS).collect();
+                let names: Vec<&str> = known.iter().map(|channel| channel.name.as_str()).chain(OWN_CHANNELS).collect();
                 Err(Denied::Invalid(format!("there is no channel {other:?}; known are {}", names.join(", "))))
             }
         }

@@ -126,10 +126,7 @@ mod tests {
         assert!(!sealed.windows(6).any(|part| part == b"s3cret"));
         assert_ne!(sealed, key.seal(("channels", "a"), b"https://hooks.example.org/s3cret"), "never the same twice");
         let opened = |key: &SealingKey, row, sealed: &[u8]| key.open(row, sealed);
-        assert_eq!(
-            opened(&key, ("channels", "a"), &sealed).as_deref(),
-            Some(&b"https://hooks.example.org/s3cret"[..])
-        );
+        assert_eq!(opened(&key, ("channels", "a"), &sealed).as_deref(), Some(&b"https://hooks.example.org/s3cret"[..]));
         assert_eq!(opened(&key, ("channels", "b"), &sealed), None, "another row");
         assert_eq!(opened(&key, ("rules", "a"), &sealed), None, "another table");
         assert_eq!(opened(&SealingKey::fleeting(), ("channels", "a"), &sealed), None, "another key");

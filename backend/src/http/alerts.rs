@@ -1,7 +1,8 @@
 //! `/api/v1/rules`, `/silences`, `/channels` and `/alerts`: what is watched, what was found, and who is told.
 
 use super::admit::Asker;
-use super::api::{Params, history_slot};
+use super::api::Params;
+use super::api::answer::history_slot;
 use super::body::{Json, is_json};
 use super::{App, Caller, Refusal, json};
 use crate::accounts::Principal;
@@ -227,7 +228,8 @@ pub(super) async fn alerts(State(app): State<Arc<App>>, asker: Asker, params: Pa
         }
     };
     let text = |name: &str| params.last(name).map(String::from);
-    let asked = AlertsAsked { team: text("team"), state, rule: text("rule"), source, run: text("run"), from, to, limit };
+    let asked =
+        AlertsAsked { team: text("team"), state, rule: text("rule"), source, run: text("run"), from, to, limit };
     Ok(json(StatusCode::OK, &app.alerts.alerts(&by, &asker.scope, &asked).await?))
 }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 pub(in crate::http) mod calls;
+pub(in crate::http) mod answer;
 pub(in crate::http) mod changed;
 pub(in crate::http) mod figure;
 pub(in crate::http) mod findings;
