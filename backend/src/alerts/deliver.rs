@@ -24,6 +24,9 @@ const PERIOD: Duration = Duration::from_secs(2);
 /// How long what is being sent at the end may take.
 const LAST: Duration = Duration::from_secs(3);
 
+/// Notices that are done of which who watches has not heard yet.
+pub const MAX_DONE: usize = 1_024;
+
 /// What became of a notice that is done.
 #[derive(Clone, Debug)]
 pub struct Delivered {

@@ -15,7 +15,7 @@ mod watch;
 
 pub use book::{AlertBook, AlertBookAbout, OWN_FILE};
 pub use channels::OpenedChannel;
-pub use deliver::{Delivered, deliver};
+pub use deliver::{Delivered, MAX_DONE, deliver};
 pub use found::{AlertsAsked, alert_of, row_of};
 pub use sealing::{KEY_FILE, SealingKey};
 pub use watch::{Watching, watch};

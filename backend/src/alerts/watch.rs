@@ -9,11 +9,11 @@ use crate::accounts::Denied;
 use crate::findings::FindingBook;
 use crate::live::Live;
 use crate::runs::RunBook;
-use records::alerts::{AlertEvent, KeptState};
+use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState};
 use records::outbox::OutboxRow;
 use records::{alerts, grants, outbox, silences, teams};
 use rules::{Due, Engine, Notices, Setup, StateRow, Transition, What, fold};
-use shared::alert::{Alert, AlertState, Channel, Notice, NoticeKind, Rule, Silence};
+use shared::alert::{Acked, Alert, AlertState, Channel, Notice, NoticeKind, Rule, Silence};
 use shared::scope::Scope;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +26,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Looks after which it is asked anew what people changed: other hubs change it, too.
 const RELOAD_LOOKS: u64 = 5;
+
+/// How long ago alerts ended of which it is looked at after a start whether that was told, milliseconds; and how many.
+const ENDED_MS: i64 = 24 * 3_600_000;
+const ENDED: i64 = 10_000;
 
 /// Silences that are read, at most.
 const SILENCES: i64 = 10_000;
@@ -46,7 +50,7 @@ pub struct Watching {
     /// Several teams share the machines, each with those that it may see.
     pub has_teams: bool,
     /// The most notices of a channel in ten minutes.
-    pub storm: u32,
+    pub storm: usize,
 }
 
 /// The rules of one team, and how they stand.
@@ -67,7 +71,6 @@ pub(super) struct TeamWatch {
     silences: Vec<Silence>,
     /// What fires, as it was written last.
     firing: HashMap<String, Alert>,
-    held: HashMap<String, String>,
 }
 
 /// What of the database a team's rules need.
@@ -97,7 +100,7 @@ const MOST_WAITING: usize = 20_000;
 
 impl Batch {
     fn is_empty(&self) -> bool {
-        self.alerts.is_empty() && self.events.is_empty() && self.states.is_empty() && self.due.is_empty()
+        self.alerts.is_empty() && self.events.is_empty() && self.states.is_empty() && self.due.is_empty() && self.held.is_empty()
     }
 
     fn bound(&mut self) {
@@ -140,8 +143,8 @@ pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut 
                 Err(error) => away = Some(error.to_string()),
             }
         }
-        while let Ok(Delivered { channel, notice, taken }) = done.try_recv() {
-            all.iter_mut().for_each(|team| team.notices.outcome(&channel, &notice, taken));
+        while let Ok(delivered) = done.try_recv() {
+            all.iter_mut().for_each(|team| team.outcome(&delivered));
         }
         let failing = live.store().figures().is_some_and(|figures| figures.failing > 0);
         let looked = tokio::task::spawn_blocking(move || {
@@ -218,7 +221,7 @@ async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded>, Denied> 
 async fn take_in(
     live: &Live,
     book: &AlertBook,
-    (loaded, has_teams, storm): (Vec<Loaded>, bool, u32),
+    (loaded, has_teams, storm): (Vec<Loaded>, bool, usize),
     mut known: Vec<TeamWatch>,
     now: i64,
 ) -> Result<Vec<TeamWatch>, (Vec<TeamWatch>, Denied)> {
@@ -233,7 +236,7 @@ async fn take_in(
                 let setup = Setup {
                     team: one.name.clone(),
                     host: about.host.clone(),
-                    public_url: about.public_url.clone(),
+                    public_url: about.public_url.as_ref().map(|url| url.trim_end_matches('/').into()),
                     storm,
                 };
                 TeamWatch::new(setup, now)
@@ -242,37 +245,48 @@ async fn take_in(
         let first = team.fresh && team.rules.is_empty();
         team.id = one.id;
         team.scope = one.scope;
+        let earlier = match &team.id {
+            Some(id) if first => {
+                if restored.is_none() {
+                    match Restored::read(book, now).await {
+                        Ok(read) => restored = Some(read),
+                        Err(error) => {
+                            all.append(&mut known);
+                            return Err((all, error));
+                        }
+                    }
+                }
+                restored.as_ref().map(|restored| restored.of(id))
+            }
+            _ => None,
+        };
+        if let Some(earlier) = &earlier {
+            team.engine.restore(&earlier.engine, &earlier.open);
+        }
         if team.rules != one.rules {
             let catalog = live.store().catalog().clone();
             for (id, why) in team.engine.set_rules(&one.rules, &catalog, now) {
                 tracing::warn!(rule = id, "a rule does not watch: {why}");
             }
-            team.notices.set_rules(&one.rules);
+            team.notices.set_rules(&one.rules, &catalog);
             team.rules = one.rules;
         }
         if team.channels != one.channels {
-            team.notices.set_channels(&one.channels);
+            for (channel, why) in team.notices.set_channels(&one.channels) {
+                tracing::warn!(channel, "a channel has no quiet hours: {why}");
+            }
             team.channels = one.channels;
         }
         if team.silences != one.silences {
             team.notices.set_silences(&one.silences);
             team.silences = one.silences;
         }
-        if first && team.id.is_some() {
-            if restored.is_none() {
-                match Restored::read(book).await {
-                    Ok(read) => restored = Some(read),
-                    Err(error) => {
-                        all.append(&mut known);
-                        return Err((all, error));
-                    }
-                }
-            }
-            if let (Some(restored), Some(id)) = (&restored, team.id.clone()) {
-                team.restore(restored, &id);
-            }
+        if let Some(Earlier { notices, open, ended, .. }) = earlier {
+            let all: Vec<Alert> = open.iter().chain(&ended).cloned().collect();
+            team.notices.restore(&notices, &all, now);
+            team.firing = open.into_iter().map(|alert| (alert.id.clone(), alert)).collect();
         }
-        team.acked(book, now).await;
+        team.acked(book).await;
         all.push(team);
     }
     Ok(all)
@@ -281,20 +295,43 @@ async fn take_in(
 /// What an earlier life had written.
 struct Restored {
     states: Vec<KeptState>,
-    open: Vec<(Option<String>, Alert)>,
+    alerts: Vec<(Option<String>, Alert)>,
+}
+
+/// Likewise, of one team.
+struct Earlier {
+    engine: Vec<StateRow>,
+    notices: Vec<StateRow>,
+    open: Vec<Alert>,
+    ended: Vec<Alert>,
 }
 
 impl Restored {
-    async fn read(book: &AlertBook) -> Result<Restored, Denied> {
-        let Some(records) = book.there().await? else { return Ok(Restored { states: Vec::new(), open: Vec::new() }) };
+    async fn read(book: &AlertBook, now: i64) -> Result<Restored, Denied> {
+        let Some(records) = book.there().await? else { return Ok(Restored { states: Vec::new(), alerts: Vec::new() }) };
         let mut on = records.read().await?;
         let states = alerts::states(&mut on).await?;
-        let open = alerts::open(&mut on).await?;
-        let of = |row: records::alerts::AlertRow| {
+        let resolved = AlertFilter { state: Some("resolved".into()), from: Some(now - ENDED_MS), ..AlertFilter::default() };
+        let ended = alerts::newest(&mut on, &resolved, ENDED).await?;
+        let of = |row: AlertRow| {
             let team = row.team.clone();
             super::found::alert_of(row).map(|alert| (team, alert))
         };
-        Ok(Restored { states, open: open.into_iter().filter_map(of).collect() })
+        let all = alerts::open(&mut on).await?.into_iter().chain(ended);
+        Ok(Restored { states, alerts: all.filter_map(of).collect() })
+    }
+
+    fn of(&self, team: &str) -> Earlier {
+        let rows = |part: &str| -> Vec<StateRow> {
+            let prefix = state_key(team, part, "");
+            let own = self.states.iter().filter_map(|state| {
+                Some(StateRow { key: state.key.strip_prefix(&prefix)?.into(), bytes: Some(state.body.clone()) })
+            });
+            own.collect()
+        };
+        let own = self.alerts.iter().filter(|(of, _)| of.as_deref() == Some(team)).map(|(_, alert)| alert.clone());
+        let (ended, open) = own.partition(|alert| alert.state == AlertState::Resolved);
+        Earlier { engine: rows(ENGINE), notices: rows(NOTICES), open, ended }
     }
 }
 
@@ -317,34 +354,19 @@ impl TeamWatch {
             channels: Vec::new(),
             silences: Vec::new(),
             firing: HashMap::new(),
-            held: HashMap::new(),
         }
     }
 
-    fn restore(&mut self, restored: &Restored, id: &str) {
-        let rows = |part: &str| -> Vec<StateRow> {
-            let prefix = state_key(id, part, "");
-            let own = restored.states.iter().filter_map(|state| {
-                Some(StateRow { key: state.key.strip_prefix(&prefix)?.into(), bytes: Some(state.body.clone()) })
-            });
-            own.collect()
-        };
-        let open: Vec<Alert> =
-            restored.open.iter().filter(|(team, _)| team.as_deref() == Some(id)).map(|(_, alert)| alert.clone()).collect();
-        self.engine.restore(&rows(ENGINE), &open);
-        self.notices.restore(&rows(NOTICES), &open);
-        self.firing = open.into_iter().map(|alert| (alert.id.clone(), alert)).collect();
-    }
-
     /// Notes who took which alerts on.
-    async fn acked(&mut self, book: &AlertBook, now: i64) {
+    async fn acked(&mut self, book: &AlertBook) {
         let Ok(Some(records)) = book.there().await else { return };
         let Ok(mut on) = records.read().await else { return };
         let Ok(acked) = alerts::acked(&mut on).await else { return };
         for (id, by, at) in acked {
             if let Some(alert) = self.firing.get_mut(&id).filter(|alert| alert.acked.is_none()) {
-                alert.acked = Some(shared::alert::Acked { by, at: at / 1_000 });
-                self.notices.acked(&id, now);
+                let acked = Acked { by, at: at / 1_000 };
+                self.notices.ack(&id, acked.clone());
+                alert.acked = Some(acked);
             }
         }
     }
@@ -359,7 +381,7 @@ impl TeamWatch {
         for due in self.notices.poll(now) {
             batch.due.push((at, due));
         }
-        self.note_held(at, now, batch);
+        self.note_held(at, batch);
         let states = |part: &'static str, rows: Vec<StateRow>| {
             rows.into_iter().map(move |row| ((at, part, row.key), row.bytes)).collect::<Vec<_>>()
         };
@@ -400,20 +422,24 @@ impl TeamWatch {
         batch.alerts.insert(alert.id.clone(), (at, alert));
     }
 
-    /// Notes of which alerts nobody is told, and why.
-    fn note_held(&mut self, at: usize, _now: i64, batch: &mut Batch) {
-        let held: HashMap<String, String> = self.notices.held().into_iter().collect();
-        if held == self.held {
-            return;
-        }
-        for (id, alert) in &mut self.firing {
-            let why = held.get(id).map_or("", String::as_str);
-            if alert.held != why {
-                alert.held = why.into();
-                batch.alerts.insert(id.clone(), (at, alert.clone()));
+    /// Notes of which alerts nobody is told, and why, and how many each silence held back.
+    fn note_held(&mut self, at: usize, batch: &mut Batch) {
+        for (id, why) in self.notices.held() {
+            if let Some(alert) = self.firing.get_mut(&id).filter(|alert| alert.held != why) {
+                alert.held = why;
+                batch.alerts.insert(id, (at, alert.clone()));
             }
         }
-        self.held = held;
+        for (silence, more) in self.notices.held_back() {
+            *batch.held.entry(silence).or_default() += i64::try_from(more).unwrap_or(i64::MAX);
+        }
+    }
+
+    /// A notice of one of its channels is done.
+    fn outcome(&mut self, done: &Delivered) {
+        if let Some(channel) = self.channels.iter().find(|channel| channel.id == done.channel) {
+            self.notices.outcome(&channel.name, &done.notice, done.taken);
+        }
     }
 }
 
@@ -454,8 +480,8 @@ async fn write(book: &AlertBook, all: &mut [TeamWatch], batch: &Batch, now: i64)
     let mut mail = false;
     for (at, due) in &batch.due {
         let Some((team, _)) = team_of(*at) else { continue };
-        if team.channels.iter().any(|channel| channel.id == due.channel) {
-            post(&mut change, due, now).await?;
+        if let Some(channel) = team.channels.iter().find(|channel| channel.name == due.channel) {
+            post(&mut change, &channel.id, &due.notice, now).await?;
             mail = true;
         }
     }
@@ -465,8 +491,7 @@ async fn write(book: &AlertBook, all: &mut [TeamWatch], batch: &Batch, now: i64)
 
 /// Puts a notice into the outbox. What waits there of its group becomes one with it, so that a receiver that was away for
 /// hours gets one message.
-async fn post(change: &mut records::Change, due: &Due, now: i64) -> Result<(), Denied> {
-    let Due { channel, notice } = due;
+async fn post(change: &mut records::Change, channel: &str, notice: &Notice, now: i64) -> Result<(), Denied> {
     let waiting = outbox::waiting(change, channel, &notice.group, now).await?;
     let mut notice: Notice = notice.clone();
     for old in waiting.iter().filter(|old| old.tries > 0 && old.id != notice.id) {
@@ -480,7 +505,7 @@ async fn post(change: &mut records::Change, due: &Due, now: i64) -> Result<(), D
     let next = waiting.iter().filter(|old| old.tries > 0).map(|old| old.next).max().unwrap_or(now).max(now);
     let row = OutboxRow {
         id: notice.id.clone(),
-        channel: channel.clone(),
+        channel: channel.into(),
         group_key: notice.group.clone(),
         seq,
         kind: kind(notice.kind).into(),

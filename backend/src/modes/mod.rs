@@ -12,7 +12,7 @@ pub mod replay;
 
 pub use bind::bind;
 
-use crate::alerts::{AlertBook, AlertBookAbout, KEY_FILE, OWN_FILE};
+use crate::alerts::{self, AlertBook, AlertBookAbout, KEY_FILE, OWN_FILE, StoredChecker, Watching};
 use crate::archive::{self, Archive};
 use crate::calls::{self, Calls};
 use crate::config::Config;
@@ -30,6 +30,7 @@ use crate::runs::RunBook;
 #[cfg(unix)]
 use crate::runs::RunSocket;
 use crate::stderr;
+use notify::Road;
 use shared::wire::SourceId;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,6 +116,7 @@ async fn serve(
     let alerts = alert_book(config, &live, hub.as_ref(), kept_in.as_deref());
     let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub, alerts);
     look_for_findings(config, &live, &app, of_others, kept_in.clone(), &stop);
+    watch_alerts(config, &live, &app, of_others, &stop);
     if let Some(folder) = kept_in {
         let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
         tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });
@@ -156,6 +158,25 @@ fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&P
         (None, Some(folder)) => AlertBook::of_own(folder.join(OWN_FILE), folder.join(KEY_FILE), clock, about),
         (_, None) => AlertBook::in_memory(clock, about),
     }
+}
+
+/// Has rules watch what comes, and sends what people are told of it. A recording is what was: nobody is told of it.
+fn watch_alerts(config: &Config, live: &Arc<Live>, app: &http::App, has_teams: bool, stop: &watch::Receiver<bool>) {
+    if live.provenance.recorded.is_some() {
+        return;
+    }
+    let smtp = config.smtp.open().unwrap_or_else(|why| {
+        tracing::error!("no e-mail is sent: {why}");
+        None
+    });
+    let road = Road { allowed: config.alerts.allowed(), proxy: config.alerts.proxy.clone(), smtp };
+    let (book, calls) = (app.alerts(), app.calls());
+    book.set_checker(Arc::new(StoredChecker));
+    let (done, heard) = mpsc::channel(alerts::MAX_DONE);
+    tokio::spawn(alerts::deliver(book.clone(), road, live.clock.clone(), done, stop.clone()));
+    let (live, runs, findings, storm) = (live.clone(), app.runs(), app.findings(), config.alerts.storm);
+    let watching = Watching { live, runs, findings, calls, book, has_teams, storm };
+    tokio::spawn(alerts::watch(watching, heard, stop.clone()));
 }
 
 /// Looks for what is wrong: in what comes, and in a recording in all that there is.
