@@ -5,6 +5,7 @@
 
 mod book;
 mod channels;
+mod check;
 mod deliver;
 mod found;
 mod gather;
@@ -15,6 +16,7 @@ mod watch;
 
 pub use book::{AlertBook, AlertBookAbout, OWN_FILE};
 pub use channels::OpenedChannel;
+pub use check::StoredChecker;
 pub use deliver::{Delivered, MAX_DONE, deliver};
 pub use found::{AlertsAsked, alert_of, row_of};
 pub use sealing::{KEY_FILE, SealingKey};

@@ -171,7 +171,7 @@ fn watch_alerts(config: &Config, live: &Arc<Live>, app: &http::App, has_teams: b
     });
     let road = Road { allowed: config.alerts.allowed(), proxy: config.alerts.proxy.clone(), smtp };
     let (book, calls) = (app.alerts(), app.calls());
-    book.set_checker(Arc::new(StoredChecker));
+    book.set_checker(Arc::new(StoredChecker { runs: app.runs(), findings: app.findings() }));
     let (done, heard) = mpsc::channel(alerts::MAX_DONE);
     tokio::spawn(alerts::deliver(book.clone(), road, live.clock.clone(), done, stop.clone()));
     let (live, runs, findings, storm) = (live.clone(), app.runs(), app.findings(), config.alerts.storm);
