@@ -2,11 +2,13 @@
 //! the team may see, and of nothing else, so that no sentence of theirs can name it.
 
 use super::watch::TeamWatch;
+use crate::calls::TakenCall;
 use crate::findings::{FindingBook, named};
 use crate::live::Live;
 use crate::runs::RunBook;
 use crate::store::{Cursor, Frame, News};
-use rules::{Machine, Tick};
+use rules::{Machine, Tick, Tied};
+use shared::alert_call::AlertCall;
 use shared::catalog::{Catalog, gpu_parts};
 use shared::finding::Finding;
 use shared::run::Run;
@@ -21,6 +23,9 @@ const RUNS_RARELY: u64 = 10;
 /// Runs that ended longer ago are not looked at, milliseconds.
 const RUNS_BACK_MS: i64 = 30 * 60_000;
 
+/// Behind a start, what code said longer ago is not looked at, milliseconds.
+const CALLS_BACK_MS: i64 = 10 * 60_000;
+
 /// How far a hub may be behind until that is an alert, milliseconds: with what comes now, and with what it was sent before.
 const BEHIND_MS: (i64, i64) = (5 * 60_000, 10 * 60_000);
 
@@ -34,6 +39,8 @@ struct Followed {
     machine: Machine,
     /// Which series count critical errors of which GPU, and which has the number of the last one.
     xids: Vec<Xid>,
+    /// Number of the newest record that was looked at for what code says.
+    told: u64,
 }
 
 struct Xid {
@@ -70,6 +77,7 @@ impl Gather {
             self.enter(source);
             teams.iter_mut().for_each(|team| self.introduce(team, source));
             self.read_on(teams, source.id, now);
+            self.tell_calls(teams, source, now);
         }
         self.leave(teams, &sources, now);
         self.tell_runs(teams, &sources, now);
@@ -94,7 +102,7 @@ impl Gather {
         let mut cursor = Cursor::new(source.id).with_state();
         cursor.begin_newest(&self.live.store());
         let mut followed =
-            Followed { key: source.key.clone(), cursor, series: Vec::new(), version: 0, machine, xids: Vec::new() };
+            Followed { key: source.key.clone(), cursor, series: Vec::new(), version: 0, machine, xids: Vec::new(), told: 0 };
         followed.know(&self.live, source.id);
         self.sources.insert(source.id, followed);
     }
@@ -181,6 +189,43 @@ impl Gather {
         }
     }
 
+    /// Tells what code said of a machine since: behind a start also what it said shortly before, which is known by its id.
+    fn tell_calls(&mut self, teams: &mut [TeamWatch], source: &Source, now: i64) {
+        let Some(told) = self.sources.get(&source.id).map(|followed| followed.told) else { return };
+        let newest = self.live.store().last_record(source.id);
+        if newest <= told {
+            return;
+        }
+        let records = self.live.store().records_behind(source.id, told);
+        let calls = records.into_iter().flatten().flatten().filter_map(|record| crate::calls::of(&record));
+        for call in calls.filter(|call| told > 0 || call.t >= now - CALLS_BACK_MS) {
+            self.told(teams, source.id, &call, now);
+        }
+        if let Some(followed) = self.sources.get_mut(&source.id) {
+            followed.told = newest;
+        }
+    }
+
+    /// Tells the teams that see a machine what code said of it; what became of it.
+    pub(super) fn told(
+        &self,
+        teams: &mut [TeamWatch],
+        source: SourceId,
+        call: &AlertCall,
+        now: i64,
+    ) -> Option<TakenCall> {
+        let followed = self.sources.get(&source)?;
+        let mut labels = followed.machine.labels.clone();
+        let about = call.run.as_ref().and_then(|run| {
+            let source = self.live.store().source(source).map(|(source, _)| source.clone())?;
+            self.runs.find(&self.live, &[source], run, (i64::MIN, i64::MAX)).map(|run| run.about)
+        });
+        labels.extend(about.and_then(|about| about.project).map(|project| ("project".to_string(), project)));
+        let tied = Tied { source: followed.machine.name.clone(), run: call.run.clone(), rank: None, labels };
+        let teams = teams.iter_mut().filter(|team| team.scope.sees(&followed.key));
+        teams.filter_map(|team| team.told(call, &tied, now)).last()
+    }
+
     /// Tells of findings that were changed; a team that is new is told of all.
     fn tell_findings(&mut self, teams: &mut [TeamWatch], now: i64) {
         let (changed, newest) = self.findings.changed_since(self.told_findings);
@@ -239,7 +284,7 @@ impl Followed {
                 && let Some(number) = xid.last.and_then(value)
             {
                 for team in teams.iter_mut().filter(|team| team.sources.contains_key(&id)) {
-                    team.engine.xid(&self.key, xid.gpu, number as u32, frame.t, now);
+                    team.engine.xid(&self.key, Some(xid.gpu), number as u32, frame.t);
                 }
             }
         }

@@ -6,14 +6,17 @@ use super::found::row_of;
 use super::gather::Gather;
 use super::silences::silence_of;
 use crate::accounts::Denied;
+use crate::calls::{Calls, TakenCall, ToldCall};
 use crate::findings::FindingBook;
 use crate::live::Live;
 use crate::runs::RunBook;
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState};
 use records::outbox::OutboxRow;
 use records::{alerts, grants, outbox, silences, teams};
-use rules::{Due, Engine, Notices, Setup, StateRow, Transition, What, fold};
+use rules::builtin::FROM_CODE;
+use rules::{Codes, Due, Engine, Notices, Setup, StateRow, Tied, Transition, What, fold};
 use shared::alert::{Acked, Alert, AlertState, Channel, Notice, NoticeKind, Rule, Silence};
+use shared::alert_call::AlertCall;
 use shared::scope::Scope;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, HashMap};
@@ -37,6 +40,9 @@ const SILENCES: i64 = 10_000;
 /// Between the id of a rule that all teams have and a team's id: an alert is of one team, so that its id has to be.
 const OF_TEAM: char = '@';
 
+/// Letters of an id that tell an alert, and those that tell its team.
+const ID_HALF: usize = 13;
+
 /// What is watched, and where what is found goes.
 pub struct Watching {
     #[allow(missing_docs, reason = "where samples come from")]
@@ -45,6 +51,8 @@ pub struct Watching {
     pub runs: Arc<RunBook>,
     /// What is wrong.
     pub findings: Arc<FindingBook>,
+    /// What code says is wrong.
+    pub calls: Arc<Calls>,
     /// Takes what is found.
     pub book: AlertBook,
     /// Several teams share the machines, each with those that it may see.
@@ -57,8 +65,13 @@ pub struct Watching {
 pub(super) struct TeamWatch {
     /// None as long as there is no database.
     id: Option<String>,
+    /// Its id, where other teams have the same rules.
+    salt: Option<String>,
     pub(super) scope: Scope,
     pub(super) engine: Engine,
+    /// What code says; none where nobody is to be told of it.
+    codes: Option<Codes>,
+    heard: Vec<Transition>,
     notices: Notices,
     /// Its sources, and which of their lists of series its rules know.
     pub(super) sources: HashMap<SourceId, u64>,
@@ -114,7 +127,8 @@ impl Batch {
 
 /// Watches until `stop` becomes true.
 pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut stop: watch::Receiver<bool>) {
-    let Watching { live, runs, findings, book, has_teams, storm } = watching;
+    let Watching { live, runs, findings, calls, book, has_teams, storm } = watching;
+    let (mut told, mut answers) = (calls.listen(), Vec::new());
     let mut changed = book.changed();
     changed.mark_changed();
     let mut gather = Gather::new(live.clone(), runs, findings);
@@ -146,6 +160,11 @@ pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut 
         while let Ok(delivered) = done.try_recv() {
             all.iter_mut().for_each(|team| team.outcome(&delivered));
         }
+        while let Ok(ToldCall { source, call, answer }) = told.try_recv() {
+            if let Some(taken) = gather.told(&mut all, source, &call, now) {
+                answers.push((answer, taken));
+            }
+        }
         let failing = live.store().figures().is_some_and(|figures| figures.failing > 0);
         let looked = tokio::task::spawn_blocking(move || {
             gather.look(&mut all, failing.then_some("history is not being written"));
@@ -162,6 +181,9 @@ pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut 
             match write(&book, &mut all, &batch, now).await {
                 Ok(mail) => {
                     batch = Batch::default();
+                    for (answer, taken) in answers.drain(..) {
+                        let _: Result<(), TakenCall> = answer.send(taken); // Who asked may not wait any more.
+                    }
                     if mail {
                         book.has_mail();
                     }
@@ -171,6 +193,8 @@ pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut 
                         tracing::error!(%error, "alerts wait in memory: the database does not take them");
                     }
                     batch.bound();
+                    // Who asked is told that it is not known whether it is kept.
+                    answers.clear();
                 }
             }
         }
@@ -243,6 +267,7 @@ async fn take_in(
             }
         };
         let first = team.fresh && team.rules.is_empty();
+        team.salt = one.id.clone().filter(|_| has_teams);
         team.id = one.id;
         team.scope = one.scope;
         let earlier = match &team.id {
@@ -260,8 +285,17 @@ async fn take_in(
             }
             _ => None,
         };
+        let from_code = one.rules.iter().any(|rule| rule.enabled && shown_rule(&rule.id) == FROM_CODE);
+        if from_code != team.codes.is_some() {
+            team.codes = from_code.then(Codes::default);
+        }
         if let Some(earlier) = &earlier {
-            team.engine.restore(&earlier.engine, &earlier.open);
+            let of_code = |alert: &&Alert| shown_rule(&alert.rule) == FROM_CODE;
+            let open: Vec<Alert> = earlier.open.iter().filter(|alert| !of_code(alert)).cloned().collect();
+            team.engine.restore(&earlier.engine, &open);
+            if let Some(codes) = &mut team.codes {
+                codes.restore(&earlier.codes);
+            }
         }
         if team.rules != one.rules {
             let catalog = live.store().catalog().clone();
@@ -301,6 +335,7 @@ struct Restored {
 /// Likewise, of one team.
 struct Earlier {
     engine: Vec<StateRow>,
+    codes: Vec<StateRow>,
     notices: Vec<StateRow>,
     open: Vec<Alert>,
     ended: Vec<Alert>,
@@ -331,7 +366,7 @@ impl Restored {
         };
         let own = self.alerts.iter().filter(|(of, _)| of.as_deref() == Some(team)).map(|(_, alert)| alert.clone());
         let (ended, open) = own.partition(|alert| alert.state == AlertState::Resolved);
-        Earlier { engine: rows(ENGINE), notices: rows(NOTICES), open, ended }
+        Earlier { engine: rows(ENGINE), codes: rows(CODES), notices: rows(NOTICES), open, ended }
     }
 }
 
@@ -344,8 +379,11 @@ impl TeamWatch {
     fn new(setup: Setup, now: i64) -> Self {
         TeamWatch {
             id: None,
+            salt: None,
             scope: Scope::nothing(),
             engine: Engine::new(now),
+            codes: None,
+            heard: Vec::new(),
             notices: Notices::new(setup),
             sources: HashMap::new(),
             keys: BTreeMap::new(),
@@ -371,10 +409,31 @@ impl TeamWatch {
         }
     }
 
+    /// Takes what code says of a machine that it may see.
+    pub(super) fn told(&mut self, call: &AlertCall, tied: &Tied, now: i64) -> Option<TakenCall> {
+        let codes = self.codes.as_mut()?;
+        let (taken, heard) = codes.take(call, tied, now);
+        self.heard.extend(heard.into_iter().map(|transition| of_team(transition, self.salt.as_deref())));
+        Some(taken).map(|taken| TakenCall {
+            id: shown_id(&taken.id, self.salt.as_deref()),
+            began: call.t,
+            count: taken.count,
+            new: taken.count <= call.count,
+        })
+    }
+
     /// What changed since the look before, and who is told.
     fn collect(&mut self, at: usize, now: i64, batch: &mut Batch) {
         self.engine.poll(now);
-        for transition in self.engine.take() {
+        let mut heard = std::mem::take(&mut self.heard);
+        heard.extend(self.engine.take());
+        if let Some(codes) = &mut self.codes {
+            let over = codes.poll(now).into_iter().map(|transition| of_team(transition, self.salt.as_deref()));
+            heard.extend(over);
+            let rows = codes.changed_rows();
+            batch.states.extend(rows.into_iter().map(|row| ((at, CODES, row.key), row.bytes)));
+        }
+        for transition in heard {
             self.notices.hear(&transition, now);
             self.note(at, transition, now, batch);
         }
@@ -444,6 +503,7 @@ impl TeamWatch {
 }
 
 const ENGINE: &str = "engine";
+const CODES: &str = "codes";
 const NOTICES: &str = "notices";
 
 /// Writes it, all or nothing; whether there is something to send now.
@@ -493,12 +553,9 @@ async fn write(book: &AlertBook, all: &mut [TeamWatch], batch: &Batch, now: i64)
 /// hours gets one message.
 async fn post(change: &mut records::Change, channel: &str, notice: &Notice, now: i64) -> Result<(), Denied> {
     let waiting = outbox::waiting(change, channel, &notice.group, now).await?;
-    let mut notice: Notice = notice.clone();
-    for old in waiting.iter().filter(|old| old.tries > 0 && old.id != notice.id) {
-        if let Ok(old) = serde_json::from_str::<Notice>(&old.body) {
-            notice = fold(&old, &notice);
-        }
-    }
+    let tried = waiting.iter().filter(|old| old.tries > 0 && old.id != notice.id);
+    let tried = tried.filter_map(|old| serde_json::from_str::<Notice>(&old.body).ok());
+    let mut notice = tried.fold(notice.clone(), |notice, old| fold(&old, &notice));
     notice.alerts = notice.alerts.into_iter().map(plain).collect();
     let seq = i64::try_from(notice.seq).unwrap_or(i64::MAX);
     // The message that was tried in vain is not sent on its own any more; when it may be tried again counts for this one.
@@ -536,11 +593,32 @@ fn kind(kind: NoticeKind) -> &'static str {
     }
 }
 
+/// The id of a rule as people know it.
+fn shown_rule(id: &str) -> &str {
+    id.split(OF_TEAM).next().unwrap_or_default()
+}
+
+/// The id of an alert from code, which is another for each team that is told.
+fn shown_id(id: &str, team: Option<&str>) -> String {
+    match team {
+        Some(team) => id.chars().take(ID_HALF).chain(team.chars().take(ID_HALF)).collect(),
+        None => id.into(),
+    }
+}
+
+/// An alert from code as one of a team.
+fn of_team(mut transition: Transition, team: Option<&str>) -> Transition {
+    let alert = &mut transition.alert;
+    alert.id = shown_id(&alert.id, team);
+    if let Some(team) = team {
+        alert.rule = format!("{}{OF_TEAM}{team}", alert.rule);
+    }
+    transition
+}
+
 /// An alert with the id of its rule as people know it.
 fn plain(mut alert: Alert) -> Alert {
-    if let Some((rule, _)) = alert.rule.split_once(OF_TEAM) {
-        alert.rule = rule.to_string();
-    }
+    alert.rule = shown_rule(&alert.rule).to_string();
     alert
 }
 
@@ -548,7 +626,7 @@ fn plain(mut alert: Alert) -> Alert {
 fn troubles(all: &[TeamWatch], away: Option<&str>, left_out: u64) -> BTreeMap<String, Vec<String>> {
     let mut troubles: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (rule, sentence) in all.iter().flat_map(|team| team.engine.trouble()) {
-        let rule = rule.split(OF_TEAM).next().unwrap_or_default().to_string();
+        let rule = shown_rule(&rule).to_string();
         let known = troubles.entry(rule).or_default();
         if !known.contains(&sentence) {
             known.push(sentence);

@@ -174,7 +174,7 @@ fn watch_alerts(config: &Config, live: &Arc<Live>, app: &http::App, has_teams: b
     book.set_checker(Arc::new(StoredChecker { runs: app.runs(), findings: app.findings() }));
     let (done, heard) = mpsc::channel(alerts::MAX_DONE);
     tokio::spawn(alerts::deliver(book.clone(), road, live.clock.clone(), done, stop.clone()));
-    let (live, runs, findings, storm) = (live.clone(), app.runs(), app.findings(), config.alerts.storm);
+    let (live, runs, findings, storm) = (live.clone(), app.runs(), app.findings(), config.alerts.storm as usize);
     let watching = Watching { live, runs, findings, calls, book, has_teams, storm };
     tokio::spawn(alerts::watch(watching, heard, stop.clone()));
 }
