@@ -3,17 +3,24 @@
 //! - [`Engine`]: is fed samples and events, and yields [`Transition`]s of alerts.
 //! - [`Notices`]: makes [`Due`] notices of transitions: inhibited, silenced, grouped, repeated, held by quiet hours.
 //! - [`Codes`]: folds alerts that code tells.
-//! - [`check`]: what a rule would have done with samples that are stored.
+//! - [`Checker`]: what a rule would have done with samples that are stored.
 //! - [`builtin`]: the rules that come with Watchglass.
 //!
 //! The service calls, in one transaction of its database: `engine.take()`, `notices.hear(&transition, now)` for each,
 //! `notices.poll(now)`, and writes the alerts, [`Engine::changed_rows`], [`Notices::changed_rows`] and the due notices. Ids
 //! are deterministic, so that what is written twice after a crash is one row.
 
+pub mod builtin;
+mod check;
+mod code;
 mod engine;
 mod id;
+mod notices;
 
+pub use check::Checker;
+pub use code::{Codes, Tied};
 pub use engine::{Engine, MAX_OF_RULE, MAX_SUBJECTS, Machine, Tick};
+pub use notices::{Due, Hours, Notices, Setup, fold, silences, value_of};
 
 use serde::{Deserialize, Serialize};
 use shared::alert::Alert;

@@ -9,6 +9,8 @@ mod series;
 mod state;
 mod window;
 
+pub use say::{hour, lasted, limit_of, unit_of};
+
 use crate::{Transition, What};
 use compile::Compiled;
 use facts::{Fact, RunFacts};
