@@ -3,12 +3,9 @@
 use crate::builtin::FROM_CODE;
 use crate::{StateRow, Transition, What, id};
 use serde::{Deserialize, Serialize};
-use shared::alert::{Alert, AlertSeverity, AlertState, CodeAlert, CodeAlertTaken, MAX_TEXT_BYTES, MAX_TITLE_BYTES};
-use shared::rule::{clean, duration};
+use shared::alert::{Alert, AlertSeverity, AlertState, CodeAlertTaken};
+use shared::alert_call::AlertCall;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-/// In which time repeats are folded where the call does not say, milliseconds.
-const WAIT_MS: i64 = 600_000;
 
 /// New alerts of a run, or of a machine, in a minute.
 const MOST_A_MINUTE: usize = 10;
@@ -29,8 +26,6 @@ pub struct Tied {
     pub source: String,
     /// The run's id; None: the machine itself.
     pub run: Option<String>,
-    /// The rank, as is shown.
-    pub rank: Option<String>,
     /// Further labels: project, name of the run, those of the machine.
     pub labels: BTreeMap<String, String>,
 }
@@ -44,8 +39,8 @@ struct Open {
     severity: AlertSeverity,
     text: String,
     title: String,
-    first_rank: Option<String>,
-    ranks: BTreeSet<String>,
+    first_rank: Option<u32>,
+    ranks: BTreeSet<u32>,
     calls: VecDeque<String>,
     labels: BTreeMap<String, String>,
 }
@@ -63,26 +58,11 @@ pub struct Codes {
 const SEP: char = '\u{1f}';
 
 impl Codes {
-    /// Takes a call. Its time `t`, where it says one, is told as its time; `now` in milliseconds. The transition is None for
-    /// a call that was taken before.
-    ///
-    /// # Errors
-    /// A sentence for a title that is empty and a `wait` that is none.
-    pub fn take(
-        &mut self,
-        call: &CodeAlert,
-        tied: &Tied,
-        now: i64,
-    ) -> Result<(CodeAlertTaken, Vec<Transition>), String> {
-        let mut title = clean(&call.title, MAX_TITLE_BYTES, false);
-        if title.is_empty() {
-            return Err("title: an alert has a title".into());
-        }
-        let wait = match &call.wait {
-            Some(text) => i64::from(duration(text).map_err(|why| format!("wait: {why}"))?) * 1000,
-            None => WAIT_MS,
-        };
-        let t = call.t.and_then(shared::date::from_seconds).unwrap_or(now).min(now);
+    /// Takes what code said, once or more often. No transition follows from a call that was taken before.
+    pub fn take(&mut self, call: &AlertCall, tied: &Tied, now: i64) -> (CodeAlertTaken, Vec<Transition>) {
+        let mut title = call.title.clone();
+        let wait = i64::from(call.wait) * 1000;
+        let t = call.t.min(now);
         let whose = match &tied.run {
             Some(run) => format!("run {run}"),
             None => tied.source.clone(),
@@ -93,7 +73,7 @@ impl Codes {
             .and_then(|id| self.open.iter().find(|((who, _), open)| *who == whose && open.calls.contains(id)));
         if let Some((key, open)) = seen {
             let taken = CodeAlertTaken { id: alert_id(key, open.began), count: open.count };
-            return Ok((taken, Vec::new()));
+            return (taken, Vec::new());
         }
         let mut out = Vec::new();
         let folds = |open: &Open| t - open.began < wait && t - open.began < open.wait.max(wait);
@@ -116,7 +96,7 @@ impl Codes {
         let open = self.open.entry(key.clone()).or_insert_with(|| Open {
             began: t,
             title: key.1.clone(),
-            first_rank: tied.rank.clone(),
+            first_rank: call.ranks.first().copied(),
             labels: tied.labels.clone(),
             ..Open::default()
         });
@@ -126,13 +106,13 @@ impl Codes {
             open.labels.insert("title".into(), key.1.clone());
             open.severity = call.severity;
         }
-        open.count += 1;
+        open.count += call.count;
         open.severity = open.severity.max(call.severity);
         (open.wait, open.last) = (wait, open.last.max(t));
         if is_new || !call.text.is_empty() {
-            open.text = clean(&call.text, MAX_TEXT_BYTES, true);
+            open.text.clone_from(&call.text);
         }
-        open.ranks.extend(tied.rank.clone());
+        open.ranks.extend(call.ranks.iter().copied());
         if let Some(id) = &call.id {
             open.calls.push_back(id.clone());
             while open.calls.len() > MOST_CALLS {
@@ -142,7 +122,7 @@ impl Codes {
         let taken = CodeAlertTaken { id: alert_id(&key, open.began), count: open.count };
         out.push(transition(&key, open, if is_new { What::Fired } else { What::Changed }, None));
         self.dirty.insert(key);
-        Ok((taken, out))
+        (taken, out)
     }
 
     fn end(&mut self, key: &(String, String), t: i64) -> Option<Transition> {
@@ -207,11 +187,11 @@ fn transition(key: &(String, String), open: &Open, what: What, ended: Option<i64
     let mut sentence = open.title.clone();
     match (open.ranks.len(), &open.first_rank) {
         (1, Some(rank)) => {
-            labels.insert("rank".into(), rank.clone());
+            labels.insert("rank".into(), rank.to_string());
             sentence += &format!(" (rank {rank})");
         }
         (n, Some(rank)) if n > 1 => {
-            labels.insert("rank".into(), rank.clone());
+            labels.insert("rank".into(), rank.to_string());
             sentence += &format!(" ({n} ranks, first rank {rank})");
         }
         _ => {}
@@ -245,12 +225,15 @@ mod tests {
 
     const T: i64 = 1_790_000_000_000;
 
-    fn call(title: &str) -> CodeAlert {
-        CodeAlert { title: title.into(), severity: AlertSeverity::Warning, ..CodeAlert::default() }
+    const WAIT_MS: i64 = 600_000;
+
+    fn call(title: &str, rank: u32, t: i64) -> AlertCall {
+        let title = title.into();
+        AlertCall { title, severity: AlertSeverity::Warning, wait: 600, ranks: vec![rank], count: 1, t, ..AlertCall::default() }
     }
 
-    fn of(run: &str, rank: &str) -> Tied {
-        Tied { source: "node-1".into(), run: Some(run.into()), rank: Some(rank.into()), ..Tied::default() }
+    fn of(run: &str) -> Tied {
+        Tied { source: "node-1".into(), run: Some(run.into()), ..Tied::default() }
     }
 
     #[test]
@@ -259,8 +242,8 @@ mod tests {
         let mut ids = BTreeSet::new();
         let mut fired = 0;
         for rank in 3..67 {
-            let (taken, changes) =
-                codes.take(&call("loss is\nNaN"), &of("a", &rank.to_string()), T + rank).expect("taken");
+            let t = T + i64::from(rank);
+            let (taken, changes) = codes.take(&call("loss is NaN", rank, t), &of("a"), t);
             ids.insert(taken.id);
             fired += changes.iter().filter(|c| c.what == What::Fired).count();
             if rank == 66 {
@@ -269,6 +252,8 @@ mod tests {
             }
         }
         assert_eq!((ids.len(), fired), (1, 1));
+        let (taken, _) = codes.take(&AlertCall { count: 900, ..call("loss is NaN", 3, T + 66) }, &of("a"), T + 66);
+        assert_eq!(taken.count, 964, "a record counts what was said again and again");
         assert!(codes.poll(T + 66 + WAIT_MS - 1).is_empty());
         let ended = codes.poll(T + 66 + WAIT_MS);
         assert_eq!((ended.len(), ended[0].what, ended[0].alert.ended), (1, What::Ended, Some(T + 66 + WAIT_MS)));
@@ -277,10 +262,10 @@ mod tests {
     #[test]
     fn after_its_wait_it_is_a_new_one_and_a_call_counts_once() {
         let mut codes = Codes::default();
-        let with_id = CodeAlert { id: Some("x".into()), ..call("slow") };
-        let first = codes.take(&with_id, &of("a", "0"), T).expect("taken").0;
-        assert_eq!(codes.take(&with_id, &of("a", "0"), T + 5).expect("taken"), (first.clone(), Vec::new()));
-        let (again, changes) = codes.take(&call("slow"), &of("a", "0"), T + WAIT_MS).expect("taken");
+        let with_id = AlertCall { id: Some("x".into()), ..call("slow", 0, T) };
+        let first = codes.take(&with_id, &of("a"), T).0;
+        assert_eq!(codes.take(&with_id, &of("a"), T + 5), (first.clone(), Vec::new()));
+        let (again, changes) = codes.take(&call("slow", 0, T + WAIT_MS), &of("a"), T + WAIT_MS);
         assert_ne!(first.id, again.id);
         assert_eq!(changes.iter().map(|c| c.what).collect::<Vec<_>>(), [What::Ended, What::Fired]);
         assert_eq!(codes.run_ended("a", T + WAIT_MS + 1).len(), 1);
@@ -288,11 +273,10 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_calls_are_ten_alerts_and_one_that_counts_the_rest() {
+    fn a_thousand_titles_are_ten_alerts_and_one_that_counts_the_rest() {
         let mut codes = Codes::default();
-        let changes: Vec<Transition> = (0..1000)
-            .flat_map(|i| codes.take(&call(&format!("t{i}")), &of("a", "0"), T + i).expect("taken").1)
-            .collect();
+        let changes: Vec<Transition> =
+            (0..1000).flat_map(|i| codes.take(&call(&format!("t{i}"), 0, T + i), &of("a"), T + i).1).collect();
         assert_eq!(changes.iter().filter(|c| c.what == What::Fired).count(), MOST_A_MINUTE + 1);
         let last = &changes.last().expect("one").alert;
         assert_eq!((last.count, last.labels["title"].as_str()), (990, FURTHER));
@@ -301,31 +285,25 @@ mod tests {
     #[test]
     fn text_is_never_read_and_a_start_loses_nothing() {
         let mut codes = Codes::default();
-        let odd = CodeAlert { text: "{run} @everyone\u{202e} <b>".into(), ..call("{run}\u{1b}[2J") };
-        let (taken, changes) = codes.take(&odd, &of("a", "0"), T).expect("taken");
-        assert_eq!(
-            (changes[0].alert.text.as_str(), changes[0].alert.sentence.as_str()),
-            ("{run} @everyone <b>", "{run}[2J (rank 0)")
-        );
+        let odd = AlertCall { text: "{run} @everyone".into(), ..call("{run}", 0, T) };
+        let (taken, changes) = codes.take(&odd, &of("a"), T);
+        let alert = &changes[0].alert;
+        assert_eq!((alert.text.as_str(), alert.sentence.as_str()), ("{run} @everyone", "{run} (rank 0)"));
         let rows = codes.changed_rows();
         let mut next = Codes::default();
         next.restore(&rows);
-        let (again, changes) = next.take(&odd, &of("a", "0"), T + 1).expect("taken");
+        let (again, changes) = next.take(&AlertCall { t: T + 1, ..odd }, &of("a"), T + 1);
         assert_eq!((again.id, again.count, changes[0].what), (taken.id, 2, What::Changed));
-        assert!(codes.take(&call(" \n"), &of("a", "0"), T).is_err());
-        assert!(codes.take(&CodeAlert { wait: Some("9d".into()), ..call("x") }, &of("a", "0"), T).is_err());
     }
 
     #[test]
     fn severity_that_rises_is_told() {
         let mut codes = Codes::default();
-        codes.take(&call("x"), &of("a", "0"), T).expect("taken");
-        let worse = CodeAlert { severity: AlertSeverity::Critical, ..call("x") };
-        let changes = codes.take(&worse, &of("a", "0"), T + 1).expect("taken").1;
+        codes.take(&call("x", 0, T), &of("a"), T);
+        let worse = AlertCall { severity: AlertSeverity::Critical, ..call("x", 0, T + 1) };
+        let changes = codes.take(&worse, &of("a"), T + 1).1;
         assert_eq!((changes[0].what, changes[0].alert.severity), (What::Changed, AlertSeverity::Critical));
-        assert_eq!(
-            codes.take(&call("x"), &of("a", "0"), T + 2).expect("taken").1[0].alert.severity,
-            AlertSeverity::Critical
-        );
+        let again = codes.take(&call("x", 0, T + 2), &of("a"), T + 2).1;
+        assert_eq!(again[0].alert.severity, AlertSeverity::Critical);
     }
 }

@@ -11,6 +11,7 @@
 //! are deterministic, so that what is written twice after a crash is one row.
 
 pub mod builtin;
+pub mod prometheus;
 mod check;
 mod code;
 mod engine;

@@ -221,7 +221,7 @@ impl Gather {
             self.runs.find(&self.live, &[source], run, (i64::MIN, i64::MAX)).map(|run| run.about)
         });
         labels.extend(about.and_then(|about| about.project).map(|project| ("project".to_string(), project)));
-        let tied = Tied { source: followed.machine.name.clone(), run: call.run.clone(), rank: None, labels };
+        let tied = Tied { source: followed.machine.name.clone(), run: call.run.clone(), labels };
         let teams = teams.iter_mut().filter(|team| team.scope.sees(&followed.key));
         teams.filter_map(|team| team.told(call, &tied, now)).last()
     }

@@ -134,8 +134,19 @@ fn print(rule: &Rule) -> Value {
 
 /// `[rules_builtin]`: which of the rules that come along watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "BTreeMap<String, bool>")]
 pub struct BuiltInRules(pub BTreeMap<String, bool>);
+
+impl TryFrom<BTreeMap<String, bool>> for BuiltInRules {
+    type Error = String;
+
+    fn try_from(switches: BTreeMap<String, bool>) -> Result<Self, String> {
+        match switches.keys().find(|key| !rules::builtin::is_known(key)) {
+            Some(key) => Err(format!("rules_builtin.{key}: there is no such rule; `watchglass alerts rules` lists them")),
+            None => Ok(BuiltInRules(switches)),
+        }
+    }
+}
 
 impl FileTable for BuiltInRules {
     const KEYS: &'static [(&'static str, &'static str)] =
