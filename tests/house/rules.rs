@@ -19,6 +19,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     // It is there beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
+    // Time and samples are handed in: the service that feeds it, and a check of stored samples, run the same code.
+    ("backend/rules", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "web-sys", "tracing"]),
     (
         "backend",
         &[
@@ -31,6 +33,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "insight",
             "launch",
             "records",
+            "rules",
             "top",
             "viewer",
         ],
@@ -48,7 +51,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     (
         "tests",
-        &["shared", "collectors", "history", "insight", "records", "backend", "charts", "top"],
+        &["shared", "collectors", "history", "insight", "records", "rules", "backend", "charts", "top"],
         &["plotters", "leptos"],
     ),
 ];
@@ -223,6 +226,7 @@ const WORKSPACE: &[&str] = &[
     "collectors",
     "history",
     "records",
+    "rules",
     "top",
     "backend",
     "charts",
