@@ -1,6 +1,7 @@
 //! Tests of the whole product.
 
 mod agent;
+mod alerts_from_code;
 mod api;
 mod browser;
 mod catalog;

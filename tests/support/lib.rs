@@ -8,6 +8,8 @@ pub mod crowd;
 pub mod cutter;
 pub mod exporter;
 pub mod fleet;
+#[cfg(unix)]
+pub mod hooks;
 pub mod hub;
 #[cfg(target_os = "linux")]
 pub mod jupyter;

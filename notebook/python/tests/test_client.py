@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import socket
 import threading
 import unittest
 
@@ -28,8 +29,6 @@ class Road(Case):
         self.assertEqual(client.sockets(), [])
 
     def test_within_a_run_a_marker_is_one_datagram(self):
-        import socket
-
         path = os.path.join(self.data, "run.sock")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             sock.settimeout(SOON)
@@ -200,6 +199,39 @@ class Markers(Case):
         watchglass.mark("off")
         client.sender().flush(SOON)
         self.assertEqual(len(fake.markers()), count)
+
+    def test_alerts_never_raise_and_go_one_by_one_between_markers(self):
+        fake = FakeServer(self.data)
+        fake.answers["/api/v1/alerts"] = (201, {"id": "a", "count": 1})
+        self.addCleanup(fake.end)
+        watchglass.mark("before")
+        watchglass.alert("loss is {NaN}", text="step 3\n@everyone", severity="critical", wait=90.5)
+        watchglass.alert("é" * 200, wait="30m")
+        watchglass.alert(None, wait="soon")
+        watchglass.alert("\ud800", wait=object())
+        watchglass.mark("after")
+        while not client.sender().flush(SOON):
+            pass
+        alerts = [json.loads(body) for _, path, _, body in fake.asked if path == "/api/v1/alerts"]
+        first, second = alerts[:2]
+        said = (first["title"], first["text"], first["severity"], first["wait"])
+        self.assertEqual(said, ("loss is {NaN}", "step 3\n@everyone", "critical", "90s"))
+        self.assertEqual((second["title"], second["wait"], "text" in second), ("é" * 75, "30m", False))
+        self.assertEqual(len({alert["id"] for alert in alerts}), len(alerts))
+        markers = [json.loads(body) for _, path, _, body in fake.asked if path == "/api/v1/markers"]
+        self.assertEqual([one["text"] for sent in markers for one in sent["markers"]], ["before", "after"])
+        self.assertEqual((client.sender().dropped, client.sender().failed), (0, 0))
+
+    def test_an_alert_of_a_run_is_one_datagram(self):
+        path = os.path.join(self.data, "run.sock")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+            server.bind(path)
+            os.environ.update(WATCHGLASS_SOCKET=path, WATCHGLASS_RUN_ID="one")
+            watchglass.alert("loss is NaN", text="\x01" * 2000)
+            said = server.recv(65536)
+            self.assertLessEqual(len(said), 2048)
+            alert = json.loads(said)
+            self.assertEqual((alert["alert"], alert["severity"], "id" in alert), ("loss is NaN", "warning", False))
 
     @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
     def test_a_forked_process_has_a_thread_of_its_own(self):

@@ -1,6 +1,6 @@
-"""Watchglass beside your code: marks on its charts, and what was measured.
+"""Watchglass beside your code: marks on its charts, alerts, and what was measured.
 
-``mark`` and ``span`` work in notebooks and scripts. Where no server runs they do nothing. ``%load_ext watchglass`` adds
+``mark``, ``span`` and ``alert`` work in notebooks and scripts. Where no server runs they do nothing. ``%load_ext watchglass`` adds
 the cells of a notebook, ``%watchglass`` and ``%%watch``.
 """
 
@@ -10,7 +10,7 @@ import time
 from . import client
 
 __version__ = "0.1.0"
-__all__ = ["Figure", "figure", "mark", "query", "span"]
+__all__ = ["Figure", "alert", "figure", "mark", "query", "span"]
 
 
 def mark(text, kind="note", step=None):
@@ -45,6 +45,28 @@ def _put(text, kind, step, begin, end):
         if not client.told(marker):
             client.sender().put(client.own(marker))
     except Exception:  # A text that cannot be made, a step that is no number: the training goes on.
+        pass
+
+
+def alert(title, text=None, severity="warning", wait=None):
+    """Says that something is wrong, so that somebody is told: ``watchglass.alert("loss is NaN", text="step 1200")``.
+
+    ``title`` is cut to 150 bytes and ``text`` to 1,200; ``severity`` is ``info``, ``warning`` or ``critical``. The same
+    title again within ``wait`` (``"30m"``, or seconds; 10 minutes where it is not said) is counted and tells nobody. Who is
+    told is a matter of the server's channels. Returns at once and never raises.
+    """
+    try:
+        if client.is_off():
+            return
+        said = {"title": client.clip(title, 150), "severity": str(severity)}
+        if text is not None:
+            said["text"] = client.clip(text, 1200)
+        if wait is not None:
+            said["wait"] = wait if isinstance(wait, str) else "%ds" % max(0, int(wait))
+        if not client.told_alert(said):
+            said.update(t=time.time(), id=client.new_id())
+            client.sender().put(client.Alert(said))
+    except Exception:  # A title that cannot be made a text: the training goes on.
         pass
 
 

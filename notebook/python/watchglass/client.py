@@ -1,4 +1,4 @@
-"""The road to a Watchglass server of this machine: finds it, asks it, and sends it markers from a thread of its own.
+"""The road to a Watchglass server of this machine: finds it, asks it, and sends it markers and alerts from a thread of its own.
 
 Nothing here waits for a server, but ``ask`` and ``Sender.flush``. Only the standard library is used, and what of it is
 slow to import is imported where it is needed.
@@ -17,6 +17,8 @@ LIMIT = 4096
 #: Markers and bytes of one request at most. The server takes 256 and 64 KiB.
 BATCH = 128
 BATCH_BYTES = 60_000
+#: Bytes of a datagram that the server reads.
+DATAGRAM_BYTES = 2048
 #: Seconds for an answer.
 TIMEOUT = 5.0
 #: Seconds until a server that did not answer is tried again, at first and at most.
@@ -65,6 +67,20 @@ def in_run():
     return bool(os.environ.get("WATCHGLASS_RUN_ID"))
 
 
+class Alert(dict):
+    """An alert as the API takes it: each goes in a request of its own."""
+
+
+def told_alert(said):
+    """Sends an alert as one datagram, as ``told`` does a marker."""
+    message = dict(said)
+    message["alert"] = message.pop("title")
+    # Escaped, a letter may take six bytes.
+    while message.get("text") and len(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")) > DATAGRAM_BYTES:
+        message["text"] = message["text"][: len(message["text"]) * 9 // 10]
+    return told(message)
+
+
 def told(marker):
     """Sends a marker as one datagram from within a run, whose run and rank the server then knows. Never waits.
 
@@ -78,7 +94,7 @@ def told(marker):
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             sock.setblocking(False)
-            sock.sendto(json.dumps(marker).encode("utf-8"), path)
+            sock.sendto(json.dumps(marker, ensure_ascii=False).encode("utf-8", "replace"), path)
         return True
     except (AttributeError, OSError):
         return False
@@ -148,7 +164,7 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
                 connection.close()
             if len(text) > MAX_ANSWER:
                 raise Refused("the answer is above 64 MiB; ask for less time or fewer series")
-            if answer.status != 200:
+            if answer.status not in (200, 201):
                 said = json.loads(text) if text else {}
                 sentence = said.get("error") if isinstance(said, dict) else None
                 # What it cannot do now it may be able to do in a moment, as while it starts.
@@ -225,7 +241,7 @@ class Sender:
             return not self._waiting and not self._busy
 
     def _take(self):
-        """Takes what goes into one request: its bytes and how many markers it has."""
+        """Takes what goes into one request: its path, its bytes and how many markers or alerts it has."""
         pieces, size = [], 0
         while self._waiting and len(pieces) < BATCH:
             try:
@@ -234,15 +250,18 @@ class Sender:
                 self._waiting.popleft()
                 self.dropped += 1
                 continue
-            if pieces and size + len(piece) > BATCH_BYTES:
+            alerts = isinstance(self._waiting[0], Alert)
+            if pieces and (alerts or size + len(piece) > BATCH_BYTES):
                 break
             self._waiting.popleft()
+            if alerts:
+                return "api/v1/alerts", piece, 1
             pieces.append(piece)
             size += len(piece) + 1
-        return b'{"markers":[' + b",".join(pieces) + b"]}", len(pieces)
+        return "api/v1/markers", b'{"markers":[' + b",".join(pieces) + b"]}", len(pieces)
 
     def _run(self):
-        request, count, pause = None, 0, self._retry[0]
+        path, request, count, pause = "", None, 0, self._retry[0]
         while True:
             with self._changed:
                 while request is None and not self._waiting:
@@ -251,11 +270,11 @@ class Sender:
                     self._changed.wait()
                 self._busy = True
                 if request is None:
-                    request, count = self._take()
+                    path, request, count = self._take()
             dropped, reached = 0, True
             try:
                 if count:
-                    said = self._ask("api/v1/markers", request)
+                    said = self._ask(path, request)
                     dropped = int(said.get("dropped", 0))
             except Unreachable:
                 reached = False
@@ -296,8 +315,13 @@ def is_off():
 
 def own(marker):
     """Adds to a marker of the user what tells it from all others: this process, and an id."""
-    marker.update(pid=os.getpid(), id=os.urandom(12).hex())
+    marker.update(pid=os.getpid(), id=new_id())
     return marker
+
+
+def new_id():
+    """A name that no other marker or alert has."""
+    return os.urandom(12).hex()
 
 
 def kernel_id():

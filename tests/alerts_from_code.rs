@@ -1,0 +1,188 @@
+//! Tests alerts from code: by command, by datagram and by the API; tied to the run that the kernel names, bounded, and never in
+//! the way of who calls.
+#![cfg(target_os = "linux")]
+
+use serde_json::{Value, json};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use watchglass_tests::server::{Server, ask_with, watchglass};
+use watchglass_tests::waiting::until;
+
+/// A server of a folder, and scripts beside it.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        Bench { folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn data(&self) -> &str {
+        self.folder.path().to_str().expect("plain letters")
+    }
+
+    fn server(&self) -> Server {
+        Server::start(["--collectors", "cpu", "--data-dir", self.data()])
+    }
+
+    /// `watchglass alert` with these words: its status, and what it said.
+    fn alert(&self, words: &[&str]) -> (Option<i32>, String) {
+        let mut command = watchglass(["alert", "--data-dir", self.data()]);
+        command.args(words).env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
+        let begin = Instant::now();
+        let output = command.output().expect("it ran");
+        assert!(begin.elapsed() < Duration::from_secs(10), "a machine that is loaded takes a part of it");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    /// A job with this script, whose shell has `$A` for the program.
+    fn job(&self, id: &str, script: &str) -> Command {
+        let mut command = watchglass(["run", "--data-dir", self.data(), "--id", id, "--", "sh", "-c", script]);
+        let own = watchglass(["alert"]);
+        command.env("A", own.get_program()).env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
+        command
+    }
+
+    fn post(&self, server: &Server, alert: &Value) -> (u16, Value) {
+        let (host, body) = (server.addr(), alert.to_string());
+        let lines = format!(
+            "POST /api/v1/alerts HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            body.len()
+        );
+        let answer = ask_with(host, &lines, &body);
+        (answer.status, serde_json::from_str(&answer.body).unwrap_or_default())
+    }
+
+    /// What the records of the machine say, once it is as it should be.
+    fn records(&self, server: &Server, what: &str, so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        until(what, || {
+            let all = alerts(server);
+            so(&all).then_some(all)
+        })
+    }
+}
+
+/// The alerts in the records of the machine, in the order in which they came.
+fn alerts(server: &Server) -> Vec<Value> {
+    let lines = server.get("/api/v1/export?format=json&from=-1h&tag=system.cpu_percent", &[]).body;
+    let records = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    records.filter(|line| line["record"] == "alert").map(|line| line["body"].clone()).collect()
+}
+
+#[test]
+fn an_alert_is_of_the_run_that_the_kernel_names_and_of_no_other() {
+    let bench = Bench::new();
+    let (status, line) = bench.alert(&["loss is NaN"]);
+    assert_eq!((status, line.lines().count()), (Some(1), 1), "{line}");
+    assert!(line.contains("no watchglass listens on this machine"), "{line}");
+    let server = bench.server();
+    assert_eq!(bench.alert(&["disk is slow", "--severity", "info"]), (Some(0), String::new()));
+    for wrong in [&["x", "--severity", "loud"][..], &["x", "--wait", "8d"], &["  "], &[], &["x", "--to", "me"]] {
+        assert_eq!(bench.alert(wrong).0, Some(2), "{wrong:?}");
+    }
+    // Who is outside of all runs may not speak for one that is not there, and who is in one speaks for no other.
+    let (status, line) = bench.alert(&["x", "--run", "nobody"]);
+    assert!(status == Some(1) && line.contains("no such run is on this machine"), "{line}");
+    let datagram = "import os, socket, json, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); \
+                    s.sendto(json.dumps({'alert': 'from python', 'run': 'other'}).encode(), os.environ['WATCHGLASS_SOCKET']); \
+                    sys.stdin.read()";
+    let script = format!(
+        "$A alert 'loss is NaN' --text 'step 3' --severity critical --wait 30m; $A alert foreign --run other; \
+         exec python3 -c \"{datagram}\""
+    );
+    let mut other = bench.job("other", "sleep 1000").stdout(Stdio::null()).spawn().expect("it starts");
+    let mut job = bench.job("own", &script).stdin(Stdio::piped()).spawn().expect("it starts");
+    let all = bench.records(&server, "its alerts", |all| all.iter().filter(|one| one["run"] == "own").count() == 3);
+    let own: Vec<&Value> = all.iter().filter(|one| one["run"] == "own").collect();
+    let titles: Vec<&Value> = own.iter().map(|one| &one["title"]).collect();
+    assert_eq!(titles, ["loss is NaN", "foreign", "from python"]);
+    let first = (&own[0]["text"], &own[0]["severity"], &own[0]["wait"], &own[0]["count"]);
+    assert_eq!(first, (&json!("step 3"), &json!("critical"), &json!(1800), &json!(1)));
+    let of_machine: Vec<&Value> = all.iter().filter(|one| one["run"].is_null()).map(|one| &one["title"]).collect();
+    assert_eq!(of_machine, ["disk is slow"]);
+    drop(job.stdin.take());
+    assert!(job.wait().expect("it ended").success());
+    other.kill().and_then(|()| other.wait()).expect("it ended");
+}
+
+#[test]
+fn a_thousand_calls_in_a_second_and_sixty_four_ranks_at_once_are_a_few_records() {
+    let bench = Bench::new();
+    let server = bench.server();
+    // As fast as they go: what the socket has no room for is not waited for, which is the caller's own business.
+    let script = "import os, socket, json, time\n\
+                  s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.setblocking(False)\n\
+                  sent = 0; begin = time.monotonic()\n\
+                  for n in range(1000):\n\
+                  \x20   try: s.sendto(b'{\"alert\": \"loss is NaN\"}', os.environ['WATCHGLASS_SOCKET']); sent += 1\n\
+                  \x20   except BlockingIOError: pass\n\
+                  assert time.monotonic() - begin < 30\n\
+                  print(sent)";
+    let file = bench.folder.path().join("loop.py");
+    std::fs::write(&file, script).expect("written");
+    let ran = bench.job("loop", &format!("python3 {}; sleep 3", file.display())).output().expect("it ran");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let sent: u64 = String::from_utf8_lossy(&ran.stdout).trim().parse().expect("a number");
+    let counted = |all: &[Value]| all.iter().filter_map(|one| one["count"].as_u64()).sum::<u64>();
+    let all = bench.records(&server, "its alerts", |all| !all.is_empty() && counted(all) > 1);
+    assert!(all.len() <= 6 && counted(&all) <= sent, "{sent} calls: {all:?}");
+    // Each of a job's processes says one thing.
+    let ranks = "for n in $(seq 64); do $A alert 'gradient overflow' & done; wait; sleep 4";
+    assert!(bench.job("ranks", ranks).output().expect("it ran").status.success());
+    let of = |all: &[Value]| all.iter().filter(|one| one["run"] == "ranks").cloned().collect::<Vec<_>>();
+    let all = bench.records(&server, "64 calls", |all| counted(&of(all)) == 64);
+    assert!(of(&all).len() <= 8, "{all:?}");
+}
+
+#[test]
+fn what_comes_from_outside_stays_data_and_keeps_to_its_bounds() {
+    let bench = Bench::new();
+    let server = bench.server();
+    let wild = json!({
+        "title": "loss {run}\n@everyone <b>\u{202e}x", "text": "{value}\n<script>\u{1b}[2J", "severity": "info", "id": "once",
+    });
+    let (status, first) = bench.post(&server, &wild);
+    assert_eq!((status, &first["count"]), (201, &json!(1)), "{first}");
+    assert_eq!(bench.post(&server, &wild), (200, first.clone()), "the same call is one");
+    let again = json!({ "title": "loss {run}\n@everyone <b>\u{202e}x" });
+    let (status, second) = bench.post(&server, &again);
+    assert_eq!((status, &second["id"], &second["count"]), (200, &first["id"], &json!(2)));
+    let all = bench.records(&server, "the alert", |all| !all.is_empty());
+    assert_eq!((&all[0]["title"], &all[0]["text"]), (&json!("loss {run} @everyone <b>x"), &json!("{value}\n<script>[2J")));
+    for (alert, why) in [
+        (json!({ "title": "" }), "a title of 1 to 150 bytes"),
+        (json!({ "title": "a", "wait": "9d" }), "wait is 0s to 7d"),
+        (json!({ "title": "a", "to": "slack" }), "unknown field"),
+        (json!({ "title": "a", "t": 4e9 }), "not ahead of this machine's clock"),
+        (json!({ "title": "a", "source": "elsewhere" }), "there is no source"),
+        (json!(["a"]), "this is no alert"),
+    ] {
+        let (status, said) = bench.post(&server, &alert);
+        assert!(status == 400 && said["error"].as_str().is_some_and(|said| said.contains(why)), "{alert}: {said}");
+    }
+    let (status, said) = bench.post(&server, &json!({ "title": "a", "run": "nobody" }));
+    assert!(status == 404, "{said}");
+    // Ten new ones a minute; one is taken already.
+    let taken: Vec<u16> = (0..20).map(|n| bench.post(&server, &json!({ "title": format!("step {n}") })).0).collect();
+    assert_eq!(taken.iter().filter(|status| **status == 201).count(), 9, "{taken:?}");
+    assert_eq!(taken.iter().filter(|status| **status == 429).count(), 11, "{taken:?}");
+    let all = bench.records(&server, "that some are left out", |all| all.len() > 10);
+    let said = all.iter().filter(|one| one["title"].as_str().is_some_and(|title| title.starts_with("More alerts")));
+    assert_eq!(said.count(), 1, "{all:?}");
+}
+
+#[test]
+fn a_call_that_was_taken_outlives_the_server_that_took_it() {
+    let bench = Bench::new();
+    let server = bench.server();
+    assert_eq!(bench.alert(&["loss is NaN"]).0, Some(0));
+    assert_eq!(bench.post(&server, &json!({ "title": "disk", "id": "one" })).0, 201);
+    // The log writes once a second.
+    std::thread::sleep(Duration::from_millis(2_500));
+    server.end_by("KILL");
+    let server = bench.server();
+    let all = bench.records(&server, "both", |all| all.len() == 2);
+    assert_eq!((&all[0]["title"], &all[1]["title"]), (&json!("loss is NaN"), &json!("disk")));
+    assert_eq!(bench.post(&server, &json!({ "title": "disk", "id": "one" })).0, 200, "it is known behind the restart");
+}
