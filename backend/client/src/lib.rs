@@ -183,6 +183,7 @@ impl Client {
             Error::Timeout(_) => format!("no whole answer within {} s", self.limits.whole.as_secs_f64()),
             Error::HostNotFound => format!("there is no host {:?}", uri.host().unwrap_or("")),
             Error::ConnectionFailed => NOTHING_LISTENS.into(),
+            Error::Other(why) => why.to_string(),
             Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => NOTHING_LISTENS.into(),
             error => refused(&error.to_string()),
         }

@@ -4,7 +4,7 @@ use super::*;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use ureq::tls::Certificate;
 
@@ -113,4 +113,39 @@ fn a_server_without_tls_is_told_from_one_with() {
     });
     let reason = fetch(&format!("https://localhost:{port}/metrics"), own()).expect_err("it speaks plain");
     assert!(reason.contains("http://"), "{reason}");
+}
+
+/// Sends every name to this machine, and counts how often it was asked.
+#[derive(Debug)]
+struct Here(AtomicU64);
+
+impl Gate for Here {
+    fn addresses(&self, uri: &Uri, _: Duration) -> Result<Vec<SocketAddr>, String> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        match uri.host() {
+            Some("refused.example") => Err("nobody goes there".into()),
+            _ => Ok(vec![([127, 0, 0, 1], uri.port_u16().unwrap_or(443)).into()]),
+        }
+    }
+}
+
+#[test]
+fn a_gate_says_where_a_name_is_and_the_certificate_is_that_names() {
+    let port = server(3);
+    let limit = Duration::from_secs(5);
+    let limits = Limits { connect: limit, whole: limit, idle: limit };
+    let gate = Arc::new(Here(AtomicU64::new(0)));
+    let roots = own().expect("an authority");
+    let client = Client::gated_trusting(limits, gate.clone(), None, roots).expect("a client");
+    let get = |host: &str| client.get(&format!("https://{host}:{port}/").parse().expect("an address"), &[], []);
+    assert_eq!(get("localhost").expect("a page").status(), 200);
+    assert_eq!(client.met(), Some(([127, 0, 0, 1], port).into()));
+    assert_eq!(client.met(), None);
+    // Where a gate sends a name decides nothing about whom the name is.
+    let reason = get("other.example").expect_err("another's certificate");
+    assert!(reason.contains("for another name"), "{reason}");
+    assert_eq!(get("refused.example").expect_err("the gate is shut"), "nobody goes there");
+    // No connection is kept: each request passes the gate.
+    assert_eq!(get("localhost").expect("a page").status(), 200);
+    assert_eq!(gate.0.load(Ordering::Relaxed), 4);
 }

@@ -228,7 +228,7 @@ pub const NOT_NAMED: &str =
 
 /// Whether an address is one of this machine: for such a one, and for such a one alone, the system answers with the same
 /// address when it is asked from where it would send there. Nothing is sent.
-fn is_own(ip: IpAddr) -> bool {
+pub(crate) fn is_own(ip: IpAddr) -> bool {
     let any: SocketAddr = match ip {
         IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         IpAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),

@@ -17,3 +17,18 @@ pub use mail::{Smtp, SmtpTls};
 pub use send::{Attempt, Outcome, Road, Sender};
 pub use settings::{MAX_ADDRESSES, MAX_RECIPIENTS, Settings, merged};
 pub use sinks::{Field, Request, SINKS, Sink};
+
+#[cfg(test)]
+mod address_tests;
+#[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
+mod mail_tests;
+#[cfg(test)]
+mod sample_tests;
+#[cfg(test)]
+mod send_tests;
+#[cfg(test)]
+mod settings_tests;
+#[cfg(test)]
+mod text_tests;

@@ -133,11 +133,13 @@ impl Smtp {
             .from(self.from.clone())
             .date(at)
             .message_id(Some(format!("<{}@{domain}>", mail.id)))
-            .in_reply_to(thread.clone())
-            .references(thread)
+            .references(thread.clone())
             .header(AutoSubmitted)
             .header(ContentType::TEXT_PLAIN)
             .subject(&mail.subject);
+        if mail.follows {
+            message = message.in_reply_to(thread);
+        }
         for to in &mail.to {
             message = message.to(to.clone());
         }

@@ -98,7 +98,7 @@ impl Sender {
         Self::by_rule(road, Rule::new(road.allowed.clone()))
     }
 
-    fn by_rule(road: &Road, rule: Rule) -> Result<Self, String> {
+    pub(crate) fn by_rule(road: &Road, rule: Rule) -> Result<Self, String> {
         let limits = Limits { connect: LIMIT, whole: LIMIT, idle: Duration::ZERO };
         let rule = Arc::new(rule);
         let proxy = road.proxy.as_ref().map(Secret::reveal);

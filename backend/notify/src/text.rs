@@ -204,9 +204,17 @@ pub fn duration(ms: i64) -> String {
 pub fn moment(ms: i64, now: i64) -> String {
     const DAY: i64 = 86_400_000;
     let text = shared::date::text(ms);
-    let (date, time) = text.split_once('T').unwrap_or((&text, ""));
+    let (date, time) = text.split_once(' ').unwrap_or((&text, ""));
     let time = time.get(..5).unwrap_or(time);
     if ms.div_euclid(DAY) == now.div_euclid(DAY) { format!("{time} UTC") } else { format!("{date} {time} UTC") }
+}
+
+/// A moment as programs read it (RFC 3339, in UTC), milliseconds since the Unix epoch.
+pub(crate) fn rfc3339(ms: i64) -> String {
+    let seconds = ms.div_euclid(1_000) * 1_000;
+    let text = shared::date::text(seconds);
+    let text = text.get(..19).unwrap_or(&text).replace(' ', "T");
+    format!("{text}.{:03}Z", ms - seconds)
 }
 
 /// What a notice says, in parts that are clean and not escaped. Sinks put their own marks between them.

@@ -19,7 +19,7 @@ struct Package {
     what: &'static str,
 }
 
-const PACKAGES: [Package; 9] = [
+const PACKAGES: [Package; 11] = [
     Package {
         name: "prometheus-node-exporter",
         with: &[],
@@ -40,6 +40,20 @@ const PACKAGES: [Package; 9] = [
         programs: &["prometheus", "promtool"],
         tests: "with_prometheus_",
         what: "what a real Prometheus makes of us",
+    },
+    Package {
+        name: "prometheus-alertmanager",
+        with: &[],
+        programs: &["prometheus-alertmanager"],
+        tests: "with_alertmanager_",
+        what: "what a real Alertmanager makes of our alerts",
+    },
+    Package {
+        name: "python3-aiosmtpd",
+        with: &["python3-attr", "python3-pkg-resources", "python3-public"],
+        programs: &["aiosmtpd"],
+        tests: "with_aiosmtpd_",
+        what: "e-mail to a real server",
     },
     Package { name: "nginx", with: &[], programs: &["nginx"], tests: "with_nginx_", what: "an agent behind nginx" },
     Package {

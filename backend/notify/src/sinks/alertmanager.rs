@@ -31,7 +31,7 @@ fn name(text: &str) -> String {
 }
 
 fn moment(ms: i64) -> Value {
-    shared::date::text(ms).into()
+    crate::text::rfc3339(ms).into()
 }
 
 fn alert(notice: &Notice, alert: &Alert, now: i64) -> Value {

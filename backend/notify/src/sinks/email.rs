@@ -33,7 +33,7 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
         subject.pop();
         subject.push('…');
     }
-    // All messages of a group name one that was never sent as what they answer: programs that thread put them together, and
+    // All messages of a group refer to one that was never sent: programs that thread put them together, and
     // nobody has to remember which one was the first.
     let group = digest::digest(&digest::SHA256, notice.group.as_bytes());
     let thread: String = group.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
@@ -43,6 +43,7 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
         text: plain.blocks().join("\n\n"),
         id: id(&notice.id),
         thread: format!("group-{thread}"),
+        follows: notice.seq > 1,
         at: notice.at,
     })]
 }

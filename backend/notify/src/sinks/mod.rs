@@ -144,8 +144,10 @@ pub struct Mail {
     pub(crate) text: String,
     /// What stands before the `@` of its `Message-ID`.
     pub(crate) id: String,
-    /// The same of the message that began its thread; the same as `id` for that one.
+    /// The same of what all messages of its group name.
     pub(crate) thread: String,
+    /// Whether it follows another one of its group.
+    pub(crate) follows: bool,
     pub(crate) at: i64,
 }
 

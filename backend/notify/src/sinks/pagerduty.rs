@@ -54,7 +54,7 @@ fn event(notice: &Notice, settings: &Settings, action: &str, key: &str, said: Op
             "summary": cut(&said.summary, MAX_SUMMARY),
             "source": if source.is_empty() { "watchglass" } else { source },
             "severity": said.severity,
-            "timestamp": shared::date::text(said.at),
+            "timestamp": crate::text::rfc3339(said.at),
             "class": notice.rule,
             "group": notice.group,
             "custom_details": said.details,

@@ -61,7 +61,7 @@ fn signature(keys: &[Key], id: &str, at: i64, body: &[u8]) -> String {
 
 fn body(notice: &Notice, settings: &Settings, now: i64) -> Vec<Request> {
     let Some(address) = settings.addresses.first() else { return Vec::new() };
-    let at = shared::date::text(notice.at.saturating_mul(1_000));
+    let at = crate::text::rfc3339(notice.at.saturating_mul(1_000));
     let data = serde_json::to_value(notice).unwrap_or(Value::Null);
     let body = if settings.cloud_events {
         json!({
