@@ -232,14 +232,14 @@ pub struct RuleRow {
 
 /// `POST /api/v1/rules/check`: what a rule would have done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Check {
+pub struct RuleCheck {
     #[allow(missing_docs, reason = "see Rule")]
     pub rule: Rule,
     /// Seconds back from now; at most 12 h.
     pub span: u64,
 }
 
-/// The answer to [`Check`].
+/// The answer to [`RuleCheck`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
     /// What it says, see [`RuleRow::words`].

@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Response, StatusCode, Uri, header};
-use shared::alert::{AlertState, ChannelInput, Check, Rule, Silence};
+use shared::alert::{AlertState, ChannelInput, RuleCheck, Rule, Silence};
 use shared::catalog::Catalog;
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ pub(super) async fn check(
     Extension(caller): Extension<Caller>,
     uri: Uri,
     headers: HeaderMap,
-    Json(body): Json<Check>,
+    Json(body): Json<RuleCheck>,
 ) -> Answer {
     // Of a recording, too, it can be said what a rule would have found.
     let by = match &app.hub {
