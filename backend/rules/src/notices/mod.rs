@@ -132,6 +132,8 @@ pub struct Notices {
     inhibitors: BTreeSet<String>,
     held: BTreeMap<String, String>,
     dirty: BTreeSet<GroupKey>,
+    /// Some alert is over, and may be forgotten.
+    tidy: bool,
 }
 
 const SEP: char = '\u{1f}';
@@ -241,6 +243,7 @@ impl Notices {
                 }
             }
         }
+        self.tidy |= alert.state == AlertState::Resolved;
         self.alerts.insert(id, Live { alert, silence });
     }
 
@@ -337,9 +340,18 @@ impl Notices {
         }
         out.extend(self.sum_up(now));
         out.extend(self.standing(now));
-        let wanted: BTreeSet<&String> = self.groups.values().flat_map(|g| g.members.keys()).collect();
-        let waits = |id: &String| self.channels.waits_for(id);
-        self.alerts.retain(|id, live| live.alert.state == AlertState::Firing || wanted.contains(id) || waits(id));
+        if std::mem::take(&mut self.tidy) {
+            let wanted: BTreeSet<&String> = self.groups.values().flat_map(|g| g.members.keys()).collect();
+            let waits = |id: &String| self.channels.waits_for(id);
+            let before = self.alerts.len();
+            let stays = |id: &String, live: &mut Live| {
+                live.alert.state == AlertState::Firing || wanted.contains(id) || waits(id)
+            };
+            self.alerts.retain(stays);
+            // What could not go yet goes later.
+            self.tidy =
+                before == self.alerts.len() && self.alerts.values().any(|l| l.alert.state == AlertState::Resolved);
+        }
         out
     }
 
