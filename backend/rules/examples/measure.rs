@@ -52,7 +52,7 @@ fn measure(when: &str, series: usize) {
     let values: Vec<Vec<f64>> =
         (0..8).map(|k| (0..EACH).map(|i| 60.0 + ((i * 31 + k * 17) % 200) as f64 / 10.0).collect()).collect();
     let before = HELD.load(Ordering::Relaxed);
-    let mut round = |engine: &mut Engine, t: i64| {
+    let round = |engine: &mut Engine, t: i64| {
         for name in &machines {
             let values = &values[t as usize % values.len()];
             engine.tick(&Tick { source: name, t: T + t * 1000, now: T + t * 1000, clock_step: false, values });
