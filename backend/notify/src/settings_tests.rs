@@ -1,3 +1,5 @@
+//! Channels as they are made and changed: what is refused, and what is shown of them.
+
 use crate::address::Allowed;
 use crate::sample_tests::{input, settings};
 use crate::settings::{Settings, merged};

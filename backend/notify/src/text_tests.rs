@@ -1,3 +1,5 @@
+//! Placeholders, cleaning, cutting, and what a notice says.
+
 use crate::sample_tests::{AT, HOSTILE, alert, digest, notice, resolved, test};
 use crate::text::{
     MAX_VALUE_BYTES, PLACEHOLDERS, Values, check, clean, cut, duration, fill, lines, markdown, moment, note, plain,
@@ -148,5 +150,31 @@ fn marks_of_markdown_are_shown_as_they_are() {
         ("[x](y) <z> ||s||", "\\[x\\]\\(y\\) \\<z\\> \\|\\|s\\|\\|"),
     ] {
         assert_eq!(markdown(text), escaped);
+    }
+}
+
+proptest::proptest! {
+    /// Whatever is filled in, a title is one line of its length, and nothing in it turns text or ends a line.
+    #[test]
+    fn any_value_in_any_template_is_a_line(template in ".*", value in "\\PC*|[\\x00-\\x{202f}]*|\\{[a-z]*\\}", most in 3_usize..400) {
+        let values = values(&[("run", &value), ("source", &value)]);
+        for filled in [title(&template, &values), title("{run} at {source}", &values), clean(&value)] {
+            let bad = |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c);
+            proptest::prop_assert!(!filled.contains(bad));
+        }
+        proptest::prop_assert!(title(&template, &values).len() <= 150);
+        proptest::prop_assert!(note(&template, &values).len() <= 2_000);
+        proptest::prop_assert!(cut(&value, most).len() <= most);
+    }
+
+    /// However much a notice has to say, each service gets what it takes.
+    #[test]
+    fn any_notice_fits(said in "\\PC{0,4000}", note in "[@<*_\\n]{0,3000}", count in 0_u8..30, most in 200_usize..5_000) {
+        let mut notice = notice(NoticeKind::Firing);
+        notice.title.clone_from(&said);
+        notice.note = note;
+        notice.alerts = (0..count).map(|number| alert(number, &said)).collect();
+        let written = plain(&notice).fitted(most, str::len, |plain| markdown(&plain.title) + &markdown(&plain.blocks().join("\n")));
+        proptest::prop_assert!(written.len() <= most);
     }
 }
