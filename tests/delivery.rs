@@ -7,17 +7,14 @@ use shared::alert::{Alert, AlertSeverity, AlertState, ChannelInput, Notice, Noti
 use shared::secret::Secret;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use watchglass_tests::certificate::Authority;
 use watchglass_tests::programs::{Program, run};
+use watchglass_tests::provider::now;
 use watchglass_tests::waiting::MAX_WAIT;
 
 /// What must arrive as it is and do nothing on its way.
 const HOSTILE: &str = "@everyone <script>alert(1)</script> {run} \"quoted\" 89.1 °C 🔥";
-
-fn now() -> i64 {
-    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs()).expect("a time")
-}
 
 fn alert(number: u8) -> Alert {
     Alert {
