@@ -6,6 +6,8 @@ mod api;
 mod browser;
 mod catalog;
 mod cli;
+#[cfg(target_os = "linux")]
+mod delivery;
 mod demo;
 mod doctor;
 mod ends;

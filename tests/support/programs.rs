@@ -27,6 +27,11 @@ pub fn found(name: &str) -> Option<Command> {
     if let Some(paths) = std::env::join_paths(libraries).ok().filter(|paths| !paths.is_empty()) {
         command.env("LD_LIBRARY_PATH", paths);
     }
+    // What is written in Python finds its modules likewise.
+    let modules = path.ancestors().nth(2).map(|root| root.join("lib").join("python3").join("dist-packages"));
+    if let Some(modules) = modules.filter(|modules| modules.is_dir()) {
+        command.env("PYTHONPATH", modules);
+    }
     Some(command)
 }
 

@@ -36,7 +36,11 @@ impl Resolver for Gated {
     fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
         // Of a request by a proxy, the proxy alone is asked for here, which the machine's own file names.
         if config.proxy().is_some() {
-            return DefaultResolver::default().resolve(uri, config, timeout);
+            let found = DefaultResolver::default().resolve(uri, config, timeout);
+            return found.map_err(|error| match error {
+                Error::Timeout(_) => error,
+                _ => Error::Other(Box::new(Refused("the proxy's name is not known".into()))),
+            });
         }
         let within = match timeout.after {
             Span::Exact(after) => after.min(self.longest),

@@ -10,7 +10,7 @@ mod mail;
 mod send;
 mod settings;
 mod sinks;
-pub mod text;
+mod text;
 
 pub use backoff::{GIVE_UP_AFTER, LONGEST_PAUSE, backoff, retry_after};
 pub use mail::{Smtp, SmtpTls};

@@ -205,6 +205,15 @@ fn code(error: &Error) -> Option<String> {
     error.status().map(|code| code.to_string())
 }
 
+/// Whether TLS failed below what looks like a connection that broke: only its source says so.
+fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let said = error.to_string().to_ascii_lowercase();
+    ["certificate", "handshake", "corrupt message", "tls"].iter().any(|part| said.contains(part))
+        || error.source().is_some_and(is_tls)
+        // An error of the system says nothing of what it wraps as its source.
+        || error.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData)
+}
+
 fn refuses_a_recipient(error: &Error) -> bool {
     error.is_permanent() && code(error).is_some_and(|code| ["550", "551", "552", "553", "554", "501"].contains(&&*code))
 }
@@ -213,7 +222,7 @@ fn refuses_a_recipient(error: &Error) -> bool {
 fn answered(error: &Error) -> Answer {
     if let Some(code) = code(error) {
         let what = match code.as_str() {
-            "530" => "it wants a user: write user and password_file into [smtp]",
+            "530" => "it wants TLS or a user: see tls, user and password_file of [smtp]",
             "534" | "535" | "538" => "it refuses our user or password: see user and password_file of [smtp]",
             "550" | "551" | "553" => {
                 "it takes no mail for that address or from ours: see to of the channel and from of [smtp]"
@@ -226,7 +235,7 @@ fn answered(error: &Error) -> Answer {
     }
     Answer::Again(if error.is_timeout() {
         "no whole answer in time".into()
-    } else if error.is_tls() {
+    } else if error.is_tls() || is_tls(error) {
         "no TLS that this machine trusts: see host and tls of [smtp], and whether the system trusts its certificate"
             .into()
     } else if error.is_client() {

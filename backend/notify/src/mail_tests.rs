@@ -182,7 +182,7 @@ fn answers_of_a_mail_server_have_their_consequences() {
         (".", "421 own words", true, "421"),
         ("EHLO", "421 own words", true, "421"),
         ("MAIL", "550 own words", false, "550: it takes no mail"),
-        ("MAIL", "530 own words", false, "530: it wants a user"),
+        ("MAIL", "530 own words", false, "530: it wants TLS or a user"),
         (".", "554 own words", false, "554: it does not take the message"),
         ("RCPT", "550 own words", false, "550: it takes no mail"),
     ] {

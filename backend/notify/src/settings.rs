@@ -251,6 +251,10 @@ fn key(secret: &Secret) -> Result<Key, String> {
 /// # Errors
 /// Which secret has to be written again, and why.
 pub fn merged(old: &ChannelInput, mut new: ChannelInput) -> Result<ChannelInput, String> {
+    // A field that was left empty was left out.
+    for field in [&mut new.address, &mut new.secret, &mut new.old_secret] {
+        field.take_if(|secret| secret.reveal().trim().is_empty());
+    }
     if old.kind != new.kind {
         let missing = new.secret.is_none() && new.address.is_none() && new.addresses.is_empty() && new.to.is_empty();
         return if missing { Err("the kind changes: write address and secret again".into()) } else { Ok(new) };

@@ -1,3 +1,5 @@
+//! Channels as they are made and changed: what is refused, and what is shown of them.
+
 use crate::address::Allowed;
 use crate::sample_tests::{input, settings};
 use crate::settings::{Settings, merged};
@@ -154,6 +156,8 @@ fn a_secret_that_is_left_out_stays_only_with_its_host() {
         merged(&old, new)
     };
     assert_eq!(without(|_| {}).expect("kept").secret, old.secret);
+    let empty = without(|new| new.secret = Some(Secret::new("")));
+    assert_eq!(empty.expect("kept").secret, old.secret);
     let both = without(|new| new.address = None).expect("kept");
     assert_eq!((both.address, both.secret), (old.address.clone(), old.secret.clone()));
     assert_eq!(without(|new| new.topic = Some("other".into())).expect("kept").secret, old.secret);

@@ -1,137 +1,12 @@
-//! The texts of a notice: placeholders, cleaning, cutting, and the plain text that most sinks share.
+//! The texts of a notice: cleaning, cutting, and the plain text that most sinks share.
 //!
-//! What is filled in is data. It is never read again for placeholders, and nothing is evaluated.
+//! A title and a note come filled (`shared::rule::fill`). What comes here is data: it is never read for placeholders, and
+//! it is cleaned here though it was cleaned before, since some of it comes from code.
 
 use shared::alert::{Alert, AlertState, MAX_NAMED, MAX_TEXT_BYTES, MAX_TITLE_BYTES, Notice, NoticeKind};
-use std::collections::BTreeMap;
-
-/// The names that may stand in braces in a title or a note.
-pub const PLACEHOLDERS: &[&str] = &[
-    "rule", "severity", "state", "subject", "source", "run", "project", "rank", "gpu", "tag", "value", "limit",
-    "began", "duration", "count", "link",
-];
-
-/// The most bytes of one value that is filled in.
-pub const MAX_VALUE_BYTES: usize = 200;
 
 /// The most bytes of a subject's line.
 const MAX_LINE_BYTES: usize = 300;
-
-/// What stands for each placeholder; what is not set stands as nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Values(BTreeMap<&'static str, String>);
-
-impl Values {
-    /// What an alert knows of itself: all but `value`, `limit`, `count` and `link`. Its duration lasts until it ended, or
-    /// until `now`, milliseconds since the Unix epoch.
-    pub fn of(alert: &Alert, now: i64) -> Self {
-        let mut values = Values::default();
-        values.set("rule", &alert.name);
-        values.set("severity", alert.severity.word());
-        values.set("state", state(alert.state));
-        values.set("subject", &alert.subject);
-        for label in ["source", "run", "project", "rank", "gpu", "tag"] {
-            values.set(label, alert.labels.get(label).map_or("", String::as_str));
-        }
-        values.set("began", &moment(alert.began, now));
-        values.set("duration", &duration(alert.ended.unwrap_or(now) - alert.began));
-        values
-    }
-
-    /// Sets one; a name that is no placeholder is not kept.
-    pub fn set(&mut self, name: &str, value: &str) {
-        if let Some(name) = PLACEHOLDERS.iter().find(|known| **known == name) {
-            self.0.insert(name, cut(&clean(value), MAX_VALUE_BYTES));
-        }
-    }
-}
-
-fn state(state: AlertState) -> &'static str {
-    match state {
-        AlertState::Pending => "pending",
-        AlertState::Firing => "firing",
-        AlertState::Resolved => "resolved",
-    }
-}
-
-/// Whether a title or a note can be filled.
-///
-/// # Errors
-/// What is wrong with it, and what to write instead.
-pub fn check(template: &str) -> Result<(), String> {
-    for part in parts(template) {
-        match part {
-            Part::Name(name) if !PLACEHOLDERS.contains(&name) => {
-                let known = PLACEHOLDERS.join("}, {");
-                return Err(format!(
-                    "{{{}}} is no placeholder: there are {{{known}}}; write {{{{ for a brace",
-                    cut(&clean(name), 40)
-                ));
-            }
-            Part::Open => return Err("a { has no } after it: write {{ for a brace".into()),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// A text with its placeholders filled. An unknown one, which [`check`] refuses, stays as it is written.
-pub fn fill(template: &str, values: &Values) -> String {
-    parts(template)
-        .map(|part| match part {
-            Part::Text(text) => text.to_string(),
-            Part::Brace | Part::Open => "{".to_string(),
-            Part::Name(name) if PLACEHOLDERS.contains(&name) => values.0.get(name).cloned().unwrap_or_default(),
-            Part::Name(name) => format!("{{{name}}}"),
-        })
-        .collect()
-}
-
-/// A title, filled: one line of at most [`MAX_TITLE_BYTES`] bytes.
-pub fn title(template: &str, values: &Values) -> String {
-    cut(&clean(&fill(template, values)), MAX_TITLE_BYTES)
-}
-
-/// A note, filled: lines, at most [`MAX_TEXT_BYTES`] bytes.
-pub fn note(template: &str, values: &Values) -> String {
-    cut(&lines(&fill(template, values)), MAX_TEXT_BYTES)
-}
-
-enum Part<'a> {
-    Text(&'a str),
-    Name(&'a str),
-    Brace,
-    /// A brace that nothing closes.
-    Open,
-}
-
-fn parts(template: &str) -> impl Iterator<Item = Part<'_>> {
-    let mut rest = template;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let Some(after) = rest.strip_prefix('{') else {
-            let (text, later) = rest.split_at(rest.find('{').unwrap_or(rest.len()));
-            rest = later;
-            return Some(Part::Text(text));
-        };
-        if let Some(later) = after.strip_prefix('{') {
-            rest = later;
-            return Some(Part::Brace);
-        }
-        match after.find(['{', '}']) {
-            Some(at) if after[at..].starts_with('}') => {
-                rest = &after[at + 1..];
-                Some(Part::Name(&after[..at]))
-            }
-            _ => {
-                rest = after;
-                Some(Part::Open)
-            }
-        }
-    })
-}
 
 /// Letters that turn the direction of text, or that show nothing and are read by programs alone.
 fn hidden(letter: char) -> bool {
@@ -252,6 +127,9 @@ pub fn mark(notice: &Notice) -> &'static str {
 pub fn plain(notice: &Notice) -> Plain {
     let now = notice.at.saturating_mul(1_000);
     let title = cut(&clean(&notice.title), MAX_TITLE_BYTES);
+    // The word in front of it says that already.
+    let over = title.strip_prefix("Resolved: ").filter(|_| notice.kind == NoticeKind::Resolved);
+    let title = over.map_or(title.clone(), str::to_owned);
     let counts = notice.counts.iter().take(MAX_NAMED);
     let counts = counts.map(|(rule, count)| format!("{count} × {}", cut(&clean(rule), MAX_TITLE_BYTES))).collect();
     let mut subjects: Vec<String> = notice.alerts.iter().take(MAX_NAMED).map(|alert| line(alert, now)).collect();
@@ -261,7 +139,8 @@ pub fn plain(notice: &Notice) -> Plain {
             1 => cut(&lines(&alert.text), MAX_TEXT_BYTES),
             _ => cut(&clean(&alert.text), MAX_LINE_BYTES),
         };
-        if !text.is_empty() {
+        // Where there is no other note, the text of one alert is the note.
+        if !text.is_empty() && text != lines(&notice.note) {
             *subject = format!("{subject}\n{text}");
         }
     }

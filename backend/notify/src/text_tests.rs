@@ -1,78 +1,15 @@
+//! Cleaning, cutting, and what a notice says.
+
 use crate::sample_tests::{AT, HOSTILE, alert, digest, notice, resolved, test};
-use crate::text::{
-    MAX_VALUE_BYTES, PLACEHOLDERS, Values, check, clean, cut, duration, fill, lines, markdown, moment, note, plain,
-    rfc3339, title,
-};
-use shared::alert::{AlertState, NoticeKind};
-
-fn values(pairs: &[(&str, &str)]) -> Values {
-    let mut values = Values::default();
-    pairs.iter().for_each(|(name, value)| values.set(name, value));
-    values
-}
+use crate::text::{clean, cut, duration, lines, markdown, moment, plain, rfc3339};
+use shared::alert::{AlertState, Notice, NoticeKind};
 
 #[test]
-fn placeholders_are_filled_once_and_values_are_data() {
-    let values = values(&[("source", "node-{run}"), ("run", "{source}{{"), ("value", "48 %"), ("nonsense", "x")]);
-    for (template, filled) in [
-        ("{source}: {value}", "node-{run}: 48 %"),
-        ("{run}", "{source}{{"),
-        ("{{run}", "{run}"),
-        ("{{{value}}", "{48 %}"),
-        ("{{", "{"),
-        ("}", "}"),
-        ("", ""),
-        ("no braces", "no braces"),
-        ("{gpu}", ""),
-        ("{nonsense}", "{nonsense}"),
-        ("{source", "{source"),
-        ("{so{value}", "{so48 %"),
-        ("{ source }", "{ source }"),
-        ("{source.name}", "{source.name}"),
-    ] {
-        assert_eq!(fill(template, &values), filled, "{template}");
-    }
-}
-
-#[test]
-fn an_unknown_placeholder_is_an_error_that_names_the_known_ones() {
-    for name in PLACEHOLDERS {
-        assert_eq!(check(&format!("a {{{name}}} b")), Ok(()));
-    }
-    for (template, part) in [
-        ("{runs}", "{runs} is no placeholder: there are {rule}, {severity}"),
-        ("{}", "{} is no placeholder"),
-        ("{{run}} {file:/etc/passwd}", "{file:/etc/passwd} is no placeholder"),
-        ("{run|upper}", "write {{ for a brace"),
-        ("{run", "a { has no }"),
-        ("{a{run}", "a { has no }"),
-        ("{a\u{202e}b\n}", "{ab} is no placeholder"),
-    ] {
-        let error = check(template).expect_err(template);
-        assert!(error.contains(part), "{template}: {error}");
-    }
-    assert_eq!(check("{{ {{{run}} }"), Ok(()));
-}
-
-#[test]
-fn values_are_clean_and_short() {
-    let values = values(&[("run", HOSTILE), ("tag", &"é".repeat(500))]);
-    let title = title("{run}", &values);
-    assert!(title.len() <= 150 && !title.contains(['\n', '\r', '\u{202e}', '\u{2066}']), "{title:?}");
-    assert!(fill("{run}", &values).contains("{run} & abc X-Injected: yes"), "{}", fill("{run}", &values));
-    let tag = fill("{tag}", &values);
-    assert!(tag.len() <= MAX_VALUE_BYTES && tag.ends_with("é…"), "{tag}");
-    assert_eq!(note("first\n\n\n\nsecond\r\nthird\u{7}", &values), "first\n\nsecond\nthird");
-    assert_eq!(note(&"x".repeat(3_000), &values).len(), 2_000);
-}
-
-#[test]
-fn an_alert_knows_its_own_values() {
-    let alert = alert(5, "hot");
-    let values = Values::of(&alert, AT * 1_000);
-    let filled =
-        fill("{rule}|{severity}|{state}|{subject}|{source}|{run}|{project}|{gpu}|{tag}|{began}|{duration}", &values);
-    assert_eq!(filled, "GPU is hot|critical|firing|node-12/gpu.5.temp|node-12|r-1||5|gpu.5.temp|14:02 UTC|3 min");
+fn a_text_loses_what_turns_or_ends_a_line() {
+    let said = clean(HOSTILE);
+    assert!(said.contains("{run} & abc X-Injected: yes"), "{said}");
+    assert!(!said.contains(['\n', '\r', '\u{202e}', '\u{2066}']), "{said:?}");
+    assert_eq!(lines("first\n\n\n\nsecond\r\nthird\u{7}"), "first\n\nsecond\nthird");
 }
 
 #[test]
@@ -120,6 +57,8 @@ fn a_notice_says_who_what_and_how_many() {
     let said = plain(&resolved());
     assert_eq!(said.title, "[resolved] node-12 GPU 5 at 89.1 °C, above 85 °C for 2 min");
     assert_eq!(said.subjects[1], "node-12 GPU 6 at 86.0 °C (14:02 to 14:04 UTC)");
+    let told = Notice { title: "Resolved: it was hot".into(), ..resolved() };
+    assert_eq!(plain(&told).title, "[resolved] it was hot");
     let said = plain(&digest());
     assert_eq!(said.counts, ["20 × GPU is hot", "6 × disk *full*"]);
     assert_eq!(said.from, "Watchglass on hub-1, team lab");
@@ -130,6 +69,9 @@ fn a_notice_says_who_what_and_how_many() {
     assert!(plain(&one).subjects.is_empty(), "what the title says is not said again");
     one.alerts[0].text = "loss is NaN\nat step 12".into();
     assert_eq!(plain(&one).subjects, ["loss is NaN\nat step 12"]);
+    one.note = "loss is NaN\nat step 12".into();
+    assert!(plain(&one).subjects.is_empty(), "what the note says is not said again");
+    one.note = String::new();
     one.alerts[0].unknown_since = Some(AT * 1_000);
     one.alerts[0].count = 64;
     one.alerts[0].state = AlertState::Firing;
@@ -148,5 +90,27 @@ fn marks_of_markdown_are_shown_as_they_are() {
         ("[x](y) <z> ||s||", "\\[x\\]\\(y\\) \\<z\\> \\|\\|s\\|\\|"),
     ] {
         assert_eq!(markdown(text), escaped);
+    }
+}
+
+proptest::proptest! {
+    /// Whatever comes, a line is one line, and no text is longer than it may be.
+    #[test]
+    fn any_text_is_made_a_line(text in "\\PC*|[\\x00-\\x{202f}]*", most in 3_usize..400) {
+        let bad = |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c);
+        proptest::prop_assert!(!clean(&text).contains(bad));
+        proptest::prop_assert!(!lines(&text).replace('\n', "").contains(bad));
+        proptest::prop_assert!(cut(&text, most).len() <= most);
+    }
+
+    /// However much a notice has to say, each service gets what it takes.
+    #[test]
+    fn any_notice_fits(said in "\\PC{0,4000}", note in "[@<*_\\n]{0,3000}", count in 0_u8..30, most in 200_usize..5_000) {
+        let mut notice = notice(NoticeKind::Firing);
+        notice.title.clone_from(&said);
+        notice.note = note;
+        notice.alerts = (0..count).map(|number| alert(number, &said)).collect();
+        let written = plain(&notice).fitted(most, str::len, |plain| markdown(&plain.title) + &markdown(&plain.blocks().join("\n")));
+        proptest::prop_assert!(written.len() <= most);
     }
 }
