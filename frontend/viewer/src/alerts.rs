@@ -1,7 +1,9 @@
 //! Alerts as people read them: in which part of the list one stands, its order, its times, what a silence of it matches.
 
-use charts::axis;
-use shared::alert::{Alert, AlertSeverity, AlertState, Silence};
+use crate::draft::When;
+use charts::{Bar, Grade, axis};
+use shared::alert::{Alert, AlertSeverity, AlertState, Rule, Silence};
+use shared::catalog::{Catalog, glob};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -161,6 +163,54 @@ pub fn passed(silence: &Silence, now: i64) -> f64 {
     ((now - silence.from) as f64 / length as f64).clamp(0.0, 1.0)
 }
 
+/// What charts show of alerts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Alerted {
+    /// A bar for each alert, in order of their begin.
+    pub bars: Vec<Bar>,
+    /// Limits of rules: position of the metric in the catalogue, value in its base unit, and name of the rule.
+    pub limits: Vec<(u16, f64, String)>,
+}
+
+/// An instant after all others that are drawn, ms since the epoch.
+const FAR: i64 = i64::MAX / 4;
+
+/// The bars of alerts, in order of their begin: the word says how much it matters, and what it is.
+pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
+    let bar = |one: &Alert| {
+        let stand = Stand::of(one);
+        let (grade, word) = match (stand, one.severity) {
+            (Stand::Pending, _) => (Grade::Pending, "pending"),
+            (_, AlertSeverity::Info) => (Grade::Info, "info"),
+            (_, AlertSeverity::Warning) => (Grade::Warning, "warning"),
+            (_, AlertSeverity::Critical) => (Grade::Critical, "critical"),
+        };
+        let alert = stand != Stand::Pending && one.severity != AlertSeverity::Info;
+        let to = one.ended.unwrap_or(FAR);
+        Bar { from: one.began, to, word: format!("{word}: {}", one.name), strength: 0.5, alert, grade }
+    };
+    let mut bars: Vec<Bar> = alerts.iter().map(bar).collect();
+    bars.sort_by_key(|bar| bar.from);
+    bars
+}
+
+/// The position of what a tag measures; a `*` in it stands for each instance.
+pub fn metric(catalog: &Catalog, tag: &str) -> Option<u16> {
+    catalog.known(tag).or_else(|| catalog.known(&tag.replace('*', "0"))).map(|found| found.metric)
+}
+
+/// The limits of the rules that watch a machine of this name.
+pub fn limits(rules: &[Rule], machine: &str, catalog: &Catalog) -> Vec<(u16, f64, String)> {
+    let fits = |rule: &Rule| rule.on.get("source").is_none_or(|pattern| glob(pattern, machine));
+    let limit = |rule: &Rule| {
+        let When::Level(level) = When::read(&rule.when) else { return None };
+        let metric = metric(catalog, &level.tag)?;
+        let unit = level.unit_of(catalog.metrics.get(usize::from(metric))?.unit);
+        Some((metric, level.base(unit)?, rule.name.clone()))
+    };
+    rules.iter().filter(|rule| rule.enabled && fits(rule)).filter_map(limit).collect()
+}
+
 /// The class of the shape of a delivery, and the shape, by its word.
 pub fn delivery(state: &str) -> (&'static str, &'static str) {
     match state {
@@ -316,6 +366,35 @@ mod tests {
         assert_eq!(announced(&new, 0), "2 new alerts, the worst: GPU 3 of node-1 is hot (b)");
         assert_eq!(announced(&news(&["a".into()], &all), 1), "critical alert: GPU 3 of node-1 is hot (b)");
         assert_eq!((announced(&[], 0), announced(&[], 2)), (String::new(), "2 alerts have ended.".into()));
+    }
+
+    #[test]
+    fn a_bar_says_how_much_it_matters_and_a_limit_stands_on_its_machine() {
+        let all = [
+            alert("b", AlertSeverity::Critical, AlertState::Firing, 9, ""),
+            alert("a", AlertSeverity::Warning, AlertState::Pending, 2, ""),
+        ];
+        let bars = bars(&all);
+        let said: Vec<_> = bars.iter().map(|bar| (bar.from, bar.grade, bar.word.as_str(), bar.alert)).collect();
+        assert_eq!(said, [(2, Grade::Pending, "pending: Hot", false), (9, Grade::Critical, "critical: Hot", true)]);
+        let rows = shared::catalog::VOCABULARY.iter().flat_map(|rows| rows.iter().copied());
+        let catalog = Catalog::new(rows);
+        let rule = |when: &str, source: &str, enabled: bool| Rule {
+            name: "Hot".into(),
+            when: when.into(),
+            on: BTreeMap::from([("source".to_string(), source.to_string())]),
+            enabled,
+            ..Rule::default()
+        };
+        let rules = [
+            rule("gpu.*.temp > 85 C for 2m", "node-*", true),
+            rule("gpu.*.temp > 86 C for 2m", "node-*", false),
+            rule("gpu.*.temp > 87 C for 2m", "rack-*", true),
+            rule("gpu.*.temp > 87 W for 2m", "*", true),
+            rule("run crashed", "*", true),
+        ];
+        let found = limits(&rules, "node-1", &catalog);
+        assert_eq!(found, [(catalog.position("gpu.{i}.temp").expect("it is known"), 85.0, "Hot".to_string())]);
     }
 
     #[test]

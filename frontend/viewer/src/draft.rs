@@ -2,7 +2,7 @@
 //! address of the page.
 
 use shared::alert::{AlertSeverity, Rule};
-use shared::unit::{Scale, Unit, number};
+use shared::unit::{Scale, Unit, fixed, number};
 
 /// Seconds that a rule clears at least for, where it names nothing itself.
 const LEAST_CLEAR: i64 = 30;
@@ -12,6 +12,8 @@ const LEAST_CLEAR: i64 = 30;
 pub struct Level {
     /// The tag; `*` stands for each instance.
     pub tag: String,
+    /// Of a counter the seconds over which its increase per second is taken; None for what the tag itself says.
+    pub rate: Option<i64>,
     /// True where it fires above the limit, false below.
     pub above: bool,
     /// The limit, in `unit`.
@@ -81,7 +83,15 @@ impl Level {
             None => (when, None),
         };
         let (condition, hold) = fires.rsplit_once(" for ")?;
-        let (tag, above, limit, unit) = condition_of(condition)?;
+        let (rate, condition) = match condition.strip_prefix("rate(") {
+            Some(inner) => {
+                let (inner, rest) = inner.split_once(')')?;
+                let (tag, over) = inner.split_once(',')?;
+                (Some(seconds(over)?), format!("{}{rest}", tag.trim()))
+            }
+            None => (None, condition.to_string()),
+        };
+        let (tag, above, limit, unit) = condition_of(&condition)?;
         let margin = match until {
             None => None,
             Some(until) => {
@@ -95,7 +105,7 @@ impl Level {
                 Some(digits(margin))
             }
         };
-        Some(Level { tag, above, limit, unit, hold: seconds(hold)?, margin })
+        Some(Level { tag, rate, above, limit, unit, hold: seconds(hold)?, margin })
     }
 
     /// The words of the rule.
@@ -109,7 +119,16 @@ impl Level {
             let clear = if self.above { self.limit - margin } else { self.limit + margin };
             format!(", until {back} {} for {}", said(digits(clear)), length((self.hold / 5).max(LEAST_CLEAR)))
         });
-        format!("{} {op} {} for {}{}", self.tag, said(self.limit), length(self.hold), until.unwrap_or_default())
+        let what = match self.rate {
+            Some(over) => format!("rate({}, {})", self.tag, length(over)),
+            None => self.tag.clone(),
+        };
+        format!("{what} {op} {} for {}{}", said(self.limit), length(self.hold), until.unwrap_or_default())
+    }
+
+    /// The unit of its values, where the tag has this one.
+    pub fn unit_of(&self, unit: Unit) -> Unit {
+        if self.rate.is_some() { unit.per_second() } else { unit }
     }
 
     /// The limit in the base unit of what the tag measures; None where the unit is of another kind.
@@ -161,8 +180,10 @@ impl Level {
 
 /// A number without noise and without a separator that would end it.
 fn plainly(value: f64) -> String {
-    // Rust writes the shortest text that reads as the same number.
-    format!("{value}")
+    // The library's own way of writing a number would weigh ten kilobytes in the page.
+    let text = fixed(value, 6);
+    let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    short.to_string()
 }
 
 /// The smallest round step of which an axis of this length has 100 or more.
@@ -369,6 +390,7 @@ mod tests {
             "gpu.*.gpu < 50 % for 10m, until > 70 % for 2m",
             "memory_percent > 97 for 90s",
             "network.eth0.recv > 1.5 GB/s for 0s",
+            "rate(network.*.recv, 1m) > 1.5 GB/s for 2m, until < 1.4 GB/s for 30s",
         ] {
             assert_eq!(level(when).write(), when);
             assert_eq!(When::read(when).write(), when);
