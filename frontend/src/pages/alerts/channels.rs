@@ -138,7 +138,7 @@ pub fn Channels() -> impl IntoView {
             select.unchecked_into::<web_sys::HtmlSelectElement>().set_selected_index(0);
         }
     };
-    let kinds = KINDS.iter().map(|(name, title, ..)| view! { <option value=*name>{*title}</option> }).collect_view();
+    let kinds = || KINDS.iter().map(|(name, title, ..)| view! { <option value=*name>{*title}</option> }).collect_view();
     let may = flag(move || may_change(access));
     let count = text(move || {
         sent.with(|sent| match sent.len() {
@@ -166,7 +166,7 @@ pub fn Channels() -> impl IntoView {
             <section class="panel flush" aria-label="Channels">
                 <header>
                     <h2>"Channels"</h2>
-                    <span class="end"><If when=may><select id="add-channel" class="btn" aria-label="Add a channel" on:change=add><option value="">"Add…"</option>{kinds.clone()}</select></If></span>
+                    <span class="end"><If when=may><select id="add-channel" class="btn" aria-label="Add a channel" on:change=add><option value="">"Add…"</option>{kinds()}</select></If></span>
                 </header>
                 <p class="wrong" role="alert">{asked.wrong}</p>
                 <If when=flag(move || asked.known() && channels.with(Vec::is_empty))>
