@@ -391,7 +391,10 @@ fn a_silence_is_made_ended_and_made_again() {
     let (_server, browser) = page("?page=alerts&tab=silences", FIRING);
     let rows = "[...document.querySelectorAll('#silences tbody tr')]";
     browser.until(&format!("{rows}.length === 2"));
-    assert_eq!(browser.eval(&format!("{rows}.map(row => row.dataset.over)")), json!(["false", "true"]));
+    assert_eq!(
+        browser.eval(&format!("{rows}.map(row => row.querySelector('.deeds').innerText)")),
+        json!(["End now", "Again…"])
+    );
     assert!(said(&browser, &format!("{rows}[0].innerText")).contains("new <b>fan</b> tonight"), "it is text");
     browser.screenshot("alerts-silences-dark");
     browser.press("s");
@@ -407,8 +410,8 @@ fn a_silence_is_made_ended_and_made_again() {
         browser.eval(&format!("(d => d.getHours() * 60 + d.getMinutes())(new Date({} * 1000))", made["to"])),
         480
     );
-    browser.click("tr[data-silence='01SIL'] [data-do=end-silence]");
-    browser.until("document.querySelector('tr[data-silence=\"01SIL\"]').dataset.over === 'true'");
+    browser.click("tr[data-row='01SIL'] [data-do=end]");
+    browser.until("document.querySelector('tr[data-row=\"01SIL\"] [data-do=again]')");
     no_faults(&browser);
 }
 

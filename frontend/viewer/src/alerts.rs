@@ -157,12 +157,6 @@ pub fn ends(length: &str, now: i64, offset: i64) -> i64 {
     }
 }
 
-/// The share of a silence that is over, 0 to 1; times in Unix seconds.
-pub fn passed(silence: &Silence, now: i64) -> f64 {
-    let length = (silence.to - silence.from).max(1);
-    ((now - silence.from) as f64 / length as f64).clamp(0.0, 1.0)
-}
-
 /// What charts show of alerts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Alerted {
@@ -349,8 +343,6 @@ mod tests {
         // A minute after midnight tomorrow is a day ahead.
         assert_eq!(ends("tomorrow", now + 31 * 60, 3_600) - now, (32 * HOUR + HOUR / 2));
         assert_eq!((ends("4h", now, 0) - now, ends("90d", now, 0) - now), (4 * HOUR, 30 * DAY));
-        let silence = Silence { from: 100, to: 200, ..Silence::default() };
-        assert_eq!([50, 150, 999].map(|now| passed(&silence, now)), [0.0, 0.5, 1.0]);
     }
 
     #[test]

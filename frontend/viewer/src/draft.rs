@@ -179,7 +179,7 @@ impl Level {
 }
 
 /// A number without noise and without a separator that would end it.
-fn plainly(value: f64) -> String {
+pub fn plainly(value: f64) -> String {
     // The library's own way of writing a number would weigh ten kilobytes in the page.
     let text = fixed(value, 6);
     let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };

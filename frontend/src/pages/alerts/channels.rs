@@ -4,7 +4,7 @@ use super::{bell, read, words};
 use crate::access::Access;
 use crate::pages::team::asked::Polled;
 use crate::pages::team::form::{Entry, Field, Form, FormDialog, Typed};
-use crate::pages::team::list::ago;
+use crate::pages::team::list::{Cell, Line, List, ago};
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
@@ -147,13 +147,7 @@ pub fn Channels() -> impl IntoView {
             n => format!("last 24 h, {n} messages"),
         })
     });
-    let sent_keys = Signal::derive(move || {
-        sent.with(|all| all.iter().map(|one| format!("{} {} {}", one.id, one.state, one.words)).collect::<Vec<_>>())
-    });
-    let sent_row = Callback::new(move |key: String| {
-        let found = sent.with_untracked(|all| all.iter().find(|one| key.starts_with(&one.id)).cloned());
-        found.map(|one| view! { <SentRow one/> }).into_any()
-    });
+    let sent_rows = Signal::derive(move || sent.with(|all| all.iter().map(line).collect::<Vec<Line>>()));
     let quiet = move || {
         channels.with(|all| all.iter().flat_map(|one| one.quiet.iter().map(|hours| {
         let days = if hours.days.is_empty() { String::new() } else { format!(" ({})", hours.days) };
@@ -177,12 +171,15 @@ pub fn Channels() -> impl IntoView {
             </section>
             <section class="panel flush" aria-label="Sent">
                 <header><h2>"Sent"</h2><span class="u">{count}</span></header>
-                <div class="scroll" tabindex="0" role="region" aria-label="Table of messages">
-                    <table class="rows list" id="sent">
-                        <thead><tr><th scope="col">"at"</th><th scope="col">"what"</th><th scope="col">"to"</th><th scope="col">"how it went"</th></tr></thead>
-                        <tbody><Each keys=sent_keys row=sent_row/></tbody>
-                    </table>
-                </div>
+                <List
+                    id="sent"
+                    label="Table of messages"
+                    heads=&["at", "what", "to", "how it went"]
+                    rows=sent_rows
+                    known=flag(move || asked.known())
+                    empty="Nothing was sent."
+                    act=Callback::new(|_| {})
+                />
                 <header class="quiet-head"><h2>"Quiet hours"</h2><span class="u">"what is critical comes at once; the rest comes as one message after them"</span></header>
                 <div class="quiet-hours">{quiet}
                     <If when=flag(move || channels.with(|all| all.iter().all(|one| one.quiet.is_empty())))>
@@ -196,18 +193,16 @@ pub fn Channels() -> impl IntoView {
     }
 }
 
-#[component]
-fn SentRow(one: Sent) -> impl IntoView {
-    let (class, glyph) = delivery(&one.state);
-    let how = if one.words.is_empty() { one.state.clone() } else { one.words };
-    view! {
-        <tr data-sent=one.id data-state=one.state>
-            <td>{words::clock(one.at * 1_000)}</td>
-            <th scope="row">{one.title}</th>
-            <td>{one.channel}</td>
-            <td><span class=class aria-hidden="true">{glyph}</span>" "{how}</td>
-        </tr>
-    }
+/// A notice as a row.
+fn line(one: &Sent) -> Line {
+    let how = if one.words.is_empty() { one.state.clone() } else { one.words.clone() };
+    let cells = vec![
+        Cell::Text(words::clock(one.at * 1_000)),
+        Cell::Text(one.title.clone()),
+        Cell::Text(one.channel.clone()),
+        Cell::State(delivery(&one.state).1 == "●", how),
+    ];
+    Line { id: one.id.clone(), name: one.title.clone(), cells, deeds: Vec::new() }
 }
 
 #[component]

@@ -20,7 +20,7 @@ use shared::unit::{Unit, number};
 use std::sync::Arc;
 use std::time::Duration;
 use viewer::alerts::metric;
-use viewer::draft::{Draft, Level, When, length, seconds, severity};
+use viewer::draft::{Draft, Level, When, length, plainly, seconds, severity};
 
 /// How far back it is checked, seconds.
 const SPAN_SECONDS: i64 = 43_200;
@@ -35,6 +35,9 @@ const HOLDS: [i64; 9] = [0, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
 
 /// What is known of the metric that a draft watches: title, unit of its values, and whether it is a counter.
 fn measured(page: Page, level: &Level) -> Option<(String, Unit)> {
+    // The catalogue may come later than the page.
+    page.plan.track();
+    page.fleet.track();
     page.store.with_value(|store| {
         let metric = store.catalog.metrics.get(usize::from(metric(&store.catalog, &level.tag)?))?;
         Some((metric.title.clone(), level.unit_of(metric.unit)))
@@ -344,7 +347,7 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
         draft.with(|draft| {
             let When::Level(level) = &draft.when else { return Vec::new() };
             let said = |margin: f64| {
-                (margin.to_string(), format!("{} {}", number(margin), symbol(&level.unit)).trim_end().to_string())
+                (plainly(margin), format!("{} {}", number(margin), symbol(&level.unit)).trim_end().to_string())
             };
             let none = (String::new(), "at once".to_string());
             level.margins().into_iter().map(said).chain([none]).collect()
@@ -424,7 +427,7 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
                 " "{unit}" for "
                 <Pick name="hold" label="For how long" value=of(|level| length(level.hold)) options=holds put=Callback::new(move |hold: String| change_level(page, |level| level.hold = seconds(&hold).unwrap_or(level.hold)))/>
                 ", until it is "
-                <Pick name="margin" label="How far on the other side it ends" value=of(|level| level.margin.map(|margin| margin.to_string()).unwrap_or_default()) options=margins put=Callback::new(move |margin: String| change_level(page, |level| level.margin = margin.parse().ok()))/>
+                <Pick name="margin" label="How far on the other side it ends" value=of(|level| level.margin.map(plainly).unwrap_or_default()) options=margins put=Callback::new(move |margin: String| change_level(page, |level| level.margin = margin.parse().ok()))/>
                 " "{other}
             </If>
             <If when=flag(move || !is_level.get())>

@@ -6,14 +6,15 @@ use crate::browser::now;
 use crate::fetch::Json;
 use crate::pages::team::asked::Polled;
 use crate::pages::team::form::{Entry, Form, FormDialog, Typed};
-use crate::pages::team::list::{clock, until};
+use crate::pages::team::frame::Card;
+use crate::pages::team::list::{Cell, Done, Line, List};
 use crate::state::Page;
-use crate::widgets::parts::{Each, If, flag, text};
+use crate::widgets::parts::{If, flag, text};
 use leptos::ev;
 use leptos::prelude::*;
 use shared::alert::{Alert, Silence};
 use std::collections::BTreeMap;
-use viewer::alerts::{LENGTHS, ends, matches, of_silence, passed};
+use viewer::alerts::{LENGTHS, ends, matches, of_silence};
 use wasm_bindgen::JsValue;
 
 /// The names of labels in a form, with their words.
@@ -77,10 +78,17 @@ pub fn Silences() -> impl IntoView {
         asked.ask();
     });
     let all = Memo::new(move |_| asked.read(read::silences));
-    let keys = Signal::derive(move || all.with(|all| all.iter().map(|one| one.id.clone()).collect::<Vec<_>>()));
-    let row = Callback::new(move |id: String| view! { <Row id all asked form/> }.into_any());
-    let add = move || form.set(Some(new(access, &Silence::default(), now() / 1_000)));
     let may = flag(move || words::may_write(access));
+    let rows =
+        Signal::derive(move || all.with(|all| all.iter().map(|one| line(one, may.get())).collect::<Vec<Line>>()));
+    let add = move || form.set(Some(new(access, &Silence::default(), now() / 1_000)));
+    let act = move |(line, deed, _): Done| match deed {
+        "again" => {
+            let of = all.with_untracked(|all| all.iter().find(|one| one.id == line.id).cloned()).unwrap_or_default();
+            form.set(Some(new(access, &of, now() / 1_000)));
+        }
+        _ => asked.change("DELETE", words::of_id("api/v1/silences", &line.id), Vec::new()),
+    };
     let pressed = window_event_listener(ev::keydown, move |event| {
         if event.key() == "s" && super::rules::is_free(page, form.with_untracked(Option::is_some), &event) {
             event.prevent_default();
@@ -88,66 +96,38 @@ pub fn Silences() -> impl IntoView {
         }
     });
     on_cleanup(move || pressed.remove());
+    let button = move || {
+        view! { <If when=may><button class="btn" data-do="new-silence" title="Silence something (s)" on:click=move |_| add()>"Silence…"</button></If> }
+    };
     view! {
-        <section class="panel flush" aria-label="Silences">
-            <header>
-                <h2>"Silences"</h2>
-                <span class="u">"they stop messages, never alerts"</span>
-                <span class="end"><If when=may><button class="btn" data-do="new-silence" on:click=move |_| add()>"Silence…"</button></If></span>
-            </header>
-            <p class="wrong" role="alert">{asked.wrong}</p>
-            <div class="scroll" tabindex="0" role="region" aria-label="Table of silences">
-                <table class="rows list" id="silences">
-                    <thead><tr><th scope="col">"what"</th><th scope="col">"why"</th><th scope="col">"by"</th><th scope="col">"until"</th><th scope="col" class="right">"held back"</th><td></td></tr></thead>
-                    <tbody><Each keys row/></tbody>
-                </table>
-            </div>
-            <If when=flag(move || asked.known() && all.with(Vec::is_empty))>
-                <p class="below pad">"Nothing is silenced."</p>
-            </If>
-        </section>
+        <Card title="Silences" note=text(|| "they stop messages, never alerts") wrong=asked.wrong end=button>
+            <List
+                id="silences"
+                label="Table of silences"
+                heads=&["what", "why", "by", "until", ">ends", ">held back"]
+                rows
+                known=flag(move || asked.known())
+                empty="Nothing is silenced."
+                act=Callback::new(act)
+            />
+        </Card>
         <FormDialog form done=Callback::new(move |_| page.alert_changes.update(|n| *n += 1))/>
     }
 }
 
-#[component]
-fn Row(id: String, all: Memo<Vec<Silence>>, asked: Polled, form: RwSignal<Option<Form>>) -> impl IntoView {
-    let page = expect_context::<Page>();
-    let access = expect_context::<Access>();
-    let own = StoredValue::new(id.clone());
-    let one = Memo::new(move |_| {
-        all.with(|all| all.iter().find(|one| own.with_value(|id| one.id == *id)).cloned()).unwrap_or_default()
-    });
-    let over = flag(move || {
-        page.beat.track();
-        one.with(|one| one.to * 1_000 <= now())
-    });
-    let share = text(move || {
-        page.beat.track();
-        format!("{}%", (one.with(|one| passed(one, now() / 1_000)) * 100.0) as i64)
-    });
-    let when = text(move || {
-        page.beat.track();
-        one.with(|one| match over.get() {
-            true => format!("over, {}", clock(one.to)),
-            false => format!("{}, {}", words::clock(one.to * 1_000), until(one.to)),
-        })
-    });
-    let end = move |_| asked.change("DELETE", words::of_id("api/v1/silences", &own.get_value()), Vec::new());
-    let again = move |_| form.set(Some(new(access, &one.get_untracked(), now() / 1_000)));
-    view! {
-        <tr data-silence=id data-over=text(move || over.get().to_string())>
-            <th scope="row"><b class="source-name">{text(move || one.with(|one| of_silence(one).0))}</b>" "<span class="u">{text(move || one.with(|one| of_silence(one).1))}</span></th>
-            <td>{text(move || one.with(|one| one.comment.clone()))}</td>
-            <td>{text(move || one.with(|one| one.by.clone()))}</td>
-            <td><If when=flag(move || !over.get())><span class="gone" aria-hidden="true"><i style:width=share></i></span></If>{when}</td>
-            <td class="right">{text(move || one.with(|one| one.held.to_string()))}</td>
-            <td class="deeds">
-                <If when=flag(move || words::may_write(access))>
-                    <If when=over><button data-do="again" on:click=again>"Again…"</button></If>
-                    <If when=flag(move || !over.get())><button data-do="end-silence" on:click=end>"End now"</button></If>
-                </If>
-            </td>
-        </tr>
-    }
+/// A silence as a row: one that holds can be ended, one that is over made again.
+fn line(silence: &Silence, may: bool) -> Line {
+    let (rule, rest) = of_silence(silence);
+    let over = silence.to * 1_000 <= now();
+    let cells = vec![
+        Cell::Name(rule.clone(), rest.clone()),
+        Cell::Text(silence.comment.clone()),
+        Cell::Text(silence.by.clone()),
+        Cell::Text(words::clock(silence.to * 1_000)),
+        Cell::Ends(Some(silence.to)),
+        Cell::Number(silence.held.to_string()),
+    ];
+    let deed = if over { ("again", "Again…") } else { ("end", "End now") };
+    let deeds = if may { vec![deed] } else { Vec::new() };
+    Line { id: silence.id.clone(), name: format!("{rule} {rest}"), cells, deeds }
 }
