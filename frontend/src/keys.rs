@@ -1,7 +1,6 @@
 //! Keys of the page, heard once for all of it. The table in [`shortcuts`](crate::shortcuts) gives each key an action;
 //! this file carries the actions out.
 
-use crate::address::Tab;
 use crate::browser;
 use crate::gestures::{crosshair, roving};
 use crate::panels::board::Board;
@@ -132,7 +131,7 @@ pub fn act(board: Board, action: Action, far: bool) -> bool {
         Action::Changed => page.toggle_sheet(Sheet::Changed),
         Action::Differs => page.toggle_sheet(Sheet::Differs),
         Action::Findings => return page.go_to_findings(),
-        Action::Alerts => return page.go_to_alerts(Tab::Alerts, ""),
+        Action::Alerts => return page.go_to_alerts(),
         Action::Record => recording::save(page),
         Action::Open => recording::choose(page),
         Action::Theme => page.toggle_theme(),

@@ -135,12 +135,17 @@ impl Page {
         self.query(&View { window, theme, team, place: Some(Route::Alerts), tab, alert, ..View::default() })
     }
 
+    /// The address of a rule that is written from this draft.
+    pub fn address_of_draft(&self, draft: &str) -> String {
+        self.address_of_alerts(Tab::Rules, draft)
+    }
+
     /// Goes to the page of alerts. False where a file is shown, which would be lost.
-    pub fn go_to_alerts(&self, tab: Tab, alert: &str) -> bool {
+    pub fn go_to_alerts(&self) -> bool {
         let goes = !self.over.get_untracked();
         if goes {
             // A person can use the link where the browser refuses this call.
-            let _ = window().location().assign(&self.address_of_alerts(tab, alert));
+            let _ = window().location().assign(&self.address_of_alerts(Tab::Alerts, ""));
         }
         goes
     }

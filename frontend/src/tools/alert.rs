@@ -1,6 +1,5 @@
 //! The draft of a rule over a chart.
 
-use crate::address::Tab;
 use crate::state::Page;
 use crate::store::reading;
 use leptos::prelude::*;
@@ -52,5 +51,5 @@ pub fn address(page: Page, chart: &str) -> Option<String> {
     if store.index.len() > 1 {
         draft.set_fact("source", &source.info.name);
     }
-    Some(page.address_of_alerts(Tab::Rules, &draft.write()))
+    Some(page.address_of_draft(&draft.write()))
 }

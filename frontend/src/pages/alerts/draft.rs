@@ -2,7 +2,7 @@
 //! done. The address of the page holds it.
 
 use super::series::{Drawn, Wanted, follow};
-use super::{read, rules, words};
+use super::{deeds, read, words};
 use crate::access::Access;
 use crate::fetch::{self, Json};
 use crate::pages::team::asked::Polled;
@@ -108,7 +108,7 @@ pub fn Written() -> impl IntoView {
                 return;
             }
             let body =
-                Json::object([("rule", Json::object(rules::sent(&rule()))), ("span", (SPAN_SECONDS as f64).into())]);
+                Json::object([("rule", Json::object(deeds::sent(&rule()))), ("span", (SPAN_SECONDS as f64).into())]);
             let path = words::of_team(access, "api/v1/rules/check");
             fetch::ask("POST", &path, Some(body), move |answer| {
                 if turn.try_with_value(|turn| *turn == mine) != Some(true) {
@@ -142,7 +142,7 @@ pub fn Written() -> impl IntoView {
             false => ("PUT", words::of_id("api/v1/rules", &rule.id)),
         };
         busy.set(true);
-        access.ask(method, path, rules::sent(&rule), move |answer| {
+        access.ask(method, path, deeds::sent(&rule), move |answer| {
             // The page may have gone.
             let _ = busy.try_set(false);
             if answer.is_ok() {

@@ -2,10 +2,10 @@
 
 use super::follow::poll;
 use super::one::One;
-use super::{read, silences, words};
+use super::{deeds, read, silences, words};
 use crate::access::Access;
+use crate::address::Tab;
 use crate::browser::{self, document, now};
-use crate::fetch::{self, Answer};
 use crate::pages::team::form::{Form, FormDialog};
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -13,7 +13,6 @@ use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
 use shared::alert::Alert;
 use viewer::alerts::{Filter, Stand, shape, sorted};
-use wasm_bindgen::JsCast;
 
 /// Seconds between two questions.
 const REFRESH_SECONDS: u32 = 5;
@@ -87,15 +86,6 @@ impl Listed {
 
 fn ids(all: &[Alert]) -> Vec<String> {
     all.iter().map(|one| one.id.clone()).collect()
-}
-
-/// Takes an alert on; `wrong` has what the server said against it.
-pub fn acknowledge(page: Page, id: &str, wrong: RwSignal<String>) {
-    fetch::ask("POST", &format!("{}/ack", words::of_id("api/v1/alerts", id)), None, move |answer: Answer| {
-        // The page may have gone.
-        let _ = wrong.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
-        page.alert_changes.update(|n| *n += 1);
-    });
 }
 
 /// The list.
@@ -172,7 +162,7 @@ pub fn List() -> impl IntoView {
                 <One alert=listed.shown form wrong/>
             </If>
             <If when=gone>
-                <section class="panel finding-one"><p class="below">"This alert is not known here, or no longer. "<a href=page.address_of_alerts(crate::address::Tab::Alerts, "")>"All alerts"</a></p></section>
+                <section class="panel finding-one"><p class="below">"This alert is not known here, or no longer. "<a href=page.address_of_alerts(Tab::Alerts, "")>"All alerts"</a></p></section>
             </If>
         </div>
         <FormDialog form done=Callback::new(move |_| page.alert_changes.update(|n| *n += 1))/>
@@ -199,7 +189,7 @@ fn AlertRow(id: String, listed: Listed) -> impl IntoView {
             page.step(|view| view.alert = id.get_value());
         }
     };
-    let to = text(move || page.address_of_alerts(crate::address::Tab::Alerts, &id.get_value()));
+    let to = text(move || page.address_of_alerts(Tab::Alerts, &id.get_value()));
     view! {
         <a
             class="finding"
@@ -229,10 +219,7 @@ fn pressed(
     (form, wrong): (RwSignal<Option<Form>>, RwSignal<String>),
     event: &KeyboardEvent,
 ) {
-    let typing = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
-    let typing = typing.is_some_and(|element| matches!(element.tag_name().as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
-    let busy = page.dialog.with_untracked(Option::is_some) || form.with_untracked(Option::is_some);
-    if typing || busy || event.ctrl_key() || event.meta_key() || event.alt_key() {
+    if !deeds::is_free(page, form.with_untracked(Option::is_some), event) {
         return;
     }
     let shown = || listed.shown.get_untracked();
@@ -243,15 +230,15 @@ fn pressed(
         "escape" if !wide && page.view.with_untracked(|view| !view.alert.is_empty()) => {
             return page.step(|view| view.alert = String::new());
         }
-        "e" => return shown().into_iter().for_each(|one| acknowledge(page, &one.id, wrong)),
+        "e" => return shown().into_iter().for_each(|one| deeds::acknowledge(page, &one.id, wrong)),
         "s" => {
             let asked = shown().map(|one| silences::of_alert(access, &one, now() / 1_000));
             event.prevent_default();
             return form.set(asked);
         }
         "n" => {
-            page.go_to_alerts(crate::address::Tab::Rules, super::rules::NEW);
-            return;
+            let draft = deeds::new_rule(page);
+            return page.step(|view| (view.tab, view.alert) = (Tab::Rules.name().to_string(), draft));
         }
         _ => return,
     };

@@ -1,7 +1,7 @@
 //! One alert: its sentence, who was told or why nobody was, its series with the limit, and what can be done about it.
 
 use super::series::{Wanted, follow};
-use super::{list, silences, words};
+use super::{deeds, silences, words};
 use crate::access::Access;
 use crate::address::Tab;
 use crate::browser::now;
@@ -127,7 +127,7 @@ pub fn One(
                         }) title="Tell nobody of it for a while (s)">"Silence…"</button>
                         <If when=is(|one| one.acked.is_none())>
                             <button class="btn" data-do="ack" on:click=move |_| act(|page, _, one, (_, wrong)| {
-                                list::acknowledge(page, &one.id, wrong);
+                                deeds::acknowledge(page, &one.id, wrong);
                             }) title="It is not told again until it ends (e)">"Take it on"</button>
                         </If>
                     </If>

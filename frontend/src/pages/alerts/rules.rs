@@ -1,51 +1,17 @@
 //! The rules: what each watches, of what, who is told, and when it fired last; above them the one that is being written.
 
 use super::draft::Written;
-use super::{read, words};
+use super::{deeds, read, words};
 use crate::access::Access;
-use crate::fetch::Json;
 use crate::pages::team::asked::Polled;
 use crate::pages::team::form::{Form, FormDialog};
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
-use leptos::ev::{self, KeyboardEvent};
+use leptos::ev;
 use leptos::prelude::*;
 use shared::alert::{AlertSeverity, Origin, Rule, RuleRow};
 use viewer::alerts::{Stand, shape};
 use viewer::draft::Draft;
-use wasm_bindgen::{JsCast, JsValue};
-
-/// The draft of a rule from nothing.
-pub const NEW: &str = "memory_percent > 90 % for 5m, until < 85 % for 1m";
-
-/// Whether a key that was pressed is for the page: not typed into a field, and not while something lies over it.
-pub fn is_free(page: Page, form: bool, event: &KeyboardEvent) -> bool {
-    let typing = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
-    let typing = typing.is_some_and(|element| matches!(element.tag_name().as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
-    let held = event.ctrl_key() || event.meta_key() || event.alt_key();
-    !typing && !form && !held && page.dialog.with_untracked(Option::is_none)
-}
-
-/// A rule as it is sent.
-pub fn sent(rule: &Rule) -> Vec<(&'static str, JsValue)> {
-    let list = |all: &[String]| -> JsValue { all.iter().map(JsValue::from).collect::<js_sys::Array>().into() };
-    let mut fields: Vec<(&'static str, JsValue)> = vec![
-        ("name", rule.name.as_str().into()),
-        ("severity", rule.severity.word().into()),
-        ("when", rule.when.as_str().into()),
-        ("on", Json::object(rule.on.iter().map(|(name, value)| (name.as_str(), value.as_str().into())))),
-        ("resolved", rule.resolved.into()),
-        ("quiet", rule.quiet.into()),
-        ("enabled", rule.enabled.into()),
-        ("version", (rule.version as f64).into()),
-    ];
-    fields.extend(rule.to.as_ref().map(|to| ("to", list(to))));
-    let texts = [("title", &rule.title), ("note", &rule.note), ("link", &rule.link), ("repeat", &rule.repeat)];
-    for (name, value) in texts {
-        fields.extend(value.iter().map(|value| (name, value.as_str().into())));
-    }
-    fields
-}
 
 /// Of what a rule is, in words.
 fn of(rule: &Rule) -> String {
@@ -100,10 +66,10 @@ pub fn Rules() -> impl IntoView {
             }
         })
     });
-    let new = move || page.step(|view| view.alert = NEW.to_string());
+    let new = move || page.step(|view| view.alert = deeds::new_rule(page));
     let may = flag(move || words::may_write(access));
     let pressed = window_event_listener(ev::keydown, move |event| {
-        if event.key() == "n" && is_free(page, form.with_untracked(Option::is_some), &event) {
+        if event.key() == "n" && deeds::is_free(page, form.with_untracked(Option::is_some), &event) {
             event.prevent_default();
             new();
         }
@@ -160,7 +126,7 @@ fn Row(id: String, rows: Memo<Vec<RuleRow>>, asked: Polled, form: RwSignal<Optio
     };
     let switch = move |_| {
         if let Some(row) = row.get_untracked() {
-            asked.change("PUT", path(), sent(&Rule { enabled: !row.rule.enabled, ..row.rule }));
+            asked.change("PUT", path(), deeds::sent(&Rule { enabled: !row.rule.enabled, ..row.rule }));
         }
     };
     let remove = move |_| {
