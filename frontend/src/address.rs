@@ -10,7 +10,8 @@
 //! `kernel=ID` shows the charts of a Jupyter kernel first, `view=compact` is for the side of a notebook, `theme=lab` follows
 //! the page around. `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
 //! that of one machine; `run=` is a run that is shown, several are compared; `state=` and `sort=` are the states and the order of
-//! the list of runs; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
+//! the list of runs; `tab=` is a part of the page of alerts, `alert=` the alert that is shown there or the rule that is being
+//! written; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
 //! `team=` is the team whose people and keys are shown, `view=` the saved view that was opened, `share=` the share link.
 
 use crate::range;
@@ -64,6 +65,11 @@ pub struct View {
     pub sort: String,
     /// Id of the finding that is shown; None for the first.
     pub finding: Option<String>,
+    /// The part of the page of alerts that is shown, as [`Tab`] names it; empty for the alerts themselves.
+    pub tab: String,
+    /// Id of the alert that is shown; beside the rules the rule that is being written, as
+    /// [`Draft`](viewer::draft::Draft) writes it. Empty for none.
+    pub alert: String,
     /// The team whose people, keys and machines are shown, by id; None for the first.
     pub team: Option<String>,
     /// Id of the saved view that was opened; None for none.
@@ -95,6 +101,8 @@ pub enum Route {
     Run,
     /// What is wrong, and what was.
     Findings,
+    /// What fires, the rules, who is told, and what is held back.
+    Alerts,
     /// The machines of a team: their keys, names and labels.
     Machines,
     /// The people of a team.
@@ -112,13 +120,14 @@ pub enum Route {
 }
 
 impl Route {
-    const ALL: [Route; 13] = [
+    const ALL: [Route; 14] = [
         Route::Host,
         Route::Fleet,
         Route::Compare,
         Route::Runs,
         Route::Run,
         Route::Findings,
+        Route::Alerts,
         Route::Machines,
         Route::Team,
         Route::Keys,
@@ -137,6 +146,7 @@ impl Route {
             Route::Runs => "runs",
             Route::Run => "run",
             Route::Findings => "findings",
+            Route::Alerts => "alerts",
             Route::Machines => "machines",
             Route::Team => "team",
             Route::Keys => "keys",
@@ -149,7 +159,41 @@ impl Route {
 
     /// True where machines are drawn, so that their values are needed.
     pub fn draws(self) -> bool {
-        matches!(self, Route::Host | Route::Fleet | Route::Compare | Route::Runs | Route::Run | Route::Findings)
+        use Route::{Alerts, Compare, Findings, Fleet, Host, Run, Runs};
+        matches!(self, Host | Fleet | Compare | Runs | Run | Findings | Alerts)
+    }
+}
+
+/// A part of the page of alerts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tab {
+    /// What fires, and what did.
+    Alerts,
+    /// What is watched.
+    Rules,
+    /// Who is told.
+    Deliveries,
+    /// What is held back.
+    Silences,
+}
+
+impl Tab {
+    /// All parts in their order.
+    pub const ALL: [Tab; 4] = [Tab::Alerts, Tab::Rules, Tab::Deliveries, Tab::Silences];
+
+    /// Its name in the address.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tab::Alerts => "",
+            Tab::Rules => "rules",
+            Tab::Deliveries => "deliveries",
+            Tab::Silences => "silences",
+        }
+    }
+
+    /// The part of this name.
+    pub fn of(name: &str) -> Tab {
+        Tab::ALL.into_iter().find(|tab| tab.name() == name).unwrap_or(Tab::Alerts)
     }
 }
 
@@ -173,9 +217,10 @@ impl Tone {
 }
 
 /// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 28] = [
+pub const NAMES: [&str; 30] = [
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
     "vs", "heat", "page", "with", "find", "by", "run", "state", "sort", "finding", "team", "view", "share", "kernel",
+    "tab", "alert",
 ];
 /// The view for little room; else a view is a saved one.
 const COMPACT: &str = "compact";
@@ -228,6 +273,8 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "state" => view.state = value,
             "sort" => view.sort = value,
             "finding" => view.finding = Some(value),
+            "tab" => view.tab = value,
+            "alert" => view.alert = value,
             "team" => view.team = Some(value),
             "view" => view.saved = Some(value),
             "share" => view.share = Some(value),
@@ -304,8 +351,15 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
     pairs.extend(view.place.map(|place| ("page", place.name().to_string())));
     pairs.extend(view.with.iter().map(|name| ("with", name.clone())));
     pairs.extend(view.runs.iter().map(|id| ("run", id.clone())));
-    let texts =
-        [("heat", &view.heat), ("find", &view.find), ("by", &view.by), ("state", &view.state), ("sort", &view.sort)];
+    let texts = [
+        ("heat", &view.heat),
+        ("find", &view.find),
+        ("by", &view.by),
+        ("state", &view.state),
+        ("sort", &view.sort),
+        ("tab", &view.tab),
+        ("alert", &view.alert),
+    ];
     for (name, text) in texts {
         if !text.is_empty() {
             pairs.push((name, text.clone()));
@@ -353,6 +407,8 @@ mod tests {
             lab: true,
             heat: "mean.values".into(),
             place: Some(Route::Compare),
+            tab: "rules".into(),
+            alert: "gpu.*.temp > 85 C for 2m~.name=a & b".into(),
             with: vec!["node-7".into(), "node-8".into()],
             find: "rack:r1 state:late".into(),
             by: "pod".into(),

@@ -7,6 +7,9 @@ use crate::browser::{self, document, preferred, window};
 use crate::gestures::roving;
 use crate::keys::{self, KeyList};
 use crate::link::Link;
+use crate::pages::alerts::bell::Announced;
+use crate::pages::alerts::follow as alerts;
+use crate::pages::alerts::page::AlertsPage;
 use crate::pages::banner::{Banner, OpeningBar};
 use crate::pages::bar::Bar;
 use crate::pages::cells;
@@ -62,6 +65,7 @@ pub fn App() -> impl IntoView {
     recording::listen(page);
     cells::follow(page);
     findings::follow(page, access);
+    alerts::follow(page, access);
     follow_window(board);
     let arrived = window_event_listener(ev::popstate, move |_| page.arrive());
     on_cleanup(move || arrived.remove());
@@ -96,6 +100,7 @@ pub fn App() -> impl IntoView {
         Some(Route::Compare) => view! { <FleetBar/> <Stripes/> <ComparePage/> }.into_any(),
         Some(Route::Runs) => view! { <FleetBar/> <Stripes/> <RunsPage/> }.into_any(),
         Some(Route::Run) => view! { <FleetBar/> <Stripes/> <RunPage/> }.into_any(),
+        Some(Route::Alerts) => view! { <FleetBar/> <Stripes/> <AlertsPage/> }.into_any(),
         Some(Route::Findings) => view! { <FleetBar/> <Stripes/> <FindingsPage/> }.into_any(),
         Some(route) => {
             let page = move || match route {
@@ -118,6 +123,7 @@ pub fn App() -> impl IntoView {
         <Tooltip tip=board.tip/>
         <Said said=board.said/>
         <Heard/>
+        <Announced/>
         <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal>
         <AgainDialog/>
         <p id="how" class="away">

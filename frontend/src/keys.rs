@@ -131,6 +131,7 @@ pub fn act(board: Board, action: Action, far: bool) -> bool {
         Action::Changed => page.toggle_sheet(Sheet::Changed),
         Action::Differs => page.toggle_sheet(Sheet::Differs),
         Action::Findings => return page.go_to_findings(),
+        Action::Alerts => return page.go_to_alerts(),
         Action::Record => recording::save(page),
         Action::Open => recording::choose(page),
         Action::Theme => page.toggle_theme(),

@@ -1,6 +1,7 @@
 //! Tests the page in a real browser, served by the real binary.
 
 mod accessible;
+mod alerts;
 mod base;
 #[cfg(target_os = "linux")]
 mod cells;

@@ -73,8 +73,24 @@ pub struct Band {
     pub joined: bool,
 }
 
+/// How a bar is drawn, where its opacity does not say enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grade {
+    /// By its opacity, or in the colour of a warning.
+    #[default]
+    Plain,
+    /// It may become an alert: a hairline.
+    Pending,
+    /// An alert that is good to know.
+    Info,
+    /// An alert to look at: a triangle where it begins.
+    Warning,
+    /// An alert to look at now: a square where it begins.
+    Critical,
+}
+
 /// One state that lasted from one instant to another.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bar {
     /// Start, ms since the epoch.
     pub from: i64,
@@ -86,6 +102,8 @@ pub struct Bar {
     pub strength: f64,
     /// True for a state that the user should look at.
     pub alert: bool,
+    /// How much it matters, of an alert.
+    pub grade: Grade,
 }
 
 /// A row of bars. Where there is no bar, the state is unknown.

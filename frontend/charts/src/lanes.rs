@@ -1,6 +1,6 @@
 //! States over time: a row of bars each, under a chart or as a chart of their own.
 
-use crate::frame::{Bar, Frame, Lane, Plot};
+use crate::frame::{Bar, Frame, Grade, Lane, Plot};
 use crate::kind::{Shows, Traits, no_note};
 use crate::paint::{block, faint, fill, shorten, width, words};
 use crate::{Area, Drawn, over_time};
@@ -53,18 +53,36 @@ pub(crate) fn bars<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
         }
         block(area, (plot.left, y + high / 2), (plot.right, y + high / 2 + frame.hair()), frame.theme.grid)?;
         for bar in lane.bars.iter().filter(|b| b.strength > 0.0 && b.to > plot.from && b.from < plot.to) {
-            let color = if bar.alert {
-                faint(frame.theme.warn, ALERT_OPACITY)
-            } else {
-                faint(frame.theme.unknown, bar.strength)
+            let color = match bar.grade {
+                Grade::Critical => faint(frame.theme.bad, ALERT_OPACITY),
+                Grade::Plain | Grade::Warning if bar.alert => faint(frame.theme.warn, ALERT_OPACITY),
+                _ => faint(frame.theme.unknown, bar.strength),
             };
             let x = frame.whole(f64::from(plot.x_within(bar.from)));
             // A bar is at least 2 CSS pixels wide, so that a short state can be seen.
             let end = frame.whole(f64::from(plot.x_within(bar.to))).max(x + frame.px(2.0)).min(plot.right);
+            if bar.grade == Grade::Pending {
+                let middle = y + high / 2;
+                block(area, (x.min(end - device), middle), (end, middle + frame.hair()), frame.theme.text_2)?;
+                continue;
+            }
             block(area, (x.min(end - device), y), (end, y + high), color)?;
+            if bar.from >= plot.from {
+                begin(area, frame, (x, y + high / 2), bar.grade)?;
+            }
         }
     }
     Ok(())
+}
+
+/// The shape of an alert where it begins: it says how much it matters without a colour.
+fn begin<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, (x, y): (i32, i32), grade: Grade) -> Drawn<DB> {
+    let h = frame.px(4.0);
+    match grade {
+        Grade::Warning => fill(area, vec![(x, y + h), (x + h, y - h), (x + 2 * h, y + h)], frame.theme.warn),
+        Grade::Critical => block(area, (x, y - h + frame.px(0.5)), (x + 2 * h - frame.px(1.0), y + h), frame.theme.bad),
+        _ => Ok(()),
+    }
 }
 
 /// The bar of a lane at an instant; None when the state is unknown there.
@@ -80,7 +98,9 @@ pub(crate) fn say<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plo
         let (bar, y) = (at(lane, t), first + i as i32 * pitch);
         let x = plot.right + frame.px(8.0);
         let alert = bar.is_some_and(|b| b.alert);
-        if alert {
+        if bar.is_some_and(|b| b.grade == Grade::Critical) {
+            begin(area, frame, (x, y), Grade::Critical)?;
+        } else if alert {
             let h = frame.px(4.0);
             fill(area, vec![(x, y + h), (x + frame.px(5.0), y - h), (x + frame.px(10.0), y + h)], frame.theme.warn)?;
         }

@@ -31,7 +31,7 @@ pub mod svg;
 pub mod theme;
 pub mod value;
 
-pub use frame::{Band, Bar, Frame, Gap, Heat, Hue, Lane, Limit, Line, Measures, Plot};
+pub use frame::{Band, Bar, Frame, Gap, Grade, Heat, Hue, Lane, Limit, Line, Measures, Plot};
 pub use kind::{Shape, Shows, Traits};
 pub use theme::Theme;
 

@@ -186,16 +186,21 @@ pub(crate) fn axes<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
 /// Draws limits as dashed lines, each with its text above the left end.
 pub(crate) fn limits<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Drawn<DB> {
     let style = words(frame, frame.theme.text_3, false, HPos::Left);
+    // Middle and right end of the text before: one that would lie over it stands beside it.
+    let mut before = (i32::MIN / 2, plot.left);
     for limit in frame.limits.iter().filter(|l| l.value >= plot.lo && l.value <= plot.hi) {
         let y = frame.whole(f64::from(plot.y(limit.value))) + frame.hair() / 2;
         let dash = f64::from(frame.px(4.0));
         let color = faint(frame.theme.text_3, 0.8);
         dashed(area, &[(plot.left, y), (plot.right, y)], color, f64::from(frame.hair()), (dash, dash))?;
         // The text has a ground of its own, so that no grid line strikes it through.
-        let (x, middle, high) = (plot.left + frame.px(4.0), y - frame.px(9.0), frame.px(frame.measures.text / 2.0));
+        let (middle, high) = (y - frame.px(9.0), frame.px(frame.measures.text / 2.0));
+        let beside = (middle - before.0).abs() < 2 * high;
+        let x = if beside { before.1 + frame.px(8.0) } else { plot.left + frame.px(4.0) };
         let right = x + width(area, &limit.text, &style) + frame.px(2.0);
         block(area, (x - frame.px(2.0), middle - high), (right, middle + high), frame.theme.card)?;
         area.draw_text(&limit.text, &style, (x, middle))?;
+        before = (middle, right);
     }
     Ok(())
 }

@@ -26,6 +26,8 @@ pub struct Theme {
     pub hatch: RGBAColor,
     /// Colour of a warning. A shape and a word always stand beside it, since not everybody sees it.
     pub warn: RGBAColor,
+    /// Colour of what is worse than a warning; likewise.
+    pub bad: RGBAColor,
     /// Colour of a state that is no warning.
     pub unknown: RGBAColor,
     /// Colour of a series that is unlike its peers, the same in lines and maps.
@@ -75,6 +77,7 @@ pub const DARK: Theme = Theme {
     hair_strong: white(0.14),
     hatch: white(0.1),
     warn: rgb(0xf5a524),
+    bad: rgb(0xff5d5d),
     unknown: rgb(0x8b949e),
     odd: rgb(0xe0913f),
     cell: rgb(0x3a4757),
@@ -104,6 +107,7 @@ pub const LIGHT: Theme = Theme {
     hair_strong: night(0.18),
     hatch: night(0.09),
     warn: rgb(0x9a6700),
+    bad: rgb(0xcf222e),
     unknown: rgb(0x6e7781),
     odd: rgb(0xb9590b),
     cell: rgb(0xbdc8d4),
@@ -151,6 +155,7 @@ mod tests {
                 ("hair-strong", theme.hair_strong),
                 ("hatch", theme.hatch),
                 ("warn", theme.warn),
+                ("bad", theme.bad),
                 ("unknown", theme.unknown),
                 ("odd", theme.odd),
                 ("cell", theme.cell),

@@ -41,6 +41,7 @@ fn lanes() -> Vec<Lane> {
         word: word.into(),
         strength,
         alert,
+        ..Bar::default()
     };
     let cap = vec![
         bar(0, 60, "none", 0.0, false),

@@ -1,6 +1,7 @@
 //! The pages, and the parts around them: [`overview`] of one machine with its [`sections`] and [`processes`]; [`fleet`] of
-//! all machines; [`runs`] of training jobs; [`findings`] of what is wrong; [`team`] of a hub's people and machines; [`bar`] above, [`player`] below, [`banner`] over the page.
+//! all machines; [`runs`] of training jobs; [`findings`] of what is wrong; [`alerts`] of what is told, and to whom; [`team`] of a hub's people and machines; [`bar`] above, [`player`] below, [`banner`] over the page.
 
+pub mod alerts;
 pub mod banner;
 pub mod bar;
 pub mod cells;

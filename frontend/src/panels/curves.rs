@@ -56,6 +56,8 @@ pub struct CurveChart {
     pub subjects: Vec<usize>,
     /// Limits to draw.
     pub limits: Vec<Limit>,
+    /// Values for which the axis has room, besides those of the lines and the limits.
+    pub reach: Vec<f64>,
 }
 
 /// What follows from the lines, made once.
@@ -77,12 +79,13 @@ impl CurveChart {
             curves: Vec::new(),
             subjects: Vec::new(),
             limits: Vec::new(),
+            reach: Vec::new(),
         })
     }
 
     /// The axis on which all lines find room.
     pub fn axis(&self) -> Axis {
-        let limits = self.limits.iter().map(|limit| &limit.value);
+        let limits = self.limits.iter().map(|limit| &limit.value).chain(&self.reach);
         let all = self.curves.iter().flat_map(|curve| curve.values.iter().flatten()).chain(limits);
         let (lo, hi) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
         axis::values(self.unit, self.range, lo, hi)
@@ -183,6 +186,9 @@ pub fn Curves(
     /// What it says to who does not see it.
     #[prop(into)]
     label: Signal<String>,
+    /// Left, top, right and bottom of the plot in CSS pixels of the canvas, for what lies over it.
+    #[prop(optional)]
+    edges: Option<RwSignal<[f64; 4]>>,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
     let canvas = NodeRef::<html::Canvas>::new();
@@ -198,14 +204,18 @@ pub fn Curves(
     });
     follow(page, canvas, move |layer, brush| {
         let now = at.get_untracked();
-        let edges = prepared.with_value(|made| {
+        let drawn = prepared.with_value(|made| {
             let made = made.as_ref()?;
             Some(
                 chart
                     .with_untracked(|chart| marks.with_untracked(|marks| paint(layer, brush, chart, made, marks, now))),
             )
         });
-        plot.set_value(edges.unwrap_or_default());
+        let [left, top, right, bottom] = drawn.unwrap_or_default();
+        plot.set_value((left, right));
+        if let Some(edges) = edges.filter(|edges| edges.get_untracked() != [left, top, right, bottom]) {
+            edges.set([left, top, right, bottom]);
+        }
     });
     let moved = move |event: PointerEvent| {
         let Some(element) = canvas.get_untracked() else { return };
@@ -228,7 +238,7 @@ pub fn Curves(
     }
 }
 
-/// Draws all, and returns where the plot begins and ends.
+/// Draws all, and returns left, top, right and bottom of the plot in CSS pixels.
 fn paint(
     layer: &mut Layer,
     brush: &Brush,
@@ -236,7 +246,7 @@ fn paint(
     made: &Prepared,
     marks: &[CellMark],
     at: Option<i64>,
-) -> (f64, f64) {
+) -> [f64; 4] {
     let all = || made.columns.iter().flatten();
     let axis = chart.axis();
     let drawn = || made.columns.iter().zip(&made.hues).enumerate().filter_map(|(i, (c, hue))| Some((i, c, (*hue)?)));
@@ -294,7 +304,7 @@ fn paint(
         drop(charts::over::draw(area, &frame, at, newest, said));
     });
     let plot = frame.plot();
-    (f64::from(plot.left) / brush.css(), f64::from(plot.right) / brush.css())
+    [plot.left, plot.top, plot.right, plot.bottom].map(|edge| f64::from(edge) / brush.css())
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //! Signals carry what changes seldom (view, link, plan). Samples are never signals: a message asks for the next frame,
 //! and the board draws that. [`view`] changes what is shown, [`folds`] what is
 //! folded and hidden, [`notices`] what was dismissed, [`recorded`] plays a recording, [`received`] takes in the
-//! messages of the server, [`wanted`] asks for history that the page lacks, [`findings`] is what is wrong, [`place`] says which page is shown.
+//! messages of the server, [`wanted`] asks for history that the page lacks, [`findings`] is what is wrong, [`alerts`] what is told of it, [`place`] says which page is shown.
 
+mod alerts;
 mod findings;
 mod folds;
 mod notebook;
@@ -17,6 +18,7 @@ mod steps;
 mod view;
 mod wanted;
 
+pub use alerts::Told;
 pub use findings::{Findings, mark as finding_mark};
 pub use notebook::{CellRun, KernelState, Notebook};
 pub use place::FEW;
@@ -34,6 +36,7 @@ use shared::processes::{ProcessPast, ProcessTable};
 use shared::wire::PageMessage;
 use std::rc::Rc;
 use steps::Steps;
+use viewer::alerts::Alerted;
 
 /// State of the link to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +155,12 @@ pub struct Page {
     pub file_findings: RwSignal<Vec<String>>,
     /// The findings of the shown machine as charts draw them, in order of time.
     faults: StoredValue<Rc<[CellMark]>, LocalStorage>,
+    /// The alerts that are open, as they were said last.
+    pub alerts: RwSignal<Told>,
+    /// Rises when somebody here changed something of alerts, so that all that is said of them is asked for at once.
+    pub alert_changes: RwSignal<u32>,
+    /// What charts of the shown machine show of alerts.
+    pub alerted: StoredValue<Rc<Alerted>, LocalStorage>,
     /// What the processes are searched for; empty for all.
     pub seek: RwSignal<String>,
     /// The theme in use.
@@ -246,6 +255,9 @@ impl Page {
             findings: RwSignal::default(),
             file_findings: RwSignal::default(),
             faults: StoredValue::new_local(Rc::default()),
+            alerts: RwSignal::default(),
+            alert_changes: RwSignal::new(0),
+            alerted: StoredValue::new_local(Rc::default()),
             seek: RwSignal::default(),
             beat: RwSignal::new(0),
             player: RwSignal::new(None),

@@ -1,7 +1,7 @@
 //! Which page is shown, and ways to others.
 
 use super::Page;
-use crate::address::{Route, View};
+use crate::address::{Route, Tab, View};
 use crate::browser::window;
 use leptos::prelude::*;
 use shared::catalog::fleet::Grain;
@@ -74,7 +74,7 @@ impl Page {
             theme: view.theme,
             share: view.share,
             // The team counts on the pages of people alone.
-            team: view.team.filter(|_| place.is_some_and(|place| !place.draws())),
+            team: view.team.filter(|_| place.is_some_and(|place| !place.draws() || place == Route::Alerts)),
             place,
             source: machines.first().cloned(),
             with: machines.iter().skip(1).cloned().collect(),
@@ -124,6 +124,28 @@ impl Page {
             let id = self.lead().map(|finding| finding.id);
             // A person can use the link where the browser refuses this call.
             let _ = window().location().assign(&self.address_of_finding(id));
+        }
+        goes
+    }
+
+    /// The address of a part of the page of alerts, with this alert or draft of a rule; empty for none.
+    pub fn address_of_alerts(&self, tab: Tab, alert: &str) -> String {
+        let View { window, theme, team, .. } = self.view_now();
+        let (tab, alert) = (tab.name().to_string(), alert.to_string());
+        self.query(&View { window, theme, team, place: Some(Route::Alerts), tab, alert, ..View::default() })
+    }
+
+    /// The address of a rule that is written from this draft.
+    pub fn address_of_draft(&self, draft: &str) -> String {
+        self.address_of_alerts(Tab::Rules, draft)
+    }
+
+    /// Goes to the page of alerts. False where a file is shown, which would be lost.
+    pub fn go_to_alerts(&self) -> bool {
+        let goes = !self.over.get_untracked();
+        if goes {
+            // A person can use the link where the browser refuses this call.
+            let _ = window().location().assign(&self.address_of_alerts(Tab::Alerts, ""));
         }
         goes
     }

@@ -2,6 +2,7 @@
 //! series. There is one menu for all charts. It stands in the chart that opened it, so that Tab goes from the title
 //! into the menu and on.
 
+use super::alert;
 use super::take::{self, CsvOffer};
 use crate::browser;
 use crate::gestures::series::{self, Choice};
@@ -15,7 +16,8 @@ use wasm_bindgen::JsCast;
 use web_sys::Element;
 
 /// What the menu of each chart offers, in words by which it is looked for.
-pub const OFFERS: [&str; 10] = [
+pub const OFFERS: [&str; 11] = [
+    "Alert on this: a rule with a threshold over a chart",
     "Table of a chart",
     "What is this? Meaning, unit, source and names of a chart",
     "Picture of a chart: PNG, SVG",
@@ -150,6 +152,7 @@ fn Offers(chart: String) -> impl IntoView {
         {place(on_top && !last, "later", "Later", "One place down", 1)}
         {place(put_first, "own-place", "To its own place", "Where it stands at first", 0)}
     };
+    let alert_on = alert::address(page, &chart);
     let link = move |live: bool| {
         if let Some(menu) = open(page) {
             did.set(take::link(page, &menu, live));
@@ -164,6 +167,7 @@ fn Offers(chart: String) -> impl IntoView {
             <CsvOffer chart=chart.clone()/>
             <button data-do="link" title="The address of what is seen now" on:click=move |_| link(false)>"Copy link"</button>
             <button data-do="live-link" title="The address of this view, which goes on with the time" on:click=move |_| link(true)>"Live link"</button>
+            {alert_on.map(|to| view! { <a data-do="alert" href=to title="A rule: a line over this chart, and who is told">"Alert on this"</a> })}
             {places}
             <button data-do="hide" title="Out of the page; a line on top brings it back" on:click=hide>"Hide this chart"</button>
         </div>

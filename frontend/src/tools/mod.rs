@@ -1,8 +1,9 @@
 //! The tools of the bar and of a chart's title: [`span`] typed spans and the comparison, [`changed`] what changed,
 //! [`differs`] who differs, [`find`] the way to anything, [`menu`] the menu of a chart, [`about`] what a chart shows,
-//! [`layouts`] kept layouts, [`table`] a chart as a table, [`take`] pictures and data to save.
+//! [`layouts`] kept layouts, [`alert`] the draft of a rule over a chart, [`table`] a chart as a table, [`take`] pictures and data to save.
 
 pub mod about;
+mod alert;
 pub mod changed;
 pub mod csv;
 pub mod differs;

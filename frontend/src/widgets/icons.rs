@@ -81,3 +81,9 @@ pub fn Play(
 pub fn Warning() -> impl IntoView {
     view! { <svg viewBox="0 0 16 16"><path d="M8 2.5 14.2 13.5H1.8ZM8 6.5v3.4"/><circle class="fill" cx="8" cy="11.6" r=".4"/></svg> }
 }
+
+/// The icon of a bell.
+#[component]
+pub fn Bell() -> impl IntoView {
+    view! { <svg viewBox="0 0 16 16"><path d="M8 2a4 4 0 0 0-4 4c0 3.6-1.5 5-1.5 5h11S12 9.6 12 6a4 4 0 0 0-4-4ZM6.7 13.2a1.4 1.4 0 0 0 2.6 0"/></svg> }
+}

@@ -41,6 +41,8 @@ pub enum Action {
     Differs,
     /// Goes to the page of what is wrong.
     Findings,
+    /// Goes to the page of alerts.
+    Alerts,
     /// Saves the span as a recording.
     Record,
     /// Opens a recording.
@@ -153,6 +155,8 @@ pub static KEYS: [Group; 4] = [
                 &[("d", Action::Changed), ("w", Action::Differs)],
             ),
             row("F", "what is wrong, and what was", &[("f", Action::Findings)]),
+            row("A", "alerts: what fires, rules, who is told", &[("a", Action::Alerts)]),
+            row("E S N", "among the alerts: take one on, silence it, write a rule", &[]),
             row("R O", "record this span to a file, open one", &[("r", Action::Record), ("o", Action::Open)]),
             row("V", "layouts: what is folded, hidden and put first, under a name", &[("v", Action::Layouts)]),
             row("T", "dark or light", &[("t", Action::Theme)]),
@@ -182,7 +186,16 @@ fn all(recorded: bool) -> impl Iterator<Item = &'static (&'static str, Action)> 
 impl Action {
     /// True when the action makes sense on every page, not only on that of one machine.
     pub fn anywhere(self) -> bool {
-        matches!(self, Action::Find | Action::Keys | Action::Theme | Action::Go | Action::Findings | Action::Leave)
+        matches!(
+            self,
+            Action::Find
+                | Action::Keys
+                | Action::Theme
+                | Action::Go
+                | Action::Findings
+                | Action::Alerts
+                | Action::Leave
+        )
     }
 
     /// By what name the action is offered, and other words by which it is looked for. None when it needs a chart, or is
@@ -202,6 +215,7 @@ impl Action {
             Action::Compare => ("Compare with the span before", "earlier, overlay, yesterday"),
             Action::Changed => ("What changed in this span", "difference, before and after"),
             Action::Differs => ("Who differs in this span", "outlier, straggler, unlike its peers"),
+            Action::Alerts => ("Alerts, rules, and who is told", "bell, notices, silences, channels, threshold"),
             Action::Findings => ("What is wrong, and what was", "findings, problems, faults, diagnosis"),
             Action::Record => ("Record this span to a file", "save, download, export"),
             Action::Open => ("Open a recording", "load a file, import, W&B, CSV"),

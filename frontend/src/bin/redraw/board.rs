@@ -171,6 +171,7 @@ impl BenchBoard {
             live,
             frozen: !live,
             marks: Default::default(),
+            alerts: Default::default(),
         }
     }
 

@@ -173,7 +173,7 @@ fn piece(
     let level = levels.next().filter(|_| levels.next().is_none()).map(|level| level * wanted.factor);
     let limits = level.map(|value| Limit { value, text: String::new() }).into_iter().collect();
     let (unit, range) = (wanted.unit, wanted.range);
-    let chart = Arc::new(CurveChart { unit, range, from, to, step, curves, subjects, limits });
+    let chart = Arc::new(CurveChart { unit, range, from, to, step, curves, subjects, limits, reach: Vec::new() });
     Some(Piece { tag: wanted.tag.clone(), title: wanted.title.clone(), chart })
 }
 

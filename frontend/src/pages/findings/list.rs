@@ -7,6 +7,7 @@ use super::one::Detail;
 use super::rules::Rules;
 use super::words;
 use crate::browser::{self, document};
+use crate::pages::alerts::page::Tabs;
 use crate::state::Page;
 use crate::store::fleet::words::{count, thousands};
 use crate::widgets::parts::{Each, If, flag, text};
@@ -127,6 +128,7 @@ pub fn FindingsPage() -> impl IntoView {
         <main id="page" class="fleet findings-page" data-chosen=text(move || page.view.with(|view| view.finding.is_some()).to_string())>
             <header class="findings-head">
                 <h2>"Findings"</h2>
+                <Tabs/>
                 <span class="u">{heading}</span>
             </header>
             <div class="findings-body">

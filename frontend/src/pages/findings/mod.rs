@@ -5,7 +5,7 @@ mod evidence;
 pub mod follow;
 pub mod heard;
 pub mod list;
-mod one;
+pub mod one;
 mod read;
 mod rules;
 pub mod say;

@@ -2,7 +2,7 @@
 
 use super::evidence::{Piece, follow};
 use super::words;
-use crate::address::View;
+use crate::address::{Tab, View};
 use crate::pages::runs::parts::sentence;
 use crate::panels::curves::{CurveChart, Curves};
 use crate::state::Page;
@@ -13,9 +13,10 @@ use shared::finding::{Change, Evidence, Finding};
 use shared::series::SeriesDef;
 use shared::unit::number;
 use std::sync::Arc;
+use viewer::draft::Draft;
 
 /// The chart of a tag, and the name of a line on it; empty where the catalogue has neither.
-fn line(page: Page, tag: &str, instance: &str) -> (String, String, String) {
+pub fn line(page: Page, tag: &str, instance: &str) -> (String, String, String) {
     page.store.with_value(|store| {
         let Some(position) = store.catalog.position(tag) else { return Default::default() };
         let metric = &store.catalog.metrics[usize::from(position)];
@@ -25,7 +26,7 @@ fn line(page: Page, tag: &str, instance: &str) -> (String, String, String) {
 }
 
 /// The address of the charts of a machine at a span, with one of them first and one line of it followed.
-fn shown(page: Page, source: &str, span: (i64, i64), (chart, pin): (String, String)) -> String {
+pub fn shown(page: Page, source: &str, span: (i64, i64), (chart, pin): (String, String)) -> String {
     let View { window, theme, .. } = page.view_now();
     page.query(&View {
         source: Some(source.to_string()),
@@ -39,7 +40,7 @@ fn shown(page: Page, source: &str, span: (i64, i64), (chart, pin): (String, Stri
 }
 
 /// Where a device stands: `GPU 3 of node-7`.
-fn device(label: &str, source: &str) -> String {
+pub fn device(label: &str, source: &str) -> String {
     if label.is_empty() { source.to_string() } else { format!("{label} of {source}") }
 }
 
@@ -129,6 +130,10 @@ pub fn Detail(
             cause.chain(follows).map(line).collect_view()
         }))
     };
+    let rule = text(move || {
+        let kind = finding.with(|one| one.as_ref().map(|one| one.kind.clone()).unwrap_or_default());
+        page.address_of_alerts(Tab::Rules, &Draft::of(&format!("finding {kind} for 2m")).write())
+    });
     view! {
         <section class="panel finding-one" aria-label="The finding" data-finding=text(move || finding.with(|one| one.as_ref().map(|one| one.id.clone()).unwrap_or_default()))>
             <a class="back" href=page.address_of_finding(None) on:click=move |event| {
@@ -140,6 +145,9 @@ pub fn Detail(
                 <h2>{of(|one, _| words::told(one).0.trim_end_matches([';', ':', ',']).to_string())}</h2>
                 <span class="u">{of(|one, now| words::times(one, now, true))}</span>
                 <span class="end">
+                    <If when=flag(move || !page.over.get() && page.alerts.with(|told| told.known))>
+                        <a class="btn" data-do="make-rule" href=rule>"Make a rule…"</a>
+                    </If>
                     <If when=has_machine>
                         <a class="btn primary" data-do="open-finding" href=there>{of(|one, _| format!("Open at {}", words::clock(one.since, false)))}</a>
                     </If>

@@ -3,6 +3,7 @@
 
 use crate::access::Access;
 use crate::address::Route;
+use crate::pages::alerts::bell::Bell;
 use crate::pages::team::views::Views;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, FEW, LinkState, Page};
@@ -20,6 +21,7 @@ pub fn FleetBar() -> impl IntoView {
         Route::Runs => "Runs",
         Route::Run => "Run",
         Route::Findings => "Findings",
+        Route::Alerts => "Alerts",
         Route::Machines => "Machines",
         Route::Host | Route::Fleet => "Fleet",
         Route::Team => "Members",
@@ -98,6 +100,7 @@ pub fn Way() -> impl IntoView {
 pub fn OwnIcons() -> impl IntoView {
     let page = expect_context::<Page>();
     view! {
+        <Bell/>
         <button
             class="icon wide"
             data-do="help"
@@ -229,7 +232,7 @@ pub fn Nav() -> impl IntoView {
     // A machine alone has a way to its runs once it has one, and back.
     let is_of_runs = move || matches!(page.place(), Route::Runs | Route::Run);
     let runs = flag(move || !page.player.with(Option::is_some) && (page.has_runs.get() || is_of_runs()));
-    let is_of_findings = move || page.place() == Route::Findings;
+    let is_of_findings = move || matches!(page.place(), Route::Findings | Route::Alerts);
     let alone = flag(move || !several.get() && !signed_in.get());
     let home = flag(move || several.get() || signed_in.get());
     let host = text(move || page.address_of(None, &[]));

@@ -201,7 +201,17 @@ impl Whole {
             } else {
                 measure.get("of_gpus").text()
             };
-            let chart = CurveChart { unit, range, from, to, step, curves, subjects: Vec::new(), limits: Vec::new() };
+            let chart = CurveChart {
+                unit,
+                range,
+                from,
+                to,
+                step,
+                curves,
+                subjects: Vec::new(),
+                limits: Vec::new(),
+                reach: Vec::new(),
+            };
             Some(Measured { id, title: measure.get("title").text(), of_gpus, chart })
         };
         let further = |json: Json| json.number().unwrap_or(0.0) as usize;

@@ -61,6 +61,7 @@ fn aligned(runs: &[(String, &Measured)]) -> Option<CurveChart> {
         curves,
         subjects: Vec::new(),
         limits: Vec::new(),
+        reach: Vec::new(),
     })
 }
 

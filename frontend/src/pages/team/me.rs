@@ -136,6 +136,17 @@ pub fn MePage() -> impl IntoView {
             }),
         ));
     };
+    // What is told of the runs of one's own logins.
+    let tell = move |name: &'static str, words: &'static str| {
+        let set = move |on: bool| me.change("PATCH", "api/v1/me".into(), vec![(name, on.into())]);
+        let is_on = flag(move || me.read(|me| me.get(name).is_true()));
+        view! {
+            <label class="tick">
+                <input type="checkbox" name=name prop:checked=is_on on:change=move |event| set(event_target_checked(&event))/>
+                <span>{words}</span>
+            </label>
+        }
+    };
     view! {
         <Card title="Your account" note=facts wrong=me.wrong>
             <div class="acts">
@@ -169,6 +180,14 @@ pub fn MePage() -> impl IntoView {
                 act=Callback::new(end_identity)
             />
         </Card>
+        <If when=flag(move || me.read(|me| me.get("tell_finished").maybe_bool().is_some()))>
+            <Card title="What you are told" note=text(|| "in the bell, and by your e-mail where it is known to be yours")>
+                <div class="acts">
+                    {tell("tell_finished", "My runs finished")}
+                    {tell("tell_crashed", "My runs crashed")}
+                </div>
+            </Card>
+        </If>
         <Card title="Where you are signed in" wrong=sessions.wrong>
             <List
                 id="sessions"

@@ -340,6 +340,7 @@ impl Drawn {
             live: !frozen && page.state.get_untracked() == LinkState::Live,
             frozen,
             marks: page.drawn_marks(),
+            alerts: page.alerted.get_value(),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::rows::Rows;
 use charts::marks::CellMark;
 use charts::{Measures, Theme};
 use std::rc::Rc;
+use viewer::alerts::Alerted;
 
 /// State of the data of a panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct Look {
     pub frozen: bool,
     /// Runs of a notebook's cells, in order of time.
     pub marks: Rc<[CellMark]>,
+    /// What is drawn of alerts.
+    pub alerts: Rc<Alerted>,
 }
 
 impl Look {
@@ -91,6 +94,7 @@ pub struct RedrawKey {
     pub(super) kept: (Vec<bool>, Vec<bool>),
     pub(super) looks: (State, bool, usize),
     pub(super) marks: Rc<[CellMark]>,
+    pub(super) alerts: Rc<Alerted>,
     pub(super) rows: (Rows, Vec<usize>, Vec<usize>),
 }
 
@@ -111,6 +115,7 @@ mod tests {
             live,
             frozen: !live,
             marks: Rc::default(),
+            alerts: Rc::default(),
         };
         // This makes 460 pixels of 652.2 ms each.
         let (width, newest) = (600 * 4, 1_700_000_000_123);

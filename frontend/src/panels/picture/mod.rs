@@ -169,12 +169,14 @@ impl Picture {
         // The columns are searched once, because series are many and columns are far apart in memory.
         let seen: Vec<&[Column]> = all.iter().map(|(_, t)| t.within(from, to)).collect();
         self.scale(metric, wide || heat, look, &seen);
+        self.watched(look, source);
         self.rank(look, &all, &seen);
         self.gaps = source.map_or_else(Vec::new, |s| self.find_gaps(s, look, wide, (&all, &seen)));
         self.traces = traces;
         self.find_states();
         if wide && !matches!(self.shows(), Some(Shows::States | Shows::Rows)) {
             self.lanes.extend(states::fault_lane(&look.marks, look.span));
+            self.lanes.extend(states::alert_lanes(&look.alerts.bars, look.span));
         }
     }
 
@@ -247,6 +249,22 @@ impl Picture {
             limit.text = format!("{} {} {}", limit.text, axis.round(limit.value), axis.scale.symbol);
         }
         self.axis = Some(axis);
+    }
+
+    /// Adds the limits of the rules that watch these series, where they lie within the axis: they must not flatten the lines.
+    fn watched(&mut self, look: &Look, source: Option<&Source>) {
+        let (Some(source), Some(axis)) = (source, &self.axis) else { return };
+        let drawn =
+            |metric: u16| self.ids.iter().any(|id| source.defs.get(*id as usize).is_some_and(|d| d.metric == metric));
+        let own = look.alerts.limits.iter().filter(|(metric, value, _)| {
+            (axis.lo..=axis.hi).contains(value) && !axis.ticks.is_empty() && drawn(*metric)
+        });
+        let limit = |value: f64, name: &str| {
+            let text = format!("{name} {} {}", axis.round(value), axis.scale.symbol);
+            Limit { value, text }
+        };
+        let made: Vec<Limit> = own.map(|(_, value, name)| limit(*value, name)).collect();
+        self.limits.extend(made);
     }
 
     /// Makes the spread of many series, and finds those that are drawn by themselves.
@@ -349,6 +367,7 @@ impl Picture {
             kept: (self.muted.clone(), self.dim.clone()),
             looks: (self.state, look.live, self.ids.len()),
             marks: look.marks.clone(),
+            alerts: look.alerts.clone(),
             rows: (self.rows, self.order.clone(), self.odd.clone()),
         }
     }
@@ -459,6 +478,7 @@ mod tests {
             live: false,
             frozen: true,
             marks: Default::default(),
+            alerts: Default::default(),
         };
         let width = |span: i64| step(&look(span), 640 * 4, 1_000, Chart::Line);
         // 500 pixels, and a second between samples.

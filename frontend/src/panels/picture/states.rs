@@ -51,6 +51,7 @@ pub fn fault_lane(marks: &[CellMark], (from, to): (i64, i64)) -> Option<charts::
         word: word.into(),
         strength,
         alert: strength > 0.0,
+        ..Bar::default()
     };
     let (mut bars, mut end) = (Vec::new(), from);
     for mark in marks.iter().filter(|mark| mark.fault && mark.to > from && mark.from < to) {
@@ -71,6 +72,40 @@ pub fn fault_lane(marks: &[CellMark], (from, to): (i64, i64)) -> Option<charts::
         bars.push(bar(end, to, NOTHING, 0.0));
     }
     Some(charts::Lane { name: "finding".into(), bars })
+}
+
+/// Lanes of alerts: most that are drawn.
+const MAX_ALERT_LANES: usize = 3;
+
+/// The lanes of alerts in a span, ms since the epoch: one bar each, in as few lanes as have room for those at one time. `alerts`
+/// are in order of their begin; one that has no room is left out, and the page of alerts has it.
+pub fn alert_lanes(alerts: &[Bar], (from, to): (i64, i64)) -> Vec<charts::Lane> {
+    let nothing = |from: i64, to: i64| Bar { from, to, word: NOTHING.into(), ..Bar::default() };
+    let mut lanes: Vec<(i64, Vec<Bar>)> = Vec::new();
+    for bar in alerts.iter().filter(|bar| bar.to > from && bar.from < to) {
+        let place = lanes.iter().position(|(end, _)| *end <= bar.from);
+        let place = match place {
+            Some(place) => place,
+            None if lanes.len() < MAX_ALERT_LANES => {
+                lanes.push((from, Vec::new()));
+                lanes.len() - 1
+            }
+            None => continue,
+        };
+        let (end, bars) = &mut lanes[place];
+        if bar.from > *end {
+            bars.push(nothing(*end, bar.from));
+        }
+        bars.push(bar.clone());
+        *end = bar.to;
+    }
+    let made = |(end, mut bars): (i64, Vec<Bar>)| {
+        if end < to {
+            bars.push(nothing(end, to));
+        }
+        charts::Lane { name: "alert".into(), bars }
+    };
+    lanes.into_iter().map(made).collect()
 }
 
 /// The lanes of a chart, with the series of each. A chart of states has a lane of its own series; other charts have the
@@ -157,7 +192,7 @@ pub fn bars(lane: &Lane, series: &[&[Column]], step: i64, interval: i64) -> Vec<
                 };
                 let word = word(Some(lane), if state.is_some() { value } else { 0.0 }) + &some;
                 let alert = state.is_some_and(|s| lane.states[s].alert);
-                list.push((Bar { from, to, word, strength, alert }, key));
+                list.push((Bar { from, to, word, strength, alert, ..Bar::default() }, key));
             }
         }
     }
@@ -169,6 +204,22 @@ mod tests {
     use super::*;
     use charts::reduce::Reducer;
     use shared::catalog::State;
+
+    #[test]
+    fn alerts_at_one_time_have_lanes_of_their_own_and_the_others_share_one() {
+        let bar = |from: i64, to: i64| Bar { from, to, word: format!("{from}"), ..Bar::default() };
+        let said = |alerts: &[Bar]| {
+            let lanes = alert_lanes(alerts, (0, 100));
+            lanes.iter().map(|l| l.bars.iter().map(|b| (b.from, b.to)).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        assert_eq!(said(&[]), Vec::<Vec<(i64, i64)>>::new());
+        assert_eq!(said(&[bar(-20, -10), bar(200, 300)]), Vec::<Vec<(i64, i64)>>::new(), "neither is in the span");
+        assert_eq!(
+            said(&[bar(-5, 20), bar(10, 30), bar(30, 900)]),
+            [vec![(-5, 20), (20, 30), (30, 900)], vec![(0, 10), (10, 30), (30, 100)]]
+        );
+        assert_eq!(said(&[bar(1, 90), bar(2, 90), bar(3, 90), bar(4, 90)]).len(), MAX_ALERT_LANES);
+    }
 
     fn lane() -> Lane {
         let state = |value, word: &str, alert| State { value, word: word.into(), alert };

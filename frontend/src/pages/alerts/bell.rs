@@ -1,0 +1,193 @@
+//! The bell in the bar: how many alerts fire, and which; what a screen reader is told of them, and the browser's own
+//! notifications.
+
+use super::words;
+use crate::access::Access;
+use crate::address::Tab;
+use crate::browser::{self, document, now, storage};
+use crate::state::Page;
+use crate::widgets::icons;
+use crate::widgets::parts::{Each, If, flag, text};
+use js_sys::{Function, Reflect};
+use leptos::ev;
+use leptos::prelude::*;
+use shared::alert::Alert;
+use viewer::alerts::{Filter, Stand, announced, news, shape, sorted};
+use wasm_bindgen::{JsCast, JsValue};
+
+/// Alerts that the bell lists.
+const MAX_LISTED: usize = 8;
+/// Least time between two announcements, ms.
+const ANNOUNCE_MS: i64 = 5_000;
+/// In the browser's storage while somebody wants no notification here.
+const QUIET: &str = "watchglass.quiet";
+
+/// The bell with its list; nothing where no server tells of alerts.
+#[component]
+pub fn Bell() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let known = flag(move || page.alerts.with(|told| told.known));
+    let firing = move || page.alerts.with(|told| told.firing);
+    let label = text(move || match firing() {
+        0 => "Alerts: none fires".to_string(),
+        1 => "Alerts: 1 fires".into(),
+        n => format!("Alerts: {n} fire"),
+    });
+    let listed = Memo::new(move |_| {
+        page.alerts.with(|told| {
+            let (open, _) = sorted(&told.open, &Filter::default());
+            open.into_iter().filter(|one| Stand::of(one) < Stand::Pending).take(MAX_LISTED).cloned().collect::<Vec<_>>()
+        })
+    });
+    let keys = Signal::derive(move || listed.with(|all| all.iter().map(|one| one.id.clone()).collect::<Vec<_>>()));
+    let row = Callback::new(move |id: String| view! { <Line id listed/> }.into_any());
+    let trouble = text(move || page.alerts.with(|told| told.trouble.join(" ")));
+    let all = text(move || page.address_of_alerts(Tab::Alerts, ""));
+    let rules = text(move || page.address_of_alerts(Tab::Rules, ""));
+    // A click elsewhere, and Escape, close it.
+    let close = |target: Option<web_sys::Element>| {
+        for bell in browser::all("details.bell[open]") {
+            if !target.as_ref().is_some_and(|target| bell.contains(Some(target))) {
+                // The attribute's name is valid.
+                let _ = bell.remove_attribute("open");
+            }
+        }
+    };
+    let clicks = window_event_listener(ev::click, move |event| {
+        close(event.target().and_then(|target| target.dyn_into().ok()));
+    });
+    let keys_pressed = window_event_listener(ev::keydown, move |event| {
+        if event.key() == "Escape" {
+            close(None);
+        }
+    });
+    on_cleanup(move || {
+        clicks.remove();
+        keys_pressed.remove();
+    });
+    view! {
+        <If when=known>
+            <details class="person bell">
+                <summary class="icon" aria-label=label title=label>
+                    <icons::Bell/>
+                    <b class="count" aria-hidden="true">{text(move || if firing() > 0 { firing().to_string() } else { String::new() })}</b>
+                </summary>
+                <div>
+                    <p class="wrong">{trouble}</p>
+                    <If when=flag(move || listed.with(Vec::is_empty))>
+                        <p class="calm-line"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing fires."</p>
+                    </If>
+                    <Each keys row/>
+                    <p class="ways"><a href=all>"All alerts"</a>" "<a href=rules>"Rules"</a></p>
+                </div>
+            </details>
+        </If>
+    }
+}
+
+#[component]
+fn Line(id: String, listed: Memo<Vec<Alert>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let to = page.address_of_alerts(Tab::Alerts, &id);
+    let own = StoredValue::new(id.clone());
+    let of = move |read: fn(&Alert, i64) -> String| {
+        text(move || {
+            page.beat.track();
+            let found = listed.with(|all| all.iter().find(|one| own.with_value(|id| one.id == *id)).cloned());
+            found.map(|one| read(&one, page.server_now())).unwrap_or_default()
+        })
+    };
+    view! {
+        <a class="finding" href=to data-alert=id>
+            <span class=of(|one, _| shape(one.severity, Stand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, Stand::of(one)).1.into())}</span>
+            <span class="words"><span class="sentence">{of(|one, _| one.sentence.clone())}</span><span class="below">{of(words::below)}</span></span>
+        </a>
+    }
+}
+
+/// The browser's constructor of notifications; None where it has none, as without TLS.
+fn notification() -> Option<Function> {
+    Reflect::get(&browser::window(), &"Notification".into()).ok()?.dyn_into().ok()
+}
+
+/// Whether this browser shows notifications: `granted`, `denied`, `default` while nobody was asked; empty where it cannot.
+pub fn permission() -> String {
+    let is_secure = Reflect::get(&browser::window(), &"isSecureContext".into()).is_ok_and(|is| is.is_truthy());
+    let said = notification().filter(|_| is_secure).and_then(|of| Reflect::get(&of, &"permission".into()).ok());
+    said.and_then(|said| said.as_string()).unwrap_or_default()
+}
+
+/// Whether somebody has switched notifications off here.
+pub fn is_quiet() -> bool {
+    storage().and_then(|storage| storage.get_item(QUIET).ok().flatten()).is_some()
+}
+
+/// Switches notifications off or on here.
+pub fn set_quiet(quiet: bool) {
+    if let Some(storage) = storage() {
+        // Without storage they stay as they are.
+        let _ = if quiet { storage.set_item(QUIET, "1") } else { storage.remove_item(QUIET) };
+    }
+}
+
+/// Asks the person by the browser's own question; `done` is called when there is an answer.
+pub fn ask(done: impl Fn() + Clone + 'static) {
+    let Some(of) = notification() else { return };
+    let asked = Reflect::get(&of, &"requestPermission".into()).ok().and_then(|f| f.dyn_into::<Function>().ok());
+    let promise = asked.and_then(|ask| ask.call0(&of).ok()).and_then(|said| said.dyn_into::<js_sys::Promise>().ok());
+    if let Some(promise) = promise {
+        let (answered, failed) = (done.clone(), done);
+        let answered = wasm_bindgen::closure::Closure::once_into_js(move |_: JsValue| answered());
+        let failed = wasm_bindgen::closure::Closure::once_into_js(move |_: JsValue| failed());
+        crate::fetch::then(&promise, &answered, &failed);
+    }
+}
+
+/// Shows one notification; nothing leaves this computer.
+fn show(title: &str, body: &str, tag: &str) {
+    if permission() != "granted" || is_quiet() {
+        return;
+    }
+    let options = crate::fetch::Json::object([("body", body.into()), ("tag", tag.into())]);
+    if let Some(of) = notification() {
+        // A phone's browser has the permission and refuses the constructor.
+        let _ = Reflect::construct(&of, &js_sys::Array::of2(&title.into(), &options));
+    }
+}
+
+/// What a screen reader is told, at most once in five seconds, and the notifications of the browser.
+#[component]
+pub fn Announced() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let _ = expect_context::<Access>();
+    let said = RwSignal::new(String::new());
+    // Ids of those that were open before, and since the last announcement; None before the first answer.
+    let before = StoredValue::new(None::<Vec<String>>);
+    let last = StoredValue::new(0i64);
+    Effect::new(move || {
+        page.beat.track();
+        let told = page.alerts.get();
+        if let Some(root) = document().document_element() {
+            browser::set(&root, "data-alerts", &told.firing.to_string());
+        }
+        if !told.known || now() - last.get_value() < ANNOUNCE_MS {
+            return;
+        }
+        let open: Vec<String> =
+            told.open.iter().filter(|one| Stand::of(one) == Stand::Firing).map(|one| one.id.clone()).collect();
+        let Some(old) = before.get_value() else { return before.set_value(Some(open)) };
+        let new = news(&old, &told.open);
+        let ended = old.iter().filter(|id| !open.contains(id)).count();
+        let text = announced(&new, ended);
+        if text.is_empty() {
+            return;
+        }
+        if let Some(worst) = new.iter().max_by_key(|one| one.severity) {
+            show(&text, &worst.name, &worst.id);
+        }
+        said.set(text);
+        last.set_value(now());
+        before.set_value(Some(open));
+    });
+    view! { <div id="rung" class="away" role="status" aria-live="polite">{said}</div> }
+}

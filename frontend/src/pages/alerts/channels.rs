@@ -1,0 +1,323 @@
+//! Who is told: the channels with their last delivery, this browser, what was sent, and the hours in which channels wait.
+
+use super::{bell, read, words};
+use crate::access::Access;
+use crate::pages::team::asked::Polled;
+use crate::pages::team::form::{Entry, Field, Form, FormDialog, Typed};
+use crate::pages::team::list::{Cell, Line, List, ago};
+use crate::state::Page;
+use crate::widgets::parts::{Each, If, flag, text};
+use leptos::prelude::*;
+use shared::alert::{Channel, Sent};
+use shared::role::Role;
+use viewer::alerts::{KINDS, delivery, kind};
+use wasm_bindgen::JsValue;
+
+/// Whether a person may make channels. Without accounts the server says so itself.
+fn may_change(access: Access) -> bool {
+    access.session.with(Option::is_none) || access.team_here().is_some_and(|team| team.role >= Role::Admin)
+}
+
+/// The field of a kind: its words and how it is filled in. What is secret is never shown again.
+fn field(of: &str, name: &'static str) -> Field {
+    let secret = Entry::Password("off");
+    let text = Entry::Text(String::new());
+    let (label, entry) = match (of, name) {
+        ("teams", "address") => ("Address of the workflow (https)", secret),
+        ("webhook", "address") => ("Address that takes the message (https)", secret),
+        ("ntfy", "address") => ("Address of the server, as https://ntfy.sh", secret),
+        (_, "address") => ("Address of the webhook (https)", secret),
+        (_, "addresses") => ("Addresses, with commas between", secret),
+        (_, "to") => ("Addresses of e-mail, with commas between; at most 20", text),
+        ("telegram", "topic") => ("Chat", text),
+        (_, "topic") => ("Topic", text),
+        ("pagerduty", "secret") => ("Routing key", secret),
+        ("telegram", "secret") => ("Token of the bot", secret),
+        ("webhook", "secret") => ("Secret that signs it; may be empty", secret),
+        (_, "secret") => ("Token; may be empty", secret),
+        _ => ("Form", Entry::Choice(vec![("json", "JSON"), ("cloudevents", "CloudEvents")])),
+    };
+    (name, label, entry)
+}
+
+/// What is sent of a form.
+fn sent_of(
+    of: &'static str,
+    fields: &'static [&'static str],
+    typed: &Typed,
+) -> Result<Vec<(&'static str, JsValue)>, String> {
+    let list = |text: &str| -> JsValue {
+        let all = text.split([',', ' ']).map(str::trim).filter(|one| !one.is_empty());
+        all.map(JsValue::from).collect::<js_sys::Array>().into()
+    };
+    if typed.of("name").is_empty() {
+        return Err("Give the channel a name.".into());
+    }
+    let mut sent: Vec<(&'static str, JsValue)> = vec![("name", typed.of("name").into()), ("kind", of.into())];
+    for name in fields {
+        let value = typed.of(name);
+        match (*name, value.is_empty()) {
+            (_, true) => {}
+            ("to" | "addresses", false) => sent.push((*name, list(&value))),
+            _ => sent.push((*name, value.into())),
+        }
+    }
+    sent.push(("is_default", (typed.of("default") != "no").into()));
+    let (from, to) = (typed.of("quiet_from"), typed.of("quiet_to"));
+    match (from.is_empty(), to.is_empty()) {
+        (true, true) => {}
+        (false, false) => {
+            let hours = [("days", typed.of("days").into()), ("from", from.into()), ("to", to.into())];
+            sent.push(("quiet", js_sys::Array::of1(&crate::fetch::Json::object(hours)).into()));
+        }
+        _ => return Err("Quiet hours have a begin and an end, as 22:00 and 07:00.".into()),
+    }
+    if !typed.of("zone").is_empty() {
+        sent.push(("zone", typed.of("zone").into()));
+    }
+    Ok(sent)
+}
+
+/// The form of a channel: a new one of a kind, or a change of one that is there.
+fn form_of(access: Access, of: &str, present: Option<&Channel>) -> Option<Form> {
+    let (name, title, _, fields) = *kind(of)?;
+    let quiet = present.and_then(|one| one.quiet.first().cloned()).unwrap_or_default();
+    let text = |value: &str| Entry::Text(value.to_string());
+    let own = fields.iter().map(|field_name| field(name, field_name));
+    let yes = vec![("yes", "rules that name no channel tell it"), ("no", "only rules that name it tell it")];
+    let no = yes.iter().rev().copied().collect();
+    let defaults = if present.is_none_or(|one| one.is_default) { yes } else { no };
+    let rest: [Field; 5] = [
+        ("default", "Who tells it", Entry::Choice(defaults)),
+        ("quiet_from", "Quiet from, as 22:00; empty for no quiet hours", text(&quiet.from)),
+        ("quiet_to", "to, as 07:00; what is critical never waits", text(&quiet.to)),
+        ("days", "on days, as mon-fri; empty for each day", text(&quiet.days)),
+        (
+            "zone",
+            "in the zone, as Europe/Berlin; empty for UTC",
+            text(present.and_then(|one| one.zone.as_deref()).unwrap_or_default()),
+        ),
+    ];
+    let first: Field = ("name", "Name", text(present.map_or("", |one| &one.name)));
+    let all = [first].into_iter().chain(own).chain(rest).collect();
+    let (method, path) = match present {
+        Some(one) => ("PUT", words::of_id("api/v1/channels", &one.id)),
+        None => ("POST", words::of_team(access, "api/v1/channels")),
+    };
+    let words = match present {
+        Some(_) => "What is secret is not shown; where its field stays empty, it is kept.",
+        None => "What is secret is sealed, and shown to nobody again.",
+    };
+    Some(
+        Form::ask("channel", format!("Tell by {title}"), words, method, path)
+            .with("Save", all)
+            .writing(move |typed: &Typed| sent_of(name, fields, typed)),
+    )
+}
+
+/// The part of the page.
+#[component]
+pub fn Channels() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let access = expect_context::<Access>();
+    let form = RwSignal::new(None::<Form>);
+    let asked = Polled::follow(access, move || Some(words::of_team(access, "api/v1/channels")));
+    Effect::new(move || {
+        page.alert_changes.track();
+        asked.ask();
+    });
+    let channels = Memo::new(move |_| asked.read(read::channels));
+    let sent = Memo::new(move |_| asked.read(read::sent));
+    let keys = Signal::derive(move || channels.with(|all| all.iter().map(|one| one.id.clone()).collect::<Vec<_>>()));
+    let row = Callback::new(move |id: String| view! { <ChannelRow id channels asked form/> }.into_any());
+    let add = move |event| {
+        form.set(form_of(access, &event_target_value(&event), None));
+        // The same kind can be chosen again.
+        if let Some(select) = crate::browser::by_id("add-channel") {
+            use wasm_bindgen::JsCast;
+            select.unchecked_into::<web_sys::HtmlSelectElement>().set_selected_index(0);
+        }
+    };
+    let kinds = || KINDS.iter().map(|(name, title, ..)| view! { <option value=*name>{*title}</option> }).collect_view();
+    let may = flag(move || may_change(access));
+    let count = text(move || {
+        sent.with(|sent| match sent.len() {
+            0 => "last 24 h, nothing".to_string(),
+            1 => "last 24 h, 1 message".into(),
+            n => format!("last 24 h, {n} messages"),
+        })
+    });
+    let sent_rows = Signal::derive(move || sent.with(|all| all.iter().map(line).collect::<Vec<Line>>()));
+    let quiet = move || {
+        channels.with(|all| all.iter().flat_map(|one| one.quiet.iter().map(|hours| {
+        let days = if hours.days.is_empty() { String::new() } else { format!(" ({})", hours.days) };
+        let zone = one.zone.as_deref().unwrap_or("UTC").to_string();
+        view! { <p class="below"><b>{one.name.clone()}</b>" waits from "{hours.from.clone()}" to "{hours.to.clone()}{days}", "{zone}"."</p> }
+    })).collect_view())
+    };
+    view! {
+        <div class="findings-body deliveries">
+            <section class="panel flush" aria-label="Channels">
+                <header>
+                    <h2>"Channels"</h2>
+                    <span class="end"><If when=may><select id="add-channel" class="btn" aria-label="Add a channel" on:change=add><option value="">"Add…"</option>{kinds()}</select></If></span>
+                </header>
+                <p class="wrong" role="alert">{asked.wrong}</p>
+                <If when=flag(move || asked.known() && channels.with(Vec::is_empty))>
+                    <p class="below pad">"Nobody outside of this page is told. Add a channel: Slack, e-mail, a webhook and others."</p>
+                </If>
+                <Each keys row/>
+                <ThisBrowser/>
+            </section>
+            <section class="panel flush" aria-label="Sent">
+                <header><h2>"Sent"</h2><span class="u">{count}</span></header>
+                <List
+                    id="sent"
+                    label="Table of messages"
+                    heads=&["at", "what", "to", "how it went"]
+                    rows=sent_rows
+                    known=flag(move || asked.known())
+                    empty="Nothing was sent."
+                    act=Callback::new(|_| {})
+                />
+                <header class="quiet-head"><h2>"Quiet hours"</h2><span class="u">"what is critical comes at once; the rest comes as one message after them"</span></header>
+                <div class="quiet-hours">{quiet}
+                    <If when=flag(move || channels.with(|all| all.iter().all(|one| one.quiet.is_empty())))>
+                        <p class="below">"No channel has any. They are set with the channel."</p>
+                    </If>
+                    <p class="below u">"While a machine is lost, its own alerts are not told."</p>
+                </div>
+            </section>
+        </div>
+        <FormDialog form done=Callback::new(move |_| page.alert_changes.update(|n| *n += 1))/>
+    }
+}
+
+/// A notice as a row.
+fn line(one: &Sent) -> Line {
+    let how = if one.words.is_empty() { one.state.clone() } else { one.words.clone() };
+    let cells = vec![
+        Cell::Text(words::clock(one.at * 1_000)),
+        Cell::Text(one.title.clone()),
+        Cell::Text(one.channel.clone()),
+        Cell::State(delivery(&one.state).1 == "●", how),
+    ];
+    Line { id: one.id.clone(), name: one.title.clone(), cells, deeds: Vec::new() }
+}
+
+#[component]
+fn ChannelRow(id: String, channels: Memo<Vec<Channel>>, asked: Polled, form: RwSignal<Option<Form>>) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let access = expect_context::<Access>();
+    let own = StoredValue::new(id.clone());
+    let one =
+        Memo::new(move |_| channels.with(|all| all.iter().find(|one| own.with_value(|id| one.id == *id)).cloned()));
+    let of = move |read: fn(&Channel) -> String| {
+        text(move || {
+            page.beat.track();
+            one.with(|one| one.as_ref().map(read).unwrap_or_default())
+        })
+    };
+    let (said, busy) = (RwSignal::new(String::new()), RwSignal::new(false));
+    let test = move |_| {
+        busy.set(true);
+        said.set("Telling…".into());
+        let path = format!("{}/test", words::of_id("api/v1/channels", &own.get_value()));
+        access.ask("POST", path, Vec::new(), move |answer| {
+            // The page may have gone.
+            let _ = busy.try_set(false);
+            let _ = said.try_set(if answer.is_ok() { answer.body.get("sentence").text() } else { answer.problem() });
+            asked.ask();
+        });
+    };
+    let edit = move |_| {
+        if let Some(one) = one.get_untracked() {
+            form.set(form_of(access, &one.kind, Some(&one)));
+        }
+    };
+    let remove = move |_| {
+        let name = one.with_untracked(|one| one.as_ref().map(|one| one.name.clone()).unwrap_or_default());
+        let words = "Rules that name it tell nobody by it any longer. What waits for it is dropped.";
+        let path = super::words::of_id("api/v1/channels", &own.get_value());
+        form.set(Some(Form::ask("remove-channel", format!("Remove {name}?"), words, "DELETE", path)));
+    };
+    let carried = |one: &Channel| {
+        let d = &one.delivery;
+        let lost = if d.lost == 0 { "none lost".to_string() } else { format!("{} lost", d.lost) };
+        let waiting = match (d.waiting, d.oldest) {
+            (0, _) => String::new(),
+            (n, Some(oldest)) => format!("; {n} wait, the oldest from {}", words::clock(oldest * 1_000)),
+            (n, None) => format!("; {n} wait"),
+        };
+        format!("carried {} in 7 days, {lost}{waiting}", d.sent)
+    };
+    let how = |one: &Channel| match (one.delivery.at, one.delivery.words.as_str()) {
+        (_, "") => "nothing was sent yet".to_string(),
+        (Some(at), words) => format!("{}: {words}", ago(at)),
+        (None, words) => words.to_string(),
+    };
+    view! {
+        <div
+            class="channel"
+            data-channel=of(|one| one.name.clone())
+            data-delivery=of(|one| if one.delivery.state == "none" { String::new() } else { one.delivery.state.clone() })
+        >
+            <span class="sign" aria-hidden="true">{of(|one| kind(&one.kind).map_or("", |kind| kind.2).into())}</span>
+            <div>
+                <b class="source-name">{of(|one| one.name.clone())}</b>" "
+                <span class="u">{of(|one| format!("{} {}", kind(&one.kind).map_or(one.kind.as_str(), |kind| kind.1), one.target))}</span>
+                <p class="below"><span class=of(|one| delivery(&one.delivery.state).0.into()) aria-hidden="true">{of(|one| delivery(&one.delivery.state).1.into())}</span>" "{of(how)}</p>
+                <p class="below u">{of(carried)}</p>
+                <p class="did" role="status">{said}</p>
+            </div>
+            <If when=flag(move || may_change(access))>
+                <span class="deeds">
+                    <button class="btn" data-do="test-channel" disabled=busy on:click=test>"Test"</button>
+                    <button data-do="edit-channel" on:click=edit>"Edit…"</button>
+                    <button data-do="remove-channel" on:click=remove>"Remove…"</button>
+                </span>
+            </If>
+        </div>
+    }
+}
+
+/// The notifications of this browser: allowed by a click, and switched off by another.
+#[component]
+fn ThisBrowser() -> impl IntoView {
+    let state = RwSignal::new((bell::permission(), bell::is_quiet()));
+    let look = move || {
+        let _ = state.try_set((bell::permission(), bell::is_quiet()));
+    };
+    let words = text(move || {
+        state.with(|(allowed, quiet)| match (allowed.as_str(), quiet) {
+            ("granted", false) => "new alerts are shown while a page is open",
+            ("granted", true) => "notifications are off here",
+            ("denied", _) => "the browser forbids it; its settings for this page allow it again",
+            ("default", _) => "notifications are off here",
+            _ => "this browser shows none here: it wants TLS, or localhost",
+        })
+    });
+    let on = move || state.with(|(allowed, quiet)| allowed == "granted" && !quiet);
+    let press = move |_| {
+        let (allowed, quiet) = state.get_untracked();
+        if allowed == "default" {
+            bell::set_quiet(false);
+            bell::ask(look);
+        } else {
+            bell::set_quiet(!quiet);
+            look();
+        }
+    };
+    let can = flag(move || state.with(|(allowed, _)| matches!(allowed.as_str(), "granted" | "default")));
+    view! {
+        <div class="channel" data-channel="browser" data-delivery=text(move || if on() { "ok" } else { "" })>
+            <span class="sign" aria-hidden="true">"◯"</span>
+            <div>
+                <b class="source-name">"this browser"</b>
+                <p class="below"><span class=text(move || if on() { "shape is-ok" } else { "shape is-unknown" }) aria-hidden="true">{text(move || if on() { "●" } else { "◌" })}</span>" "{words}</p>
+                <p class="below u">"nothing leaves this network"</p>
+            </div>
+            <If when=can><span class="deeds"><button class="btn" data-do="browser" on:click=press>{text(move || if on() { "Switch off" } else { "Allow…" })}</button></span></If>
+        </div>
+    }
+}

@@ -1,0 +1,156 @@
+//! One alert: its sentence, who was told or why nobody was, its series with the limit, and what can be done about it.
+
+use super::series::{Wanted, follow};
+use super::{deeds, silences, words};
+use crate::access::Access;
+use crate::address::Tab;
+use crate::browser::now;
+use crate::pages::findings::one::{line, shown};
+use crate::pages::team::form::Form;
+use crate::panels::curves::{CurveChart, Curves};
+use crate::shortcuts::{self, Action};
+use crate::state::Page;
+use crate::widgets::parts::{If, flag, text};
+use charts::marks::CellMark;
+use leptos::prelude::*;
+use shared::alert::Alert;
+use std::sync::Arc;
+use viewer::alerts::{Stand, place, shape, span};
+
+/// The address of what it is about: the board of its machine at its span with its series followed, or its run.
+fn address(page: Page, alert: &Alert) -> Option<String> {
+    let of = |name: &str| alert.labels.get(name).filter(|value| !value.is_empty());
+    match (of("source"), of("run")) {
+        (Some(source), _) => {
+            let tag = of("tag").cloned().unwrap_or_default();
+            let found = page.store.with_value(|store| {
+                store
+                    .catalog
+                    .known(&tag)
+                    .map(|found| (store.catalog.metrics[usize::from(found.metric)].tag.clone(), found.instance))
+            });
+            let (chart, label, _) = found.map(|(tag, instance)| line(page, &tag, &instance)).unwrap_or_default();
+            Some(shown(page, source, span(alert, page.newest()), (chart, label)))
+        }
+        (None, Some(run)) => Some(page.address_of_runs(std::slice::from_ref(run))),
+        (None, None) => None,
+    }
+}
+
+/// An alert with all that is known of it.
+#[component]
+pub fn One(
+    /// The alert.
+    alert: Memo<Option<Alert>>,
+    /// The form that is asked.
+    form: RwSignal<Option<Form>>,
+    /// What the server said against what was done.
+    wrong: RwSignal<String>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let access = expect_context::<Access>();
+    let of = move |read: fn(&Alert, i64) -> String| {
+        text(move || {
+            page.beat.track();
+            alert.with(|one| one.as_ref().map(|one| read(one, page.server_now())).unwrap_or_default())
+        })
+    };
+    let is = move |what: fn(&Alert) -> bool| flag(move || alert.with(|one| one.as_ref().is_some_and(what)));
+    let there = text(move || {
+        // The catalogue may come later than the alert.
+        page.plan.track();
+        page.fleet.track();
+        alert.with(|one| one.as_ref().and_then(|one| address(page, one))).unwrap_or_default()
+    });
+    let wanted = Memo::new(move |_| {
+        let one = alert.get()?;
+        let of = |name: &str| one.labels.get(name).filter(|value| !value.is_empty()).cloned();
+        let (from, to) = span(&one, page.newest());
+        // Of one that goes on the end moves.
+        let span = if one.ended.is_some() { Ok((from, to)) } else { Err((to - from + 59_999) / 60_000 * 60_000) };
+        Some(Wanted { tag: of("tag")?, source: of("source")?, most: None, span, limits: Vec::new() })
+    });
+    let drawn = follow(page, wanted);
+    let chart = Signal::derive(move || {
+        drawn.with(|drawn| drawn.as_ref().map_or_else(CurveChart::nothing, |drawn| drawn.chart.clone()))
+    });
+    let marks = Signal::derive(move || {
+        let mark = |one: &Alert| CellMark {
+            from: one.began,
+            to: one.ended.unwrap_or(i64::MAX / 4),
+            name: one.name.clone(),
+            failed: false,
+            strong: true,
+            fault: true,
+        };
+        Arc::new(alert.with(|one| one.iter().map(mark).collect::<Vec<_>>()))
+    });
+    let title = text(move || drawn.with(|drawn| drawn.as_ref().map(|drawn| drawn.title.clone()).unwrap_or_default()));
+    let unit = text(move || chart.with(|chart| chart.symbol()));
+    let at = RwSignal::new(None::<i64>);
+    let act = move |what: fn(Page, Access, &Alert, (RwSignal<Option<Form>>, RwSignal<String>))| {
+        if let Some(one) = alert.get_untracked() {
+            what(page, access, &one, (form, wrong));
+        }
+    };
+    let may = move || words::may_write(access);
+    let labels = move || {
+        let known = alert.with(|one| one.as_ref().map(|one| one.labels.clone()).unwrap_or_default());
+        known
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> })
+            .collect_view()
+    };
+    let rule = text(move || page.address_of_alerts(Tab::Rules, ""));
+    view! {
+        <section
+            class="panel finding-one"
+            aria-label="The alert"
+            data-alert=of(|one, _| one.id.clone())
+            data-rule=of(|one, _| one.rule.clone())
+            data-state=of(|one, _| Stand::of(one).name().into())
+            data-severity=of(|one, _| one.severity.word().into())
+        >
+            <a class="back" href=page.address_of_alerts(Tab::Alerts, "") on:click=move |event| {
+                event.prevent_default();
+                page.step(|view| view.alert = String::new());
+            }>"‹ Alerts"</a>
+            <header>
+                <span class=of(|one, _| shape(one.severity, Stand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, Stand::of(one)).1.into())}</span>
+                <h2>{of(|one, _| one.name.clone())}</h2>
+                <span class="u">{of(|one, now| words::times(one, now))}</span>
+                <span class="end">
+                    <If when=flag(move || may() && alert.with(|one| one.as_ref().is_some_and(|one| one.ended.is_none())))>
+                        <button class="btn" data-do="silence" on:click=move |_| act(|_, access, one, (form, _)| {
+                            form.set(Some(silences::of_alert(access, one, now() / 1_000)));
+                        }) title="Tell nobody of it for a while (s)">"Silence…"</button>
+                        <If when=is(|one| one.acked.is_none())>
+                            <button class="btn" data-do="ack" on:click=move |_| act(|page, _, one, (_, wrong)| {
+                                deeds::acknowledge(page, &one.id, wrong);
+                            }) title="It is not told again until it ends (e)">"Take it on"</button>
+                        </If>
+                    </If>
+                    <If when=flag(move || there.with(|to| !to.is_empty()))>
+                        <a class="btn primary" data-do="open-alert" href=there>{of(|one, _| format!("Open at {}", words::clock(one.began)))}</a>
+                    </If>
+                </span>
+            </header>
+            <p class="sentence"><b>{of(|one, _| one.sentence.clone())}</b></p>
+            <p class="below">{of(words::below)}</p>
+            <p class="below">{of(|one, _| place(one))}</p>
+            <If when=is(|one| !one.text.is_empty())><pre class="from-code">{of(|one, _| one.text.clone())}</pre></If>
+            <If when=flag(move || drawn.with(Option::is_some))>
+                <div class="proofs">
+                    <figure>
+                        <figcaption><a href=there>{title}</a>" "<span class="u">{unit}</span></figcaption>
+                        <div class="lines-plot proof"><Curves chart marks at label=text(move || format!("{}, {}: the alert is shaded", title.get(), unit.get()))/></div>
+                    </figure>
+                </div>
+            </If>
+            <h3>"Where"</h3>
+            <dl class="facts">{labels}</dl>
+            <p class="below"><a href=rule title=shortcuts::title("Rules", &[Action::Alerts])>"The rules"</a></p>
+        </section>
+    }
+}

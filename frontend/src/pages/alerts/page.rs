@@ -1,0 +1,74 @@
+//! The page of alerts: its parts, and the ways between them and the findings.
+
+use super::channels::Channels;
+use super::list::List;
+use super::rules::Rules;
+use super::silences::Silences;
+use crate::address::{Route, Tab};
+use crate::pages::fleet::bar::open_findings;
+use crate::state::Page;
+use crate::widgets::parts::text;
+use leptos::prelude::*;
+
+/// The ways between findings, alerts, rules, deliveries and silences.
+#[component]
+pub fn Tabs() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let here = move || page.view.with(|view| (page.place() == Route::Alerts).then(|| Tab::of(&view.tab)));
+    let firing = move || match page.alerts.with(|told| told.firing) {
+        0 => String::new(),
+        n => format!(" {n}"),
+    };
+    let open = move || match open_findings(page) {
+        none if none.is_empty() => none,
+        some => format!(" {some}"),
+    };
+    let mark = move |tab: Option<Tab>| text(move || if here() == tab { "page" } else { "false" });
+    let tab = move |tab: Tab| {
+        let words = move || match tab {
+            Tab::Alerts => format!("Alerts{}", firing()),
+            Tab::Rules => "Rules".into(),
+            Tab::Deliveries => "Deliveries".into(),
+            Tab::Silences => "Silences".into(),
+        };
+        let to = text(move || page.address_of_alerts(tab, ""));
+        let press = move |event: leptos::ev::MouseEvent| {
+            let held = event.ctrl_key() || event.meta_key() || event.shift_key();
+            if untrack(here).is_some() && !held {
+                event.prevent_default();
+                page.step(|view| {
+                    (view.tab, view.alert) = (tab.name().to_string(), String::new());
+                    (view.state, view.find) = Default::default();
+                });
+            }
+        };
+        view! { <a href=to data-tab=if tab == Tab::Alerts { "alerts" } else { tab.name() } aria-current=mark(Some(tab)) on:click=press>{text(words)}</a> }
+    };
+    view! {
+        <nav class="tabs" aria-label="Parts">
+            <a href=text(move || page.address_of_finding(None)) data-tab="findings" aria-current=mark(None)>{text(move || format!("Open{}", open()))}</a>
+            {Tab::ALL.map(tab).into_iter().collect_view()}
+        </nav>
+    }
+}
+
+/// The page.
+#[component]
+pub fn AlertsPage() -> impl IntoView {
+    let page = expect_context::<Page>();
+    let tab = Memo::new(move |_| page.view.with(|view| Tab::of(&view.tab)));
+    let chosen =
+        text(move || page.view.with(|view| Tab::of(&view.tab) == Tab::Alerts && !view.alert.is_empty()).to_string());
+    let part = move || match tab.get() {
+        Tab::Alerts => view! { <List/> }.into_any(),
+        Tab::Rules => view! { <Rules/> }.into_any(),
+        Tab::Deliveries => view! { <Channels/> }.into_any(),
+        Tab::Silences => view! { <Silences/> }.into_any(),
+    };
+    view! {
+        <main id="page" class="fleet findings-page alerts-page" data-chosen=chosen>
+            <header class="findings-head"><h2>"Findings"</h2><Tabs/></header>
+            {part}
+        </main>
+    }
+}

@@ -1,0 +1,168 @@
+//! What a rule watches, as lines: asked for from what is stored.
+
+use crate::browser::document;
+use crate::fetch::{self, Json};
+use crate::panels::curves::{Curve, CurveChart};
+use crate::state::{LinkState, Page};
+use crate::store::Store;
+use charts::Limit;
+use leptos::prelude::*;
+use shared::catalog::{Kind, glob};
+use shared::series::SeriesDef;
+use std::sync::Arc;
+use viewer::alerts::metric;
+
+/// Columns of a chart.
+const POINTS: i64 = 240;
+/// Seconds between two questions while the page is live.
+const REFRESH_SECONDS: u32 = 15;
+/// Most machines that are asked for at once.
+const MAX_MACHINES: usize = 16;
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The tag; `*` stands for each instance.
+    pub tag: String,
+    /// A pattern of names of machines.
+    pub source: String,
+    /// True where the highest of all is drawn as one line, false for the lowest; None for all lines.
+    pub most: Option<bool>,
+    /// The span, ms since the epoch, where it stands; else so many ms up to now.
+    pub span: Result<(i64, i64), i64>,
+    /// Values at which a dashed line stands, in the base unit.
+    pub limits: Vec<(f64, String)>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// The title of what is measured.
+    pub title: String,
+    /// The lines.
+    pub chart: Arc<CurveChart>,
+    /// How many series are in them.
+    pub series: usize,
+    /// How many machines fit, where not all of them were asked.
+    pub machines: Option<usize>,
+}
+
+/// The machines of a pattern: those that are asked for, and how many there are.
+fn machines(store: &Store, pattern: &str) -> (Vec<String>, usize) {
+    let all: Vec<String> = store
+        .index
+        .iter()
+        .map(|entry| entry.name.clone())
+        .filter(|name| pattern.is_empty() || glob(pattern, name))
+        .collect();
+    let count = all.len();
+    (all.into_iter().take(MAX_MACHINES).collect(), count)
+}
+
+fn chart(store: &Store, wanted: &Wanted, body: &Json, (from, to): (i64, i64), step: i64) -> Option<Drawn> {
+    let position = metric(&store.catalog, &wanted.tag)?;
+    let metric = store.catalog.metrics.get(usize::from(position))?;
+    let rate = metric.kind == Kind::Counter;
+    let unit = if rate { metric.unit.per_second() } else { metric.unit.base() };
+    let columns = ((to - from) / step + 1).max(1) as usize;
+    let which = match wanted.most {
+        Some(true) => "max",
+        Some(false) => "min",
+        None => "mean",
+    };
+    let (mut curves, mut series) = (Vec::<Curve>::new(), 0);
+    for one in body.get("series").list() {
+        let (tag, source) = (one.get("tag").text(), one.get("source").text());
+        if !wanted.source.is_empty() && !glob(&wanted.source, &source) {
+            continue;
+        }
+        series += 1;
+        if curves.is_empty() || wanted.most.is_none() {
+            let instance = store.catalog.known(&tag).map(|found| found.instance).unwrap_or_default();
+            let label = store.catalog.label(&SeriesDef { metric: position, instance });
+            let name = match wanted.most {
+                Some(true) => "highest".into(),
+                Some(false) => "lowest".into(),
+                None if label.is_empty() => source,
+                None => label,
+            };
+            curves.push(Curve { name, values: vec![None; columns] });
+        }
+        let Some(curve) = curves.last_mut() else { continue };
+        for bucket in one.get("buckets").list() {
+            let (Some(t), Some(value)) = (bucket.get("t").number(), bucket.get(which).number()) else { continue };
+            let column = ((t * 1_000.0) as i64 - from).div_euclid(step);
+            let value = value * metric.unit.to_base();
+            if let Some(place) = usize::try_from(column).ok().and_then(|column| curve.values.get_mut(column)) {
+                *place = Some(match (*place, wanted.most) {
+                    (Some(before), Some(true)) => before.max(value),
+                    (Some(before), Some(false)) => before.min(value),
+                    _ => value,
+                });
+            }
+        }
+    }
+    // With one series alone it has its own name.
+    if let ([only], 1, Some(_)) = (&mut curves[..], series, wanted.most) {
+        only.name = body.get("series").list().first().map(|one| one.get("source").text()).unwrap_or_default();
+    }
+    let limits = wanted.limits.iter().map(|(value, text)| Limit { value: *value, text: text.clone() }).collect();
+    let range = metric.range;
+    let chart = CurveChart { unit, range, from, to, step, curves, subjects: Vec::new(), limits, reach: Vec::new() };
+    Some(Drawn { title: metric.title.clone(), chart: Arc::new(chart), series, machines: None })
+}
+
+/// Asks for what is wanted, and again while it goes on, as long as the component that calls this is there.
+pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<Drawn>> {
+    let drawn = RwSignal::new(None::<Drawn>);
+    let asked = StoredValue::new((None::<Wanted>, 0u32, 0u32));
+    Effect::new(move || {
+        page.beat.track();
+        page.fleet.track();
+        page.plan.track();
+        let Some(now) = wanted.get().filter(|_| !page.over.get()) else { return };
+        let same = asked.with_value(|(before, ..)| before.as_ref() == Some(&now));
+        let late = asked.with_value(|(_, since, _)| *since >= REFRESH_SECONDS);
+        let due = !same || (late && now.span.is_err() && page.state.get() == LinkState::Live);
+        if !due || document().hidden() {
+            return asked.update_value(|(_, since, _)| *since += 1);
+        }
+        let (from, to) = now.span.unwrap_or_else(|length| {
+            let end = page.server_now();
+            (end - length, end)
+        });
+        let step = ((to - from) / POINTS / 1_000 * 1_000).max(1_000);
+        let from = from.div_euclid(step) * step;
+        let known = page.store.with_value(|store| {
+            let position = metric(&store.catalog, &now.tag)?;
+            let rate = store.catalog.metrics.get(usize::from(position))?.kind == Kind::Counter;
+            Some((rate, machines(store, &now.source)))
+        });
+        // The catalogue and the machines may be on their way.
+        let Some((rate, (names, count))) = known.filter(|(_, (names, _))| !names.is_empty()) else { return };
+        let encode = |text: &str| String::from(js_sys::encode_uri_component(text));
+        let sources: String = names.iter().map(|name| format!("&source={}", encode(name))).collect();
+        let path = format!(
+            "api/v1/query?tag={}{sources}&from={}&to={}&step={}s{}",
+            encode(&now.tag),
+            from / 1_000,
+            to / 1_000,
+            step / 1_000,
+            if rate { "&fn=rate" } else { "" }
+        );
+        let turn = asked.with_value(|(.., turn)| turn + 1);
+        asked.set_value((Some(now.clone()), 0, turn));
+        let machines = (count > names.len()).then_some(count);
+        fetch::ask("GET", &path, None, move |answer| {
+            // The page may have gone meanwhile, or something else is wanted.
+            if asked.try_with_value(|(.., last)| *last == turn) != Some(true) {
+                return;
+            }
+            let made = answer
+                .is_ok()
+                .then(|| page.store.with_value(|store| chart(store, &now, &answer.body, (from, to), step)));
+            drawn.set(made.flatten().map(|made| Drawn { machines, ..made }));
+        });
+    });
+    drawn
+}

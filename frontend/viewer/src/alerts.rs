@@ -1,0 +1,400 @@
+//! Alerts as people read them: in which part of the list one stands, its order, its times, what a silence of it matches.
+
+use crate::draft::When;
+use charts::{Bar, Grade, axis};
+use shared::alert::{Alert, AlertSeverity, AlertState, Rule, Silence};
+use shared::catalog::{Catalog, glob};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+const HOUR: i64 = 3_600;
+const DAY: i64 = 86_400;
+/// The hour of the morning at which a silence until tomorrow ends.
+const MORNING: i64 = 8;
+
+/// How an alert stands for who looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stand {
+    /// It fires, and is told.
+    Firing,
+    /// It fires, and nobody is told.
+    Silenced,
+    /// Its condition holds, but not for long enough.
+    Pending,
+    /// It is over.
+    Resolved,
+}
+
+impl Stand {
+    /// How an alert stands.
+    pub fn of(alert: &Alert) -> Stand {
+        match alert.state {
+            AlertState::Resolved => Stand::Resolved,
+            AlertState::Pending => Stand::Pending,
+            AlertState::Firing if alert.held.is_empty() => Stand::Firing,
+            AlertState::Firing => Stand::Silenced,
+        }
+    }
+
+    /// Its name in `data-state`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stand::Firing => "firing",
+            Stand::Silenced => "silenced",
+            Stand::Pending => "pending",
+            Stand::Resolved => "resolved",
+        }
+    }
+}
+
+/// The class of the shape of an alert, and the shape: it says severity without a colour.
+pub fn shape(severity: AlertSeverity, stand: Stand) -> (&'static str, &'static str) {
+    match (stand, severity) {
+        (Stand::Resolved, _) => ("shape is-ok", "●"),
+        (Stand::Pending, _) => ("shape is-unknown", "◌"),
+        (_, AlertSeverity::Critical) => ("shape is-bad", "■"),
+        (_, AlertSeverity::Warning) => ("shape is-warn", "▲"),
+        (_, AlertSeverity::Info) => ("shape is-unknown", "◆"),
+    }
+}
+
+/// What the list shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// `firing`, `silenced`, `over`, or one of the words of severity; empty for all.
+    pub state: String,
+    /// Words that all must occur in what is said of it.
+    pub find: String,
+}
+
+impl Filter {
+    /// Whether an alert is shown.
+    pub fn fits(&self, alert: &Alert) -> bool {
+        let stand = Stand::of(alert);
+        let state = match self.state.as_str() {
+            "" => true,
+            "over" => stand == Stand::Resolved,
+            state => state == stand.name() || state == alert.severity.word(),
+        };
+        let mut all = format!("{} {} {} {}", alert.sentence, alert.name, alert.subject, alert.severity.word());
+        for (name, value) in &alert.labels {
+            all.push_str(&format!(" {name}:{value}"));
+        }
+        let all = all.to_lowercase();
+        state && self.find.to_lowercase().split_whitespace().all(|word| all.contains(word))
+    }
+}
+
+/// Those that are open, the worst first and of these the newest; then, newest first, those that are over.
+pub fn sorted<'a>(alerts: &'a [Alert], filter: &Filter) -> (Vec<&'a Alert>, Vec<&'a Alert>) {
+    let (mut open, mut over): (Vec<&Alert>, Vec<&Alert>) =
+        alerts.iter().filter(|one| filter.fits(one)).partition(|one| Stand::of(one) != Stand::Resolved);
+    open.sort_by_key(|one| (Stand::of(one), Reverse(one.severity), Reverse(one.began)));
+    over.sort_by_key(|one| Reverse(one.ended));
+    (open, over)
+}
+
+/// How long it has lasted, or lasted; `now` is ms since the epoch.
+pub fn lasted(alert: &Alert, now: i64) -> String {
+    axis::duration((alert.ended.unwrap_or(now) - alert.began).max(0))
+}
+
+/// The span of charts that shows how it began, ms since the epoch: a third before, a minute at least and half an hour at most.
+pub fn span(alert: &Alert, now: i64) -> (i64, i64) {
+    let end = alert.ended.unwrap_or(now).max(alert.began + 1_000);
+    let margin = ((end - alert.began) / 3).clamp(60_000, 1_800_000);
+    (alert.began - margin, if alert.ended.is_some() { (end + margin).min(now.max(end)) } else { end })
+}
+
+/// Where it is: `GPU 5, rank 37, llama-70b`; the machine stands in the sentence.
+pub fn place(alert: &Alert) -> String {
+    let of = |name: &str| alert.labels.get(name).filter(|value| !value.is_empty());
+    let words = [("source", ""), ("gpu", "GPU "), ("rank", "rank "), ("run", "run "), ("project", "project ")];
+    let said = words.iter().filter_map(|(name, word)| Some(format!("{word}{}", of(name)?)));
+    said.collect::<Vec<_>>().join(", ")
+}
+
+/// What a silence of this alert matches: its rule, and where it fires.
+pub fn matches(alert: &Alert) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::from([("rule".to_string(), alert.name.clone())]);
+    for name in ["source", "gpu", "run"] {
+        if let Some(value) = alert.labels.get(name).filter(|value| !value.is_empty()) {
+            found.insert(name.to_string(), value.clone());
+        }
+    }
+    found
+}
+
+/// What a silence matches, in words: its rule, and what else must fit.
+pub fn of_silence(silence: &Silence) -> (String, String) {
+    let rule = silence.matches.get("rule").cloned().unwrap_or_else(|| "everything".into());
+    let rest = silence.matches.iter().filter(|(name, _)| *name != "rule").map(|(name, value)| match name.as_str() {
+        "source" => value.clone(),
+        "gpu" => format!("GPU {value}"),
+        name => format!("{name} {value}"),
+    });
+    let rest = rest.collect::<Vec<_>>().join(", ");
+    (rule, if rest.is_empty() { rest } else { format!("of {rest}") })
+}
+
+/// For how long a silence may be made: the value in a form and its words.
+pub const LENGTHS: [(&str, &str); 5] = [
+    ("1h", "for 1 hour"),
+    ("4h", "for 4 hours"),
+    ("tomorrow", "until tomorrow, 08:00"),
+    ("7d", "for 7 days"),
+    ("30d", "for 30 days"),
+];
+
+/// When a silence of this length ends, Unix seconds. `now` is too; `offset` is local time minus UTC in seconds.
+pub fn ends(length: &str, now: i64, offset: i64) -> i64 {
+    match crate::draft::seconds(length) {
+        Some(seconds) => now + seconds.min(30 * DAY),
+        None => {
+            let day = (now + offset).div_euclid(DAY);
+            (day + 1) * DAY + MORNING * HOUR - offset
+        }
+    }
+}
+
+/// What charts show of alerts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Alerted {
+    /// A bar for each alert, in order of their begin.
+    pub bars: Vec<Bar>,
+    /// Limits of rules: position of the metric in the catalogue, value in its base unit, and name of the rule.
+    pub limits: Vec<(u16, f64, String)>,
+}
+
+/// An instant after all others that are drawn, ms since the epoch.
+const FAR: i64 = i64::MAX / 4;
+
+/// The bars of alerts, in order of their begin: the word says how much it matters, and what it is.
+pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
+    let bar = |one: &Alert| {
+        let stand = Stand::of(one);
+        let (grade, word) = match (stand, one.severity) {
+            (Stand::Pending, _) => (Grade::Pending, "pending"),
+            (_, AlertSeverity::Info) => (Grade::Info, "info"),
+            (_, AlertSeverity::Warning) => (Grade::Warning, "warning"),
+            (_, AlertSeverity::Critical) => (Grade::Critical, "critical"),
+        };
+        let alert = stand != Stand::Pending && one.severity != AlertSeverity::Info;
+        let to = one.ended.unwrap_or(FAR);
+        Bar { from: one.began, to, word: format!("{word}: {}", one.name), strength: 0.5, alert, grade }
+    };
+    let mut bars: Vec<Bar> = alerts.iter().map(bar).collect();
+    bars.sort_by_key(|bar| bar.from);
+    bars
+}
+
+/// The position of what a tag measures; a `*` in it stands for each instance.
+pub fn metric(catalog: &Catalog, tag: &str) -> Option<u16> {
+    catalog.known(tag).or_else(|| catalog.known(&tag.replace('*', "0"))).map(|found| found.metric)
+}
+
+/// The limits of the rules that watch a machine of this name.
+pub fn limits(rules: &[Rule], machine: &str, catalog: &Catalog) -> Vec<(u16, f64, String)> {
+    let fits = |rule: &Rule| rule.on.get("source").is_none_or(|pattern| glob(pattern, machine));
+    let limit = |rule: &Rule| {
+        let When::Level(level) = When::read(&rule.when) else { return None };
+        let metric = metric(catalog, &level.tag)?;
+        let unit = level.unit_of(catalog.metrics.get(usize::from(metric))?.unit);
+        Some((metric, level.base(unit)?, rule.name.clone()))
+    };
+    rules.iter().filter(|rule| rule.enabled && fits(rule)).filter_map(limit).collect()
+}
+
+/// The class of the shape of a delivery, and the shape, by its word.
+pub fn delivery(state: &str) -> (&'static str, &'static str) {
+    match state {
+        "ok" | "sent" => ("shape is-ok", "●"),
+        "retrying" | "waiting" => ("shape is-warn", "▲"),
+        "failed" => ("shape is-bad", "■"),
+        _ => ("shape is-unknown", "◌"),
+    }
+}
+
+/// A kind of channel: its name, what people call it, the sign beside it, and its fields in their order.
+pub type Kind = (&'static str, &'static str, &'static str, &'static [&'static str]);
+
+/// The kinds of channels that a person makes, as section 4 of the design lists them.
+pub const KINDS: [Kind; 10] = [
+    ("slack", "Slack", "#", &["address"]),
+    ("mattermost", "Mattermost", "#", &["address"]),
+    ("discord", "Discord", "#", &["address"]),
+    ("teams", "Microsoft Teams", "#", &["address"]),
+    ("email", "E-mail", "@", &["to"]),
+    ("webhook", "Webhook", "{}", &["address", "secret", "format"]),
+    ("ntfy", "ntfy", "▷", &["address", "topic", "secret"]),
+    ("telegram", "Telegram", "▷", &["secret", "topic"]),
+    ("pagerduty", "PagerDuty", "!", &["secret"]),
+    ("alertmanager", "Alertmanager", "{}", &["addresses"]),
+];
+
+/// The kind of this name.
+pub fn kind(name: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|(known, ..)| *known == name)
+}
+
+/// What is new against the time before, for a notification and for who listens: alerts that fire now and did not.
+pub fn news<'a>(before: &[String], now: &'a [Alert]) -> Vec<&'a Alert> {
+    now.iter().filter(|one| Stand::of(one) == Stand::Firing && !before.contains(&one.id)).collect()
+}
+
+/// What is said of those that are new, or of those that have ended; empty where nothing is to be said.
+pub fn announced(new: &[&Alert], ended: usize) -> String {
+    match (new, ended) {
+        ([], 0) => String::new(),
+        ([], 1) => "An alert has ended.".into(),
+        ([], n) => format!("{n} alerts have ended."),
+        ([one], _) => format!("{} alert: {}", one.severity.word(), one.sentence),
+        (all, _) => {
+            let worst = all.iter().max_by_key(|one| one.severity).map_or("", |one| &one.sentence);
+            format!("{} new alerts, the worst: {worst}", all.len())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alert(id: &str, severity: AlertSeverity, state: AlertState, began: i64, held: &str) -> Alert {
+        Alert {
+            id: id.into(),
+            rule: "r".into(),
+            name: "Hot".into(),
+            subject: "node-1 gpu.3.temp".into(),
+            severity,
+            state,
+            began,
+            fired: None,
+            ended: (state == AlertState::Resolved).then_some(began + 90_000),
+            value: None,
+            worst: None,
+            sentence: format!("GPU 3 of node-1 is hot ({id})"),
+            text: String::new(),
+            labels: BTreeMap::from([("source".into(), "node-1".into()), ("gpu".into(), "3".into())]),
+            count: 1,
+            acked: None,
+            held: held.into(),
+            unknown_since: None,
+        }
+    }
+
+    #[test]
+    fn the_worst_that_is_told_stands_first_and_what_is_over_by_itself() {
+        use AlertSeverity::{Critical, Info, Warning};
+        use AlertState::{Firing, Pending, Resolved};
+        let all = [
+            alert("old", Warning, Firing, 1, ""),
+            alert("gone", Critical, Resolved, 5, ""),
+            alert("held", Critical, Firing, 2, "silenced by sofia until 18:00"),
+            alert("new", Warning, Firing, 3, ""),
+            alert("later", Info, Resolved, 9, ""),
+            alert("waits", Critical, Pending, 4, ""),
+            alert("worst", Critical, Firing, 1, ""),
+        ];
+        let ids = |filter: &Filter| {
+            let (open, over) = sorted(&all, filter);
+            [open, over].map(|part| part.iter().map(|one| one.id.clone()).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(ids(&Filter::default()), ["worst new old held waits", "later gone"]);
+        let of = |state: &str, find: &str| ids(&Filter { state: state.into(), find: find.into() });
+        assert_eq!(of("silenced", ""), ["held", ""]);
+        assert_eq!(of("over", ""), ["", "later gone"]);
+        assert_eq!(of("critical", "gpu:3 HOT"), ["worst held waits", "gone"]);
+        assert_eq!(of("", "node-2"), ["", ""]);
+    }
+
+    #[test]
+    fn a_shape_says_severity_without_a_colour() {
+        use AlertSeverity::{Critical, Info, Warning};
+        let shapes: Vec<&str> = [Info, Warning, Critical].iter().map(|s| shape(*s, Stand::Firing).1).collect();
+        assert_eq!(shapes, ["◆", "▲", "■"]);
+        assert_eq!(shape(Critical, Stand::Resolved).1, "●");
+        assert_eq!(shape(Critical, Stand::Pending).1, "◌");
+    }
+
+    #[test]
+    fn its_charts_begin_before_it_does() {
+        let mut one = alert("a", AlertSeverity::Info, AlertState::Firing, 1_000_000, "");
+        assert_eq!(span(&one, 1_030_000), (940_000, 1_030_000));
+        one.ended = Some(1_600_000);
+        assert_eq!(span(&one, 9_000_000), (800_000, 1_800_000));
+        assert_eq!(span(&one, 1_700_000), (800_000, 1_700_000), "not beyond now");
+    }
+
+    #[test]
+    fn a_silence_is_of_the_rule_and_the_place() {
+        let one = alert("a", AlertSeverity::Info, AlertState::Firing, 1, "");
+        let silence = Silence { matches: matches(&one), ..Silence::default() };
+        assert_eq!(of_silence(&silence), ("Hot".into(), "of GPU 3, node-1".into()));
+        assert_eq!(of_silence(&Silence::default()), ("everything".into(), String::new()));
+        assert_eq!(place(&one), "node-1, GPU 3");
+    }
+
+    #[test]
+    fn a_silence_until_tomorrow_ends_in_the_morning_where_its_reader_is() {
+        // 2026-11-23 22:30 in UTC, which is 23:30 in Berlin.
+        let now = 1_795_473_000;
+        assert_eq!(ends("tomorrow", now, 3_600) - now, (8 * HOUR + HOUR / 2));
+        // A minute after midnight tomorrow is a day ahead.
+        assert_eq!(ends("tomorrow", now + 31 * 60, 3_600) - now, (32 * HOUR + HOUR / 2));
+        assert_eq!((ends("4h", now, 0) - now, ends("90d", now, 0) - now), (4 * HOUR, 30 * DAY));
+    }
+
+    #[test]
+    fn only_what_fires_anew_is_announced_and_many_as_one() {
+        use AlertSeverity::{Critical, Warning};
+        let all = [
+            alert("a", Warning, AlertState::Firing, 1, ""),
+            alert("b", Critical, AlertState::Firing, 1, ""),
+            alert("held", Critical, AlertState::Firing, 1, "node-1 is lost"),
+            alert("waits", Critical, AlertState::Pending, 1, ""),
+        ];
+        let new = news(&[], &all);
+        assert_eq!(announced(&new, 0), "2 new alerts, the worst: GPU 3 of node-1 is hot (b)");
+        assert_eq!(announced(&news(&["a".into()], &all), 1), "critical alert: GPU 3 of node-1 is hot (b)");
+        assert_eq!((announced(&[], 0), announced(&[], 2)), (String::new(), "2 alerts have ended.".into()));
+    }
+
+    #[test]
+    fn a_bar_says_how_much_it_matters_and_a_limit_stands_on_its_machine() {
+        let all = [
+            alert("b", AlertSeverity::Critical, AlertState::Firing, 9, ""),
+            alert("a", AlertSeverity::Warning, AlertState::Pending, 2, ""),
+        ];
+        let bars = bars(&all);
+        let said: Vec<_> = bars.iter().map(|bar| (bar.from, bar.grade, bar.word.as_str(), bar.alert)).collect();
+        assert_eq!(said, [(2, Grade::Pending, "pending: Hot", false), (9, Grade::Critical, "critical: Hot", true)]);
+        let rows = shared::catalog::VOCABULARY.iter().flat_map(|rows| rows.iter().copied());
+        let catalog = Catalog::new(rows);
+        let rule = |when: &str, source: &str, enabled: bool| Rule {
+            name: "Hot".into(),
+            when: when.into(),
+            on: BTreeMap::from([("source".to_string(), source.to_string())]),
+            enabled,
+            ..Rule::default()
+        };
+        let rules = [
+            rule("gpu.*.temp > 85 C for 2m", "node-*", true),
+            rule("gpu.*.temp > 86 C for 2m", "node-*", false),
+            rule("gpu.*.temp > 87 C for 2m", "rack-*", true),
+            rule("gpu.*.temp > 87 W for 2m", "*", true),
+            rule("run crashed", "*", true),
+        ];
+        let found = limits(&rules, "node-1", &catalog);
+        assert_eq!(found, [(catalog.position("gpu.{i}.temp").expect("it is known"), 85.0, "Hot".to_string())]);
+    }
+
+    #[test]
+    fn each_kind_has_a_field_and_no_name_twice() {
+        assert!(KINDS.iter().all(|(name, _, _, fields)| {
+            !fields.is_empty() && KINDS.iter().filter(|(other, ..)| other == name).count() == 1
+        }));
+        assert_eq!((kind("ntfy").map(|kind| kind.1), kind("sms")), (Some("ntfy"), None));
+        assert_eq!(["ok", "retrying", "failed", "none"].map(|state| delivery(state).1), ["●", "▲", "■", "◌"]);
+    }
+}

@@ -1,0 +1,485 @@
+//! A rule while it is being written: the fields of its sentence, the words that the server reads, and the text in the
+//! address of the page.
+
+use shared::alert::{AlertSeverity, Rule};
+use shared::unit::{Scale, Unit, fixed, number};
+
+/// Seconds that a rule clears at least for, where it names nothing itself.
+const LEAST_CLEAR: i64 = 30;
+
+/// A condition on the values of a tag, as the sentence has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// The tag; `*` stands for each instance.
+    pub tag: String,
+    /// Of a counter the seconds over which its increase per second is taken; None for what the tag itself says.
+    pub rate: Option<i64>,
+    /// True where it fires above the limit, false below.
+    pub above: bool,
+    /// The limit, in `unit`.
+    pub limit: f64,
+    /// Symbol of the unit as it was written; empty for a plain number.
+    pub unit: String,
+    /// For how long, seconds.
+    pub hold: i64,
+    /// How far on the other side of the limit it clears, in `unit`; None: at the limit.
+    pub margin: Option<f64>,
+}
+
+/// The symbol of a unit in the words of a rule: `C` for degrees, which few keyboards have.
+fn plain(symbol: &str) -> &str {
+    symbol.trim_start_matches('°')
+}
+
+/// The base units in one of this symbol; None where the unit is never written so.
+fn divisor(unit: Unit, symbol: &str) -> Option<f64> {
+    if symbol.is_empty() {
+        return Some(1.0);
+    }
+    let all = (-7..16).map(|power| unit.scale(1.01 * 10f64.powi(power)));
+    let mut all = all.filter(|scale| plain(scale.symbol) == plain(symbol));
+    all.next().map(|scale| scale.divisor)
+}
+
+/// A length as the words of a rule have it: `90s`, `2m`, `4h`.
+pub fn length(seconds: i64) -> String {
+    match seconds {
+        s if s != 0 && s % 86_400 == 0 => format!("{}d", s / 86_400),
+        s if s != 0 && s % 3_600 == 0 => format!("{}h", s / 3_600),
+        s if s != 0 && s % 60 == 0 => format!("{}m", s / 60),
+        s => format!("{s}s"),
+    }
+}
+
+/// Reads a length such as `2m`, in seconds.
+pub fn seconds(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let split = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let of = match &text[split..] {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    let n: i64 = text[..split].trim().parse().ok()?;
+    (n >= 0).then_some(n.checked_mul(of)?)
+}
+
+/// Digits that tell two limits on one scale apart, and no noise.
+fn digits(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let power = 10f64.powi(2 - value.abs().log10().floor() as i32);
+    (value * power).round() / power
+}
+
+impl Level {
+    /// Reads the words of a rule; None for all that the sentence has no fields for.
+    pub fn read(when: &str) -> Option<Level> {
+        let (fires, until) = match when.split_once(", until ") {
+            Some((fires, until)) => (fires, Some(until)),
+            None => (when, None),
+        };
+        let (condition, hold) = fires.rsplit_once(" for ")?;
+        let (rate, condition) = match condition.strip_prefix("rate(") {
+            Some(inner) => {
+                let (inner, rest) = inner.split_once(')')?;
+                let (tag, over) = inner.split_once(',')?;
+                (Some(seconds(over)?), format!("{}{rest}", tag.trim()))
+            }
+            None => (None, condition.to_string()),
+        };
+        let (tag, above, limit, unit) = condition_of(&condition)?;
+        let margin = match until {
+            None => None,
+            Some(until) => {
+                let (condition, _) = until.rsplit_once(" for ").unwrap_or((until, ""));
+                let (_, below, clear, same) = condition_of(&format!("{tag} {condition}"))?;
+                let margin = if above { limit - clear } else { clear - limit };
+                // Another way of writing it has no field here.
+                if below == above || same != unit || margin < 0.0 {
+                    return None;
+                }
+                Some(digits(margin))
+            }
+        };
+        Some(Level { tag, rate, above, limit, unit, hold: seconds(hold)?, margin })
+    }
+
+    /// The words of the rule.
+    pub fn write(&self) -> String {
+        let said = |value: f64| match self.unit.is_empty() {
+            true => plainly(value),
+            false => format!("{} {}", plainly(value), self.unit),
+        };
+        let (op, back) = if self.above { (">", "<") } else { ("<", ">") };
+        let until = self.margin.map(|margin| {
+            let clear = if self.above { self.limit - margin } else { self.limit + margin };
+            format!(", until {back} {} for {}", said(digits(clear)), length((self.hold / 5).max(LEAST_CLEAR)))
+        });
+        let what = match self.rate {
+            Some(over) => format!("rate({}, {})", self.tag, length(over)),
+            None => self.tag.clone(),
+        };
+        format!("{what} {op} {} for {}{}", said(self.limit), length(self.hold), until.unwrap_or_default())
+    }
+
+    /// The unit of its values, where the tag has this one.
+    pub fn unit_of(&self, unit: Unit) -> Unit {
+        if self.rate.is_some() { unit.per_second() } else { unit }
+    }
+
+    /// The limit in the base unit of what the tag measures; None where the unit is of another kind.
+    pub fn base(&self, unit: Unit) -> Option<f64> {
+        Some(self.limit * self.divisor(unit)?)
+    }
+
+    /// The value at which it clears, likewise.
+    pub fn clears(&self, unit: Unit) -> Option<f64> {
+        let margin = self.margin? * self.divisor(unit)?;
+        let base = self.base(unit)?;
+        Some(if self.above { base - margin } else { base + margin })
+    }
+
+    /// Without a symbol it is meant in the unit of the tag.
+    fn divisor(&self, unit: Unit) -> Option<f64> {
+        if self.unit.is_empty() { Some(unit.to_base()) } else { divisor(unit, &self.unit) }
+    }
+
+    /// Sets the limit from a value in the base unit, in steps that the span of an axis tells apart; `scale` is that of the
+    /// axis. The margin stays the same length.
+    pub fn put(&mut self, base: f64, span: f64, scale: Scale) {
+        let step = step(span / scale.divisor);
+        let shown = digits_at((base / scale.divisor / step).round() * step);
+        let unit = plain(scale.symbol);
+        if self.unit != unit
+            && let Some(margin) = self.margin
+        {
+            // It was written in another multiple of the unit.
+            let from = Unit::ALL.into_iter().find_map(|of| {
+                let now = divisor(of, &self.unit).filter(|_| !self.unit.is_empty())?;
+                divisor(of, unit).map(|new| now / new)
+            });
+            self.margin = Some(digits(margin * from.unwrap_or(1.0)));
+        }
+        (self.limit, self.unit) = (shown, unit.to_string());
+    }
+
+    /// Margins to choose from, in the unit of the limit: shares of the limit that are round.
+    pub fn margins(&self) -> Vec<f64> {
+        let base = if self.limit == 0.0 { 1.0 } else { self.limit.abs() };
+        let mut all: Vec<f64> = [0.01, 0.03, 0.05, 0.1, 0.2].iter().map(|share| round(base * share)).collect();
+        all.extend(self.margin);
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    }
+}
+
+/// A number without noise and without a separator that would end it.
+pub fn plainly(value: f64) -> String {
+    // The library's own way of writing a number would weigh ten kilobytes in the page.
+    let text = fixed(value, 6);
+    let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    short.to_string()
+}
+
+/// The smallest round step of which an axis of this length has 100 or more.
+fn step(span: f64) -> f64 {
+    let rough = (span / 100.0).max(f64::MIN_POSITIVE);
+    let power = 10f64.powf(rough.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|n| n * power).rfind(|step| *step <= rough * 1.001).unwrap_or(power)
+}
+
+fn digits_at(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+/// The nearest of 1, 2, 3, 5 and their tens.
+fn round(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    let near = |a: &f64, b: &f64| (a * power - value).abs().total_cmp(&(b * power - value).abs());
+    digits_at([1.0, 2.0, 3.0, 5.0, 10.0].into_iter().min_by(near).unwrap_or(1.0) * power)
+}
+
+/// Reads `TAG > NUMBER UNIT`.
+fn condition_of(text: &str) -> Option<(String, bool, f64, String)> {
+    let mut words = text.split_whitespace();
+    let tag = words.next()?;
+    let above = match words.next()? {
+        ">" => true,
+        "<" => false,
+        _ => return None,
+    };
+    let value = words.next()?;
+    let split = value.find(|c: char| !(c.is_ascii_digit() || ".-+eE".contains(c))).unwrap_or(value.len());
+    let limit = value[..split].parse().ok().filter(|n: &f64| n.is_finite())?;
+    let unit = match (&value[split..], words.next()) {
+        ("", unit) => unit.unwrap_or(""),
+        (unit, None) => unit,
+        _ => return None,
+    };
+    let is_tag = !tag.contains(['(', ')', ',']);
+    (words.next().is_none() && is_tag).then(|| (tag.to_string(), above, limit, plain(unit).to_string()))
+}
+
+/// When a rule fires, while it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum When {
+    /// The sentence with its fields.
+    Level(Level),
+    /// Words of any other form.
+    Words(String),
+}
+
+impl When {
+    /// Reads the words of a rule.
+    pub fn read(words: &str) -> When {
+        Level::read(words).map_or_else(|| When::Words(words.trim().to_string()), When::Level)
+    }
+
+    /// The words of the rule.
+    pub fn write(&self) -> String {
+        match self {
+            When::Level(level) => level.write(),
+            When::Words(words) => words.clone(),
+        }
+    }
+}
+
+/// A rule that is being written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// The rule that it changes; None for a new one.
+    pub id: Option<String>,
+    /// The version of it that is changed; 0 for a new one.
+    pub version: i64,
+    /// When it fires.
+    pub when: When,
+    /// What it is called; empty while nobody has given it a name.
+    pub name: String,
+    /// How much it matters.
+    pub severity: AlertSeverity,
+    /// Facts that must fit, as in [`Rule::on`].
+    pub on: Vec<(String, String)>,
+    /// Names of channels; None for those of the team.
+    pub to: Option<Vec<String>>,
+    /// What to do about it.
+    pub note: String,
+}
+
+impl Draft {
+    /// A draft of these words.
+    pub fn of(when: &str) -> Draft {
+        Draft {
+            id: None,
+            version: 0,
+            when: When::read(when),
+            name: String::new(),
+            severity: AlertSeverity::Warning,
+            on: Vec::new(),
+            to: None,
+            note: String::new(),
+        }
+    }
+
+    /// The text in the address: the words, then what is not as usual, as `~name=Hot`.
+    pub fn write(&self) -> String {
+        let mut parts = vec![self.when.write()];
+        let mut put = |name: &str, value: &str| parts.push(format!("{name}={value}"));
+        self.id.iter().for_each(|id| put("id", id));
+        if self.version != 0 {
+            put("version", &self.version.to_string());
+        }
+        if !self.name.is_empty() {
+            put("name", &self.name);
+        }
+        if self.severity != AlertSeverity::Warning {
+            put("severity", self.severity.word());
+        }
+        self.on.iter().for_each(|(name, value)| put(&format!("on.{name}"), value));
+        if let Some(to) = &self.to {
+            put("to", &to.join(","));
+        }
+        if !self.note.is_empty() {
+            put("note", &self.note);
+        }
+        parts.iter().map(|part| part.replace('~', "~-")).collect::<Vec<_>>().join("~.")
+    }
+
+    /// Reads the text of an address; what is not understood is left out.
+    pub fn read(text: &str) -> Draft {
+        let mut parts = text.split("~.").map(|part| part.replace("~-", "~"));
+        let mut draft = Draft::of(&parts.next().unwrap_or_default());
+        for part in parts {
+            let Some((name, value)) = part.split_once('=') else { continue };
+            match name {
+                "id" => draft.id = Some(value.to_string()),
+                "version" => draft.version = value.parse().unwrap_or(0),
+                "name" => draft.name = value.to_string(),
+                "severity" => draft.severity = severity(value).unwrap_or_default(),
+                "to" => draft.to = Some(value.split(',').filter(|n| !n.is_empty()).map(String::from).collect()),
+                "note" => draft.note = value.to_string(),
+                _ => draft.on.extend(name.strip_prefix("on.").map(|name| (name.to_string(), value.to_string()))),
+            }
+        }
+        draft
+    }
+
+    /// The draft that changes a rule.
+    pub fn from_rule(rule: &Rule) -> Draft {
+        Draft {
+            id: Some(rule.id.clone()).filter(|id| !id.is_empty()),
+            version: rule.version,
+            when: When::read(&rule.when),
+            name: rule.name.clone(),
+            severity: rule.severity,
+            on: rule.on.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            to: rule.to.clone(),
+            note: rule.note.clone().unwrap_or_default(),
+        }
+    }
+
+    /// A name for one that has none; `title` is what it measures, where that is known.
+    pub fn named(&self, title: &str) -> String {
+        match (&self.when, title) {
+            _ if !self.name.trim().is_empty() => self.name.trim().to_string(),
+            (When::Words(words), _) => words.chars().take(60).collect(),
+            (When::Level(level), title) => {
+                let what = if title.is_empty() { &level.tag } else { title };
+                let unit = if level.unit == "C" { "°C" } else { &level.unit };
+                let side = if level.above { "above" } else { "below" };
+                format!("{what} {side} {} {unit}", number(level.limit)).trim_end().to_string()
+            }
+        }
+    }
+
+    /// A fact that must fit; empty where any does.
+    pub fn fact(&self, name: &str) -> &str {
+        self.on.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// Sets a fact; an empty one fits all.
+    pub fn set_fact(&mut self, name: &str, value: &str) {
+        self.on.retain(|(known, _)| known != name);
+        if !value.is_empty() {
+            self.on.push((name.to_string(), value.to_string()));
+        }
+    }
+}
+
+/// The severity of this word.
+pub fn severity(word: &str) -> Option<AlertSeverity> {
+    [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical].into_iter().find(|one| one.word() == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(when: &str) -> Level {
+        Level::read(when).expect("a level")
+    }
+
+    #[test]
+    fn the_words_of_a_level_come_back_from_its_fields() {
+        for when in [
+            "gpu.*.temp > 85 C for 2m, until < 82 C for 30s",
+            "gpu.*.gpu < 50 % for 10m, until > 70 % for 2m",
+            "memory_percent > 97 for 90s",
+            "network.eth0.recv > 1.5 GB/s for 0s",
+            "rate(network.*.recv, 1m) > 1.5 GB/s for 2m, until < 1.4 GB/s for 30s",
+        ] {
+            assert_eq!(level(when).write(), when);
+            assert_eq!(When::read(when).write(), when);
+        }
+        assert_eq!(level("gpu.*.temp > 85C for 2m").write(), "gpu.*.temp > 85 C for 2m", "the blank may be missing");
+        assert_eq!(level("gpu.*.temp > 85 °C for 2m").unit, "C");
+    }
+
+    #[test]
+    fn what_the_sentence_has_no_field_for_stays_words() {
+        for when in [
+            "run crashed",
+            "mean(gpu.*.gpu, 5m) < 50 for 10m",
+            "mean over run of gpu.*.gpu < 50 for 10m",
+            "gpu.*.temp >= 85 for 2m",
+            "gpu.*.temp > 85 for ever",
+            "gpu.*.temp > 85 C for 2m, until < 0.9 kC for 30s",
+            "gpu.*.temp > 85 C for 2m, until < 90 C for 30s",
+            "disk.*.usagePercent reaches 100 within 8h",
+            "",
+        ] {
+            assert_eq!(When::read(when), When::Words(when.to_string()), "{when}");
+        }
+    }
+
+    #[test]
+    fn limits_are_read_in_the_base_unit() {
+        let hot = level("gpu.*.temp > 85 C for 2m, until < 82 C for 30s");
+        assert_eq!((hot.base(Unit::Celsius), hot.clears(Unit::Celsius)), (Some(85.0), Some(82.0)));
+        assert_eq!(level("x > 1.5 GB/s for 1m").base(Unit::BytesPerSecond), Some(1.5e9));
+        assert_eq!(level("x < 2 GiB for 1m").base(Unit::Mebibytes), Some(2.0 * 1_073_741_824.0));
+        assert_eq!(level("x < 2 for 1m").base(Unit::Mebibytes), Some(2.0 * 1_048_576.0), "in the unit of its tag");
+        assert_eq!(level("x < 2 W for 1m").base(Unit::Celsius), None, "of another kind");
+        assert_eq!(level("x < 20 for 1m, until > 25 for 30s").clears(Unit::Percent), Some(25.0));
+    }
+
+    #[test]
+    fn a_line_that_is_dragged_stands_at_round_values_in_the_unit_of_the_axis() {
+        let mut hot = level("gpu.*.temp > 85 C for 2m, until < 82 C for 30s");
+        hot.put(79.8123, 60.0, Unit::Celsius.scale(90.0));
+        assert_eq!(hot.write(), "gpu.*.temp > 80 C for 2m, until < 77 C for 30s");
+        let mut used = level("x > 900 MiB for 2m, until < 800 MiB for 30s");
+        used.put(1.26 * 1_073_741_824.0, 4.0 * 1_073_741_824.0, Unit::Bytes.scale(4.0 * 1_073_741_824.0));
+        assert_eq!((used.limit, used.unit.as_str(), used.margin), (1.26, "GiB", Some(0.0977)));
+    }
+
+    #[test]
+    fn margins_are_round_and_have_the_present_one() {
+        assert_eq!(level("x > 85 C for 2m").margins(), [1.0, 3.0, 5.0, 10.0, 20.0]);
+        assert_eq!(level("x > 85 C for 2m, until < 81 C for 30s").margins(), [1.0, 3.0, 4.0, 5.0, 10.0, 20.0]);
+    }
+
+    #[test]
+    fn a_draft_comes_back_from_its_address() {
+        let mut draft = Draft::of("gpu.*.temp > 85 C for 2m");
+        assert_eq!(draft.write(), "gpu.*.temp > 85 C for 2m");
+        draft.id = Some("01J".into());
+        draft.version = 3;
+        draft.name = "hot ~. one=two~".into();
+        draft.severity = AlertSeverity::Critical;
+        draft.set_fact("project", "llm");
+        draft.set_fact("source", "node-*");
+        draft.set_fact("project", "");
+        draft.to = Some(vec!["lab".into(), "ops".into()]);
+        draft.note = "fan?".into();
+        assert_eq!(Draft::read(&draft.write()), draft);
+        draft.to = Some(Vec::new());
+        assert_eq!(Draft::read(&draft.write()).to, Some(Vec::new()), "nobody is not everybody");
+        assert_eq!((draft.fact("source"), draft.fact("project")), ("node-*", ""));
+    }
+
+    #[test]
+    fn a_rule_without_a_name_is_called_by_what_it_says() {
+        let mut draft = Draft::of("gpu.*.temp > 85 C for 2m");
+        assert_eq!(draft.named("GPU temperature"), "GPU temperature above 85 °C");
+        assert_eq!(draft.named(""), "gpu.*.temp above 85 °C");
+        draft.name = " Hot ".into();
+        assert_eq!(draft.named("GPU temperature"), "Hot");
+        assert_eq!(Draft::of("run crashed").named(""), "run crashed");
+    }
+
+    #[test]
+    fn lengths_are_read_as_they_are_written() {
+        for (text, of) in [("0s", 0), ("90s", 90), ("2m", 120), ("4h", 14_400), ("7d", 604_800)] {
+            assert_eq!((seconds(text), length(of)), (Some(of), text.to_string()));
+        }
+        assert_eq!(
+            (seconds("2"), seconds("x"), seconds("-1s"), seconds("9999999999999999d")),
+            (None, None, None, None)
+        );
+    }
+}
