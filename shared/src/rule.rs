@@ -247,6 +247,42 @@ impl Value {
         }
     }
 
+    /// What it is, as `mean GPU utilisation of a run`.
+    pub fn words(&self) -> String {
+        match self {
+            Value::Of(tag) => said_tag(tag),
+            Value::In(function, tag, over) => {
+                let over = duration_words(*over);
+                let tag = said_tag(tag);
+                match function {
+                    Function::Rate => format!("rate of {tag} over {over}"),
+                    Function::Mean => format!("mean of {tag} over {over}"),
+                    Function::Min => format!("lowest {tag} in {over}"),
+                    Function::Max => format!("highest {tag} in {over}"),
+                    Function::Increase => format!("increase of {tag} in {over}"),
+                    Function::Change => format!("change of {tag} in {over}"),
+                }
+            }
+            Value::Over(over, by, tag) => {
+                let by = match by {
+                    By::Gpu => "GPU",
+                    by => by.name(),
+                };
+                let unit = tag.unit;
+                let tag = said_tag(tag);
+                match over {
+                    Over::Mean => format!("mean {tag} of a {by}"),
+                    Over::Min => format!("lowest {tag} of a {by}"),
+                    Over::Max => format!("highest {tag} of a {by}"),
+                    Over::Spread => format!("spread of {tag} in a {by}"),
+                    Over::Share(op, limit) => {
+                        format!("share of a {by} with {tag} {} {}", op.words(), limit_words(*limit, unit))
+                    }
+                }
+            }
+        }
+    }
+
     /// In which unit it is compared.
     pub fn unit(&self) -> Unit {
         match self {
@@ -378,6 +414,8 @@ pub enum Condition {
     HubBehind,
     /// `history failed`: it cannot be written.
     HistoryFailed,
+    /// `alert from code`: a program tells it.
+    FromCode,
 }
 
 /// The states that `run crashed` means.
@@ -416,6 +454,7 @@ impl Condition {
             Condition::Finding { what, .. } if what.iter().all(|w| w == "idle") => Nature::Idle,
             Condition::Finding { .. } => Nature::Finding,
             Condition::Xid(_) => Nature::Xid,
+            Condition::FromCode => Nature::Code,
             _ => Nature::Values,
         }
     }
@@ -424,7 +463,7 @@ impl Condition {
     pub fn is_event(&self) -> bool {
         match self {
             Condition::Run(states) => !states.iter().any(|s| matches!(s, RunState::Unreachable | RunState::Suspended)),
-            Condition::SourceJoined | Condition::Xid(_) | Condition::Increases { .. } => true,
+            Condition::SourceJoined | Condition::Xid(_) | Condition::Increases { .. } | Condition::FromCode => true,
             _ => false,
         }
     }
@@ -493,6 +532,7 @@ impl Condition {
             Condition::CollectorFailed(hold) => held("collector failed", *hold),
             Condition::HubBehind => "hub behind".into(),
             Condition::HistoryFailed => "history cannot be written".into(),
+            Condition::FromCode => "a program tells it".into(),
         }
     }
 }
@@ -506,39 +546,7 @@ fn said_tag(tag: &Tag) -> String {
 }
 
 fn said_comparison(c: &Comparison) -> String {
-    let what = match &c.value {
-        Value::Of(tag) => said_tag(tag),
-        Value::In(function, tag, over) => {
-            let over = duration_words(*over);
-            let tag = said_tag(tag);
-            match function {
-                Function::Rate => format!("rate of {tag} over {over}"),
-                Function::Mean => format!("mean of {tag} over {over}"),
-                Function::Min => format!("lowest {tag} in {over}"),
-                Function::Max => format!("highest {tag} in {over}"),
-                Function::Increase => format!("increase of {tag} in {over}"),
-                Function::Change => format!("change of {tag} in {over}"),
-            }
-        }
-        Value::Over(over, by, tag) => {
-            let by = match by {
-                By::Gpu => "GPU",
-                by => by.name(),
-            };
-            let unit = tag.unit;
-            let tag = said_tag(tag);
-            match over {
-                Over::Mean => format!("mean {tag} of a {by}"),
-                Over::Min => format!("lowest {tag} of a {by}"),
-                Over::Max => format!("highest {tag} of a {by}"),
-                Over::Spread => format!("spread of {tag} in a {by}"),
-                Over::Share(op, limit) => {
-                    format!("share of a {by} with {tag} {} {}", op.words(), limit_words(*limit, unit))
-                }
-            }
-        }
-    };
-    format!("{what} {} {}", c.op.words(), limit_words(c.limit, c.value.unit()))
+    format!("{} {} {}", c.value.words(), c.op.words(), limit_words(c.limit, c.value.unit()))
 }
 
 /// A limit as people read it: `85 °C`, `2 GiB`, `97.25 %`.
@@ -668,6 +676,7 @@ impl fmt::Display for Condition {
             Condition::CollectorFailed(hold) => write!(f, "collector failed for {}", duration_text(*hold)),
             Condition::HubBehind => f.write_str("hub behind"),
             Condition::HistoryFailed => f.write_str("history failed"),
+            Condition::FromCode => f.write_str("alert from code"),
         }
     }
 }

@@ -21,6 +21,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     // What is sent to others, and where it may go: no rule, no table, no runtime.
     ("backend/notify", &["shared", "client"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing", "ureq"]),
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
+    // Time and samples are handed in: the service that feeds it, and a check of stored samples, run the same code.
+    ("backend/rules", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "web-sys", "tracing"]),
     (
         "backend",
         &[
@@ -34,6 +36,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "launch",
             "notify",
             "records",
+            "rules",
             "top",
             "viewer",
         ],
@@ -51,7 +54,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     (
         "tests",
-        &["shared", "collectors", "history", "insight", "notify", "records", "backend", "charts", "top"],
+        &["shared", "collectors", "history", "insight", "notify", "records", "rules", "backend", "charts", "top"],
         &["plotters", "leptos"],
     ),
 ];
@@ -84,6 +87,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     ("backend/src", "providers", &["accounts", "clock", "config"]),
     ("backend/src", "control", &[]),
+    // What is watched, what was found, who is told.
+    ("backend/src", "alerts", &["accounts", "clock", "config", "file", "live"]),
     // Training jobs: what is told of them, and the list that records make.
     ("backend/src", "runs", &["config", "figure", "live", "markers"]),
     // What is wrong with the machines.
@@ -102,6 +107,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "http",
         &[
             "accounts",
+            "alerts",
             "build_info",
             "ingest",
             "clock",
@@ -129,6 +135,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "modes",
         &[
             "accounts",
+            "alerts",
             "archive",
             "clock",
             "config",
@@ -224,6 +231,7 @@ const WORKSPACE: &[&str] = &[
     "history",
     "notify",
     "records",
+    "rules",
     "top",
     "backend",
     "charts",

@@ -381,7 +381,7 @@ mod tests {
         assert!(!format!("{proxied:?}").contains("s3cret"));
         for (text, part) in [
             ("allow_targets = [\"mattermost.lab\"]", "alerts.allow_targets"),
-            ("proxy = \"s3cret\"", "alerts.proxy"),
+            ("proxy = \"ftp://s3cret\"", "alerts.proxy"),
             ("storm = 0", "1 to 1000"),
             ("strom = 3", "unknown field"),
         ] {

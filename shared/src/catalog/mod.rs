@@ -37,8 +37,8 @@ pub mod wandb;
 pub use check::faults;
 pub use layout::{Chart, Fold, Lane, Layout, Note, Section, State, Tile};
 pub use markdown::metrics_markdown;
-pub use tag::{Found, TagError, glob, labels};
-pub(crate) use tag::{fill, split};
+pub(crate) use tag::split;
+pub use tag::{Found, TagError, fill, glob, labels};
 
 use crate::series::{SeriesDef, Steps};
 use crate::unit::Unit;

@@ -52,7 +52,7 @@ fn placeholder(template: &str) -> &str {
 }
 
 /// The template with the instance in the placeholder's place.
-pub(crate) fn fill(template: &str, instance: &str) -> String {
+pub fn fill(template: &str, instance: &str) -> String {
     match split(template) {
         Some((before, after, _)) => format!("{before}{instance}{after}"),
         None => template.to_string(),

@@ -469,6 +469,9 @@ impl<'a> Reader<'a> {
         if self.words("hub behind") {
             return Ok(Condition::HubBehind);
         }
+        if self.words("alert from code") {
+            return Ok(Condition::FromCode);
+        }
         if self.words("history failed") {
             return Ok(Condition::HistoryFailed);
         }

@@ -71,6 +71,7 @@ fn each_form_is_read_written_again_and_said() {
         ("collector failed for 10m", "collector failed for 10m", ""),
         ("hub behind", "hub behind", ""),
         ("history failed", "history failed", ""),
+        ("alert from code", "alert from code", ""),
         (r#""openmetrics.n.load{a=\"x, y\"}" > 3"#, r#""openmetrics.n.load{a=\"x, y\"}" > 3"#, ""),
         ("openmetrics.l.flap > 0.5", "openmetrics.l.flap > 0.5", ""),
     ] {

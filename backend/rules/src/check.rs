@@ -1,0 +1,177 @@
+//! What a rule would have done with samples that are stored.
+
+use crate::engine::lasted;
+use crate::{Engine, Machine, Tick, What};
+use shared::alert::{Checked, Fired, Rule};
+use shared::catalog::Catalog;
+use shared::finding::Finding;
+use shared::rule::check;
+use shared::run::Run;
+use shared::series::SeriesDef;
+use std::collections::BTreeMap;
+
+/// The most spans that are told.
+const MOST: usize = 1_000;
+
+/// A rule that is run over what was.
+///
+/// Machines, their series and runs come first, then their samples in order of time: as they were, or as roll-ups, whose
+/// step is then the machine's interval.
+#[derive(Debug)]
+pub struct Checker {
+    engine: Engine,
+    words: String,
+    open: BTreeMap<String, Fired>,
+    done: Vec<Fired>,
+    times: u64,
+    values: BTreeMap<String, Vec<f64>>,
+    subjects: u64,
+}
+
+impl Checker {
+    /// Of a rule; `from` is when the samples begin, milliseconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// What is wrong with the rule, in a sentence.
+    pub fn new(rule: &Rule, catalog: &Catalog, from: i64) -> Result<Self, String> {
+        let words = check(rule, catalog)?.words();
+        let rule = Rule { id: "check".into(), enabled: true, ..rule.clone() };
+        let mut engine = Engine::new(from);
+        engine.set_rules(&[rule], catalog, from);
+        Ok(Checker {
+            engine,
+            words,
+            open: BTreeMap::new(),
+            done: Vec::new(),
+            times: 0,
+            values: BTreeMap::new(),
+            subjects: 0,
+        })
+    }
+
+    /// A machine.
+    pub fn source(&mut self, machine: &Machine) {
+        self.engine.source(machine);
+    }
+
+    /// A series of it.
+    pub fn define(&mut self, source: &str, index: u32, series: &SeriesDef, catalog: &Catalog) {
+        self.engine.define(source, index, series, catalog);
+    }
+
+    /// Samples of a machine: time in milliseconds, series, value; in order of time.
+    pub fn feed(&mut self, source: &str, samples: impl IntoIterator<Item = (i64, u32, f64)>) {
+        let mut values = self.values.remove(source).unwrap_or_default();
+        let mut at: Option<i64> = None;
+        for (t, series, value) in samples {
+            if let Some(before) = at.filter(|before| *before != t) {
+                self.tick(source, before, &values);
+                values.fill(f64::NAN);
+            }
+            at = Some(t);
+            let place = series as usize;
+            if values.len() <= place {
+                values.resize(place + 1, f64::NAN);
+            }
+            values[place] = value;
+        }
+        if let Some(t) = at {
+            self.tick(source, t, &values);
+            values.fill(f64::NAN);
+        }
+        self.values.insert(source.to_string(), values);
+    }
+
+    /// All samples of a machine at one instant, by number of the series.
+    pub fn tick(&mut self, source: &str, t: i64, values: &[f64]) {
+        self.engine.tick(&Tick { source, t, now: t, clock_step: false, values });
+        self.take();
+    }
+
+    /// A run as it was at that time.
+    pub fn run(&mut self, run: &Run, t: i64) {
+        self.engine.run(run, t);
+        self.engine.poll(t);
+        self.take();
+    }
+
+    /// A finding as it was told at that time.
+    pub fn finding(&mut self, finding: &Finding, t: i64) {
+        self.engine.poll(t);
+        self.engine.finding(finding, t);
+        self.take();
+    }
+
+    /// Time passes.
+    pub fn poll(&mut self, t: i64) {
+        self.engine.poll(t);
+        self.take();
+    }
+
+    fn take(&mut self) {
+        for change in self.engine.take() {
+            let alert = change.alert;
+            match change.what {
+                What::Fired => {
+                    self.times += 1;
+                    self.open.insert(
+                        alert.id.clone(),
+                        Fired {
+                            source: alert.labels.get("source").cloned().unwrap_or_default(),
+                            subject: alert.subject,
+                            from: alert.fired.unwrap_or(alert.began),
+                            to: None,
+                            worst: alert.worst,
+                        },
+                    );
+                }
+                What::Changed | What::Ended => {
+                    if let Some(open) = self.open.get_mut(&alert.id) {
+                        open.worst = alert.worst.or(open.worst);
+                    }
+                    if change.what == What::Ended
+                        && let Some(mut over) = self.open.remove(&alert.id)
+                    {
+                        over.to = if change.event { Some(over.from) } else { alert.ended };
+                        if self.done.len() < MOST {
+                            self.done.push(over);
+                        }
+                    }
+                }
+                What::Pending | What::Dropped => {}
+            }
+        }
+        self.subjects = self.subjects.max(self.engine.subjects() as u64);
+    }
+
+    /// The answer; `now` is when the samples end, milliseconds, and `span` what was looked at, seconds.
+    pub fn finish(mut self, now: i64, span: u64) -> Checked {
+        self.take();
+        let mut fired = self.done;
+        fired.extend(self.open.into_values());
+        fired.sort_by(|a, b| (a.from, &a.subject).cmp(&(b.from, &b.subject)));
+        fired.truncate(MOST);
+        let together: i64 = union(fired.iter().map(|f| (f.from, f.to.unwrap_or(now).max(f.from))));
+        let last = lasted(span as i64 * 1000);
+        let times = match self.times {
+            0 => format!("would not have fired in the last {last}"),
+            1 => format!("would have fired once in the last {last}"),
+            n => format!("would have fired {n} times in the last {last}"),
+        };
+        let sentence = match together {
+            0 => times,
+            ms => format!("{times}, for {} together", lasted(ms)),
+        };
+        Checked { words: self.words, sentence, fired, times: self.times, subjects: self.subjects }
+    }
+}
+
+/// How long at least one of the spans, ordered by their begins, lasted.
+fn union(spans: impl Iterator<Item = (i64, i64)>) -> i64 {
+    let (mut sum, mut end) = (0, i64::MIN);
+    for (from, to) in spans {
+        sum += (to - from.max(end)).max(0);
+        end = end.max(to);
+    }
+    sum
+}

@@ -1,0 +1,148 @@
+//! Rules as the engine keeps them.
+
+use super::{Machine, Series};
+use shared::alert::Rule;
+use shared::catalog::{Catalog, Metric, MetricDef, glob, gpu};
+use shared::rule::{By, Comparison, Condition, Op, Over, Tag, Threshold, Value};
+use std::collections::BTreeMap;
+
+/// A GPU that does less is idle, percent.
+const IDLE: f64 = 5.0;
+
+/// A GPU of which more is taken is held: a driver and a display take less. Bytes.
+const HELD: f64 = 1_073_741_824.0;
+
+/// Keys of `on` that are facts of a run.
+const OF_RUNS: [&str; 5] = ["run", "project", "job_type", "user", "group"];
+
+pub struct Compiled {
+    pub rule: Rule,
+    pub condition: Condition,
+    /// What is evaluated for series: of `run idle` and its like the threshold that they mean.
+    pub threshold: Option<Threshold>,
+    pub on: Vec<(String, Vec<Pattern>)>,
+    /// Subjects that it has.
+    pub subjects: u32,
+    /// Further ones that it has no room for.
+    pub left: u64,
+}
+
+/// One of the patterns of `on`.
+pub struct Pattern {
+    not: bool,
+    text: String,
+}
+
+fn tag_of(row: &MetricDef, instance: &str) -> Tag {
+    let row = Metric::from(row);
+    Tag { template: row.tag, instance: instance.into(), unit: row.unit, kind: row.kind, title: row.title }
+}
+
+/// All patterns that are not negated are alternatives; none of the others may fit.
+pub fn fits(patterns: &[Pattern], value: Option<&str>) -> bool {
+    let value = value.unwrap_or("");
+    let is = |p: &&Pattern| glob(&p.text, value);
+    let mut wanted = patterns.iter().filter(|p| !p.not).peekable();
+    let any = wanted.peek().is_none() || (!value.is_empty() && wanted.any(|p| is(&p)));
+    any && !patterns.iter().filter(|p| p.not).any(|p| is(&p))
+}
+
+impl Compiled {
+    pub fn new(rule: &Rule, catalog: &Catalog) -> Result<Self, String> {
+        let condition = shared::rule::check(rule, catalog)?;
+        let below = |value, limit, op| Comparison { value, op, limit };
+        let threshold = match &condition {
+            Condition::Threshold(threshold) => Some(threshold.clone()),
+            Condition::HeldIdle(hold) => Some(Threshold {
+                first: below(Value::Of(tag_of(&gpu::UTILISATION, "*")), IDLE, Op::Below),
+                and: Some(below(Value::Of(tag_of(&gpu::MEMORY_ALLOCATED_BYTES, "*")), HELD, Op::Above)),
+                hold: *hold,
+                until: None,
+            }),
+            Condition::RunIdle(hold) => Some(Threshold {
+                first: below(Value::Over(Over::Mean, By::Run, tag_of(&gpu::UTILISATION, "*")), IDLE, Op::Below),
+                and: None,
+                hold: *hold,
+                until: None,
+            }),
+            Condition::CollectorFailed(hold) => Some(Threshold {
+                first: below(
+                    Value::Of(Tag {
+                        template: String::new(),
+                        instance: "*".into(),
+                        unit: shared::unit::Unit::State,
+                        kind: shared::catalog::Kind::State,
+                        title: "collector".into(),
+                    }),
+                    1.0,
+                    Op::Below,
+                ),
+                and: None,
+                hold: *hold,
+                until: None,
+            }),
+            _ => None,
+        };
+        let on = rule.on.iter().map(|(key, patterns)| {
+            let one = |text: &str| {
+                let text = text.trim();
+                Pattern { not: text.starts_with('!'), text: text.trim_start_matches('!').to_string() }
+            };
+            (key.clone(), patterns.split(',').map(one).collect())
+        });
+        Ok(Compiled { rule: rule.clone(), threshold, on: on.collect(), condition, subjects: 0, left: 0 })
+    }
+
+    /// Whether it goes on as it was under that rule.
+    pub fn is_same(&self, other: &Compiled) -> bool {
+        self.condition == other.condition && self.rule.on == other.rule.on
+    }
+
+    /// The tag of the series that make its subjects, if series do.
+    fn tag(&self) -> Option<&Tag> {
+        match (&self.threshold, &self.condition) {
+            (Some(threshold), _) => Some(threshold.first.value.tag()),
+            (None, Condition::Missing { tag, .. } | Condition::Reaches { tag, .. } | Condition::Increases { tag }) => {
+                Some(tag)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it watches that series.
+    pub fn watches(&self, series: &Series) -> bool {
+        match &self.condition {
+            Condition::CollectorFailed(_) => {
+                series.row.template.strip_prefix("monitor.").is_some_and(|rest| rest.strip_suffix(".ok").is_some())
+            }
+            _ => self.tag().is_some_and(|tag| tag.fits(&series.row.template, &series.instance)),
+        }
+    }
+
+    /// What makes its groups.
+    pub fn by(&self) -> Option<By> {
+        match self.threshold.as_ref()?.first.value {
+            Value::Over(_, by, _) => Some(by),
+            _ => None,
+        }
+    }
+
+    /// Whether runs decide what it watches.
+    pub fn needs_runs(&self) -> bool {
+        self.by() == Some(By::Run) || self.on.iter().any(|(key, _)| OF_RUNS.contains(&key.as_str()))
+    }
+
+    pub fn admits(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.on.iter().all(|(key, patterns)| fits(patterns, labels.get(key).map(String::as_str)))
+    }
+
+    /// Whether it may have subjects of that machine, as far as its name and labels say.
+    pub fn admits_machine(&self, machine: &Machine) -> bool {
+        self.on.iter().all(|(key, patterns)| match key.as_str() {
+            "source" => fits(patterns, Some(&machine.name)),
+            "gpu" => true,
+            key if OF_RUNS.contains(&key) => true,
+            key => fits(patterns, machine.labels.get(key).map(String::as_str)),
+        })
+    }
+}

@@ -1,0 +1,239 @@
+//! Subjects that are groups: the series of a machine, a run or a GPU together.
+
+use super::compile::Compiled;
+use super::series::{unknown, weigh};
+use super::state::State;
+use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE, Series};
+use crate::What;
+use shared::rule::{By, Over, Value};
+use std::collections::BTreeMap;
+
+/// Groups are looked at once a second at most: a run of a thousand machines has their ticks all over the second.
+const LEAST_MS: i64 = 900;
+
+#[derive(Debug)]
+struct Member {
+    host: u32,
+    t: i64,
+    value: f64,
+}
+
+#[derive(Debug)]
+pub struct Group {
+    pub rule: u32,
+    pub key: String,
+    /// As people call it.
+    pub place: String,
+    pub labels: BTreeMap<String, String>,
+    pub state: State,
+    pub dirty: bool,
+    members: Vec<Member>,
+    t: i64,
+}
+
+impl Group {
+    pub fn heard(&mut self, slot: u32, t: i64, value: f64) {
+        if let Some(member) = self.members.get_mut(slot as usize) {
+            (member.t, member.value) = (t, value);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.members.iter().all(|m| m.host == NONE)
+    }
+
+    fn value(&self, over: Over, interval: i64) -> Option<f64> {
+        let fresh =
+            self.members.iter().filter(|m| m.host != NONE && m.t != 0 && (self.t - m.t).abs() <= STALE * interval);
+        let (mut n, mut sum, mut low, mut high, mut holding) = (0u32, 0.0, f64::INFINITY, f64::NEG_INFINITY, 0u32);
+        for member in fresh {
+            n += 1;
+            sum += member.value;
+            low = member.value.min(low);
+            high = member.value.max(high);
+            if let Over::Share(op, limit) = over {
+                holding += u32::from(op.holds(member.value, limit));
+            }
+        }
+        (n > 0).then(|| match over {
+            Over::Mean => sum / f64::from(n),
+            Over::Min => low,
+            Over::Max => high,
+            Over::Spread => high - low,
+            Over::Share(..) => f64::from(holding) * 100.0 / f64::from(n),
+        })
+    }
+}
+
+impl Engine {
+    #[allow(clippy::too_many_arguments, reason = "each says where the series belongs")]
+    pub(super) fn join_group(
+        &mut self,
+        at: usize,
+        index: u32,
+        of: usize,
+        by: By,
+        key: &str,
+        place: &str,
+        series: &Series,
+    ) {
+        let known = self.group_of.get(&(of as u32, key.to_string())).copied();
+        let group = match known {
+            Some(group) => group,
+            None => {
+                if self.rules[of].subjects >= MAX_OF_RULE || self.subjects >= MAX_SUBJECTS {
+                    self.rules[of].left += 1;
+                    self.left += 1;
+                    return;
+                }
+                let mut labels = self.labels(&self.hosts[at], series);
+                labels.insert(
+                    "tag".into(),
+                    self.rules[of].threshold.as_ref().map(|t| t.first.value.tag().text()).unwrap_or_default(),
+                );
+                if by != By::Gpu {
+                    labels.remove("gpu");
+                }
+                if by == By::Run {
+                    let run = key.strip_prefix("run ").unwrap_or(key);
+                    labels = self.runs.get(run).map(|r| r.labels.clone()).unwrap_or_default();
+                }
+                let id = (self.rules[of].rule.id.clone(), key.to_string());
+                let state = self.claim(&id).state;
+                self.rules[of].subjects += 1;
+                self.subjects += 1;
+                self.groups.push(Group {
+                    rule: of as u32,
+                    key: key.to_string(),
+                    place: place.to_string(),
+                    labels,
+                    state,
+                    dirty: false,
+                    members: Vec::new(),
+                    t: 0,
+                });
+                let group = self.groups.len() as u32 - 1;
+                self.group_of.insert((of as u32, key.to_string()), group);
+                group
+            }
+        };
+        let members = &mut self.groups[group as usize].members;
+        let member = Member { host: at as u32, t: 0, value: 0.0 };
+        let slot = match members.iter().position(|m| m.host == NONE) {
+            Some(free) => {
+                members[free] = member;
+                free
+            }
+            None => {
+                members.push(member);
+                members.len() - 1
+            }
+        };
+        let host = &mut self.hosts[at];
+        host.members.push((index, group, slot as u32));
+        if !host.groups.contains(&group) {
+            host.groups.push(group);
+        }
+    }
+
+    /// A machine's series leave their groups.
+    pub(super) fn leave_groups(&mut self, at: usize) {
+        let host = &mut self.hosts[at];
+        host.groups.clear();
+        for (_, group, slot) in std::mem::take(&mut host.members) {
+            if let Some(member) = self.groups.get_mut(group as usize).and_then(|g| g.members.get_mut(slot as usize)) {
+                member.host = NONE;
+            }
+        }
+    }
+
+    /// Groups that have no series any more have ended.
+    pub(super) fn end_empty_groups(&mut self, t: i64) {
+        let empty: Vec<(u32, String)> = self
+            .group_of
+            .iter()
+            .filter(|(_, g)| self.groups[**g as usize].is_empty())
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in empty {
+            let Some(group) = self.group_of.remove(&key) else { continue };
+            self.end_group(group as usize, t, "its series have ended");
+        }
+    }
+
+    fn end_group(&mut self, group: usize, t: i64, why: &str) {
+        let of = self.groups[group].rule as usize;
+        if self.groups[group].state.fires() {
+            let mut transition = self.of_group(&self.groups[group], What::Ended);
+            transition.alert.ended = Some(t.max(transition.alert.began));
+            transition.alert.sentence += &format!("; {why}");
+            self.out.push(transition);
+        }
+        let key = (self.rules[of].rule.id.clone(), self.groups[group].key.clone());
+        self.groups[group].state = State::default();
+        self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
+        self.subjects = self.subjects.saturating_sub(1);
+        self.forget(&key);
+    }
+
+    /// All groups go; states of those that stay are kept.
+    pub(super) fn release_groups(&mut self, stays: impl Fn(&Compiled, &Group) -> bool) {
+        self.group_of.clear();
+        for at in 0..self.groups.len() {
+            let group = &self.groups[at];
+            if group.is_empty() && !group.state.fires() {
+                continue;
+            }
+            let rule = &self.rules[group.rule as usize];
+            if stays(rule, group) {
+                let key = (rule.rule.id.clone(), group.key.clone());
+                self.kept.insert(key, Kept { state: group.state.clone(), more: None });
+                let of = group.rule as usize;
+                self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
+                self.subjects = self.subjects.saturating_sub(1);
+            } else {
+                let t = group.t;
+                self.end_group(at, t, "the rule was changed");
+            }
+        }
+        self.groups.clear();
+        for host in &mut self.hosts {
+            host.members.clear();
+            host.groups.clear();
+        }
+    }
+
+    /// The groups of a machine that has ticked.
+    pub(super) fn tick_groups(&mut self, at: usize, t: i64, interval: i64) {
+        for i in 0..self.hosts[at].groups.len() {
+            let which = self.hosts[at].groups[i] as usize;
+            let group = &mut self.groups[which];
+            let passed = t - group.t;
+            // A tick of a machine whose clock is a little behind the last one is none of a clock that was set.
+            if group.t != 0 && (-STALE * interval..LEAST_MS.min(interval * 9 / 10)).contains(&passed) {
+                continue;
+            }
+            let dt = if passed <= 0 || group.t == 0 { interval } else { passed.min(STALE * interval) } as u32;
+            group.t = t;
+            let Some(threshold) = &self.rules[group.rule as usize].threshold else { continue };
+            let Value::Over(over, ..) = threshold.first.value else { continue };
+            let what = match group.value(over, interval) {
+                None => unknown(&mut group.state, t, interval),
+                Some(value) => {
+                    let found = group.state.unknown != 0;
+                    (group.state.unknown, group.state.seen) = (0, t);
+                    let what = weigh(&mut group.state, threshold, value, None, t, dt);
+                    what.or((found && group.state.fires() && !group.state.flaps()).then_some(What::Changed))
+                }
+            };
+            if let Some(what) = what {
+                group.dirty = true;
+                let transition = self.of_group(&self.groups[which], what);
+                self.out.push(transition);
+                if what == What::Ended {
+                    self.groups[which].state.forget_flaps();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What is written of the engine, and read after a start.
+
+use super::facts::{Fact, RunFacts};
+use super::series::from_alert;
+use super::state::Phase;
+use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS};
+use crate::{StateRow, Transition};
+use serde::Serialize;
+use shared::alert::{Alert, AlertState};
+use shared::rule::Condition;
+
+/// Between the parts of a row's key: no rule, tag or run has it.
+const SEP: char = '\u{1f}';
+
+fn row_key(sort: char, rule: &str, subject: &str) -> String {
+    format!("{sort}{SEP}{rule}{SEP}{subject}")
+}
+
+fn bytes(value: &impl Serialize) -> Option<Vec<u8>> {
+    postcard::to_stdvec(value).ok()
+}
+
+impl Engine {
+    /// What happened to alerts since it was asked last, in order.
+    pub fn take(&mut self) -> Vec<Transition> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Parts of the state that changed since it was asked last.
+    pub fn changed_rows(&mut self) -> Vec<StateRow> {
+        for at in 0..self.hosts.len() {
+            for i in 0..self.hosts[at].subjects.len() {
+                if !std::mem::take(&mut self.hosts[at].subjects[i].dirty) {
+                    continue;
+                }
+                let host = &self.hosts[at];
+                let subject = &host.subjects[i];
+                let Some(series) = &host.series[subject.series as usize] else { continue };
+                let key = row_key('s', &self.rules[subject.rule as usize].rule.id, &Self::subject_of(host, series));
+                let idle = subject.state.phase == Phase::Ok && subject.state.flaps.is_none() && subject.more.is_none();
+                let kept = Kept { state: subject.state.clone(), more: subject.more.clone() };
+                self.changed.insert(key, if idle { None } else { bytes(&kept) });
+            }
+        }
+        for group in self.groups.iter_mut().filter(|g| g.dirty) {
+            group.dirty = false;
+            let key = row_key('s', &self.rules[group.rule as usize].rule.id, &group.key);
+            let idle = group.state.phase == Phase::Ok && group.state.flaps.is_none();
+            let kept = Kept { state: group.state.clone(), more: None };
+            self.changed.insert(key, if idle { None } else { bytes(&kept) });
+        }
+        std::mem::take(&mut self.changed).into_iter().map(|(key, bytes)| StateRow { key, bytes }).collect()
+    }
+
+    /// All rows that [`changed_rows`](Self::changed_rows) gave and that stand, and all alerts that fire. To be called
+    /// before rules are set and anything else is told.
+    pub fn restore(&mut self, rows: &[StateRow], alerts: &[Alert]) {
+        for row in rows {
+            let (Some(bytes), Some((sort, rest))) = (&row.bytes, row.key.split_once(SEP)) else { continue };
+            let (rule, subject) = rest.split_once(SEP).unwrap_or((rest, ""));
+            let key = (rule.to_string(), subject.to_string());
+            match sort {
+                "s" => {
+                    if let Ok(kept) = postcard::from_bytes::<Kept>(bytes) {
+                        self.kept.insert(key, kept);
+                    }
+                }
+                "f" => {
+                    if let Ok(fact) = postcard::from_bytes::<Fact>(bytes) {
+                        self.facts.insert(key, fact);
+                    }
+                }
+                "r" => {
+                    if let Ok(run) = postcard::from_bytes::<RunFacts>(bytes) {
+                        self.runs.insert(key.0, run);
+                    }
+                }
+                "t" => {
+                    if let Ok(t) = postcard::from_bytes::<i64>(bytes) {
+                        self.before = Some(t);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for alert in alerts.iter().filter(|a| a.state == AlertState::Firing) {
+            let key = (alert.rule.clone(), alert.subject.clone());
+            if self.facts.contains_key(&key) {
+                continue;
+            }
+            // The alert's own row is the truth: the state may be a second older.
+            let kept = self.kept.entry(key.clone()).or_insert_with(|| from_alert(alert));
+            if !kept.state.fires() {
+                *kept = from_alert(alert);
+            }
+            self.orphans.insert(key, alert.clone());
+        }
+        self.put_runs_on_hosts();
+        self.hosts.iter_mut().filter(|h| !h.gone).for_each(|h| h.rebuild = true);
+    }
+
+    /// Up to when events were evaluated before the start; without such, the start.
+    pub(super) fn horizon(&self) -> i64 {
+        self.before.unwrap_or(self.started).min(self.started)
+    }
+
+    pub(super) fn save_fact(&mut self, key: &(String, String)) {
+        let bytes = self.facts.get(key).and_then(bytes);
+        self.changed.insert(row_key('f', &key.0, &key.1), bytes);
+    }
+
+    pub(super) fn save_run(&mut self, run: &str) {
+        let bytes = self.runs.get(run).and_then(bytes);
+        self.changed.insert(row_key('r', run, ""), bytes);
+    }
+
+    /// A subject is gone.
+    pub(super) fn forget(&mut self, key: &(String, String)) {
+        self.changed.insert(row_key('s', &key.0, &key.1), None);
+    }
+
+    /// Counters that run are written now and then, windows more seldom.
+    pub(super) fn sweep(&mut self, windows: bool, now: i64) {
+        for subject in self.hosts.iter_mut().flat_map(|h| h.subjects.iter_mut()) {
+            let counts = matches!(subject.state.phase, Phase::Pending | Phase::Clearing);
+            subject.dirty |= counts || (windows && subject.more.is_some());
+        }
+        for group in &mut self.groups {
+            group.dirty |= matches!(group.state.phase, Phase::Pending | Phase::Clearing);
+        }
+        self.changed.insert(row_key('t', "", ""), bytes(&now));
+        let over: Vec<String> = self.stale_runs();
+        for run in over {
+            self.changed.insert(row_key('r', &run, ""), None);
+        }
+    }
+
+    fn stale_runs(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.forgotten)
+    }
+
+    /// What hinders rules, in sentences: ids of rules, or empty for all.
+    pub fn trouble(&self) -> Vec<(String, String)> {
+        let mut all: Vec<(String, String)> = Vec::new();
+        for rule in self.rules.iter().filter(|r| r.left > 0) {
+            let sentence =
+                format!("{} series more than there is room for; the first {MAX_OF_RULE} are watched", rule.left);
+            all.push((rule.rule.id.clone(), sentence));
+        }
+        if self.subjects >= MAX_SUBJECTS {
+            all.push((
+                String::new(),
+                format!(
+                    "all rules together watch {MAX_SUBJECTS} subjects, which is the most; {} more are not watched",
+                    self.left
+                ),
+            ));
+        }
+        all
+    }
+
+    /// Subjects that are watched now.
+    pub fn subjects(&self) -> usize {
+        self.subjects
+    }
+
+    /// How many of them a rule has; of rules over events the alerts that fire.
+    pub fn subjects_of(&self, rule: &str) -> usize {
+        let of = |c: &super::Compiled| c.rule.id == rule;
+        match self.rules.iter().find(|c| of(c)) {
+            Some(rule) if matches!(rule.condition, Condition::Threshold(_)) || rule.subjects > 0 => {
+                rule.subjects as usize
+            }
+            _ => self.facts.keys().filter(|(id, _)| id == rule).count(),
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! When rules fire: samples and events come in, changes of alerts go out.
+
+mod compile;
+mod facts;
+mod group;
+mod keep;
+mod say;
+mod series;
+mod state;
+mod window;
+
+pub use say::{hour, lasted, limit_of, unit_of};
+
+use crate::{Transition, What};
+use compile::Compiled;
+use facts::{Fact, RunFacts};
+use group::Group;
+use serde::{Deserialize, Serialize};
+use series::{absent, missing, sampled};
+use shared::alert::{Alert, Rule};
+use shared::catalog::{Catalog, Kind, fill};
+use shared::finding::Finding;
+use shared::rule::Condition;
+use shared::series::SeriesDef;
+use shared::unit::Unit;
+use state::State;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use window::Window;
+
+/// The most subjects of a rule.
+pub const MAX_OF_RULE: u32 = 10_000;
+
+/// The most subjects of all rules together.
+pub const MAX_SUBJECTS: usize = 200_000;
+
+/// Ticks of a machine after a start that are only looked at.
+const SETTLING: u32 = 2;
+
+/// Intervals without a sample after which a subject is not known any more; a step counts at most so many.
+const STALE: i64 = 3;
+
+/// How long an instant stands among what fires, and how long an event must not come again to be over; milliseconds.
+const EVENT_MS: i64 = 3_600_000;
+
+/// How often predictions are made, milliseconds.
+const PREDICT_MS: i64 = 60_000;
+
+/// A prediction is over when the crossing lies beyond 1.25 times its time for so long, milliseconds.
+const PREDICT_CLEAR_MS: u32 = 15 * 60_000;
+
+/// After a start a machine is not called lost for so long, milliseconds.
+const LOST_AFTER_START_MS: i64 = 120_000;
+
+/// What fired before a start and is not found again by then is over, milliseconds.
+const ORPHAN_MS: i64 = 600_000;
+
+/// How often counters of subjects that are about to fire are written, milliseconds.
+const SWEEP_MS: i64 = 15_000;
+
+/// How often windows are written, in sweeps; shorter ones fill again sooner.
+const WINDOW_SWEEPS: u64 = 40;
+
+/// A machine that is watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// What the service calls it; other methods name it so.
+    pub id: String,
+    /// What people call it: the `source` of labels.
+    pub name: String,
+    /// Milliseconds between its ticks.
+    pub interval_ms: u32,
+    /// Its own labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// All samples of a machine at one instant.
+#[derive(Clone, Copy, Debug)]
+pub struct Tick<'a> {
+    /// Id of the machine.
+    pub source: &'a str,
+    /// Its time, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// When it came here, likewise.
+    pub now: i64,
+    /// The machine's clock was set before it.
+    pub clock_step: bool,
+    /// By number of the series; NaN is absent, as is what lies beyond the end.
+    pub values: &'a [f64],
+}
+
+/// A row of the catalogue.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    template: String,
+    title: String,
+    unit: Unit,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+struct Series {
+    row: Arc<Row>,
+    instance: Box<str>,
+}
+
+impl Series {
+    fn tag(&self) -> String {
+        fill(&self.row.template, &self.instance)
+    }
+
+    /// The GPU that it is of.
+    fn gpu(&self) -> Option<u32> {
+        let own = self.row.template.strip_prefix("gpu.{i")?;
+        let _ = own;
+        self.instance.split('.').next()?.parse().ok()
+    }
+}
+
+/// A series that a rule watches.
+#[derive(Debug)]
+struct Subject {
+    rule: u32,
+    series: u32,
+    /// The series of the second condition; [`NONE`] where there is none.
+    second: u32,
+    dirty: bool,
+    state: State,
+    more: Option<Box<More>>,
+}
+
+/// What few subjects have.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct More {
+    first: Option<Window>,
+    second: Option<Window>,
+    /// When it was predicted last.
+    at: i64,
+}
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Default)]
+struct Host {
+    machine: Machine,
+    series: Vec<Option<Series>>,
+    subjects: Vec<Subject>,
+    /// Series, group and place in it.
+    members: Vec<(u32, u32, u32)>,
+    /// Its groups, each once.
+    groups: Vec<u32>,
+    /// Series that no rule has seen yet.
+    fresh: Vec<u32>,
+    rebuild: bool,
+    gone: bool,
+    t: i64,
+    heard: i64,
+    ticks: u32,
+    /// Runs on it and their GPUs here; none: not known.
+    runs: Vec<(String, Vec<u32>)>,
+}
+
+/// What is kept of a subject of series while rules and series change, and over a start.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    state: State,
+    more: Option<Box<More>>,
+}
+
+/// The rules of one team, or of all, and how their subjects stand.
+#[derive(Debug, Default)]
+pub struct Engine {
+    started: i64,
+    rules: Vec<Compiled>,
+    rows: HashMap<String, Arc<Row>>,
+    hosts: Vec<Host>,
+    by_id: HashMap<String, usize>,
+    groups: Vec<Group>,
+    group_of: HashMap<(u32, String), u32>,
+    facts: BTreeMap<(String, String), Fact>,
+    runs: BTreeMap<String, RunFacts>,
+    findings: BTreeMap<String, Finding>,
+    /// States whose subjects are not there now, by rule and subject.
+    kept: HashMap<(String, String), Kept>,
+    /// Of which alerts that fired before the start.
+    orphans: BTreeMap<(String, String), Alert>,
+    subjects: usize,
+    left: u64,
+    out: Vec<Transition>,
+    changed: BTreeMap<String, Option<Vec<u8>>>,
+    swept: i64,
+    sweeps: u64,
+    /// Up to when events had been evaluated before the start.
+    before: Option<i64>,
+    /// Runs whose rows may go.
+    forgotten: Vec<String>,
+}
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.rule)
+    }
+}
+
+impl Engine {
+    /// Nothing is watched yet. The time of the start, milliseconds since the Unix epoch.
+    pub fn new(now: i64) -> Self {
+        Engine { started: now, swept: now, ..Engine::default() }
+    }
+
+    /// The rules from now on; what they had found stays where rule and condition are the same. Which rules cannot be: their
+    /// ids and why.
+    pub fn set_rules(&mut self, rules: &[Rule], catalog: &Catalog, now: i64) -> Vec<(String, String)> {
+        let mut wrong = Vec::new();
+        let mut compiled = Vec::new();
+        for rule in rules.iter().filter(|rule| rule.enabled) {
+            match Compiled::new(rule, catalog) {
+                Ok(rule) => compiled.push(rule),
+                Err(why) => wrong.push((rule.id.clone(), why)),
+            }
+        }
+        let stays: BTreeSet<String> = self
+            .rules
+            .iter()
+            .filter(|old| compiled.iter().any(|new: &Compiled| new.rule.id == old.rule.id && new.is_same(old)))
+            .map(|old| old.rule.id.clone())
+            .collect();
+        for host in 0..self.hosts.len() {
+            self.release(host, |rule| stays.contains(&rule.rule.id), "the rule was changed");
+            self.hosts[host].rebuild = true;
+        }
+        self.release_groups(|rule, _| stays.contains(&rule.rule.id));
+        let known = |id: &str| compiled.iter().any(|c| c.rule.id == id);
+        let gone: Vec<_> = self
+            .facts
+            .keys()
+            .filter(|(id, _)| !known(id) || (!stays.contains(id) && self.rules.iter().any(|r| r.rule.id == *id)))
+            .cloned()
+            .collect();
+        // Facts of a rule that was there before the start are not of a rule that changed.
+        self.rules = compiled;
+        for key in gone {
+            self.drop_fact(&key, now, "the rule was changed");
+        }
+        self.subjects = 0;
+        self.left = 0;
+        self.put_runs_on_hosts();
+        for host in 0..self.hosts.len() {
+            if !self.hosts[host].gone {
+                self.rebuild(host);
+            }
+        }
+        self.judge_findings(now);
+        wrong
+    }
+
+    /// A machine is there, or is called otherwise, or has other labels.
+    pub fn source(&mut self, machine: &Machine) {
+        if let Some(&at) = self.by_id.get(&machine.id) {
+            let host = &mut self.hosts[at];
+            if host.machine != *machine {
+                host.machine = machine.clone();
+                host.rebuild = true;
+            }
+            return;
+        }
+        self.by_id.insert(machine.id.clone(), self.hosts.len());
+        self.hosts.push(Host { machine: machine.clone(), ..Host::default() });
+        self.put_runs_on_hosts();
+    }
+
+    /// A series is there from now on, or its number means another.
+    pub fn define(&mut self, source: &str, index: u32, series: &SeriesDef, catalog: &Catalog) {
+        let (Some(&at), Some(metric)) = (self.by_id.get(source), catalog.metric(series)) else { return };
+        let row = match self.rows.get(&metric.tag) {
+            Some(row) if row.unit == metric.unit && row.kind == metric.kind => row.clone(),
+            _ => {
+                let row = Row {
+                    template: metric.tag.clone(),
+                    title: metric.title.clone(),
+                    unit: metric.unit,
+                    kind: metric.kind,
+                };
+                let row = Arc::new(row);
+                self.rows.insert(metric.tag.clone(), row.clone());
+                row
+            }
+        };
+        let host = &mut self.hosts[at];
+        let place = index as usize;
+        if host.series.len() <= place {
+            host.series.resize(place + 1, None);
+        }
+        let series = Series { row, instance: series.instance.as_str().into() };
+        match &host.series[place] {
+            Some(old) if *old.row == *series.row && old.instance == series.instance => {}
+            Some(_) => {
+                self.undefine(source, index);
+                self.hosts[at].series[place] = Some(series);
+                self.hosts[at].rebuild = true;
+            }
+            None => {
+                host.series[place] = Some(series);
+                host.fresh.push(index);
+            }
+        }
+    }
+
+    /// A series is gone for good: what fires for it has ended.
+    pub fn undefine(&mut self, source: &str, index: u32) {
+        let Some(&at) = self.by_id.get(source) else { return };
+        let host = &mut self.hosts[at];
+        if host.series.get(index as usize).is_none_or(Option::is_none) {
+            return;
+        }
+        let (ended, stays): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut host.subjects).into_iter().partition(|s| s.series == index);
+        host.subjects = stays;
+        host.rebuild = true;
+        let t = host.t;
+        for subject in ended {
+            self.end_subject(at, subject, t, "its series has ended");
+        }
+        self.hosts[at].series[index as usize] = None;
+    }
+
+    /// A machine is gone for good.
+    pub fn remove_source(&mut self, source: &str, now: i64) {
+        let Some(at) = self.by_id.remove(source) else { return };
+        for subject in std::mem::take(&mut self.hosts[at].subjects) {
+            self.end_subject(at, subject, now, "its machine was removed");
+        }
+        let name = self.hosts[at].machine.name.clone();
+        let facts: Vec<_> =
+            self.facts.iter().filter(|(_, f)| f.labels.get("source") == Some(&name)).map(|(k, _)| k.clone()).collect();
+        for key in facts {
+            self.end_fact(&key, now, "its machine was removed");
+        }
+        self.hosts[at] = Host { gone: true, ..Host::default() };
+        self.release_groups(|_, _| true);
+        self.hosts.iter_mut().filter(|h| !h.gone).for_each(|h| h.rebuild = true);
+        self.subjects = self.hosts.iter().map(|h| h.subjects.len()).sum();
+    }
+
+    /// A tick of a machine: only what rules name is touched.
+    pub fn tick(&mut self, tick: &Tick) {
+        let Some(&at) = self.by_id.get(tick.source) else { return };
+        if self.hosts[at].rebuild {
+            self.rebuild(at);
+        } else if !self.hosts[at].fresh.is_empty() {
+            let fresh = std::mem::take(&mut self.hosts[at].fresh);
+            self.attach(at, &fresh);
+        }
+        let host = &mut self.hosts[at];
+        let interval = i64::from(host.machine.interval_ms.max(1));
+        let first = host.t == 0;
+        let passed = tick.t - host.t;
+        if passed == 0 && !first {
+            return;
+        }
+        let bounded = |dt: i64| if tick.clock_step || dt <= 0 { interval } else { dt.min(STALE * interval) } as u32;
+        let dt = bounded(passed);
+        (host.t, host.heard) = (tick.t, host.heard.max(tick.now));
+        host.ticks = host.ticks.saturating_add(1);
+        let settled = host.ticks > SETTLING;
+        let rules = &self.rules;
+        let mut moved: Vec<(usize, What)> = Vec::new();
+        for (i, subject) in host.subjects.iter_mut().enumerate() {
+            let rule = &rules[subject.rule as usize];
+            let value = tick.values.get(subject.series as usize).copied().filter(|v| v.is_finite());
+            let what = match (value, &rule.condition) {
+                (value, Condition::Missing { hold, .. }) => {
+                    missing(subject, value, tick.t, if settled { dt } else { 0 }, *hold)
+                }
+                (None, _) => absent(subject, tick.t, interval),
+                (Some(value), _) => {
+                    let step =
+                        if subject.state.seen == 0 { interval as u32 } else { bounded(tick.t - subject.state.seen) };
+                    let found = subject.state.unknown != 0;
+                    subject.state.unknown = 0;
+                    subject.state.seen = tick.t;
+                    let what = sampled(subject, rule, value, tick, step, settled);
+                    what.or((found && subject.state.fires() && !subject.state.flaps()).then_some(What::Changed))
+                }
+            };
+            if let Some(what) = what {
+                subject.dirty = true;
+                moved.push((i, what));
+            }
+        }
+        for (series, group, slot) in &host.members {
+            if let Some(value) = tick.values.get(*series as usize).copied().filter(|v| v.is_finite()) {
+                self.groups[*group as usize].heard(*slot, tick.t, value);
+            }
+        }
+        for (i, what) in moved {
+            let host = &self.hosts[at];
+            let transition = self.of_series(host, &host.subjects[i], what);
+            self.out.push(transition);
+            if what == What::Ended {
+                self.hosts[at].subjects[i].state.forget_flaps();
+            }
+        }
+        if settled {
+            self.tick_groups(at, tick.t, interval);
+        }
+    }
+}

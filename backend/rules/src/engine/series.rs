@@ -1,0 +1,361 @@
+//! Subjects that are series: which there are, and what a sample does to one.
+
+use super::compile::Compiled;
+use super::state::{Phase, State, Step};
+use super::window::Window;
+use super::{
+    Engine, Host, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, PREDICT_CLEAR_MS, PREDICT_MS, STALE, Series, Subject, Tick,
+};
+use crate::What;
+use shared::alert::Alert;
+use shared::rule::{By, Condition, Function, Threshold, Value};
+use std::collections::BTreeMap;
+
+/// The shortest time of which a prediction is made, seconds.
+const PREDICT_LEAST: u32 = 3600;
+
+/// Part of the time looked ahead that a prediction looks back.
+const PREDICT_PART: u32 = 8;
+
+/// A sample of a subject that is there for being missing.
+pub fn missing(subject: &mut Subject, value: Option<f64>, t: i64, dt: u32, hold: u32) -> Option<What> {
+    if value.is_some() {
+        subject.state.seen = t;
+    } else if subject.state.seen == 0 {
+        return None;
+    }
+    let holds = value.is_none();
+    subject.state.step(Step { t, dt, holds, clears: !holds, hold: hold * 1000, clear: 0 })
+}
+
+/// There is no sample: after three intervals the subject is not known any more.
+pub fn absent(subject: &mut Subject, t: i64, interval: i64) -> Option<What> {
+    let state = &mut subject.state;
+    unknown(state, t, interval)
+}
+
+pub fn unknown(state: &mut State, t: i64, interval: i64) -> Option<What> {
+    if state.seen == 0 || state.unknown != 0 || t - state.seen <= STALE * interval {
+        return None;
+    }
+    state.unknown = state.seen;
+    (state.fires() && !state.flaps()).then_some(What::Changed)
+}
+
+/// A sample.
+pub fn sampled(subject: &mut Subject, rule: &Compiled, raw: f64, tick: &Tick, dt: u32, settled: bool) -> Option<What> {
+    match (&rule.threshold, &rule.condition) {
+        (Some(threshold), _) => {
+            let first = match &threshold.first.value {
+                Value::In(function, _, seconds) => {
+                    let window = &mut subject.more.get_or_insert_default().first;
+                    pushed(window, *function, *seconds, tick.t, raw)? * threshold.first.value.factor()
+                }
+                _ => raw,
+            };
+            let second = match &threshold.and {
+                None => None,
+                Some(and) => {
+                    let raw = tick.values.get(subject.second as usize).copied().filter(|v| v.is_finite())?;
+                    Some(match &and.value {
+                        Value::In(function, _, seconds) => {
+                            let window = &mut subject.more.get_or_insert_default().second;
+                            pushed(window, *function, *seconds, tick.t, raw)? * and.value.factor()
+                        }
+                        _ => raw,
+                    })
+                }
+            };
+            if settled { weigh(&mut subject.state, threshold, first, second, tick.t, dt) } else { None }
+        }
+        (None, Condition::Reaches { limit, within, .. }) => reaches(subject, raw, (*limit, *within), tick, settled),
+        (None, Condition::Increases { .. }) => increases(&mut subject.state, raw, tick.t, dt, settled),
+        _ => None,
+    }
+}
+
+fn pushed(window: &mut Option<Window>, function: Function, seconds: u32, t: i64, raw: f64) -> Option<f64> {
+    let window = window.get_or_insert_with(|| Window::new(function, seconds));
+    window.push(t, raw);
+    window.value()
+}
+
+/// Values against a threshold.
+pub fn weigh(state: &mut State, of: &Threshold, first: f64, second: Option<f64>, t: i64, dt: u32) -> Option<What> {
+    let also = match (&of.and, second) {
+        (Some(and), Some(second)) => and.holds(second),
+        _ => true,
+    };
+    let holds = of.first.holds(first) && also;
+    if state.phase == Phase::Ok && !holds {
+        state.value = first;
+        return if state.flaps.is_some() { step(state, of, (first, second), t, dt, holds) } else { None };
+    }
+    if state.phase == Phase::Ok || of.first.op.is_worse(first, state.worst) {
+        state.worst = first;
+    }
+    state.value = first;
+    step(state, of, (first, second), t, dt, holds)
+}
+
+fn step(
+    state: &mut State,
+    of: &Threshold,
+    (first, second): (f64, Option<f64>),
+    t: i64,
+    dt: u32,
+    holds: bool,
+) -> Option<What> {
+    let clears = of.clears(first, second);
+    state.step(Step { t, dt, holds, clears, hold: of.hold * 1000, clear: of.clear() * 1000 })
+}
+
+fn reaches(subject: &mut Subject, raw: f64, (limit, within): (f64, u32), tick: &Tick, settled: bool) -> Option<What> {
+    let more = subject.more.get_or_insert_default();
+    let window =
+        more.first.get_or_insert_with(|| Window::new(Function::Mean, (within / PREDICT_PART).max(PREDICT_LEAST)));
+    window.push(tick.t, raw);
+    let since = tick.t - more.at;
+    if !settled || (0..PREDICT_MS).contains(&since) {
+        return None;
+    }
+    let dt = if more.at == 0 || since < 0 { PREDICT_MS } else { since.min(STALE * PREDICT_MS) };
+    more.at = tick.t;
+    let left = window.reaches(limit);
+    let state = &mut subject.state;
+    let holds = left.is_some_and(|left| left <= f64::from(within));
+    let clears = left.is_none_or(|left| left > 1.25 * f64::from(within));
+    state.value = raw;
+    // What is worst is the soonest crossing; it is told as a time, the value being the newest.
+    state.worst = left.map_or(0.0, |left| tick.t as f64 / 1000.0 + left);
+    state.step(Step { t: tick.t, dt: dt as u32, holds, clears, hold: 0, clear: PREDICT_CLEAR_MS })
+}
+
+fn increases(state: &mut State, raw: f64, t: i64, dt: u32, settled: bool) -> Option<What> {
+    // Before the first sample nothing is known: it has no sign.
+    let known = state.worst != 0.0 || state.value != 0.0 || state.held == NONE;
+    let up = raw - state.value;
+    state.value = raw;
+    if !known || !settled {
+        state.held = NONE;
+        return None;
+    }
+    if state.held == NONE {
+        state.held = 0;
+    }
+    if up > 0.0 {
+        state.worst = if state.phase == Phase::Ok { up } else { state.worst + up };
+    }
+    let clear = super::EVENT_MS as u32;
+    let what = state.step(Step { t, dt, holds: up > 0.0, clears: up <= 0.0, hold: 0, clear });
+    if state.phase == Phase::Ok {
+        state.held = NONE;
+    }
+    what
+}
+
+impl Engine {
+    /// Labels of a series: its machine's, its own, and those of the run that it is of.
+    pub(super) fn labels(&self, host: &Host, series: &Series) -> BTreeMap<String, String> {
+        let mut labels = host.machine.labels.clone();
+        let gpu = series.gpu();
+        let mut runs =
+            host.runs.iter().filter(|(_, gpus)| gpu.is_none_or(|gpu| gpus.is_empty() || gpus.contains(&gpu)));
+        if let (Some((run, _)), None) = (runs.next(), runs.next()) {
+            labels.extend(self.runs.get(run).map(|r| r.labels.clone()).unwrap_or_default());
+        }
+        labels.insert("source".into(), host.machine.name.clone());
+        labels.insert("tag".into(), series.tag());
+        if let Some(gpu) = gpu {
+            labels.insert("gpu".into(), gpu.to_string());
+        }
+        labels
+    }
+
+    pub(super) fn subject_of(host: &Host, series: &Series) -> String {
+        format!("{} {}", host.machine.name, series.tag())
+    }
+
+    /// Its state of before, where there is one.
+    pub(super) fn claim(&mut self, key: &(String, String)) -> Kept {
+        let orphan = self.orphans.remove(key);
+        self.kept.remove(key).unwrap_or_else(|| orphan.as_ref().map(from_alert).unwrap_or_default())
+    }
+
+    /// Rules learn of further series of a machine.
+    pub(super) fn attach(&mut self, at: usize, fresh: &[u32]) {
+        let joins = |series: &Series| {
+            self.rules
+                .iter()
+                .filter_map(|r| r.threshold.as_ref()?.and.as_ref())
+                .any(|and| and.value.tag().fits(&series.row.template, &series.instance))
+        };
+        let second = |i: &u32| self.hosts[at].series[*i as usize].as_ref().is_some_and(joins);
+        if fresh.len() < self.hosts[at].series.len() && fresh.iter().any(second) {
+            return self.rebuild(at);
+        }
+        for &index in fresh {
+            let Some(series) = self.hosts[at].series.get(index as usize).cloned().flatten() else { continue };
+            for rule in 0..self.rules.len() {
+                if self.rules[rule].watches(&series) {
+                    self.watch(at, index, &series, rule);
+                }
+            }
+        }
+    }
+
+    fn watch(&mut self, at: usize, index: u32, series: &Series, of: usize) {
+        let host = &self.hosts[at];
+        let rule = &self.rules[of];
+        if !rule.on.is_empty() && !rule.admits(&self.labels(host, series)) {
+            return;
+        }
+        if let Some(by) = rule.by() {
+            return self.join(at, index, series, of, by);
+        }
+        if rule.subjects >= MAX_OF_RULE || self.subjects >= MAX_SUBJECTS {
+            self.rules[of].left += 1;
+            self.left += 1;
+            return;
+        }
+        let second = match rule.threshold.as_ref().and_then(|t| t.and.as_ref()) {
+            None => NONE,
+            Some(and) => {
+                let tag = and.value.tag();
+                let fits = |other: &Series| {
+                    tag.fits(&other.row.template, &other.instance)
+                        && (other.instance == series.instance
+                            || other.instance.is_empty()
+                            || series.instance.is_empty())
+                };
+                let found = host.series.iter().position(|other| other.as_ref().is_some_and(fits));
+                found.map_or(NONE, |at| at as u32)
+            }
+        };
+        let kept = if self.kept.is_empty() && self.orphans.is_empty() {
+            Kept::default()
+        } else {
+            let key = (rule.rule.id.clone(), Self::subject_of(host, series));
+            self.claim(&key)
+        };
+        self.rules[of].subjects += 1;
+        self.subjects += 1;
+        let subject =
+            Subject { rule: of as u32, series: index, second, dirty: false, state: kept.state, more: kept.more };
+        self.hosts[at].subjects.push(subject);
+    }
+
+    /// Puts what a machine has to watch together anew; states stay.
+    pub(super) fn rebuild(&mut self, at: usize) {
+        let mut before = Vec::new();
+        for subject in std::mem::take(&mut self.hosts[at].subjects) {
+            before.push(self.keep(at, subject));
+        }
+        self.leave_groups(at);
+        let host = &mut self.hosts[at];
+        host.rebuild = false;
+        host.fresh.clear();
+        let all: Vec<u32> = (0..host.series.len() as u32).collect();
+        self.attach(at, &all);
+        let t = self.hosts[at].t;
+        for (key, rule, alert) in before {
+            if self.kept.remove(&key).is_some() {
+                if let Some(mut alert) = alert {
+                    (alert.ended, alert.state) = (Some(t), shared::alert::AlertState::Resolved);
+                    alert.sentence += "; it is not watched any more";
+                    self.tell(rule, What::Ended, alert, false);
+                }
+                self.forget(&key);
+            }
+        }
+        self.end_empty_groups(t);
+    }
+
+    /// A subject goes, its state stays for the one that comes.
+    fn keep(&mut self, at: usize, subject: Subject) -> ((String, String), usize, Option<Alert>) {
+        let of = subject.rule as usize;
+        let host = &self.hosts[at];
+        let alert = subject.state.fires().then(|| self.of_series(host, &subject, What::Changed).alert);
+        let name = host.series[subject.series as usize].as_ref().map(|s| Self::subject_of(host, s)).unwrap_or_default();
+        let rule = &mut self.rules[of];
+        rule.subjects = rule.subjects.saturating_sub(1);
+        self.subjects = self.subjects.saturating_sub(1);
+        let key = (rule.rule.id.clone(), name);
+        self.kept.insert(key.clone(), Kept { state: subject.state, more: subject.more });
+        (key, of, alert)
+    }
+
+    /// All subjects of a machine go; those of rules that stay are kept, others end.
+    pub(super) fn release(&mut self, at: usize, stays: impl Fn(&Compiled) -> bool, why: &str) {
+        let t = self.hosts[at].t;
+        for subject in std::mem::take(&mut self.hosts[at].subjects) {
+            if stays(&self.rules[subject.rule as usize]) {
+                self.keep(at, subject);
+            } else {
+                self.end_subject(at, subject, t, why);
+            }
+        }
+    }
+
+    pub(super) fn end_subject(&mut self, at: usize, subject: Subject, t: i64, why: &str) {
+        let of = subject.rule as usize;
+        self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
+        self.subjects = self.subjects.saturating_sub(1);
+        let host = &self.hosts[at];
+        let transition = match subject.state {
+            State { phase: Phase::Pending, .. } if !subject.state.flaps() => {
+                Some((What::Dropped, self.of_series(host, &subject, What::Dropped)))
+            }
+            ref state if state.fires() => Some((What::Ended, self.of_series(host, &subject, What::Ended))),
+            _ => None,
+        };
+        if let Some(series) = &host.series[subject.series as usize] {
+            let key = (self.rules[of].rule.id.clone(), Self::subject_of(host, series));
+            self.forget(&key);
+        }
+        if let Some((what, mut transition)) = transition {
+            transition.alert.ended = Some(t.max(transition.alert.began));
+            if what == What::Ended {
+                transition.alert.sentence = format!("{}; {why}", transition.alert.sentence);
+            }
+            self.out.push(transition);
+        }
+    }
+}
+
+/// A state that has the alert.
+pub fn from_alert(alert: &Alert) -> Kept {
+    let state = State {
+        phase: Phase::Firing,
+        began: alert.began,
+        fired: alert.fired.unwrap_or(alert.began),
+        value: alert.value.unwrap_or(0.0),
+        worst: alert.worst.unwrap_or(0.0),
+        unknown: alert.unknown_since.unwrap_or(0),
+        ..State::default()
+    };
+    Kept { state, more: None }
+}
+
+/// Its group's members are the series of `by`.
+impl Engine {
+    fn join(&mut self, at: usize, index: u32, series: &Series, of: usize, by: By) {
+        let host = &self.hosts[at];
+        let name = &host.machine.name;
+        let keys: Vec<(String, String)> = match by {
+            By::Source => vec![(name.clone(), name.clone())],
+            By::Gpu => {
+                series.gpu().map(|gpu| (format!("{name} gpu {gpu}"), format!("{name} GPU {gpu}"))).into_iter().collect()
+            }
+            By::Run => {
+                let gpu = series.gpu();
+                let mine = |gpus: &Vec<u32>| gpu.is_none_or(|gpu| gpus.is_empty() || gpus.contains(&gpu));
+                let runs = host.runs.iter().filter(|(_, gpus)| mine(gpus));
+                runs.map(|(run, _)| (format!("run {run}"), self.run_name(run))).collect()
+            }
+        };
+        for (key, place) in keys {
+            self.join_group(at, index, of, by, &key, &place, series);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The machine of one subject: ok, pending, firing, clearing; and whether it flaps. It moves by the time of samples.
+
+use crate::What;
+use serde::{Deserialize, Serialize};
+
+/// A subject that fires more often than this within [`FLAP_MS`] flaps.
+const FLAPS: usize = 4;
+
+/// In this time; and for so long it must stand still to be heard again. Milliseconds.
+pub const FLAP_MS: i64 = 30 * 60_000;
+
+/// How a subject stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Nothing.
+    #[default]
+    Ok,
+    /// It holds, not for long enough.
+    Pending,
+    /// It fires.
+    Firing,
+    /// It fires, and is gone, not for long enough.
+    Clearing,
+}
+
+/// The machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    pub phase: Phase,
+    /// For how long it holds while it is pending, or is gone while it clears; milliseconds.
+    pub held: u32,
+    /// When it began to hold, and fired; milliseconds since the Unix epoch.
+    pub began: i64,
+    pub fired: i64,
+    /// Time of the newest sample; 0 before the first.
+    pub seen: i64,
+    /// Since when nothing is heard of it; 0 while something is.
+    pub unknown: i64,
+    pub value: f64,
+    pub worst: f64,
+    pub flaps: Option<Box<Flaps>>,
+}
+
+/// How often it fired of late.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Flaps {
+    /// When, the newest last; at most one more than makes it flap.
+    pub fires: Vec<i64>,
+    /// It flaps.
+    pub on: bool,
+    /// How often it fired since its alert began.
+    pub count: u64,
+    /// When it changed last.
+    pub moved: i64,
+    /// When its count was told last.
+    pub told: i64,
+    /// Of the alert that stands for all.
+    pub began: i64,
+    pub fired: i64,
+}
+
+/// What a subject is told at a sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub t: i64,
+    /// How much time passed for it, already bounded, milliseconds.
+    pub dt: u32,
+    pub holds: bool,
+    pub clears: bool,
+    pub hold: u32,
+    pub clear: u32,
+}
+
+impl State {
+    /// Whether it has an open alert that fires.
+    pub fn fires(&self) -> bool {
+        matches!(self.phase, Phase::Firing | Phase::Clearing) || self.flaps()
+    }
+
+    pub fn flaps(&self) -> bool {
+        self.flaps.as_ref().is_some_and(|f| f.on)
+    }
+
+    /// Begin and firing of its alert.
+    pub fn times(&self) -> (i64, i64) {
+        match &self.flaps {
+            Some(flaps) if flaps.on => (flaps.began, flaps.fired),
+            _ => (self.began, self.fired),
+        }
+    }
+
+    /// Moves it. What people learn of it is the answer.
+    pub fn step(&mut self, step: Step) -> Option<What> {
+        let raw = self.raw(step);
+        if self.flaps.is_none() && raw != Some(What::Fired) {
+            return raw;
+        }
+        self.damp(step.t, raw)
+    }
+
+    fn raw(&mut self, s: Step) -> Option<What> {
+        match self.phase {
+            Phase::Ok if s.holds => {
+                (self.began, self.held) = (s.t, 0);
+                if s.hold == 0 {
+                    return Some(self.fire(s.t));
+                }
+                self.phase = Phase::Pending;
+                Some(What::Pending)
+            }
+            Phase::Ok => None,
+            Phase::Pending if s.holds => {
+                self.held = self.held.saturating_add(s.dt);
+                (self.held >= s.hold).then(|| self.fire(s.t))
+            }
+            Phase::Pending => {
+                self.phase = Phase::Ok;
+                Some(What::Dropped)
+            }
+            Phase::Firing if s.clears => {
+                (self.phase, self.held) = (Phase::Clearing, 0);
+                (s.clear == 0).then(|| self.end())
+            }
+            Phase::Clearing if s.clears => {
+                self.held = self.held.saturating_add(s.dt);
+                (self.held >= s.clear).then(|| self.end())
+            }
+            Phase::Clearing | Phase::Firing => {
+                self.phase = Phase::Firing;
+                None
+            }
+        }
+    }
+
+    fn fire(&mut self, t: i64) -> What {
+        (self.phase, self.fired, self.held) = (Phase::Firing, t, 0);
+        What::Fired
+    }
+
+    fn end(&mut self) -> What {
+        (self.phase, self.held) = (Phase::Ok, 0);
+        What::Ended
+    }
+
+    /// What is left to tell of a subject that fires often.
+    fn damp(&mut self, t: i64, raw: Option<What>) -> Option<What> {
+        let (began, fired) = (self.began, self.fired);
+        let flaps = self.flaps.get_or_insert_default();
+        if raw == Some(What::Fired) {
+            // A clock that was set back leaves times of the future behind.
+            flaps.fires.retain(|f| t - f < FLAP_MS && *f <= t);
+            flaps.fires.push(t);
+            flaps.count += 1;
+            if !flaps.on && flaps.fires.len() > FLAPS {
+                let count = flaps.fires.len() as u64;
+                **flaps =
+                    Flaps { fires: std::mem::take(&mut flaps.fires), on: true, count, moved: t, told: t, began, fired };
+                return Some(What::Fired);
+            }
+        }
+        if !flaps.on {
+            let old = raw.is_none() && self.phase == Phase::Ok && flaps.fires.last().is_none_or(|f| t - f > FLAP_MS);
+            if old {
+                self.flaps = None;
+            }
+            return raw;
+        }
+        if raw.is_some() || t < flaps.moved {
+            flaps.moved = t;
+        }
+        if flaps.fires.len() > FLAPS + 1 {
+            flaps.fires.remove(0);
+        }
+        if t - flaps.moved >= FLAP_MS {
+            // What it was while it flapped is over; what fires on is the same alert.
+            let (began, fired) = (flaps.began, flaps.fired);
+            if matches!(self.phase, Phase::Firing | Phase::Clearing) {
+                (self.began, self.fired, self.flaps) = (began, fired, None);
+                return Some(What::Changed);
+            }
+            return Some(What::Ended);
+        }
+        if t - flaps.told >= FLAP_MS {
+            flaps.told = t;
+            return Some(What::Changed);
+        }
+        None
+    }
+
+    /// What ended a flapping is forgotten once it is told.
+    pub fn forget_flaps(&mut self) {
+        if self.flaps() {
+            self.flaps = None;
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What is kept for a channel: how much it was told of late, and what waits for a digest or for the end of quiet hours.
+
+use super::Hours;
+use serde::{Deserialize, Serialize};
+use shared::alert::{Channel, MAX_NAMED};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// In which time notices are counted, and how often there is a digest, milliseconds.
+const STORM_MS: i64 = 600_000;
+
+/// Alerts that a digest of a storm names.
+const WORST: usize = 5;
+
+/// Why alerts are told as a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    Storm,
+    Quiet,
+}
+
+impl Sum {
+    pub fn words(self) -> &'static str {
+        match self {
+            Sum::Storm => "Many alerts in 10 min",
+            Sum::Quiet => "While it was quiet",
+        }
+    }
+
+    pub fn named(self) -> usize {
+        match self {
+            Sum::Storm => WORST,
+            Sum::Quiet => MAX_NAMED,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Row {
+    /// When it was told in the last 10 min.
+    sent: Vec<i64>,
+    /// When it would have been told in the last 10 min of a storm.
+    unsaid: Vec<i64>,
+    /// When the next digest is due; 0: there is no storm.
+    digest: i64,
+    summed: BTreeSet<String>,
+    /// Alerts that wait for the end of quiet hours.
+    quiet: BTreeSet<String>,
+    /// When those end, milliseconds since the Unix epoch.
+    quiet_end: i64,
+    seq: u64,
+    /// When all that fires was sent last.
+    standing: i64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    channel: Channel,
+    hours: Option<Hours>,
+}
+
+#[derive(Debug, Default)]
+pub struct Channels {
+    kept: BTreeMap<String, Kept>,
+    rows: BTreeMap<String, Row>,
+    dirty: BTreeSet<String>,
+}
+
+impl Channels {
+    pub fn set(&mut self, channels: &[Channel]) -> Vec<(String, String)> {
+        let mut wrong = Vec::new();
+        self.kept.clear();
+        for channel in channels {
+            let hours = match Hours::new(&channel.quiet, channel.zone.as_deref()) {
+                Ok(hours) => (!channel.quiet.is_empty()).then_some(hours),
+                Err(why) => {
+                    wrong.push((channel.name.clone(), why));
+                    None
+                }
+            };
+            self.kept.insert(channel.name.clone(), Kept { channel: channel.clone(), hours });
+        }
+        self.rows.retain(|name, _| self.kept.contains_key(name));
+        wrong
+    }
+
+    pub fn knows(&self, name: &str) -> bool {
+        self.kept.contains_key(name)
+    }
+
+    pub fn is_kind(&self, name: &str, kind: &str) -> bool {
+        self.kept.get(name).is_some_and(|k| k.channel.kind == kind)
+    }
+
+    pub fn defaults(&self) -> Vec<String> {
+        self.kept.values().filter(|k| k.channel.is_default).map(|k| k.channel.name.clone()).collect()
+    }
+
+    fn row(&mut self, name: &str) -> &mut Row {
+        self.dirty.insert(name.to_string());
+        self.rows.entry(name.to_string()).or_default()
+    }
+
+    /// Seconds since the Unix epoch.
+    pub fn quiet_until(&self, name: &str, now: i64) -> Option<i64> {
+        self.kept.get(name)?.hours.as_ref()?.until(now / 1000)
+    }
+
+    pub fn wait(&mut self, name: &str, alert: &str, end: i64) {
+        let row = self.row(name);
+        row.quiet.insert(alert.to_string());
+        row.quiet_end = end * 1000;
+    }
+
+    pub fn sum(&mut self, name: &str, alert: &str) {
+        self.row(name).summed.insert(alert.to_string());
+    }
+
+    /// Whether a channel has a sum in which that alert stands.
+    pub fn waits_for(&self, alert: &str) -> bool {
+        self.rows.values().any(|row| row.summed.contains(alert) || row.quiet.contains(alert))
+    }
+
+    /// Whether a further notice is one too many; a storm begins with the first such.
+    pub fn storms(&mut self, name: &str, now: i64, most: usize) -> bool {
+        let row = self.row(name);
+        row.sent.retain(|t| (0..STORM_MS).contains(&(now - t)));
+        if row.digest == 0 && row.sent.len() >= most {
+            row.digest = row.sent.first().copied().unwrap_or(now) + STORM_MS;
+            row.unsaid.clear();
+        }
+        if row.digest != 0 {
+            row.unsaid.push(now);
+            // More than enough are as many.
+            if row.unsaid.len() > 2 * most.max(1) {
+                row.unsaid.remove(0);
+            }
+        }
+        row.digest != 0
+    }
+
+    pub fn count(&mut self, name: &str, now: i64) {
+        self.row(name).sent.push(now);
+    }
+
+    pub fn next_seq(&mut self, name: &str) -> u64 {
+        let row = self.row(name);
+        row.seq += 1;
+        row.seq
+    }
+
+    /// The sums that are due: the channel, why, and the alerts.
+    pub fn due(&mut self, now: i64, most: usize) -> Vec<(String, Sum, Vec<String>)> {
+        let mut out = Vec::new();
+        for name in self.kept.keys().cloned().collect::<Vec<_>>() {
+            let quiet = self.quiet_until(&name, now).is_some();
+            let Some(row) = self.rows.get_mut(&name) else { continue };
+            if !quiet && !row.quiet.is_empty() {
+                out.push((name.clone(), Sum::Quiet, std::mem::take(&mut row.quiet).into_iter().collect()));
+                self.dirty.insert(name.clone());
+            }
+            if row.digest != 0 && now >= row.digest && !quiet {
+                row.unsaid.retain(|t| (0..STORM_MS).contains(&(now - t)));
+                let goes_on = row.unsaid.len() >= most;
+                row.digest = if goes_on { now + STORM_MS } else { 0 };
+                let ids: Vec<String> = std::mem::take(&mut row.summed).into_iter().collect();
+                out.push((name.clone(), Sum::Storm, ids));
+                self.dirty.insert(name);
+            }
+        }
+        out
+    }
+
+    /// Channels to which all that fires is sent now.
+    pub fn standing(&mut self, now: i64, every: i64) -> Vec<String> {
+        let names: Vec<String> = self.kept.keys().filter(|n| self.is_kind(n, "alertmanager")).cloned().collect();
+        names
+            .into_iter()
+            .filter(|name| {
+                let row = self.row(name);
+                let due = now - row.standing >= every || now < row.standing;
+                if due {
+                    row.standing = now;
+                }
+                due
+            })
+            .collect()
+    }
+
+    pub fn next_due(&self) -> Option<i64> {
+        let sums = self.rows.values().flat_map(|row| {
+            [(row.digest != 0).then_some(row.digest), (!row.quiet.is_empty()).then_some(row.quiet_end)]
+        });
+        let standing = self
+            .kept
+            .keys()
+            .filter(|n| self.is_kind(n, "alertmanager"))
+            .map(|name| Some(self.rows.get(name).map_or(0, |row| row.standing + super::STANDING_MS)));
+        sums.chain(standing).flatten().min()
+    }
+
+    pub fn changed(&mut self) -> Vec<(String, Vec<u8>)> {
+        let dirty = std::mem::take(&mut self.dirty);
+        dirty
+            .into_iter()
+            .filter_map(|name| {
+                let bytes = postcard::to_stdvec(self.rows.get(&name)?).ok()?;
+                Some((name, bytes))
+            })
+            .collect()
+    }
+
+    pub fn restore(&mut self, name: &str, bytes: &[u8]) {
+        if let Ok(row) = postcard::from_bytes(bytes) {
+            self.rows.insert(name.to_string(), row);
+        }
+    }
+}

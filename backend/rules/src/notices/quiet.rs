@@ -1,0 +1,164 @@
+//! Hours in which a channel waits, by the clock of a zone.
+
+use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
+use shared::alert::Quiet;
+
+const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// The most spans that follow each other without a pause: enough for one a day of a week.
+const MOST: usize = 16;
+
+#[derive(Clone, Debug)]
+struct Span {
+    /// On which days it begins, Monday first.
+    days: [bool; 7],
+    from: Time,
+    to: Time,
+}
+
+/// The hours of a channel.
+#[derive(Clone, Debug)]
+pub struct Hours {
+    spans: Vec<Span>,
+    zone: TimeZone,
+}
+
+fn time(text: &str) -> Result<Time, String> {
+    let wrong = || format!("quiet: {text:?} is no time of day: write it as 22:00");
+    let (hour, minute) = text.split_once(':').ok_or_else(wrong)?;
+    if minute.len() != 2 {
+        return Err(wrong());
+    }
+    Time::new(hour.parse().map_err(|_| wrong())?, minute.parse().map_err(|_| wrong())?, 0, 0).map_err(|_| wrong())
+}
+
+fn days(text: &str) -> Result<[bool; 7], String> {
+    let wrong = || format!("quiet: {text:?} are no days: write them as mon-fri or sat,sun");
+    let one = |day: &str| DAYS.iter().position(|d| *d == day.trim().to_ascii_lowercase()).ok_or_else(wrong);
+    if text.trim().is_empty() {
+        return Ok([true; 7]);
+    }
+    let mut all = [false; 7];
+    for part in text.split(',') {
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (one(first)?, one(last)?),
+            None => (one(part)?, one(part)?),
+        };
+        let mut day = first;
+        all[day] = true;
+        while day != last {
+            day = (day + 1) % 7;
+            all[day] = true;
+        }
+    }
+    Ok(all)
+}
+
+impl Hours {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A sentence that says what may be.
+    pub fn new(quiet: &[Quiet], zone: Option<&str>) -> Result<Self, String> {
+        let zone = match zone {
+            None | Some("" | "UTC") => TimeZone::UTC,
+            Some(name) => TimeZone::get(name).map_err(|_| {
+                format!("zone: {name:?} is not among the zone files of this machine: write one as Europe/Berlin, or install tzdata")
+            })?,
+        };
+        let spans = quiet
+            .iter()
+            .map(|q| Ok(Span { days: days(&q.days)?, from: time(&q.from)?, to: time(&q.to)? }))
+            .collect::<Result<_, String>>()?;
+        Ok(Hours { spans, zone })
+    }
+
+    fn at(&self, date: Date, time: Time) -> Option<i64> {
+        // Of an hour that is skipped it is the instant of the jump, of one that comes twice the first.
+        Some(date.to_datetime(time).to_zoned(self.zone.clone()).ok()?.timestamp().as_second())
+    }
+
+    fn end(&self, now: i64) -> Option<i64> {
+        let today = Timestamp::from_second(now).ok()?.to_zoned(self.zone.clone()).date();
+        let begins = [today.yesterday().ok()?, today];
+        let ends = self.spans.iter().flat_map(|span| {
+            begins.into_iter().filter_map(move |day| {
+                if !span.days[usize::from(day.weekday().to_monday_zero_offset().unsigned_abs())] {
+                    return None;
+                }
+                let last = if span.to <= span.from { day.tomorrow().ok()? } else { day };
+                let (from, to) = (self.at(day, span.from)?, self.at(last, span.to)?);
+                (from <= now && now < to).then_some(to)
+            })
+        });
+        ends.max()
+    }
+
+    /// Until when it is quiet; None: it is not. Seconds since the Unix epoch.
+    pub fn until(&self, now: i64) -> Option<i64> {
+        let mut end = self.end(now)?;
+        for _ in 0..MOST {
+            match self.end(end) {
+                Some(further) => end = further,
+                None => break,
+            }
+        }
+        Some(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hours(days: &str, from: &str, to: &str, zone: &str) -> Result<Hours, String> {
+        Hours::new(&[Quiet { days: days.into(), from: from.into(), to: to.into() }], Some(zone))
+    }
+
+    fn at(text: &str) -> i64 {
+        shared::date::from_date(text).expect("a date") / 1000
+    }
+
+    #[test]
+    fn nights_of_working_days_end_on_the_next_morning() {
+        let hours = hours("mon-fri", "22:00", "07:00", "UTC").expect("hours");
+        // 2026-11-23 is a Monday.
+        for (now, until) in [
+            ("2026-11-23T21:59:59Z", None),
+            ("2026-11-23T22:00:00Z", Some("2026-11-24T07:00:00Z")),
+            ("2026-11-24T06:59:59Z", Some("2026-11-24T07:00:00Z")),
+            ("2026-11-24T07:00:00Z", None),
+            ("2026-11-28T03:00:00Z", Some("2026-11-28T07:00:00Z")),
+            ("2026-11-28T23:00:00Z", None),
+            ("2026-11-23T03:00:00Z", None),
+        ] {
+            assert_eq!(hours.until(at(now)), until.map(at), "{now}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_summer_time_neither_skips_nor_doubles_a_night() {
+        let Ok(hours) = hours("", "22:00", "02:30", "Europe/Berlin") else {
+            // Such a machine has no zone files; then there are no such hours either.
+            assert!(TimeZone::get("Europe/Berlin").is_err());
+            return;
+        };
+        // On 2026-03-29 the hour from 2 to 3 is left out, on 2026-10-25 it comes twice.
+        let spring = hours.until(at("2026-03-29T00:30:00Z")).expect("quiet");
+        assert_eq!(spring, at("2026-03-29T01:30:00Z"));
+        let autumn = hours.until(at("2026-10-24T23:30:00Z")).expect("quiet");
+        assert_eq!(autumn, at("2026-10-25T00:30:00Z"));
+        assert_eq!(hours.until(at("2026-10-25T00:45:00Z")), None);
+        assert_eq!(hours.until(at("2026-10-25T01:15:00Z")), None);
+    }
+
+    #[test]
+    fn what_is_no_time_no_day_and_no_zone_is_said() {
+        assert!(hours("mon", "25:00", "1:00", "UTC").is_err());
+        assert!(hours("monday", "22:00", "1:00", "UTC").expect_err("days").contains("mon-fri"));
+        assert!(hours("", "22:00", "1:00", "Mars/Base").expect_err("zone").contains("Europe/Berlin"));
+        assert!(hours("sat-mon", "0:00", "0:00", "UTC").is_ok_and(|h| h.until(at("2026-11-23T12:00:00Z")).is_some()));
+    }
+}
