@@ -5,6 +5,7 @@
 
 pub mod accounts;
 pub mod admin;
+pub mod alerts;
 pub mod archive;
 pub mod build_info;
 pub mod calls;

@@ -68,7 +68,7 @@ pub enum Origin {
 }
 
 /// What is watched, what it is called, and who is told.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// 26 letters; of a built-in rule its name in short, as `run-crashed`. Given by the server.

@@ -18,6 +18,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // It is there beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    // What is sent to others, and where it may go: no rule, no table, no runtime.
+    ("backend/notify", &["shared", "client"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing", "ureq"]),
     ("backend/records", &["shared"], &["axum", "hyper", "leptos", "plotters", "tracing"]),
     // Time and samples are handed in: the service that feeds it, and a check of stored samples, run the same code.
     ("backend/rules", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "web-sys", "tracing"]),
@@ -32,6 +34,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "history",
             "insight",
             "launch",
+            "notify",
             "records",
             "rules",
             "top",
@@ -51,7 +54,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("xtask", &[], &["leptos", "plotters", "axum"]),
     (
         "tests",
-        &["shared", "collectors", "history", "insight", "records", "rules", "backend", "charts", "top"],
+        &["shared", "collectors", "history", "insight", "notify", "records", "rules", "backend", "charts", "top"],
         &["plotters", "leptos"],
     ),
 ];
@@ -86,6 +89,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     ("backend/src", "providers", &["accounts", "clock", "config"]),
     ("backend/src", "control", &[]),
+    // What is watched, what was found, who is told.
+    ("backend/src", "alerts", &["accounts", "clock", "config", "file", "live"]),
     // Training jobs: what is told of them, and the list that records make.
     ("backend/src", "runs", &["calls", "config", "figure", "live", "markers"]),
     // What is wrong with the machines.
@@ -104,6 +109,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "http",
         &[
             "accounts",
+            "alerts",
             "build_info",
             "calls",
             "ingest",
@@ -132,6 +138,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "modes",
         &[
             "accounts",
+            "alerts",
             "archive",
             "calls",
             "clock",
@@ -211,6 +218,7 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     ("leptos::", "frontend/src/", &[]),
     ("ureq::", "backend/client/", &[]),
     ("sqlx::", "backend/records/", &[]),
+    ("lettre::", "backend/notify/", &[]),
     ("h2::", "backend/collectors/src/devices/tpu", &[]),
     // The live stream hands the newest process table on, and knows no other thing of collectors.
     ("collectors::", "backend/", &["store", "http"]),
@@ -225,6 +233,7 @@ const WORKSPACE: &[&str] = &[
     "client",
     "collectors",
     "history",
+    "notify",
     "records",
     "rules",
     "top",

@@ -2,6 +2,7 @@
 //! made up. The page and the paths are the real ones.
 
 use crate::server::{Answer, ask};
+use backend::alerts::{AlertBook, AlertBookAbout};
 use backend::clock::{Clock, Manual, System};
 use backend::config::Config;
 use backend::http::{App, guard::Guard, listen, router};
@@ -29,7 +30,8 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     let guard = Arc::new(Guard::new(&Config::default()));
     // The task keeps the sender, so that the server ends with its runtime.
     let (sender, stop) = tokio::sync::watch::channel(false);
-    let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None, None);
+    let alerts = AlertBook::in_memory(live.clock.clone(), AlertBookAbout::default());
+    let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None, None, alerts);
     runtime.spawn(async move {
         listen::serve(vec![listener], router(app), guard, None, stop).await;
         drop(sender);

@@ -7,22 +7,25 @@
 
 mod body;
 mod counted;
+mod gate;
 
 pub use body::{BodyError, MaxBytes, read};
+pub use gate::Gate;
 pub use ureq::Body;
 pub use ureq::http;
 
 use counted::Counted;
-use std::net::IpAddr;
-use std::sync::Arc;
+use gate::{Gated, Noted};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::config::Config;
 use ureq::http::{Response, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::unversioned::transport::{Connector, DefaultConnector};
-use ureq::{Agent, Error};
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector, DefaultConnector, RustlsConnector, TcpConnector};
+use ureq::{Agent, Error, Proxy};
 
 /// What is said where a connection is refused; a caller may add what should listen.
 pub const NOTHING_LISTENS: &str = "nothing listens there";
@@ -44,6 +47,7 @@ pub struct Client {
     agent: Agent,
     limits: Limits,
     connections: Arc<AtomicU64>,
+    met: Arc<Mutex<Option<SocketAddr>>>,
 }
 
 impl Client {
@@ -52,22 +56,52 @@ impl Client {
         Self::trusting(limits, RootCerts::PlatformVerifier)
     }
 
+    /// One that connects only to what a gate admits, anew for each request. With a proxy (`http://` or `https://`, user and
+    /// password may stand in it) every request goes through it, by CONNECT with the host's name: then the proxy looks names
+    /// up, and the gate is not asked.
+    ///
+    /// # Errors
+    /// The proxy's address is none, a sentence without a full stop that does not hold it.
+    pub fn gated(limits: Limits, gate: Arc<dyn Gate>, proxy: Option<&str>) -> Result<Self, String> {
+        Self::gated_trusting(limits, gate, proxy, RootCerts::PlatformVerifier)
+    }
+
+    fn gated_trusting(
+        limits: Limits,
+        gate: Arc<dyn Gate>,
+        proxy: Option<&str>,
+        roots: RootCerts,
+    ) -> Result<Self, String> {
+        let proxy = match proxy {
+            Some(address) if address.starts_with("http://") || address.starts_with("https://") => {
+                Some(Proxy::new(address).map_err(|_| NO_PROXY.to_string())?)
+            }
+            Some(_) => return Err(NO_PROXY.into()),
+            None => None,
+        };
+        let config = config(limits, roots, proxy, 0);
+        let (connections, met) = (Arc::<AtomicU64>::default(), Arc::<Mutex<Option<SocketAddr>>>::default());
+        let connector =
+            ().chain(ConnectProxyConnector::default())
+                .chain(Noted { tcp: TcpConnector::default(), met: met.clone() })
+                .chain(RustlsConnector::default())
+                .chain(Counted(connections.clone()));
+        let agent = Agent::with_parts(config, connector, Gated { gate, longest: limits.connect });
+        Ok(Client { agent, limits, connections, met })
+    }
+
     fn trusting(limits: Limits, roots: RootCerts) -> Self {
-        let config: Config = Agent::config_builder()
-            .timeout_connect(Some(limits.connect))
-            .timeout_global(Some(limits.whole))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .user_agent(concat!("watchglass/", env!("CARGO_PKG_VERSION")))
-            .max_idle_connections(1)
-            .max_idle_age(limits.idle)
-            .tls_config(TlsConfig::builder().root_certs(roots).build())
-            .build();
+        let config = config(limits, roots, None, 1);
         let connections = Arc::<AtomicU64>::default();
         let connector = DefaultConnector::default().chain(Counted(connections.clone()));
-        Client { agent: Agent::with_parts(config, connector, DefaultResolver::default()), limits, connections }
+        let agent = Agent::with_parts(config, connector, DefaultResolver::default());
+        Client { agent, limits, connections, met: Arc::default() }
+    }
+
+    /// The address of the newest connection of a [`gated`](Self::gated) client, once; None where none was made since. Of a
+    /// request by a proxy it is the proxy's.
+    pub fn met(&self) -> Option<SocketAddr> {
+        self.met.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// How many connections were made so far. It is the only way to hear of one that was made anew without a word, as
@@ -153,6 +187,25 @@ impl Client {
             error => refused(&error.to_string()),
         }
     }
+}
+
+/// Why a proxy's address cannot be used.
+const NO_PROXY: &str = "a proxy's address begins with http:// or https:// and has a host and a port";
+
+/// No redirect, no proxy of the environment, no status that is an error.
+fn config(limits: Limits, roots: RootCerts, proxy: Option<Proxy>, kept: usize) -> Config {
+    Agent::config_builder()
+        .timeout_connect(Some(limits.connect))
+        .timeout_global(Some(limits.whole))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(proxy)
+        .user_agent(concat!("watchglass/", env!("CARGO_PKG_VERSION")))
+        .max_idle_connections(kept)
+        .max_idle_age(limits.idle)
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
+        .build()
 }
 
 /// What is wrong with a TLS connection and what to do about it; anything else as it was said.

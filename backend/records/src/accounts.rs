@@ -200,3 +200,35 @@ pub async fn set_password(on: &mut Connection, id: &str, account: &str, hash: &s
     sql::query(set).bind(id).bind(account).bind(hash).execute(on).await?;
     Ok(())
 }
+
+row! {
+    /// What an account wants to be told of the runs of its logins.
+    pub struct Tells {
+        /// The account's id.
+        pub id: String,
+        /// Those that finished.
+        pub tell_finished: bool,
+        /// Those that crashed.
+        pub tell_crashed: bool,
+    }
+}
+
+/// What accounts that may sign in want to be told: one by its id, or all that want anything.
+///
+/// # Errors
+/// The statement failed.
+pub async fn tells(on: &mut Connection, id: Option<&str>) -> Result<Vec<Tells>, Error> {
+    let get = "SELECT id, tell_finished, tell_crashed FROM accounts WHERE state = 'active'
+               AND (id = $1 OR ($1 IS NULL AND (tell_finished OR tell_crashed))) ORDER BY id";
+    sql::query_as(get).bind(id).fetch_all(on).await
+}
+
+/// Sets what an account wants to be told.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_tells(on: &mut Connection, tells: &Tells) -> Result<(), Error> {
+    let set = "UPDATE accounts SET tell_finished = $2, tell_crashed = $3 WHERE id = $1";
+    sql::query(set).bind(&tells.id).bind(tells.tell_finished).bind(tells.tell_crashed).execute(on).await?;
+    Ok(())
+}

@@ -49,12 +49,19 @@ impl Records {
     /// # Errors
     /// [`OpenError`]; then no byte of what was there is changed.
     pub async fn open(folder: &Path) -> Result<Records, OpenError> {
-        let path = folder.join(FILE);
-        let failed = |what, error: String| OpenError::Io { path: path.clone(), what, error };
-        migrate::make(&path).map_err(|error| failed("open", error.to_string()))?;
-        migrate::refuse_newer(&path).await?;
+        Records::open_file(&folder.join(FILE)).await
+    }
+
+    /// Likewise a file of any name.
+    ///
+    /// # Errors
+    /// As [`Records::open`].
+    pub async fn open_file(path: &Path) -> Result<Records, OpenError> {
+        let failed = |what, error: String| OpenError::Io { path: path.into(), what, error };
+        migrate::make(path).map_err(|error| failed("open", error.to_string()))?;
+        migrate::refuse_newer(path).await?;
         let options = SqliteConnectOptions::new()
-            .filename(&path)
+            .filename(path)
             .create_if_missing(false)
             .foreign_keys(true)
             .journal_mode(SqliteJournalMode::Wal)
@@ -69,9 +76,24 @@ impl Records {
             Box::pin(async { Ok(()) })
         });
         let writer = writer.connect_with(options.clone()).await.map_err(|e| failed("open", e.to_string()))?;
-        migrate::to_newest(&writer, &path).await?;
+        migrate::to_newest(&writer, path).await?;
         let readers = pool(READERS).connect_lazy_with(options.pragma("query_only", "true"));
         Ok(Records { pools: Pools::Sqlite { writer, readers }, generation })
+    }
+
+    /// A database in memory, which ends with the program and never reaches a disk. Who reads and who writes share one
+    /// connection: neither may wait for the other.
+    ///
+    /// # Errors
+    /// [`OpenError`]: no memory was left.
+    pub async fn in_memory() -> Result<Records, OpenError> {
+        let path = Path::new(":memory:");
+        let failed = |error: sqlx::Error| OpenError::Io { path: path.into(), what: "open", error: error.to_string() };
+        let options = SqliteConnectOptions::new().in_memory(true).foreign_keys(true);
+        let pool = SqlitePoolOptions::new().max_connections(1).acquire_timeout(ACQUIRE_TIMEOUT);
+        let only = pool.idle_timeout(None).max_lifetime(None).connect_with(options).await.map_err(failed)?;
+        migrate::to_newest(&only, path).await?;
+        Ok(Records { pools: Pools::Sqlite { writer: only.clone(), readers: only }, generation: Generation::default() })
     }
 
     /// Connects to a database of a PostgreSQL, and brings an empty or an older one up to date.

@@ -1,12 +1,14 @@
-//! What a hub writes down of people, teams, keys and agents, in one SQLite file or in a database of a PostgreSQL. Each file of
+//! What a hub writes down of people, teams, keys, agents and alerts, in one SQLite file or in a database of a PostgreSQL. Each file of
 //! this package is a group of tables; each of its functions is one statement, run on a [`Reader`] or inside a [`Change`],
 //! whose text is the same for both. What the rows mean, and who may change them, is decided elsewhere.
 //!
 //! Times are milliseconds since the Unix epoch. Texts that nobody searches are JSON.
 
 pub mod accounts;
+pub mod alerts;
 pub mod audit;
 mod backup;
+pub mod channels;
 pub mod codes;
 mod connection;
 mod database;
@@ -16,14 +18,18 @@ mod error;
 mod generation;
 pub mod grants;
 pub mod keys;
+pub mod leases;
 pub mod meta;
 mod migrate;
 mod migrate_server;
+pub mod outbox;
 mod row;
+pub mod rules;
 mod server;
 pub mod services;
 pub mod sessions;
 pub mod shares;
+pub mod silences;
 pub mod sources;
 mod sql;
 mod steps;

@@ -91,6 +91,12 @@ impl<'q, T> Query<'q, T> {
         self
     }
 
+    /// Another text for PostgreSQL, for what only one of them knows.
+    pub(crate) fn on_postgres(mut self, text: &'static str) -> Self {
+        self.on_postgres = Some(text);
+        self
+    }
+
     fn for_sqlite(values: Vec<Value<'_>>) -> Result<SqliteArguments, Error> {
         Ok(arguments!(SqliteArguments, values, Cow::Borrowed))
     }
@@ -153,9 +159,8 @@ where
     }
 
     /// Another text for PostgreSQL, for what an engine says of itself.
-    pub(crate) fn on_postgres(mut self, text: &'static str) -> Self {
-        self.0.on_postgres = Some(text);
-        self
+    pub(crate) fn on_postgres(self, text: &'static str) -> Self {
+        QueryScalar(self.0.on_postgres(text))
     }
 
     /// The column of the one row.

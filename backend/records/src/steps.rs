@@ -1,8 +1,12 @@
 //! The schema, step by step. A step is one file, is never changed after a release, and runs in one transaction.
 
 /// The steps; the schema's number is how many were taken.
-pub(crate) const STEPS: &[&str] =
-    &[include_str!("../migrations/1.sql"), include_str!("../migrations/2.sql"), include_str!("../migrations/3.sql")];
+pub(crate) const STEPS: &[&str] = &[
+    include_str!("../migrations/1.sql"),
+    include_str!("../migrations/2.sql"),
+    include_str!("../migrations/3.sql"),
+    include_str!("../migrations/4.sql"),
+];
 
 /// The words of the steps, and what PostgreSQL calls them: there an INTEGER has 32 bits, and texts are sorted by a language
 /// unless it is told to sort them by their bytes.

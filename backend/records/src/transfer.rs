@@ -8,7 +8,7 @@ use sqlx::{Arguments, AssertSqlSafe, PgConnection, Row, SqliteConnection};
 use std::path::Path;
 
 /// All tables, each behind those that it refers to.
-const TABLES: [&str; 19] = [
+const TABLES: [&str; 27] = [
     "meta",
     "teams",
     "accounts",
@@ -28,7 +28,18 @@ const TABLES: [&str; 19] = [
     "views",
     "shares",
     "usage_days",
+    "rules",
+    "alerts",
+    "alert_events",
+    "silences",
+    "channels",
+    "outbox",
+    "alert_state",
+    "leases",
 ];
+
+/// Tables whose rows get their number from the server.
+const NUMBERED: [&str; 2] = ["audit", "alert_events"];
 
 /// Rows that are written by one statement; PostgreSQL takes 65,535 values at once.
 const GROUP: usize = 500;
@@ -77,7 +88,10 @@ async fn rows(from: &Records, to: &Records) -> sqlx::Result<()> {
         for table in TABLES {
             whole(table, from, to).await?;
         }
-        sqlx::query("SELECT setval(pg_get_serial_sequence('audit', 'id'), max(id)) FROM audit").execute(to).await?;
+        for table in NUMBERED {
+            let go_on = format!("SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) FROM {table}");
+            sqlx::query(AssertSqlSafe(go_on)).execute(&mut *to).await?;
+        }
     }
     Ok(to.commit().await?)
 }

@@ -4,11 +4,12 @@
 
 mod rows;
 
+use records::alerts::AlertEvent;
 use records::audit::{Entry, Filter};
 use records::keys::Key;
 use records::sources::Source;
 use records::usage::Used;
-use records::{Records, accounts, audit, eras, grants, keys, meta, sources, usage};
+use records::{Records, accounts, alerts, audit, eras, grants, keys, meta, sources, usage};
 use rows::postgresql::Postgresql;
 use rows::{account, begin, change, id, key, source};
 
@@ -67,6 +68,25 @@ async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_dat
         after: Some("a".into()),
         result: "ok".into(),
     };
+    let alert = records::alerts::AlertRow {
+        id: id('l'),
+        team: None,
+        rule: "disk-full".into(),
+        subject: "/data".into(),
+        source: Some(id('s')),
+        run: None,
+        severity: "warning".into(),
+        state: "firing".into(),
+        began: 5,
+        ended: None,
+        body: "{}".into(),
+        acked_by: None,
+        acked_at: None,
+        updated: 5,
+    };
+    alerts::put(&mut on, &alert).await.unwrap();
+    let event = AlertEvent { alert: id('l'), t: 5, kind: "firing".into(), who: String::new(), words: String::new() };
+    alerts::happened(&mut on, &event).await.unwrap();
     for t in 1..=1_203 {
         audit::add(&mut on, &entry(t)).await.unwrap();
     }
@@ -85,6 +105,9 @@ async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_dat
     assert_eq!(eras::erased(&mut on, "gone").await.unwrap(), [(-7, -1)]);
     assert_eq!(usage::of(&mut on, None, "day", (0, 9), 9).await.unwrap(), [(used, 2.5)]);
     assert_eq!(audit::count_after(&mut on, 0).await.unwrap(), 1_203);
+    assert_eq!(alerts::open(&mut on).await.unwrap(), [alert]);
+    alerts::happened(&mut on, &event).await.expect("the numbers go on where they were");
+    assert_eq!(alerts::events(&mut on, &id('l'), 9).await.unwrap().len(), 2);
     assert_eq!(audit::newest(&mut on, &Filter::default(), 1).await.unwrap()[0].who, "mara\u{fffd}");
     audit::add(&mut on, &entry(0)).await.expect("the numbers go on where they were");
     on.commit().await.unwrap();

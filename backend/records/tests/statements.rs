@@ -8,22 +8,27 @@ mod rows;
 use rows::postgresql::Postgresql;
 use rows::{account, begin, change, id, key, source};
 
-use records::accounts::Account;
+use records::accounts::{Account, Tells};
+use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState};
 use records::audit::{Entry, Filter};
+use records::channels::ChannelRow;
 use records::codes::Code;
 use records::enrolments::Enrolment;
 use records::eras::Era;
 use records::keys::Key;
+use records::outbox::{ChannelFigures, OutboxRow};
+use records::rules::RuleRow;
 use records::services::Service;
 use records::sessions::Session;
 use records::shares::Share;
+use records::silences::SilenceRow;
 use records::sources::{Source, Told};
 use records::teams::Team;
 use records::usage::Used;
 use records::views::View;
 use records::{
-    Records, accounts, audit, codes, enrolments, eras, grants, keys, meta, services, sessions, shares, sources, teams,
-    usage, views,
+    Records, accounts, alerts, audit, channels, codes, enrolments, eras, grants, keys, leases, meta, outbox, rules,
+    services, sessions, shares, silences, sources, teams, usage, views,
 };
 
 /// A test of each on SQLite, and one of all on PostgreSQL, which starts once for them.
@@ -67,6 +72,10 @@ on_both! {
     a_change_is_whole_or_not_at_all_and_a_reader_changes_nothing,
     what_was_used_adds_up_or_is_the_largest_of_its_day,
     rows_are_followed_and_what_an_account_has_is_found,
+    rules_silences_and_channels_are_one_teams,
+    alerts_are_one_row_each_and_seen_by_whose_they_are,
+    notices_of_a_group_go_out_one_by_one_and_in_their_order,
+    what_only_one_may_do_is_done_by_one,
 }
 
 async fn accounts_teams_sessions_and_codes(records: &Records) {
@@ -604,4 +613,336 @@ async fn rows_are_followed_and_what_an_account_has_is_found(records: &Records) {
     assert_eq!(sessions::get(&mut on, &[7; 32]).await.unwrap().expect("there").agent, "curl/8");
     assert_eq!(views::of_owner(&mut on, &id('a')).await.unwrap(), []);
     assert_eq!(shares::of_owner(&mut on, &id('a')).await.unwrap(), []);
+}
+
+fn channel(letter: char) -> ChannelRow {
+    ChannelRow {
+        id: id(letter),
+        team: id('t'),
+        maker: "mara".into(),
+        name: format!("channel {letter}"),
+        kind: "slack".into(),
+        target: "…h4Fz".into(),
+        settings: "{}".into(),
+        sealed: Some(vec![0, 255, 7]),
+        is_default: true,
+        tested: None,
+        updated: 5,
+    }
+}
+
+async fn rules_silences_and_channels_are_one_teams(records: &Records) {
+    let mut on = change(records).await;
+    accounts::add(&mut on, &account('a', false)).await.unwrap();
+    assert_eq!(accounts::tells(&mut on, None).await.unwrap(), [], "nobody asked for anything");
+    let tells = Tells { id: id('a'), tell_finished: false, tell_crashed: true };
+    accounts::set_tells(&mut on, &tells).await.unwrap();
+    for whose in [None, Some(id('a'))] {
+        assert_eq!(accounts::tells(&mut on, whose.as_deref()).await.unwrap(), std::slice::from_ref(&tells));
+    }
+    accounts::set_tells(&mut on, &Tells { tell_crashed: false, ..tells.clone() }).await.unwrap();
+    assert_eq!(accounts::tells(&mut on, None).await.unwrap(), []);
+    assert_eq!(accounts::tells(&mut on, Some(&id('a'))).await.unwrap().len(), 1);
+    accounts::set(&mut on, &id('a'), false, "disabled").await.unwrap();
+    assert_eq!(accounts::tells(&mut on, Some(&id('a'))).await.unwrap(), [], "who may not sign in is told nothing");
+
+    let rule = |letter: char| RuleRow {
+        id: id(letter),
+        team: id('t'),
+        owner: Some(id('a')),
+        maker: "mara".into(),
+        name: format!("rule {letter}"),
+        body: "{}".into(),
+        version: 1,
+        updated: 5,
+    };
+    rules::add(&mut on, &rule('b')).await.unwrap();
+    rules::add(&mut on, &rule('c')).await.unwrap();
+    on.commit().await.expect("written");
+    let again = RuleRow { id: id('d'), ..rule('c') };
+    assert!(rules::add(&mut *change(records).await, &again).await.expect_err("the name is taken").is_taken());
+    let mut on = change(records).await;
+    assert_eq!(rules::of(&mut on, None).await.unwrap(), [rule('b'), rule('c')]);
+    assert_eq!(rules::of(&mut on, Some("other")).await.unwrap(), []);
+    assert_eq!(rules::count(&mut on, &id('t')).await.unwrap(), 2);
+    let newer = RuleRow { version: 2, name: "newer".into(), body: "{\"a\":1}".into(), updated: 6, ..rule('c') };
+    assert!(rules::set(&mut on, &newer).await.unwrap() && !rules::set(&mut on, &newer).await.unwrap(), "once");
+    assert_eq!(rules::get(&mut on, &id('c')).await.unwrap(), Some(newer.clone()));
+    rules::leave(&mut on, Some("other"), &id('a'), "mara (left)").await.unwrap();
+    assert_eq!(rules::get(&mut on, &id('c')).await.unwrap(), Some(newer.clone()));
+    rules::leave(&mut on, None, &id('a'), "mara (left)").await.unwrap();
+    rules::rename(&mut on, "mara (left)", "erased-1").await.unwrap();
+    let left = RuleRow { owner: None, maker: "erased-1".into(), ..newer };
+    assert_eq!(rules::get(&mut on, &id('c')).await.unwrap(), Some(left));
+    assert!(rules::remove(&mut on, &id('c')).await.unwrap() && !rules::remove(&mut on, &id('c')).await.unwrap());
+
+    let silence = |letter: char, begins, ends| SilenceRow {
+        id: id(letter),
+        team: id('t'),
+        maker: "mara".into(),
+        labels: "{}".into(),
+        begins,
+        ends,
+        comment: "new PSU".into(),
+        held: 0,
+    };
+    for row in [silence('e', 10, 20), silence('f', 30, 40)] {
+        silences::add(&mut on, &row).await.unwrap();
+    }
+    let ids = |rows: Vec<SilenceRow>| rows.into_iter().map(|row| row.id[..1].to_string()).collect::<String>();
+    assert_eq!(ids(silences::of(&mut on, Some(&id('t')), 0, 9).await.unwrap()), "fe");
+    assert_eq!(ids(silences::of(&mut on, None, 20, 9).await.unwrap()), "f", "the other is over");
+    assert_eq!(silences::of(&mut on, Some("other"), 0, 9).await.unwrap(), []);
+    assert_eq!(silences::count(&mut on, &id('t'), 20).await.unwrap(), 1);
+    silences::held(&mut on, &id('e'), 2).await.unwrap();
+    assert!(
+        silences::end(&mut on, &id('e'), 15).await.unwrap() && !silences::end(&mut on, &id('e'), 15).await.unwrap()
+    );
+    assert!(silences::end(&mut on, &id('f'), 16).await.unwrap());
+    silences::rename(&mut on, "mara", "erased-1").await.unwrap();
+    let ended = silences::get(&mut on, &id('e')).await.unwrap().expect("there");
+    assert_eq!((ended.begins, ended.ends, ended.held, ended.maker.as_str()), (10, 15, 2, "erased-1"));
+    let never = silences::get(&mut on, &id('f')).await.unwrap().expect("there");
+    assert_eq!((never.begins, never.ends), (16, 16), "one that had not begun never does");
+    silences::forget(&mut on, 16).await.unwrap();
+    assert_eq!(ids(silences::of(&mut on, None, 0, 9).await.unwrap()), "f");
+
+    channels::add(&mut on, &channel('g')).await.unwrap();
+    channels::add(&mut on, &channel('h')).await.unwrap();
+    assert_eq!(channels::of(&mut on, None).await.unwrap(), [channel('g'), channel('h')]);
+    assert_eq!(channels::of(&mut on, Some("other")).await.unwrap(), []);
+    assert_eq!(channels::count(&mut on, &id('t')).await.unwrap(), 2);
+    let open = ChannelRow { kind: "browser".into(), sealed: None, is_default: false, ..channel('h') };
+    channels::set(&mut on, &open).await.unwrap();
+    assert_eq!(channels::get(&mut on, &id('h')).await.unwrap(), Some(open.clone()));
+    assert!(channels::test(&mut on, &id('h'), 100, 90).await.unwrap());
+    assert!(!channels::test(&mut on, &id('h'), 105, 95).await.unwrap(), "too soon");
+    assert!(channels::test(&mut on, &id('h'), 110, 100).await.unwrap());
+    assert!(channels::remove(&mut on, &id('h')).await.unwrap() && !channels::remove(&mut on, &id('h')).await.unwrap());
+    on.commit().await.expect("written");
+    let taken = ChannelRow { id: id('i'), ..channel('g') };
+    assert!(channels::add(&mut *change(records).await, &taken).await.expect_err("the name is taken").is_taken());
+    let mut on = change(records).await;
+    teams::remove(&mut on, &id('t')).await.unwrap();
+    let left = (rules::of(&mut on, None).await.unwrap().len(), channels::of(&mut on, None).await.unwrap().len());
+    assert_eq!((left, silences::get(&mut on, &id('f')).await.unwrap()), ((0, 0), None), "they go with their team");
+}
+
+async fn alerts_are_one_row_each_and_seen_by_whose_they_are(records: &Records) {
+    let mut on = change(records).await;
+    let alert = |letter: char, team: Option<char>, source: Option<char>, began| AlertRow {
+        id: id(letter),
+        team: team.map(id),
+        rule: "disk-full".into(),
+        subject: format!("node-{letter}"),
+        source: source.map(id),
+        run: (letter == 'b').then(|| "run-1".into()),
+        severity: "warning".into(),
+        state: "firing".into(),
+        began,
+        ended: None,
+        body: "{}".into(),
+        acked_by: None,
+        acked_at: None,
+        updated: 1,
+    };
+    teams::add(&mut on, &Team { id: id('o'), name: "other".into(), settings: "{}".into() }).await.unwrap();
+    let all = [
+        alert('a', None, Some('s'), 1),
+        alert('b', Some('t'), Some('s'), 2),
+        alert('c', Some('o'), Some('s'), 3),
+        alert('d', Some('t'), Some('x'), 4),
+        alert('e', None, Some('x'), 5),
+        alert('f', Some('t'), None, 6),
+        alert('g', None, None, 7),
+    ];
+    for row in &all {
+        alerts::put(&mut on, row).await.unwrap();
+    }
+    let ids = |rows: Vec<AlertRow>| rows.into_iter().map(|row| row.id[..1].to_string()).collect::<String>();
+    let filter = |sources: &[char], teams: &[char]| AlertFilter {
+        sources: Some(sources.iter().copied().map(id).collect()),
+        teams: Some(teams.iter().copied().map(id).collect()),
+        ..AlertFilter::default()
+    };
+    assert_eq!(ids(alerts::newest(&mut on, &AlertFilter::default(), 9).await.unwrap()), "gfedcba");
+    for (sources, teams, seen) in
+        [("s", "t", "fba"), ("s", "o", "ca"), ("sx", "to", "fedcba"), ("", "t", "f"), ("", "", ""), ("x", "", "e")]
+    {
+        let filter = filter(&sources.chars().collect::<Vec<_>>(), &teams.chars().collect::<Vec<_>>());
+        let found = ids(alerts::newest(&mut on, &filter, 9).await.unwrap());
+        assert_eq!(found, seen, "machines {sources:?}, teams {teams:?}");
+        assert_eq!(alerts::count(&mut on, &filter).await.unwrap(), seen.len() as i64);
+    }
+    let over = AlertRow { state: "resolved".into(), ended: Some(5), severity: "critical".into(), ..all[1].clone() };
+    alerts::put(&mut on, &over).await.unwrap();
+    assert_eq!(alerts::get(&mut on, &id('b')).await.unwrap(), Some(over), "the same row");
+    for (filter, found) in [
+        (AlertFilter { state: Some("resolved".into()), ..AlertFilter::default() }, "b"),
+        (AlertFilter { rule: Some("none".into()), ..AlertFilter::default() }, ""),
+        (AlertFilter { source: Some(id('x')), ..AlertFilter::default() }, "ed"),
+        (AlertFilter { run: Some("run-1".into()), ..AlertFilter::default() }, "b"),
+        (AlertFilter { from: Some(6), to: Some(2), ..AlertFilter::default() }, "a"),
+        (AlertFilter { from: Some(5), to: Some(2), ..AlertFilter::default() }, "ba"),
+    ] {
+        assert_eq!(ids(alerts::newest(&mut on, &filter, 9).await.unwrap()), found, "{filter:?}");
+    }
+    assert_eq!(ids(alerts::newest(&mut on, &AlertFilter::default(), 2).await.unwrap()), "gf");
+    assert_eq!(alerts::open(&mut on).await.unwrap().len(), 6);
+    let by_rule = alerts::by_rule(&mut on, &AlertFilter::default()).await.unwrap();
+    assert_eq!(by_rule, [("disk-full".to_string(), 6, 7)]);
+    assert_eq!(alerts::by_rule(&mut on, &filter(&['s'], &['t'])).await.unwrap(), [("disk-full".to_string(), 2, 6)]);
+
+    assert!(alerts::ack(&mut on, &id('a'), "mara", 9).await.unwrap());
+    assert!(!alerts::ack(&mut on, &id('a'), "sofia", 10).await.unwrap(), "somebody has it");
+    assert!(!alerts::ack(&mut on, &id('b'), "mara", 9).await.unwrap(), "it is over");
+    alerts::put(&mut on, &all[0]).await.unwrap();
+    assert_eq!(alerts::acked(&mut on).await.unwrap(), [(id('a'), "mara".to_string(), 9)], "it stays");
+    let event =
+        |kind: &str| AlertEvent { alert: id('a'), t: 9, kind: kind.into(), who: "mara".into(), words: "".into() };
+    for kind in ["firing", "acked"] {
+        alerts::happened(&mut on, &event(kind)).await.unwrap();
+    }
+    alerts::rename(&mut on, "mara", "erased-1").await.unwrap();
+    alerts::rename_in_events(&mut on, "mara", "erased-1").await.unwrap();
+    assert_eq!(alerts::acked(&mut on).await.unwrap()[0].1, "erased-1");
+    let happened = alerts::events(&mut on, &id('a'), 9).await.unwrap();
+    let told: Vec<_> = happened.iter().map(|event| (event.kind.as_str(), event.who.as_str())).collect();
+    assert_eq!(told, [("firing", "erased-1"), ("acked", "erased-1")]);
+    assert_eq!(alerts::events(&mut on, &id('a'), 1).await.unwrap().len(), 1);
+
+    alerts::forget(&mut on, 5).await.unwrap();
+    assert!(alerts::get(&mut on, &id('b')).await.unwrap().is_some());
+    alerts::forget(&mut on, 6).await.unwrap();
+    assert!(alerts::get(&mut on, &id('b')).await.unwrap().is_none());
+    let run = AlertRow { run: Some("run-2".into()), ..alert('h', None, None, 8) };
+    alerts::put(&mut on, &run).await.unwrap();
+    assert_eq!(alerts::remove_run(&mut on, "run-2").await.unwrap(), 1);
+    assert_eq!(alerts::remove_source(&mut on, &id('s')).await.unwrap(), 2);
+    assert_eq!(alerts::events(&mut on, &id('a'), 9).await.unwrap(), [], "they go with their alert");
+
+    let kept = |key: &str, updated| KeptState { key: key.into(), body: vec![0, updated as u8], updated };
+    for state in [kept("node-1", 1), kept("node-2", 2), kept("node-1", 3)] {
+        alerts::keep_state(&mut on, &state).await.unwrap();
+    }
+    assert_eq!(alerts::states(&mut on).await.unwrap(), [kept("node-1", 3), kept("node-2", 2)]);
+    alerts::forget_states(&mut on, 3).await.unwrap();
+    assert_eq!(alerts::states(&mut on).await.unwrap(), [kept("node-1", 3)]);
+    alerts::drop_state(&mut on, "node-1").await.unwrap();
+    assert_eq!(alerts::states(&mut on).await.unwrap(), []);
+}
+
+async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Records) {
+    let mut on = change(records).await;
+    for letter in ['c', 'd'] {
+        channels::add(&mut on, &channel(letter)).await.unwrap();
+    }
+    let notice = |letter: char, channel: char, group: &str, seq| OutboxRow {
+        id: id(letter),
+        channel: id(channel),
+        group_key: group.into(),
+        seq,
+        kind: "firing".into(),
+        title: format!("notice {letter}"),
+        body: "{}".into(),
+        made: 10 + seq,
+        state: "waiting".into(),
+        tries: 0,
+        next: 20,
+        lease: None,
+        holder: None,
+        tried: None,
+        words: String::new(),
+    };
+    assert_eq!(outbox::next_due(&mut on, 0).await.unwrap(), None);
+    assert_eq!(outbox::next_seq(&mut on, &id('c'), "one").await.unwrap(), 1);
+    let rows = [
+        notice('1', 'c', "one", 1),
+        notice('2', 'c', "one", 2),
+        notice('3', 'c', "two", 1),
+        notice('4', 'd', "one", 1),
+    ];
+    for row in &rows {
+        outbox::add(&mut on, row).await.unwrap();
+    }
+    outbox::add(&mut on, &OutboxRow { title: "other".into(), ..rows[0].clone() }).await.unwrap();
+    assert_eq!(outbox::get(&mut on, &id('1')).await.unwrap(), Some(rows[0].clone()), "written once");
+    assert_eq!(outbox::next_seq(&mut on, &id('c'), "one").await.unwrap(), 3);
+    assert_eq!(outbox::next_due(&mut on, 0).await.unwrap(), Some(20));
+    on.commit().await.expect("written");
+
+    let mut on = change(records).await;
+    let mut lease = async |now, at_once| {
+        let row = outbox::lease(&mut on, "me", (now, now + 60), at_once).await.unwrap();
+        row.map(|row| (row.id[..1].to_string(), row.tries))
+    };
+    assert_eq!(lease(19, 4).await, None, "not before its time");
+    assert_eq!(lease(20, 4).await, Some(("1".into(), 1)));
+    assert_eq!(lease(20, 1).await, Some(("4".into(), 1)), "the first channel has one in hand");
+    assert_eq!(lease(20, 4).await, Some(("3".into(), 1)));
+    assert_eq!(lease(20, 4).await, None, "the second of a group waits for the first");
+    assert_eq!(lease(80, 4).await, Some(("1".into(), 2)), "a lease ends, and the same goes again");
+    assert_eq!(outbox::next_due(&mut on, 81).await.unwrap(), Some(20));
+    assert_eq!(outbox::waiting(&mut on, &id('c'), "one", 81).await.unwrap().len(), 1, "the first is in hand");
+    assert!(!outbox::finish(&mut on, (&id('1'), "other"), "sent", "", 81).await.unwrap(), "in another's hand");
+    assert!(outbox::again(&mut on, (&id('1'), "me"), 90, "502, again in 9 s", 81).await.unwrap());
+    assert!(!outbox::again(&mut on, (&id('1'), "me"), 90, "", 81).await.unwrap(), "in nobody's hand");
+    let tried = outbox::last_tried(&mut on).await.unwrap();
+    assert_eq!((tried.len(), tried[0].words.as_str(), tried[0].tries), (1, "502, again in 9 s", 2));
+    assert!(outbox::lease(&mut on, "me", (89, 149), 4).await.unwrap().is_some_and(|row| row.id == id('3')));
+    let first = outbox::lease(&mut on, "me", (91, 151), 4).await.unwrap().expect("due");
+    assert_eq!((first.id, first.holder.as_deref(), first.lease), (id('4'), Some("me"), Some(151)));
+    let first = outbox::lease(&mut on, "me", (91, 151), 4).await.unwrap().expect("due");
+    assert_eq!((first.id, first.words.as_str()), (id('1'), "502, again in 9 s"));
+    assert!(!outbox::was_sent(&mut on, &id('c'), "one").await.unwrap());
+    assert!(outbox::finish(&mut on, (&id('1'), "me"), "sent", "accepted", 92).await.unwrap());
+    assert!(outbox::was_sent(&mut on, &id('c'), "one").await.unwrap());
+    outbox::add(&mut on, &notice('5', 'c', "one", 3)).await.unwrap();
+    let waiting = outbox::waiting(&mut on, &id('c'), "one", 92).await.unwrap();
+    assert_eq!(waiting.iter().map(|row| row.seq).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(outbox::fold(&mut on, (&id('c'), "one"), 3, 92).await.unwrap(), 1);
+    assert_eq!(outbox::get(&mut on, &id('2')).await.unwrap().map(|row| row.state), Some("folded".into()));
+    assert!(outbox::finish(&mut on, (&id('3'), "me"), "failed", "404", 93).await.unwrap());
+    let figures =
+        |channel, waiting, oldest, sent, failed| ChannelFigures { channel: id(channel), waiting, oldest, sent, failed };
+    let both = [figures('c', 1, Some(13), 1, 1), figures('d', 1, Some(11), 0, 0)];
+    assert_eq!(outbox::figures(&mut on, 92).await.unwrap(), both);
+    assert_eq!(outbox::figures(&mut on, 93).await.unwrap()[0], figures('c', 1, Some(13), 0, 1), "sent before");
+    let newest = outbox::newest(&mut on, &id('t'), 12, 9).await.unwrap();
+    assert_eq!(newest.iter().map(|row| &row.id[..1]).collect::<Vec<_>>(), ["5", "2"]);
+    assert_eq!(outbox::newest(&mut on, &id('x'), 0, 9).await.unwrap(), []);
+    outbox::forget(&mut on, 100).await.unwrap();
+    assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 2, "what waits stays");
+    assert!(outbox::give_up(&mut on, &id('4')).await.unwrap() && !outbox::give_up(&mut on, &id('4')).await.unwrap());
+    channels::remove(&mut on, &id('d')).await.unwrap();
+    assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 1, "they go with their channel");
+}
+
+async fn what_only_one_may_do_is_done_by_one(records: &Records) {
+    let mut on = change(records).await;
+    assert!(leases::take(&mut on, "rules:t", "a", (0, 15)).await.unwrap());
+    assert!(!leases::take(&mut on, "rules:t", "b", (14, 29)).await.unwrap());
+    assert!(leases::take(&mut on, "rules:t", "a", (14, 29)).await.unwrap(), "kept");
+    assert!(leases::take(&mut on, "rules:t", "b", (29, 44)).await.unwrap(), "over");
+    leases::give_back(&mut on, "rules:t", "a").await.unwrap();
+    assert!(!leases::take(&mut on, "rules:t", "a", (30, 45)).await.unwrap(), "another's is not given back");
+    leases::give_back(&mut on, "rules:t", "b").await.unwrap();
+    assert!(leases::take(&mut on, "rules:t", "a", (30, 45)).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_database_in_memory_holds_what_was_written_and_leaves_no_file() {
+    let records = Records::in_memory().await.expect("a fresh one");
+    begin(&records).await;
+    let mut dropped = change(&records).await;
+    channels::add(&mut dropped, &channel('c')).await.unwrap();
+    drop(dropped);
+    assert_eq!(channels::of(&mut records.read().await.unwrap(), None).await.unwrap(), [], "nothing was changed");
+    let mut kept = change(&records).await;
+    channels::add(&mut kept, &channel('c')).await.unwrap();
+    kept.commit().await.unwrap();
+    assert_eq!(channels::of(&mut records.read().await.unwrap(), None).await.unwrap(), [channel('c')]);
+    assert!(!std::path::Path::new(":memory:").exists());
+    let other = Records::in_memory().await.expect("another one");
+    assert_eq!(teams::all(&mut other.read().await.unwrap()).await.unwrap(), [], "each has its own");
 }

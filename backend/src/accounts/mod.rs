@@ -190,6 +190,11 @@ impl Accounts {
         self.0.confirms_rejoins.store(true, Ordering::Relaxed);
     }
 
+    /// The database, for what else a hub keeps in it.
+    pub fn records(&self) -> Records {
+        self.0.records.clone()
+    }
+
     /// Closes the database in order.
     pub async fn close(&self) {
         self.0.records.close().await;
@@ -322,7 +327,7 @@ impl Accounts {
 
     /// What makes keys and admins needs a password of the last 15 minutes.
     fn need_fresh(&self, by: &Principal) -> Result<(), Denied> {
-        match self.now() < by.fresh_until {
+        match by.is_fresh(self.now()) {
             true => Ok(()),
             false => Err(Denied::Again),
         }

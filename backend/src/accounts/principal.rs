@@ -168,13 +168,23 @@ impl Principal {
         self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&scope))
     }
 
+    /// The account whose this is: of a person, or of their key.
+    pub fn owner(&self) -> Option<&String> {
+        self.owner.as_ref()
+    }
+
+    /// Whether what needs a fresh sign-in is granted at a time, milliseconds since the Unix epoch.
+    pub fn is_fresh(&self, now: i64) -> bool {
+        now < self.fresh_until
+    }
+
     /// Whether accounts, teams and the removal of sources are theirs to decide.
     pub fn is_hub_admin(&self) -> bool {
         self.hub_admin && self.allows(KeyScope::HubAdmin)
     }
 
     /// Who it is, as the audit log says it: the row outlives the account.
-    pub(super) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match &self.who {
             Who::Account { name, .. } => name.clone(),
             Who::Key { name, .. } => format!("key {name}"),
@@ -184,7 +194,7 @@ impl Principal {
     }
 
     /// By what, as the audit log says it.
-    pub(super) fn means(&self) -> String {
+    pub fn means(&self) -> String {
         match &self.who {
             Who::Account { .. } if self.session.is_none() => "proxy".into(),
             // The beginning of the hash tells sessions apart and opens none.

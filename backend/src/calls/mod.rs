@@ -1,15 +1,17 @@
 //! Alerts from code: what scripts say is wrong, kept as records of the machine. An agent carries them to its hub; whoever
-//! evaluates rules reads them by [`of`].
+//! evaluates rules reads them by [`of`] and folds them by
+//! [`fold_calls`].
 //!
 //! A loop that alerts in each step, and all ranks of a job at once, cost a record now and then: what is said again is counted
 //! in memory, and written with the next record of its title.
 
 use crate::live::Live;
-use shared::alert::{AlertSeverity, CodeAlertTaken};
+use rules::{Codes, Tied, Transition, What};
+use shared::alert::{AlertSeverity, CodeAlert, CodeAlertTaken};
 use shared::alert_call::{ALERT_KIND, AlertCall, DEFAULT_WAIT_SECONDS};
 use shared::record::Record;
 use shared::wire::SourceId;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -29,6 +31,8 @@ const MAX_SEEN: usize = 1_024;
 const GAP: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(64));
 /// Time between two looks at whether repeats are to be written.
 const LOOK: Duration = Duration::from_secs(1);
+/// Calls of one record that are folded one by one; a record has more only where a script does nothing else.
+const MAX_FOLDED: u64 = 10_000;
 /// Calls that wait for who evaluates rules on a hub, and how long each waits.
 const MAX_TOLD: usize = 256;
 const KEEP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,7 +51,7 @@ pub fn of(record: &Record) -> Option<AlertCall> {
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenCall {
-    /// By what its alert is told from others of the machine.
+    /// The alert's id.
     pub id: String,
     /// When the alert that it belongs to was said first, milliseconds since the Unix epoch.
     pub began: i64,
@@ -112,11 +116,11 @@ struct Title {
 }
 
 impl Title {
-    fn new(call: &AlertCall, at: Duration) -> Title {
+    fn new(call: &AlertCall, id: String, at: Duration) -> Title {
         Title {
             first: at,
             began: call.t,
-            id: id_of(call),
+            id,
             last: at,
             wait: Duration::from_secs(call.wait.into()),
             worst: call.severity,
@@ -325,12 +329,58 @@ pub async fn keep_calls(live: Arc<Live>, calls: Arc<Calls>, mut stop: watch::Rec
     }
 }
 
-/// A name of an alert that is the same behind a restart.
-fn id_of(call: &AlertCall) -> String {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    (call.whose(), &call.title).hash(&mut hasher);
-    format!("{:x}-{:016x}", call.t, hasher.finish())
+/// The id that the alert of a call has, whoever evaluates it.
+fn id_of(source: &str, call: &AlertCall) -> String {
+    let taken = Codes::default().take(&said(call), &tied(call, source, None, &BTreeMap::new()), call.t);
+    taken.map(|(taken, _)| taken.id).unwrap_or_default()
+}
+
+fn said(call: &AlertCall) -> CodeAlert {
+    CodeAlert {
+        title: call.title.clone(),
+        text: call.text.clone(),
+        severity: call.severity,
+        wait: Some(format!("{}s", call.wait)),
+        run: call.run.clone(),
+        source: None,
+        t: Some(call.t as f64 / 1_000.0),
+        id: call.id.clone(),
+    }
+}
+
+fn tied(call: &AlertCall, source: &str, rank: Option<u32>, labels: &BTreeMap<String, String>) -> Tied {
+    let rank = rank.map(|rank| rank.to_string());
+    Tied { source: source.into(), run: call.run.clone(), rank, labels: labels.clone() }
+}
+
+/// Folds what a record says into the alerts that are open, each call of it once. `source` is the machine's name, `labels` what
+/// else is known of machine and run, `now` milliseconds since the Unix epoch. Of changes that follow each other without an
+/// alert that fires or ends between them the last is enough.
+pub fn fold_calls(
+    codes: &mut Codes,
+    call: &AlertCall,
+    source: &str,
+    labels: &BTreeMap<String, String>,
+    now: i64,
+) -> Vec<Transition> {
+    let mut all: Vec<Transition> = Vec::new();
+    let said = said(call);
+    for n in 0..call.count.min(MAX_FOLDED) {
+        let rank = usize::try_from(n).ok().and_then(|n| call.ranks.get(n)).or(call.ranks.last()).copied();
+        // The name of the first call is not that of the others.
+        let said = CodeAlert { id: said.id.clone().filter(|_| n == 0), ..said.clone() };
+        let Ok((_, changes)) = codes.take(&said, &tied(call, source, rank, labels), now) else { break };
+        if changes.is_empty() {
+            break; // It was taken before.
+        }
+        for change in changes {
+            if change.what == What::Changed && all.last().is_some_and(|last| last.what == What::Changed) {
+                all.pop();
+            }
+            all.push(change);
+        }
+    }
+    all
 }
 
 /// What is said once of a run that alerts too often.
@@ -350,6 +400,10 @@ fn left_out(call: &AlertCall) -> AlertCall {
         id: None,
         t: call.t,
     }
+}
+
+fn name_of(live: &Live, source: SourceId) -> String {
+    live.store().source(source).map(|(source, _)| source.name.clone()).unwrap_or_default()
 }
 
 fn append(live: &Live, source: SourceId, calls: Vec<AlertCall>) -> Result<(), String> {
@@ -380,7 +434,7 @@ fn heard<'a>(
     }
     all.entry(key).or_insert_with(|| {
         let mut heard = Heard { left: PER_MINUTE, reckoned: now, at: now, ..Heard::default() };
-        let placed = live.store().records_since(source, 0);
+        let (name, placed) = (name_of(live, source), live.store().records_since(source, 0));
         for placed in placed.iter().rev().take(MAX_READ).rev() {
             let Some(call) = of(&placed.record).filter(|call| call.whose() == run) else { continue };
             let ago = Duration::from_millis(u64::try_from(wall.saturating_sub(call.t)).unwrap_or(0));
@@ -391,7 +445,8 @@ fn heard<'a>(
                 title.repeat(call, at);
                 title.waiting = None;
             } else if has_room {
-                heard.titles.insert(call.title.clone(), Title::new(&call, at));
+                let id = id_of(&name, &call);
+                heard.titles.insert(call.title.clone(), Title::new(&call, id, at));
             }
         }
         heard

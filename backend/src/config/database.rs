@@ -13,6 +13,8 @@ pub struct DatabaseSettings {
     pub url: Option<String>,
     /// The file with the password.
     pub password_file: Option<PathBuf>,
+    /// The file with the key that secrets in it are sealed under; none: `secret.key` in the data folder.
+    pub key_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -20,6 +22,7 @@ pub struct DatabaseSettings {
 struct RawDatabase {
     url: Option<String>,
     password_file: Option<PathBuf>,
+    key_file: Option<PathBuf>,
 }
 
 impl TryFrom<RawDatabase> for DatabaseSettings {
@@ -39,7 +42,7 @@ impl TryFrom<RawDatabase> for DatabaseSettings {
                 return Err("database.url: leave the password out; name a file that holds it with password_file".into());
             }
         }
-        Ok(DatabaseSettings { url: raw.url, password_file: raw.password_file })
+        Ok(DatabaseSettings { url: raw.url, password_file: raw.password_file, key_file: raw.key_file })
     }
 }
 
@@ -51,13 +54,20 @@ impl FileTable for DatabaseSettings {
              the file `hub.db` in the data folder is taken",
         ),
         ("password_file", "A file that holds the password, and nothing else"),
+        (
+            "key_file",
+            "The file with the key under which addresses and secrets of channels are sealed, the same for all hubs of \
+             one database; `secret.key` in the data folder unless it is written",
+        ),
     ];
 
     fn print(&self) -> Table {
-        let file =
-            self.password_file.as_ref().map(|file| ("password_file".to_string(), file.display().to_string().into()));
+        let files = [("password_file", &self.password_file), ("key_file", &self.key_file)];
+        let files = files
+            .into_iter()
+            .filter_map(|(key, file)| Some((key.to_string(), file.as_ref()?.display().to_string().into())));
         let url = self.url.as_ref().map(|url| ("url".to_string(), url.as_str().into()));
-        url.into_iter().chain(file).collect()
+        url.into_iter().chain(files).collect()
     }
 }
 
@@ -69,7 +79,8 @@ mod tests {
     fn what_is_written_is_read_again_and_a_password_has_no_place_in_it() {
         let read = |text: &str| toml::from_str::<DatabaseSettings>(text);
         assert_eq!(read("").expect("nothing"), DatabaseSettings::default());
-        let own = read("url = \"postgres://me@db/hub\"\npassword_file = \"/run/secrets/db\"").expect("a table");
+        let own = read("url = \"postgres://me@db/hub\"\npassword_file = \"/run/secrets/db\"\nkey_file = \"/k\"")
+            .expect("a table");
         assert_eq!(read(&own.print().to_string()).expect("a table"), own);
         for (wrong, said) in [
             ("url = \"postgres://me:s3cret@db/hub\"", "password_file"),

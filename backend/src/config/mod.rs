@@ -6,6 +6,7 @@
 //! (TOML) and `value.rs` (how one value is written).
 
 mod administer;
+mod alerts;
 mod audit;
 mod collector;
 mod database;
@@ -49,6 +50,7 @@ pub use administer::{
     AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
     UsageTask, UserTask, ViewTask,
 };
+pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, file_rules};
 pub use collector::CollectorConfig;
 pub use database::DatabaseSettings;
 pub use export::Export;

@@ -1,6 +1,7 @@
 //! The one table of options. A row gives a field of [`Config`] and its default, how one value is read, and all that the
 //! command line, the configuration file, `--print-config` and the documents say of it.
 
+use super::alerts::{AlertSettings, BuiltInRules, FileRules, SmtpSettings};
 use super::audit::AuditSettings;
 use super::collector::{CollectorConfig, Collectors, defaults};
 use super::database::DatabaseSettings;
@@ -16,6 +17,7 @@ use super::sign_in::SignInWays;
 use super::team::{self, AgentLimits, Proxies, PublicUrl, Tables};
 use super::{LocalAuth, value};
 use collectors::openmetrics::Endpoint;
+use shared::alert::Rule;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,6 +28,7 @@ const READERS: &str = "Who may read";
 const TEAM: &str = "A team's hub";
 /// What is read of this machine. A demo reads nothing of it, so it takes only those of these flags that its rows name.
 pub const MEASURED: &str = "What is measured";
+const ALERTS: &str = "Alerts";
 const STORAGE: &str = "Storage";
 /// The last section, in which the flags stand that are no configuration.
 pub const GENERAL: &str = "General";
@@ -238,6 +241,26 @@ options! {
     root: Option<PathBuf> = None, Texts(value::folder) {
         flag: "root", key: "root", value: "DIR", section: MEASURED, commands: MEASURING,
         help: "Folder that holds the proc and sys to read, such as a host's mounted into a container",
+    }
+    /// What is watched besides what comes along.
+    rules: Vec<Rule> = Vec::new(), FileRules {
+        flag: "", key: "rules", value: "TABLES", section: ALERTS, commands: &[],
+        help: "What is watched, each rule a table",
+    }
+    /// Which of the rules that come along watch.
+    rules_builtin: BuiltInRules = BuiltInRules::default(), Tables {
+        flag: "", key: "rules_builtin", value: "TABLE", section: ALERTS, commands: &[],
+        help: "Which of the rules that come along watch",
+    }
+    /// Where notices may go, and how many.
+    alerts: AlertSettings = AlertSettings::default(), Tables {
+        flag: "", key: "alerts", value: "TABLE", section: ALERTS, commands: &[],
+        help: "Where notices may go, and how many",
+    }
+    /// The server of e-mail.
+    smtp: SmtpSettings = SmtpSettings::default(), Tables {
+        flag: "", key: "smtp", value: "TABLE", section: ALERTS, commands: &[],
+        help: "The server by which notices go out as e-mail",
     }
     /// How long ticks are kept, at least 1 minute.
     retention: Duration = Duration::from_secs(12 * 3600), Texts(value::retention) {

@@ -158,7 +158,7 @@ pub(super) async fn admit(
 /// Without accounts everybody whom the guard lets in reads all, and there is nothing to sign in to.
 fn alone(need: Need) -> Result<Asker, Refusal> {
     match need {
-        Need::Open | Need::Role(..) | Need::Shared(_) => {
+        Need::Open | Need::Role(..) | Need::Shared(_) | Need::Person(_) => {
             let network = Network::local();
             Ok(Asker {
                 who: None,

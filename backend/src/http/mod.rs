@@ -5,6 +5,7 @@ mod about;
 mod admin;
 mod admit;
 mod agents;
+mod alerts;
 mod api;
 mod body;
 mod bound;
@@ -37,6 +38,7 @@ mod write_timeout;
 pub use join_road::JoinRoad;
 pub use refusal::Refusal;
 
+use crate::alerts::AlertBook;
 use crate::calls::Calls;
 use crate::findings::FindingBook;
 use crate::ingest::NoAnswer;
@@ -99,6 +101,8 @@ pub struct App {
     runs: Arc<RunBook>,
     /// What is wrong with the machines.
     findings: Arc<FindingBook>,
+    /// What is watched, and who is told.
+    alerts: AlertBook,
     /// What lists say of runs.
     briefs: Briefs,
     /// Messages of history on their way to pages: each is a page's own, and half a megabyte.
@@ -111,7 +115,8 @@ pub struct App {
 
 impl App {
     /// The one of a server that serves `live` below `base` until `stop` is true. `remote` is where samples are also sent,
-    /// `hub` what a team has beside it.
+    /// `hub` what a team has beside it,
+    /// `alerts` what is watched.
     pub fn new(
         live: Arc<Live>,
         guard: Arc<Guard>,
@@ -119,6 +124,7 @@ impl App {
         stop: watch::Receiver<bool>,
         remote: Option<Arc<RemoteWriter>>,
         hub: Option<Hub>,
+        alerts: AlertBook,
     ) -> Arc<Self> {
         Arc::new(App {
             live,
@@ -133,6 +139,7 @@ impl App {
             calls: Arc::default(),
             runs: Arc::default(),
             findings: Arc::default(),
+            alerts,
             briefs: Briefs::default(),
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
@@ -158,6 +165,11 @@ impl App {
     /// What is wrong with the machines, for who looks for it.
     pub fn findings(&self) -> Arc<FindingBook> {
         self.findings.clone()
+    }
+
+    /// What is watched and who is told, for who watches and tells.
+    pub fn alerts(&self) -> AlertBook {
+        self.alerts.clone()
     }
 
     /// What a hub has beside the stream.

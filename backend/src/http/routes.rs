@@ -7,7 +7,7 @@ use super::api::{
     self, calls, changed, figure, findings, logs, markers, metrics, query, record, report, runs, series, uplink,
 };
 use super::need::{Carries, Need};
-use super::{App, about, agents, log, me, page, provider, session, stream, usage, views};
+use super::{App, about, agents, alerts, log, me, page, provider, session, stream, usage, views};
 use axum::Router;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -57,6 +57,12 @@ const PRINTED: Need = Need::Role(Role::Member, KeyScope::DataRead);
 const MARK: Need = Need::Role(Role::Member, KeyScope::RunsWrite);
 /// Who makes links: people, and no program.
 const LINKS: Need = Need::Person(Role::Member);
+/// Who makes rules and silences and takes alerts on; each rule is asked whose it is.
+const WATCH: Need = Need::Role(Role::Member, KeyScope::AlertsWrite);
+/// Who is shown where notices go: people.
+const TARGETS: Need = Need::Person(Role::Member);
+/// Who says where notices go.
+const CHANNELS: Need = Need::Role(Role::Admin, KeyScope::TeamAdmin);
 /// Who is in a team; what of it they see and change is asked of the team itself.
 const IN_TEAM: Need = Need::Role(Role::Viewer, KeyScope::TeamAdmin);
 /// Its admins, and its members where they may.
@@ -115,6 +121,22 @@ pub static ROUTES: &[Route] = routes! {
     POST "/api/v1/shares", LINKS, JSON, views::share;
     DELETE "/api/v1/shares/{id}", LINKS, NOTHING, views::end_share;
     POST "/api/v1/shares/open", Need::Session, JSON, views::open;
+    GET "/api/v1/rules", READ, NOTHING, alerts::rules;
+    POST "/api/v1/rules", WATCH, JSON, alerts::add_rule;
+    POST "/api/v1/rules/check", WATCH, JSON, alerts::check;
+    PUT "/api/v1/rules/{id}", WATCH, JSON, alerts::change_rule;
+    DELETE "/api/v1/rules/{id}", WATCH, NOTHING, alerts::remove_rule;
+    GET "/api/v1/silences", READ, NOTHING, alerts::silences;
+    POST "/api/v1/silences", WATCH, JSON, alerts::add_silence;
+    DELETE "/api/v1/silences/{id}", WATCH, NOTHING, alerts::end_silence;
+    GET "/api/v1/channels", TARGETS, NOTHING, alerts::channels;
+    POST "/api/v1/channels", CHANNELS, JSON, alerts::add_channel;
+    PUT "/api/v1/channels/{id}", CHANNELS, JSON, alerts::change_channel;
+    DELETE "/api/v1/channels/{id}", CHANNELS, NOTHING, alerts::remove_channel;
+    POST "/api/v1/channels/{id}/test", CHANNELS, NOTHING, alerts::test_channel;
+    GET "/api/v1/alerts", READ, NOTHING, alerts::alerts;
+    GET "/api/v1/alerts/{id}", READ, NOTHING, alerts::alert;
+    POST "/api/v1/alerts/{id}/ack", WATCH, NOTHING, alerts::ack;
     GET "/api/v1/audit", Need::Role(Role::Admin, KeyScope::AuditRead), NOTHING, log::audit;
     GET "/api/v1/usage", Need::Members(KeyScope::DataRead), NOTHING, usage::get;
     GET "/api/v1/me", Need::Own, NOTHING, me::get;

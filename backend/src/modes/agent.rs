@@ -2,7 +2,7 @@
 //! the socket in its data folder.
 
 use super::links::Links;
-use super::{follow_runs, keep, machine, remote_writer, serve_unix, socket_of};
+use super::{alert_book, follow_runs, keep, machine, remote_writer, serve_unix, socket_of};
 use crate::config::Config;
 use crate::control::FolderSocket;
 use crate::data::Data;
@@ -20,7 +20,9 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let remote = remote_writer(&config, &live);
     let work = machine::sampling(&config, &live, source, &[]);
     let guard = Arc::new(Guard::new(&config));
-    let app = App::new(live.clone(), guard, config.base_path.clone(), stop.clone(), remote.clone(), None);
+    // It watches nothing: its hubs do.
+    let alerts = alert_book(&config, &live, None, folder.as_deref());
+    let app = App::new(live.clone(), guard, config.base_path.clone(), stop.clone(), remote.clone(), None, alerts);
     if let Some(folder) = &folder {
         follow_runs(&config, &live, source, folder, (app.markers(), app.calls(), app.runs()), &stop);
     }

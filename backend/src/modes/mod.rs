@@ -12,6 +12,7 @@ pub mod replay;
 
 pub use bind::bind;
 
+use crate::alerts::{AlertBook, AlertBookAbout, KEY_FILE, OWN_FILE};
 use crate::archive::{self, Archive};
 use crate::calls::{self, Calls};
 use crate::config::Config;
@@ -111,7 +112,8 @@ async fn serve(
     let remote = remote_writer(config, &live);
     let base = config.base_path.clone();
     let of_others = hub.is_some();
-    let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub);
+    let alerts = alert_book(config, &live, hub.as_ref(), kept_in.as_deref());
+    let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub, alerts);
     look_for_findings(config, &live, &app, of_others, kept_in.clone(), &stop);
     if let Some(folder) = kept_in {
         let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
@@ -131,6 +133,29 @@ async fn serve(
         tokio::join!(serving, local, joined, named, within);
     };
     keep(live, archive, remote, work, serving).await;
+}
+
+/// Where rules, channels and alerts are kept: in a hub's database; in a file of the data folder, which is there once there is
+/// something to keep; or in memory.
+fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&Path>) -> AlertBook {
+    let public = hub.map(|hub| &hub.public).or(config.public_url.as_ref());
+    let about = AlertBookAbout {
+        public_url: public.map(ToString::to_string),
+        host: machine::name(),
+        names_teams: hub.is_some(),
+        fixed: config.rules.clone(),
+        allowed: config.alerts.allowed(),
+        mail: config.smtp.host.is_some(),
+    };
+    let clock = live.clock.clone();
+    match (hub, folder) {
+        (Some(hub), Some(folder)) => {
+            let key = config.database.key_file.clone().unwrap_or_else(|| folder.join(KEY_FILE));
+            AlertBook::of_hub(hub.accounts.records(), key, clock, about)
+        }
+        (None, Some(folder)) => AlertBook::of_own(folder.join(OWN_FILE), folder.join(KEY_FILE), clock, about),
+        (_, None) => AlertBook::in_memory(clock, about),
+    }
 }
 
 /// Looks for what is wrong: in what comes, and in a recording in all that there is.

@@ -103,6 +103,7 @@ fn one(own: &Wanted, steps: &[Summary]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alerts::{AlertBook, AlertBookAbout};
     use crate::clock::Manual;
     use crate::config::{Config, RemoteWrite};
     use crate::http::guard::Guard;
@@ -152,7 +153,8 @@ mod tests {
         let settings = RemoteWrite { url: "http://127.0.0.1:9/".into(), read_url: Some(read_url), headers: Vec::new() };
         let remote = RemoteWriter::start(&live, settings, None);
         let (_, stop) = tokio::sync::watch::channel(false);
-        App::new(live, Arc::new(Guard::new(&Config::default())), "/".into(), stop, Some(remote), None)
+        let alerts = AlertBook::in_memory(live.clock.clone(), AlertBookAbout::default());
+        App::new(live, Arc::new(Guard::new(&Config::default())), "/".into(), stop, Some(remote), None, alerts)
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

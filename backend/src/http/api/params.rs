@@ -30,6 +30,10 @@ const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/live", &["format", "source", "cursor"]),
     ("/api/v1/views", &["team"]),
     ("/api/v1/shares", &["team"]),
+    ("/api/v1/rules", &["team"]),
+    ("/api/v1/silences", &["team"]),
+    ("/api/v1/channels", &["team"]),
+    ("/api/v1/alerts", &["team", "state", "rule", "source", "run", "from", "to", "limit"]),
     ("/api/v1/usage", &["team", "by", "from", "to", "format"]),
     ("/api/v1/audit", &["team", "who", "action", "object", "from", "to", "before", "limit"]),
 ];

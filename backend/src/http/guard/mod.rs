@@ -49,6 +49,8 @@ pub struct Guard {
     scheme: &'static str,
     /// Admitted uids; none: every local user.
     users: Option<Vec<u32>>,
+    /// Uids that may change what a server without accounts has; none: it cannot be told who calls.
+    writers: Option<Vec<u32>>,
     frame_ancestors: String,
 }
 
@@ -90,6 +92,8 @@ impl Guard {
             public: None,
             scheme: "http",
             users: (config.local_auth == LocalAuth::Uid).then(|| users.collect()),
+            writers: (config.local_auth == LocalAuth::Uid)
+                .then(|| config.sudo_uid.into_iter().chain([own_uid, 0]).collect()),
             frame_ancestors,
         }
     }
@@ -102,6 +106,11 @@ impl Guard {
     /// Whether a local user may read: our own uid, root, the user who called sudo, `--allow-user`.
     pub fn admits(&self, uid: u32) -> bool {
         self.users.as_ref().is_none_or(|users| users.contains(&uid))
+    }
+
+    /// Whether a local user may change what a server without accounts has: our own uid, root, the user who called sudo.
+    pub fn lets_write(&self, uid: u32) -> bool {
+        self.writers.as_ref().is_some_and(|writers| writers.contains(&uid))
     }
 
     /// Decides on a request by its target and headers.

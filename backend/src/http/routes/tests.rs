@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::accounts::Network;
+use crate::alerts::{AlertBook, AlertBookAbout};
 use crate::clock::Manual;
 use crate::config::Config;
 use crate::findings::finding;
@@ -106,7 +107,8 @@ fn printed() -> tempfile::TempDir {
 /// All routes that read, for who sees this.
 fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
     let (_, stop) = watch::channel(false);
-    let app = App::new(live(), Arc::new(Guard::new(&Config::default())), "/".into(), stop, None, None);
+    let alerts = AlertBook::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertBookAbout::default());
+    let app = App::new(live(), Arc::new(Guard::new(&Config::default())), "/".into(), stop, None, None, alerts);
     for (key, name) in [GRANTED, HIDDEN] {
         app.findings.take(finding("idle", name, NOW / 1000 - 5, None), |_| Some(key.into()));
     }

@@ -1,0 +1,112 @@
+//! Who may be connected to, asked between the name and the connection.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use ureq::Error;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::time::Duration as Span;
+use ureq::unversioned::transport::{ConnectionDetails, Connector, NextTimeout, TcpConnector, Transport};
+
+/// The most addresses of one name that are tried: as many as the list of the library holds.
+const MOST: usize = 16;
+
+/// Looks a name up and says which of its addresses may be connected to. Only to those a connection is made, so nothing
+/// comes between the check and the connection.
+pub trait Gate: fmt::Debug + Send + Sync + 'static {
+    /// The addresses of an address's host that may be connected to, those to be tried first in front.
+    ///
+    /// # Errors
+    /// Why there is none, a sentence without a full stop.
+    fn addresses(&self, uri: &Uri, within: Duration) -> Result<Vec<SocketAddr>, String>;
+}
+
+/// A gate as what the library asks.
+#[derive(Debug)]
+pub(crate) struct Gated {
+    pub gate: Arc<dyn Gate>,
+    /// Where nothing is known of how long it may take.
+    pub longest: Duration,
+}
+
+impl Resolver for Gated {
+    fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+        // Of a request by a proxy, the proxy alone is asked for here, which the machine's own file names.
+        if config.proxy().is_some() {
+            return DefaultResolver::default().resolve(uri, config, timeout);
+        }
+        let within = match timeout.after {
+            Span::Exact(after) => after.min(self.longest),
+            Span::NotHappening => self.longest,
+        };
+        let admitted = self.gate.addresses(uri, within).map_err(|why| Error::Other(Box::new(Refused(why))))?;
+        let mut addresses = self.empty();
+        admitted.into_iter().take(MOST).for_each(|address| addresses.push(address));
+        if addresses.is_empty() { Err(Error::HostNotFound) } else { Ok(addresses) }
+    }
+}
+
+/// Why a gate lets nobody through.
+#[derive(Debug)]
+struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Connects to one address after the other, and keeps which one it was.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    pub tcp: TcpConnector,
+    pub met: Arc<Mutex<Option<SocketAddr>>>,
+}
+
+impl<In: Transport> Connector<In> for Noted {
+    type Out = <TcpConnector as Connector<In>>::Out;
+
+    fn connect(&self, details: &ConnectionDetails, mut chained: Option<In>) -> Result<Option<Self::Out>, Error> {
+        if chained.is_some() {
+            return self.tcp.connect(details, chained);
+        }
+        let mut last = Error::ConnectionFailed;
+        let started = std::time::Instant::now();
+        for (i, address) in details.addrs.iter().enumerate() {
+            let mut addrs = details.resolver.empty();
+            addrs.push(*address);
+            // Half of what is left for each but the last one, so that an address that drops packets costs no other one its
+            // turn.
+            let mut timeout = details.timeout;
+            if let Span::Exact(whole) = timeout.after {
+                let left = whole.saturating_sub(started.elapsed());
+                timeout.after = Span::Exact(if i + 1 == details.addrs.len() { left } else { left / 2 });
+            }
+            let one = ConnectionDetails {
+                uri: details.uri,
+                addrs,
+                config: details.config,
+                request_level: details.request_level,
+                resolver: details.resolver,
+                now: (details.current_time)(),
+                timeout,
+                current_time: details.current_time.clone(),
+                run_connector: details.run_connector.clone(),
+                register_shutdown: details.register_shutdown.clone(),
+            };
+            match self.tcp.connect(&one, chained.take()) {
+                Ok(made) => {
+                    *self.met.lock().unwrap_or_else(PoisonError::into_inner) = Some(*address);
+                    return Ok(made);
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}

@@ -1,0 +1,253 @@
+//! E-mail: the server of the configuration, messages as they are written, and what its answers mean.
+
+use crate::sinks::Mail;
+use lettre::address::Envelope;
+use lettre::message::header::{ContentType, Header, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, Message};
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
+use lettre::transport::smtp::extension::ClientId;
+use lettre::transport::smtp::{Error, SmtpTransport};
+use lettre::{Address, Transport};
+use shared::secret::Secret;
+use std::net::IpAddr;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// How long a server may be silent. A mail server that looks for spam answers after some time, and a message that is given
+/// up before that comes twice.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a connection to the server of e-mail is protected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SmtpTls {
+    /// It begins plain and must change to TLS, as on port 587.
+    #[default]
+    StartTls,
+    /// It is TLS from its first byte on, as on port 465.
+    Implicit,
+    /// It is not: only within this machine.
+    None,
+}
+
+/// The server of e-mail, from the configuration.
+#[derive(Clone, Debug)]
+pub struct Smtp {
+    host: String,
+    port: u16,
+    tls: SmtpTls,
+    credentials: Option<(String, Secret)>,
+    from: Mailbox,
+    /// PEM of an authority that is trusted besides those of the system.
+    authority: Option<String>,
+}
+
+impl Smtp {
+    /// Checks the settings. Without a port it is the usual one: 587, 465, or 25 without TLS. `from` is an address, as
+    /// `watchglass@example.org` or `Watchglass <watchglass@example.org>`.
+    ///
+    /// # Errors
+    /// What is wrong and what to do, a sentence that names the field.
+    pub fn new(
+        host: &str,
+        port: Option<u16>,
+        tls: SmtpTls,
+        user: Option<&str>,
+        password: Option<Secret>,
+        from: &str,
+    ) -> Result<Self, String> {
+        let host = host.trim();
+        let literal = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        let named = !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+        if literal.is_err() && !named {
+            return Err("[smtp] host is a host's name or address, without a port".into());
+        }
+        let loopback = host.eq_ignore_ascii_case("localhost") || literal.is_ok_and(|ip| ip.is_loopback());
+        if tls == SmtpTls::None && !loopback {
+            return Err("[smtp] tls = \"none\" is for a server on this machine only: write starttls or implicit".into());
+        }
+        let from: Mailbox = from
+            .trim()
+            .parse()
+            .map_err(|_| "[smtp] from is an address of e-mail, as watchglass@example.org".to_string())?;
+        let credentials = match (user, password) {
+            (None, None) => None,
+            (Some(user), Some(password)) => Some((user.to_string(), password)),
+            _ => return Err("[smtp] user and password_file belong together: write both or none".into()),
+        };
+        let port = port.unwrap_or(match tls {
+            SmtpTls::StartTls => 587,
+            SmtpTls::Implicit => 465,
+            SmtpTls::None => 25,
+        });
+        let host = host.trim_matches(['[', ']']).to_string();
+        Ok(Smtp { host, port, tls, credentials, from, authority: None })
+    }
+
+    /// Trusts this authority's certificate, in PEM, besides what the system trusts.
+    #[must_use]
+    pub fn trusting(mut self, pem: &str) -> Self {
+        self.authority = Some(pem.to_string());
+        self
+    }
+
+    fn transport(&self, hello: &str) -> Result<SmtpTransport, Error> {
+        let tls = match self.tls {
+            SmtpTls::None => Tls::None,
+            SmtpTls::StartTls => Tls::Required(self.parameters()?),
+            SmtpTls::Implicit => Tls::Wrapper(self.parameters()?),
+        };
+        let mut builder = SmtpTransport::builder_dangerous(&self.host)
+            .port(self.port)
+            .tls(tls)
+            .timeout(Some(PATIENCE))
+            .hello_name(ClientId::Domain(self.hello(hello).to_string()));
+        if let Some((user, password)) = &self.credentials {
+            builder = builder.credentials(Credentials::new(user.clone(), password.reveal().to_string()));
+        }
+        Ok(builder.build())
+    }
+
+    fn parameters(&self) -> Result<TlsParameters, Error> {
+        let mut parameters = TlsParameters::builder(self.host.clone());
+        if let Some(pem) = &self.authority {
+            parameters = parameters.add_root_certificate(Certificate::from_pem(pem.as_bytes())?);
+        }
+        parameters.build()
+    }
+
+    /// What we are called when we greet: this host, where its name is a whole one.
+    fn hello<'a>(&'a self, host: &'a str) -> &'a str {
+        let whole = host.contains('.') && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b));
+        if whole { host } else { self.from.email.domain() }
+    }
+
+    /// A message as it is sent.
+    ///
+    /// # Errors
+    /// Why it cannot be written, which the checks before rule out.
+    pub(crate) fn message(&self, mail: &Mail) -> Result<Message, String> {
+        let domain = self.from.email.domain();
+        let thread = format!("<{}@{domain}>", mail.thread);
+        let at = UNIX_EPOCH + Duration::from_secs(u64::try_from(mail.at).unwrap_or(0));
+        let mut message = Message::builder()
+            .from(self.from.clone())
+            .date(at)
+            .message_id(Some(format!("<{}@{domain}>", mail.id)))
+            .in_reply_to(thread.clone())
+            .references(thread)
+            .header(AutoSubmitted)
+            .header(ContentType::TEXT_PLAIN)
+            .subject(&mail.subject);
+        for to in &mail.to {
+            message = message.to(to.clone());
+        }
+        message.body(mail.text.clone()).map_err(|error| format!("the message cannot be written: {error}"))
+    }
+
+    /// Sends a message. Where the server refuses some of its addresses for good, the others get it nevertheless.
+    pub(crate) fn send(&self, mail: &Mail, host: &str) -> Answer {
+        let message = match self.message(mail) {
+            Ok(message) => message.formatted(),
+            Err(why) => return Answer::GivenUp(why),
+        };
+        let transport = match self.transport(host) {
+            Ok(transport) => transport,
+            Err(error) => return answered(&error),
+        };
+        let to: Vec<Address> = mail.to.iter().map(|to| to.email.clone()).collect();
+        let all = to.len();
+        let send = |to: Vec<Address>| {
+            let envelope = Envelope::new(Some(self.from.email.clone()), to);
+            envelope.map(|envelope| transport.send_raw(&envelope, &message))
+        };
+        match send(to.clone()) {
+            Ok(Ok(_)) => Answer::Done(String::new()),
+            Ok(Err(error)) if all > 1 && refuses_a_recipient(&error) => {
+                let (mut taken, mut last) = (0, answered(&error));
+                for one in to {
+                    match send(vec![one]) {
+                        Ok(Ok(_)) => taken += 1,
+                        Ok(Err(error)) => {
+                            let answer = answered(&error);
+                            // Who can be reached later is worth a repeat to all.
+                            if let Answer::Again(_) = answer {
+                                return answer;
+                            }
+                            last = answer;
+                        }
+                        Err(_) => {}
+                    }
+                }
+                match (taken, last) {
+                    (0, last) => last,
+                    (taken, _) => Answer::Done(format!("for {taken} of {all} addresses, {} refused", all - taken)),
+                }
+            }
+            Ok(Err(error)) => answered(&error),
+            Err(_) => Answer::GivenUp("it has no address of e-mail".into()),
+        }
+    }
+}
+
+/// What came of a message.
+pub(crate) enum Answer {
+    /// It was taken; what is to be said of it besides, often nothing.
+    Done(String),
+    /// Why it has to be tried again.
+    Again(String),
+    /// Why it is of no use.
+    GivenUp(String),
+}
+
+fn code(error: &Error) -> Option<String> {
+    error.status().map(|code| code.to_string())
+}
+
+fn refuses_a_recipient(error: &Error) -> bool {
+    error.is_permanent() && code(error).is_some_and(|code| ["550", "551", "552", "553", "554", "501"].contains(&&*code))
+}
+
+/// The class of an error; the server's own words stand nowhere.
+fn answered(error: &Error) -> Answer {
+    if let Some(code) = code(error) {
+        let what = match code.as_str() {
+            "530" => "it wants a user: write user and password_file into [smtp]",
+            "534" | "535" | "538" => "it refuses our user or password: see user and password_file of [smtp]",
+            "550" | "551" | "553" => {
+                "it takes no mail for that address or from ours: see to of the channel and from of [smtp]"
+            }
+            "552" | "554" => "it does not take the message: see what its log says of it",
+            _ if error.is_permanent() => "it does not take the message: see what its log says of it",
+            _ => return Answer::Again(code),
+        };
+        return Answer::GivenUp(format!("{code}: {what}"));
+    }
+    Answer::Again(if error.is_timeout() {
+        "no whole answer in time".into()
+    } else if error.is_tls() {
+        "no TLS that this machine trusts: see host and tls of [smtp], and whether the system trusts its certificate"
+            .into()
+    } else if error.is_client() {
+        "it does not offer what [smtp] asks for: see tls and user".into()
+    } else {
+        "no connection to the server of [smtp]".into()
+    })
+}
+
+/// Says that no person wrote it, so that nobody's absence notice answers it.
+#[derive(Clone, Copy)]
+struct AutoSubmitted;
+
+impl Header for AutoSubmitted {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(AutoSubmitted)
+    }
+
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), "auto-generated".into())
+    }
+}

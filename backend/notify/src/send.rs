@@ -1,0 +1,254 @@
+//! The one place that connects: requests go out, and answers become what is to be done.
+
+use crate::address::{Allowed, Rule};
+use crate::backoff::{GIVE_UP_AFTER, backoff, retry_after};
+use crate::mail::{Answer, Smtp};
+use crate::settings::Settings;
+use crate::sinks::{Post, Request};
+use crate::text::duration;
+use client::{Client, Limits, MaxBytes};
+use shared::alert::{Notice, NoticeKind};
+use shared::secret::Secret;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long one request may take.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// How much of an answer is read.
+const MOST: u64 = 64 * 1024;
+
+/// How notices leave: from the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Road {
+    /// `[alerts] allow_targets`.
+    pub allowed: Allowed,
+    /// `[alerts] proxy`: `http://` or `https://`; user and password may stand in it.
+    pub proxy: Option<Secret>,
+    /// `[smtp]`.
+    pub smtp: Option<Smtp>,
+}
+
+/// One try.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    /// Seconds since the Unix epoch.
+    pub now: i64,
+    /// Which try it is, from 1 on.
+    pub tries: u32,
+    /// 0 to 1, by chance: it scatters the next try.
+    pub random: f64,
+}
+
+/// What came of a try, with a sentence for people: status, time, address family, what to do. No address and no word of the
+/// answer stands in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was taken.
+    Done {
+        /// As `accepted (200) in 180 ms over IPv4`.
+        sentence: String,
+    },
+    /// It is to be tried again.
+    Again {
+        /// After this time.
+        after: Duration,
+        /// As `502 in 40 ms over IPv6, tried 4 times, again in 8 s`.
+        sentence: String,
+    },
+    /// It is of no use to try again.
+    GivenUp {
+        /// As `404 in 90 ms over IPv4: there is nothing at that address: …`.
+        sentence: String,
+    },
+}
+
+impl Outcome {
+    /// What is said of it.
+    pub fn sentence(&self) -> &str {
+        match self {
+            Outcome::Done { sentence } | Outcome::Again { sentence, .. } | Outcome::GivenUp { sentence } => sentence,
+        }
+    }
+}
+
+/// Sends notices, one at a time; each thread has its own. It keeps no connection.
+#[derive(Debug)]
+pub struct Sender {
+    client: Client,
+    rule: Arc<Rule>,
+    by_proxy: bool,
+    smtp: Option<Smtp>,
+}
+
+/// What one request came to, before it is known when it is tried again.
+enum Met {
+    Done(String),
+    Again(Option<Duration>, String),
+    GivenUp(String),
+}
+
+impl Sender {
+    /// One that has sent nothing yet.
+    ///
+    /// # Errors
+    /// The proxy's address is none.
+    pub fn new(road: &Road) -> Result<Self, String> {
+        Self::by_rule(road, Rule::new(road.allowed.clone()))
+    }
+
+    fn by_rule(road: &Road, rule: Rule) -> Result<Self, String> {
+        let limits = Limits { connect: LIMIT, whole: LIMIT, idle: Duration::ZERO };
+        let rule = Arc::new(rule);
+        let proxy = road.proxy.as_ref().map(Secret::reveal);
+        let client = Client::gated(limits, rule.clone(), proxy).map_err(|why| format!("[alerts] proxy: {why}"))?;
+        Ok(Sender { client, rule, by_proxy: proxy.is_some(), smtp: road.smtp.clone() })
+    }
+
+    /// Sends a notice to a channel. It blocks: 10 s for each request at most, a minute for each answer of a mail server.
+    pub fn send(&mut self, settings: &Settings, notice: &Notice, attempt: Attempt) -> Outcome {
+        let requests = settings.sink.requests(notice, settings, attempt.now);
+        let cluster = settings.kind() == "alertmanager";
+        let mut all: Vec<Met> = Vec::new();
+        for request in requests {
+            let met = self.one(settings, &request, notice, attempt.now);
+            let done = matches!(met, Met::Done(_));
+            all.push(met);
+            // What follows builds on what came before; only the members of a cluster stand beside each other.
+            if !done && !cluster {
+                break;
+            }
+        }
+        settled(together(all, cluster), notice, attempt)
+    }
+
+    fn one(&self, settings: &Settings, request: &Request, notice: &Notice, now: i64) -> Met {
+        let started = Instant::now();
+        match request {
+            Request::Post(post) => self.post(settings, post, now, started),
+            Request::Mail(mail) => {
+                let Some(smtp) = &self.smtp else {
+                    return Met::GivenUp("no server for e-mail is named: write [smtp] into the configuration".into());
+                };
+                let answer = smtp.send(mail, &notice.host);
+                let took = time(started);
+                match answer {
+                    Answer::Done(besides) if besides.is_empty() => Met::Done(format!("accepted in {took}")),
+                    Answer::Done(besides) => Met::Done(format!("accepted {besides}, in {took}")),
+                    Answer::Again(why) => Met::Again(None, format!("{why}, in {took}")),
+                    Answer::GivenUp(why) => Met::GivenUp(format!("{why} (in {took})")),
+                }
+            }
+        }
+    }
+
+    fn post(&self, settings: &Settings, post: &Post, now: i64, started: Instant) -> Met {
+        if self.by_proxy
+            && let Err(why) = self.rule.before_proxy(&post.uri, LIMIT)
+        {
+            return Met::Again(None, why);
+        }
+        let headers = post.headers.iter().map(|(name, value)| (*name, value.as_str()));
+        let answer = self.client.post(&post.uri, headers, &post.body);
+        let over = self.over(self.client.met());
+        let response = match answer {
+            Ok(response) => response,
+            Err(why) => return Met::Again(None, format!("{why}{over}")),
+        };
+        let status = response.status().as_u16();
+        let after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let after = after.and_then(|text| retry_after(text, now));
+        // A server that is not heard out may take the request for broken. What it says is no one's business.
+        drop(client::read(response, MaxBytes { sent: MOST, unpacked: MOST }));
+        let took = format!("in {}{over}", time(started));
+        match status {
+            200..=299 => Met::Done(format!("accepted ({status}) {took}")),
+            408 | 425 | 429 | 500.. => Met::Again(after, format!("{status} {took}")),
+            _ => Met::GivenUp(format!("{status} {took}: {}", advice(status, settings))),
+        }
+    }
+
+    fn over(&self, met: Option<SocketAddr>) -> &'static str {
+        match met {
+            Some(_) if self.by_proxy => " by the proxy",
+            Some(address) if address.ip().to_canonical().is_ipv4() => " over IPv4",
+            Some(_) => " over IPv6",
+            None => "",
+        }
+    }
+}
+
+fn time(started: Instant) -> String {
+    let ms = started.elapsed().as_millis();
+    if ms < 1_000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1_000, ms % 1_000 / 100) }
+}
+
+/// What to do about an answer that no repeat will change.
+fn advice(status: u16, settings: &Settings) -> String {
+    let help = settings.sink.help;
+    match status {
+        300..=399 => {
+            "it points to another address, and no notice follows there: write the last address itself into the channel"
+                .into()
+        }
+        401 | 403 => format!("it does not know us: write a new secret into the channel ({help})"),
+        404 | 410 => {
+            format!("there is nothing at that address, or no longer: write a new one into the channel ({help})")
+        }
+        413 => "it takes no message of that size".into(),
+        _ => format!("it does not take what {} sends: see that kind and address fit ({help})", settings.kind()),
+    }
+}
+
+/// What all requests of one notice came to. Of a cluster one member is enough, as they tell each other; of others all
+/// must be taken.
+fn together(all: Vec<Met>, cluster: bool) -> Met {
+    let count = all.len();
+    let (mut done, mut again, mut given_up) = (Vec::new(), None, None);
+    for met in all {
+        match met {
+            Met::Done(sentence) => done.push(sentence),
+            Met::Again(after, sentence) => again = again.or(Some((after, sentence))),
+            Met::GivenUp(sentence) => given_up = given_up.or(Some(sentence)),
+        }
+    }
+    let taken = done.len();
+    match (done.pop(), again, given_up) {
+        (Some(last), again, given_up) if cluster && (again.is_some() || given_up.is_some()) => {
+            let why = again.map(|(_, why)| why).or(given_up).unwrap_or_default();
+            Met::Done(format!("{last} by {taken} of {count}; another one: {why}"))
+        }
+        (_, Some((after, why)), _) => Met::Again(after, why),
+        (_, None, Some(why)) => Met::GivenUp(why),
+        (Some(last), ..) if taken > 1 => Met::Done(format!("{taken} times {last}")),
+        (Some(last), ..) => Met::Done(last),
+        // A group of Alertmanager's without an alert: there is nothing to say.
+        (None, None, None) => Met::Done("nothing was to be sent".into()),
+    }
+}
+
+/// When it is tried again, or that it is not.
+fn settled(met: Met, notice: &Notice, attempt: Attempt) -> Outcome {
+    match met {
+        Met::Done(sentence) => Outcome::Done { sentence },
+        Met::GivenUp(sentence) => Outcome::GivenUp { sentence },
+        Met::Again(asked, why) => {
+            let after = asked.unwrap_or_else(|| backoff(attempt.tries, attempt.random));
+            let tried = match attempt.tries {
+                0 | 1 => String::new(),
+                tries => format!(", tried {tries} times"),
+            };
+            let age = attempt.now.saturating_sub(notice.at).max(0).unsigned_abs();
+            if age.saturating_add(after.as_secs()) > GIVE_UP_AFTER.as_secs() {
+                let hours = GIVE_UP_AFTER.as_secs() / 3_600;
+                return Outcome::GivenUp { sentence: format!("{why}{tried}, given up after {hours} h") };
+            }
+            if notice.kind == NoticeKind::Test {
+                return Outcome::Again { after, sentence: why };
+            }
+            let pause = duration(i64::try_from(after.as_millis().max(1_000)).unwrap_or(i64::MAX));
+            Outcome::Again { after, sentence: format!("{why}{tried}, again in {pause}") }
+        }
+    }
+}

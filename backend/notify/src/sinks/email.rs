@@ -1,0 +1,48 @@
+//! E-mail: one message of plain text to all addresses of the channel.
+
+use super::{Field, Mail, Request, Sink, any};
+use crate::settings::Settings;
+use crate::text::plain;
+use ring::digest;
+use shared::alert::Notice;
+
+pub(super) const SINK: Sink = Sink {
+    kind: "email",
+    help: "addresses of e-mail in to; the server is named by [smtp] in the configuration",
+    needs: &[Field::To],
+    takes: &[],
+    shows: Field::To,
+    address: None,
+    signs: false,
+    check: any,
+    body,
+};
+
+/// The most letters of a subject.
+const MAX_SUBJECT: usize = 150;
+
+/// Letters that may stand before the `@` of a message's id.
+fn id(text: &str) -> String {
+    text.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(100).collect()
+}
+
+fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
+    let plain = plain(notice);
+    let mut subject: String = plain.title.chars().take(MAX_SUBJECT).collect();
+    if subject.len() < plain.title.len() {
+        subject.pop();
+        subject.push('…');
+    }
+    // All messages of a group name one that was never sent as what they answer: programs that thread put them together, and
+    // nobody has to remember which one was the first.
+    let group = digest::digest(&digest::SHA256, notice.group.as_bytes());
+    let thread: String = group.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+    vec![Request::Mail(Mail {
+        to: settings.to.clone(),
+        subject,
+        text: plain.blocks().join("\n\n"),
+        id: id(&notice.id),
+        thread: format!("group-{thread}"),
+        at: notice.at,
+    })]
+}

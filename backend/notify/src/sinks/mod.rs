@@ -1,0 +1,172 @@
+//! The kinds of channels: one file and one row each.
+
+mod alertmanager;
+mod discord;
+mod email;
+mod mattermost;
+mod ntfy;
+mod pagerduty;
+mod slack;
+mod teams;
+mod telegram;
+mod webhook;
+
+use crate::settings::Settings;
+use client::http::Uri;
+use lettre::message::Mailbox;
+use serde_json::Value;
+use shared::alert::Notice;
+use shared::secret::Secret;
+
+/// A field of [`shared::alert::ChannelInput`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// `address`.
+    Address,
+    /// `addresses`.
+    Addresses,
+    /// `to`.
+    To,
+    /// `topic`.
+    Topic,
+    /// `secret`.
+    Secret,
+    /// `old_secret`.
+    OldSecret,
+    /// `format`.
+    Format,
+}
+
+impl Field {
+    /// Its name in the API and in the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Field::Address => "address",
+            Field::Addresses => "addresses",
+            Field::To => "to",
+            Field::Topic => "topic",
+            Field::Secret => "secret",
+            Field::OldSecret => "old_secret",
+            Field::Format => "format",
+        }
+    }
+}
+
+/// A kind of channel.
+pub struct Sink {
+    /// Its name.
+    pub kind: &'static str,
+    /// One line: where its settings are to be found.
+    pub help: &'static str,
+    /// Fields that must be given.
+    pub needs: &'static [Field],
+    /// Fields that may be given besides.
+    pub takes: &'static [Field],
+    /// Which field is shown of where it goes.
+    pub(crate) shows: Field,
+    /// The address where none is given.
+    pub(crate) address: Option<&'static str>,
+    /// Whether its secret is a key of signatures.
+    pub(crate) signs: bool,
+    /// What else its settings must fulfil.
+    pub(crate) check: fn(&Settings) -> Result<(), String>,
+    /// What is sent of a notice at this moment, seconds since the Unix epoch. It is pure.
+    pub(crate) body: fn(&Notice, &Settings, i64) -> Vec<Request>,
+}
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.kind)
+    }
+}
+
+impl Sink {
+    /// What is sent of a notice at this moment, seconds since the Unix epoch.
+    pub fn requests(&self, notice: &Notice, settings: &Settings, now: i64) -> Vec<Request> {
+        (self.body)(notice, settings, now)
+    }
+}
+
+/// Every kind, in the order in which they are offered.
+pub const SINKS: &[Sink] = &[
+    slack::SINK,
+    mattermost::SINK,
+    discord::SINK,
+    teams::SINK,
+    email::SINK,
+    webhook::SINK,
+    ntfy::SINK,
+    telegram::SINK,
+    pagerduty::SINK,
+    alertmanager::SINK,
+];
+
+/// The row of a kind.
+///
+/// # Errors
+/// There is no such kind; those that there are.
+pub(crate) fn find(kind: &str) -> Result<&'static Sink, String> {
+    SINKS.iter().find(|sink| sink.kind == kind).ok_or_else(|| {
+        let known: Vec<&str> = SINKS.iter().map(|sink| sink.kind).collect();
+        format!("there is no such kind of channel: there are {}", known.join(", "))
+    })
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// A request over HTTP, by POST.
+    Post(Post),
+    /// A message by e-mail.
+    Mail(Mail),
+}
+
+/// A request over HTTP.
+#[derive(Clone)]
+pub struct Post {
+    pub(crate) uri: Uri,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl std::fmt::Debug for Post {
+    // Address and headers may hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "POST of {} bytes", self.body.len())
+    }
+}
+
+/// A message by e-mail, without what the server's settings add.
+#[derive(Clone, Debug)]
+pub struct Mail {
+    pub(crate) to: Vec<Mailbox>,
+    pub(crate) subject: String,
+    pub(crate) text: String,
+    /// What stands before the `@` of its `Message-ID`.
+    pub(crate) id: String,
+    /// The same of the message that began its thread; the same as `id` for that one.
+    pub(crate) thread: String,
+    pub(crate) at: i64,
+}
+
+/// A request with a body of JSON, as compact as it gets.
+fn post(uri: Uri, body: &Value) -> Post {
+    Post { uri, headers: vec![("content-type", "application/json".into())], body: body.to_string().into_bytes() }
+}
+
+/// One request to the channel's first address.
+fn one(settings: &Settings, body: &Value) -> Vec<Request> {
+    settings.addresses.first().map(|address| Request::Post(post(address.0.clone(), body))).into_iter().collect()
+}
+
+/// Nothing else is to be checked.
+fn any(_: &Settings) -> Result<(), String> {
+    Ok(())
+}
+
+/// A token that stands in a header.
+fn visible(settings: &Settings) -> Result<(), String> {
+    let secret = settings.secret.as_ref().map_or("", Secret::reveal);
+    let fits = secret.len() <= 1_000 && secret.bytes().all(|byte| byte.is_ascii_graphic());
+    if fits { Ok(()) } else { Err("a token has visible ASCII letters only, at most 1,000".into()) }
+}

@@ -1,0 +1,111 @@
+//! PagerDuty: Events API v2. One event an alert, so that each opens and closes what it opened.
+
+use super::{Field, Request, Sink, post};
+use crate::settings::Settings;
+use crate::text::{clean, cut, plain};
+use serde_json::{Value, json};
+use shared::alert::{Alert, AlertState, Notice, NoticeKind};
+use shared::secret::Secret;
+
+pub(super) const SINK: Sink = Sink {
+    kind: "pagerduty",
+    help: "the routing key of a service's integration \"Events API v2\" as secret; the address https://events.eu.pagerduty.com \
+           for accounts in the EU",
+    needs: &[Field::Secret],
+    takes: &[Field::Address],
+    shows: Field::Secret,
+    address: Some("https://events.pagerduty.com"),
+    signs: false,
+    check,
+    body,
+};
+
+/// What a summary has at most.
+const MAX_SUMMARY: usize = 1_000;
+
+fn check(settings: &Settings) -> Result<(), String> {
+    let key = settings.secret.as_ref().map_or("", Secret::reveal);
+    if key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        Ok(())
+    } else {
+        Err("a routing key has 32 letters and digits: it is the integration's, not the account's".into())
+    }
+}
+
+/// What an event says besides its key.
+struct Said<'a> {
+    summary: String,
+    source: &'a str,
+    severity: &'a str,
+    at: i64,
+    details: Value,
+}
+
+fn event(notice: &Notice, settings: &Settings, action: &str, key: &str, said: Option<Said>) -> Option<Request> {
+    let address = settings.addresses.first()?;
+    let mut event = json!({
+        "routing_key": settings.secret.as_ref().map_or("", Secret::reveal),
+        "event_action": action,
+        "dedup_key": key,
+    });
+    if let Some(said) = said {
+        let source = if said.source.is_empty() { &notice.host } else { said.source };
+        event["payload"] = json!({
+            "summary": cut(&said.summary, MAX_SUMMARY),
+            "source": if source.is_empty() { "watchglass" } else { source },
+            "severity": said.severity,
+            "timestamp": shared::date::text(said.at),
+            "class": notice.rule,
+            "group": notice.group,
+            "custom_details": said.details,
+        });
+        event["client"] = "Watchglass".into();
+        let plain = plain(notice);
+        let links = [("Help", &plain.help), ("Watchglass", &plain.link)];
+        let links = links.into_iter().filter_map(|(text, href)| Some(json!({"href": href.as_ref()?, "text": text})));
+        event["links"] = links.collect();
+        if let Some(link) = plain.link {
+            event["client_url"] = link.into();
+        }
+    }
+    Some(Request::Post(post(address.at("/v2/enqueue"), &event)))
+}
+
+fn of(notice: &Notice, settings: &Settings, alert: &Alert) -> Option<Request> {
+    if alert.state == AlertState::Resolved {
+        return event(notice, settings, "resolve", &alert.id, None);
+    }
+    let sentence = clean(if alert.sentence.is_empty() { &alert.subject } else { &alert.sentence });
+    let details = json!({
+        "rule": alert.name,
+        "subject": alert.subject,
+        "labels": alert.labels,
+        "note": notice.note,
+        "text": alert.text,
+        "team": notice.team,
+        "count": alert.count,
+    });
+    let source = alert.labels.get("source").map_or("", String::as_str);
+    let said = Said { summary: sentence, source, severity: alert.severity.word(), at: alert.began, details };
+    event(notice, settings, "trigger", &alert.id, Some(said))
+}
+
+fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
+    if !notice.alerts.is_empty() {
+        return notice.alerts.iter().filter_map(|alert| of(notice, settings, alert)).collect();
+    }
+    let plain = plain(notice);
+    let said = Said {
+        summary: plain.title.clone(),
+        source: "",
+        severity: notice.severity.word(),
+        at: notice.at.saturating_mul(1_000),
+        details: json!({"text": plain.blocks().join("\n")}),
+    };
+    let mut events: Vec<_> = event(notice, settings, "trigger", &notice.id, Some(said)).into_iter().collect();
+    // What a test opens is closed at once, so that it wakes nobody for longer.
+    if notice.kind == NoticeKind::Test {
+        events.extend(event(notice, settings, "resolve", &notice.id, None));
+    }
+    events
+}

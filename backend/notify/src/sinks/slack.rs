@@ -1,0 +1,62 @@
+//! Slack: an incoming webhook. Blocks hold plain text only, so that nothing that came from outside is read as a mark.
+
+use super::{Field, Request, Sink, any, one};
+use crate::settings::Settings;
+use crate::text::{cut, plain, units};
+use serde_json::{Value, json};
+use shared::alert::Notice;
+
+pub(super) const SINK: Sink = Sink {
+    kind: "slack",
+    help: "the address of an incoming webhook, https://hooks.slack.com/services/…, made in the app's settings",
+    needs: &[Field::Address],
+    takes: &[],
+    shows: Field::Address,
+    address: None,
+    signs: false,
+    check: any,
+    body,
+};
+
+/// What a block of text holds at most; a header holds 150.
+const MAX_BLOCK: usize = 3_000;
+
+/// The three letters that Slack reads in its `text`.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "plain_text", "text": text, "emoji": false})
+}
+
+fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
+    let mut plain = plain(notice);
+    let mut blocks = vec![json!({"type": "header", "text": text(&cut(&plain.title, 150))})];
+    // Links are buttons: in plain text they would be no links.
+    let links = [("Open", plain.link.take()), ("Help", plain.help.take())];
+    let buttons: Vec<Value> = links
+        .into_iter()
+        .filter_map(|(name, url)| Some(json!({"type": "button", "text": text(name), "url": url?})))
+        .collect();
+    let from = std::mem::take(&mut plain.from);
+    let fallback = escaped(&plain.title);
+    let said = plain.fitted(MAX_BLOCK, units, |plain| plain.blocks().join("\n\n"));
+    if !said.is_empty() {
+        blocks.push(json!({"type": "section", "text": text(&said)}));
+    }
+    if !buttons.is_empty() {
+        blocks.push(json!({"type": "actions", "elements": buttons}));
+    }
+    blocks.push(json!({"type": "context", "elements": [text(&from)]}));
+    one(
+        settings,
+        &json!({
+            "text": fallback,
+            "blocks": blocks,
+            "mrkdwn": false,
+            "unfurl_links": false,
+            "unfurl_media": false,
+        }),
+    )
+}

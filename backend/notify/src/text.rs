@@ -1,0 +1,401 @@
+//! The texts of a notice: placeholders, cleaning, cutting, and the plain text that most sinks share.
+//!
+//! What is filled in is data. It is never read again for placeholders, and nothing is evaluated.
+
+use shared::alert::{Alert, AlertState, MAX_NAMED, MAX_TEXT_BYTES, MAX_TITLE_BYTES, Notice, NoticeKind};
+use std::collections::BTreeMap;
+
+/// The names that may stand in braces in a title or a note.
+pub const PLACEHOLDERS: &[&str] = &[
+    "rule", "severity", "state", "subject", "source", "run", "project", "rank", "gpu", "tag", "value", "limit",
+    "began", "duration", "count", "link",
+];
+
+/// The most bytes of one value that is filled in.
+pub const MAX_VALUE_BYTES: usize = 200;
+
+/// The most bytes of a subject's line.
+const MAX_LINE_BYTES: usize = 300;
+
+/// What stands for each placeholder; what is not set stands as nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values(BTreeMap<&'static str, String>);
+
+impl Values {
+    /// What an alert knows of itself: all but `value`, `limit`, `count` and `link`. Its duration lasts until it ended, or
+    /// until `now`, milliseconds since the Unix epoch.
+    pub fn of(alert: &Alert, now: i64) -> Self {
+        let mut values = Values::default();
+        values.set("rule", &alert.name);
+        values.set("severity", alert.severity.word());
+        values.set("state", state(alert.state));
+        values.set("subject", &alert.subject);
+        for label in ["source", "run", "project", "rank", "gpu", "tag"] {
+            values.set(label, alert.labels.get(label).map_or("", String::as_str));
+        }
+        values.set("began", &moment(alert.began, now));
+        values.set("duration", &duration(alert.ended.unwrap_or(now) - alert.began));
+        values
+    }
+
+    /// Sets one; a name that is no placeholder is not kept.
+    pub fn set(&mut self, name: &str, value: &str) {
+        if let Some(name) = PLACEHOLDERS.iter().find(|known| **known == name) {
+            self.0.insert(name, cut(&clean(value), MAX_VALUE_BYTES));
+        }
+    }
+}
+
+fn state(state: AlertState) -> &'static str {
+    match state {
+        AlertState::Pending => "pending",
+        AlertState::Firing => "firing",
+        AlertState::Resolved => "resolved",
+    }
+}
+
+/// Whether a title or a note can be filled.
+///
+/// # Errors
+/// What is wrong with it, and what to write instead.
+pub fn check(template: &str) -> Result<(), String> {
+    for part in parts(template) {
+        match part {
+            Part::Name(name) if !PLACEHOLDERS.contains(&name) => {
+                let known = PLACEHOLDERS.join("}, {");
+                return Err(format!(
+                    "{{{}}} is no placeholder: there are {{{known}}}; write {{{{ for a brace",
+                    cut(&clean(name), 40)
+                ));
+            }
+            Part::Open => return Err("a { has no } after it: write {{ for a brace".into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A text with its placeholders filled. An unknown one, which [`check`] refuses, stays as it is written.
+pub fn fill(template: &str, values: &Values) -> String {
+    parts(template)
+        .map(|part| match part {
+            Part::Text(text) => text.to_string(),
+            Part::Brace | Part::Open => "{".to_string(),
+            Part::Name(name) if PLACEHOLDERS.contains(&name) => values.0.get(name).cloned().unwrap_or_default(),
+            Part::Name(name) => format!("{{{name}}}"),
+        })
+        .collect()
+}
+
+/// A title, filled: one line of at most [`MAX_TITLE_BYTES`] bytes.
+pub fn title(template: &str, values: &Values) -> String {
+    cut(&clean(&fill(template, values)), MAX_TITLE_BYTES)
+}
+
+/// A note, filled: lines, at most [`MAX_TEXT_BYTES`] bytes.
+pub fn note(template: &str, values: &Values) -> String {
+    cut(&lines(&fill(template, values)), MAX_TEXT_BYTES)
+}
+
+enum Part<'a> {
+    Text(&'a str),
+    Name(&'a str),
+    Brace,
+    /// A brace that nothing closes.
+    Open,
+}
+
+fn parts(template: &str) -> impl Iterator<Item = Part<'_>> {
+    let mut rest = template;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let Some(after) = rest.strip_prefix('{') else {
+            let (text, later) = rest.split_at(rest.find('{').unwrap_or(rest.len()));
+            rest = later;
+            return Some(Part::Text(text));
+        };
+        if let Some(later) = after.strip_prefix('{') {
+            rest = later;
+            return Some(Part::Brace);
+        }
+        match after.find(['{', '}']) {
+            Some(at) if after[at..].starts_with('}') => {
+                rest = &after[at + 1..];
+                Some(Part::Name(&after[..at]))
+            }
+            _ => {
+                rest = after;
+                Some(Part::Open)
+            }
+        }
+    })
+}
+
+/// Letters that turn the direction of text, or that show nothing and are read by programs alone.
+fn hidden(letter: char) -> bool {
+    matches!(letter, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'
+        | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+fn ends_line(letter: char) -> bool {
+    matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// A text on one line: what ends a line, and tabs, become one space; other control characters and those that turn the
+/// direction of text are dropped.
+pub fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if ends_line(letter) || letter == '\t' {
+            if !out.ends_with(' ') {
+                out.push(' ');
+            }
+        } else if !letter.is_control() && !hidden(letter) {
+            out.push(letter);
+        }
+    }
+    out.trim().to_string()
+}
+
+/// A text of several lines, each of them [clean]; at most one empty line stands between two.
+pub fn lines(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    let mut out = String::with_capacity(text.len());
+    for line in text.split(ends_line).map(clean) {
+        if line.is_empty() && (out.is_empty() || out.ends_with("\n\n")) {
+            continue;
+        }
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out.trim_end().to_string()
+}
+
+/// A text of at most so many bytes, cut between letters, with "…" where something was cut; "…" has 3 bytes.
+pub fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_string();
+    }
+    let mut end = most.saturating_sub('…'.len_utf8());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", text[..end].trim_end())
+}
+
+/// A span in two steps of its scale, as `2 min 5 s`, from milliseconds; below 0 it is 0 s.
+pub fn duration(ms: i64) -> String {
+    let s = ms.max(0) / 1_000;
+    let two = |large: i64, unit: &str, small: i64, below: &str| match small {
+        0 => format!("{large} {unit}"),
+        small => format!("{large} {unit} {small} {below}"),
+    };
+    match s {
+        0..60 => format!("{s} s"),
+        60..3_600 => two(s / 60, "min", s % 60, "s"),
+        3_600..86_400 => two(s / 3_600, "h", s % 3_600 / 60, "min"),
+        _ => two(s / 86_400, "d", s % 86_400 / 3_600, "h"),
+    }
+}
+
+/// A moment in UTC, milliseconds since the Unix epoch: the time of day, with its date where that is not the date of `now`.
+pub fn moment(ms: i64, now: i64) -> String {
+    const DAY: i64 = 86_400_000;
+    let text = shared::date::text(ms);
+    let (date, time) = text.split_once('T').unwrap_or((&text, ""));
+    let time = time.get(..5).unwrap_or(time);
+    if ms.div_euclid(DAY) == now.div_euclid(DAY) { format!("{time} UTC") } else { format!("{date} {time} UTC") }
+}
+
+/// What a notice says, in parts that are clean and not escaped. Sinks put their own marks between them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plain {
+    /// What is at stake in one word, and the title: `[critical] node-12 GPU 5 at 89.1 °C`.
+    pub title: String,
+    /// Of a digest one line for each rule.
+    pub counts: Vec<String>,
+    /// What is said of each alert that is named, worst first; text that came with it stands in further lines.
+    pub subjects: Vec<String>,
+    /// Alerts that are not named.
+    pub unnamed: u64,
+    /// What to do; may have several lines, may be empty.
+    pub note: String,
+    /// The page that shows it.
+    pub link: Option<String>,
+    /// The rule's own address that helps.
+    pub help: Option<String>,
+    /// Who tells it: the team, and the host where there is no link.
+    pub from: String,
+}
+
+/// The word in front of a title.
+pub fn mark(notice: &Notice) -> &'static str {
+    match notice.kind {
+        NoticeKind::Firing => notice.severity.word(),
+        NoticeKind::Resolved => "resolved",
+        NoticeKind::Digest => "digest",
+        NoticeKind::Test => "test",
+    }
+}
+
+/// What a notice says.
+pub fn plain(notice: &Notice) -> Plain {
+    let now = notice.at.saturating_mul(1_000);
+    let title = cut(&clean(&notice.title), MAX_TITLE_BYTES);
+    let counts = notice.counts.iter().take(MAX_NAMED);
+    let counts = counts.map(|(rule, count)| format!("{count} × {}", cut(&clean(rule), MAX_TITLE_BYTES))).collect();
+    let mut subjects: Vec<String> = notice.alerts.iter().take(MAX_NAMED).map(|alert| line(alert, now)).collect();
+    for (alert, subject) in notice.alerts.iter().zip(&mut subjects) {
+        // Of one alert the whole text stands there, of many a line of each.
+        let text = match notice.alerts.len() {
+            1 => cut(&lines(&alert.text), MAX_TEXT_BYTES),
+            _ => cut(&clean(&alert.text), MAX_LINE_BYTES),
+        };
+        if !text.is_empty() {
+            *subject = format!("{subject}\n{text}");
+        }
+    }
+    // A title that is the only sentence is not said twice.
+    if let Some(rest) = subjects.first().filter(|_| subjects.len() == 1).and_then(|only| only.strip_prefix(&title)) {
+        match rest.strip_prefix('\n') {
+            Some(text) => subjects = vec![text.to_string()],
+            None if rest.is_empty() => subjects.clear(),
+            None => {}
+        }
+    }
+    let unnamed = notice.more + notice.alerts.len().saturating_sub(MAX_NAMED) as u64;
+    let team = clean(&notice.team);
+    let from = match (team.is_empty(), notice.link.is_some()) {
+        (true, true) => "Watchglass".to_string(),
+        (false, true) => format!("Watchglass, team {team}"),
+        (true, false) => format!("Watchglass on {}", clean(&notice.host)),
+        (false, false) => format!("Watchglass on {}, team {team}", clean(&notice.host)),
+    };
+    Plain {
+        title: format!("[{}] {title}", mark(notice)),
+        counts,
+        subjects,
+        unnamed,
+        note: cut(&lines(&notice.note), MAX_TEXT_BYTES),
+        link: notice.link.as_deref().and_then(web),
+        help: notice.help.as_deref().and_then(web),
+        from,
+    }
+}
+
+/// An address that may stand in a message: http or https, without letters that end it or hide in it.
+fn web(address: &str) -> Option<String> {
+    let parsed = url::Url::parse(address).ok()?;
+    let fits =
+        matches!(parsed.scheme(), "http" | "https") && parsed.username().is_empty() && parsed.password().is_none();
+    fits.then(|| parsed.to_string()).filter(|text| text.len() <= 2_000)
+}
+
+fn line(alert: &Alert, now: i64) -> String {
+    let said = if alert.sentence.is_empty() { &alert.subject } else { &alert.sentence };
+    let mut line = cut(&clean(said), MAX_LINE_BYTES);
+    if alert.count > 1 {
+        line.push_str(&format!(" (told {} times)", alert.count));
+    }
+    match (alert.state, alert.ended, alert.unknown_since) {
+        (AlertState::Resolved, Some(ended), _) => {
+            let (from, to) = (moment(alert.began, now), moment(ended, now));
+            line.push_str(&format!(" ({} to {to})", from.trim_end_matches(" UTC")));
+        }
+        (AlertState::Firing, _, Some(since)) => line.push_str(&format!(" (no data since {})", moment(since, now))),
+        _ => {}
+    }
+    line
+}
+
+impl Plain {
+    /// Everything below the title, as blocks of plain text without a mark of any format: what fires, what to do, what helps,
+    /// the link, who tells it. None is empty.
+    pub fn blocks(&self) -> Vec<String> {
+        let mut blocks = vec![self.counts.join("\n"), self.said(), self.note.clone()];
+        blocks.extend(self.help.as_ref().map(|help| format!("Help: {help}")));
+        blocks.extend(self.link.clone());
+        blocks.push(self.from.clone());
+        blocks.retain(|block| !block.is_empty());
+        blocks
+    }
+
+    /// The subjects, and how many more there are.
+    pub fn said(&self) -> String {
+        let mut said = self.subjects.join("\n");
+        if self.unnamed > 0 {
+            let and = if said.is_empty() { "" } else { "\n" };
+            said.push_str(&format!("{and}… and {} more", self.unnamed));
+        }
+        said
+    }
+
+    /// It, written by `write` so that it measures at most `most`: where it is too long the note is cut first, then subjects
+    /// from the end, then the rest. Texts are cut before they are escaped, so no escape is cut in two.
+    pub(crate) fn fitted(
+        mut self,
+        most: usize,
+        measure: fn(&str) -> usize,
+        write: impl Fn(&Plain) -> String,
+    ) -> String {
+        loop {
+            let text = write(&self);
+            if measure(&text) <= most {
+                return text;
+            }
+            let half = |text: &str| cut(text, text.len() / 2);
+            if self.note.len() > 300 {
+                self.note = half(&self.note);
+            } else if let Some(long) = self.subjects.iter_mut().find(|subject| subject.len() > 2 * MAX_LINE_BYTES) {
+                *long = half(long);
+            } else if self.subjects.len() > 1 {
+                self.subjects.pop();
+                self.unnamed += 1;
+            } else if self.counts.len() > 3 {
+                self.counts.pop();
+            } else if self.help.is_some() || !self.note.is_empty() {
+                (self.help, self.note) = (None, String::new());
+            } else if self.link.is_some() {
+                self.link = None;
+            } else if self.title.len() > 20 {
+                self.title = half(&self.title);
+                self.subjects.iter_mut().chain(&mut self.counts).for_each(|line| *line = half(line));
+            } else {
+                return cut(&text, most);
+            }
+        }
+    }
+}
+
+/// Letters as UTF-16 counts them.
+pub(crate) fn units(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+/// Puts a backslash before what is a mark of Markdown, so that it is shown as it is. Signs that are marks only where a line
+/// begins are escaped there alone.
+pub(crate) fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for (i, line) in text.split('\n').enumerate() {
+        if i > 0 {
+            out.push('\n');
+        }
+        for (at, letter) in line.char_indices() {
+            let first = line[..at].trim().is_empty();
+            // `1.` begins a list.
+            let item = letter == '.' && !first && line[..at].trim().bytes().all(|byte| byte.is_ascii_digit());
+            if "\\`*_~|[]()<>!".contains(letter) || (first && "#-+=".contains(letter)) || item {
+                out.push('\\');
+            }
+            out.push(letter);
+        }
+    }
+    out
+}
+
+/// Separates each `@` from its name by a letter that shows nothing, so that it calls nobody.
+pub(crate) fn uncalled(text: &str) -> String {
+    text.replace('@', "@\u{200b}")
+}

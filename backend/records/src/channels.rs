@@ -1,0 +1,100 @@
+//! Table `channels`: where notices go.
+
+use crate::row::row;
+use crate::{Connection, Error, sql};
+
+row! {
+    /// Where notices go.
+    pub struct ChannelRow {
+        /// 26 letters.
+        pub id: String,
+        /// Its team's id.
+        pub team: String,
+        /// Who made it.
+        pub maker: String,
+        /// Unique in its team.
+        pub name: String,
+        /// Which sink.
+        pub kind: String,
+        /// What may be shown of where it goes.
+        pub target: String,
+        /// What is no secret; JSON.
+        pub settings: String,
+        /// What is secret, sealed.
+        pub sealed: Option<Vec<u8>>,
+        /// Whether rules that name no channel tell it.
+        pub is_default: bool,
+        /// When a test was sent last.
+        pub tested: Option<i64>,
+        /// When it was changed last.
+        pub updated: i64,
+    }
+}
+
+/// Those of all teams, or of one by its id: by team, name.
+///
+/// # Errors
+/// The statement failed.
+pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<ChannelRow>, Error> {
+    let get = "SELECT * FROM channels WHERE ($1 IS NULL OR team = $1) ORDER BY team, name";
+    sql::query_as(get).bind(team).fetch_all(on).await
+}
+
+/// One by its id.
+///
+/// # Errors
+/// The statement failed.
+pub async fn get(on: &mut Connection, id: &str) -> Result<Option<ChannelRow>, Error> {
+    sql::query_as("SELECT * FROM channels WHERE id = $1").bind(id).fetch_optional(on).await
+}
+
+/// How many a team has.
+///
+/// # Errors
+/// The statement failed.
+pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
+    sql::query_scalar("SELECT count(*) FROM channels WHERE team = $1").bind(team).fetch_one(on).await
+}
+
+/// Adds one.
+///
+/// # Errors
+/// The statement failed; [`Error::is_taken`] where the team has one of this name.
+pub async fn add(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error> {
+    let add = "INSERT INTO channels (id, team, maker, name, kind, target, settings, sealed, is_default, updated)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let query = sql::query(add).bind(&channel.id).bind(&channel.team).bind(&channel.maker).bind(&channel.name);
+    let query = query.bind(&channel.kind).bind(&channel.target).bind(&channel.settings);
+    query.bind(channel.sealed.as_deref()).bind(channel.is_default).bind(channel.updated).execute(on).await?;
+    Ok(())
+}
+
+/// Changes all of one but its team and maker.
+///
+/// # Errors
+/// The statement failed; [`Error::is_taken`] where the team has another of this name.
+pub async fn set(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error> {
+    let set = "UPDATE channels SET name = $2, kind = $3, target = $4, settings = $5, sealed = $6,
+               is_default = $7, updated = $8 WHERE id = $1";
+    let query = sql::query(set).bind(&channel.id).bind(&channel.name).bind(&channel.kind).bind(&channel.target);
+    let query = query.bind(&channel.settings).bind(channel.sealed.as_deref());
+    query.bind(channel.is_default).bind(channel.updated).execute(on).await?;
+    Ok(())
+}
+
+/// A test is sent now, if none was since a time; whether it may.
+///
+/// # Errors
+/// The statement failed.
+pub async fn test(on: &mut Connection, id: &str, now: i64, since: i64) -> Result<bool, Error> {
+    let set = "UPDATE channels SET tested = $2 WHERE id = $1 AND (tested IS NULL OR tested <= $3)";
+    Ok(sql::query(set).bind(id).bind(now).bind(since).execute(on).await?.rows_affected() == 1)
+}
+
+/// Removes one with its notices; whether it was there.
+///
+/// # Errors
+/// The statement failed.
+pub async fn remove(on: &mut Connection, id: &str) -> Result<bool, Error> {
+    Ok(sql::query("DELETE FROM channels WHERE id = $1").bind(id).execute(on).await?.rows_affected() == 1)
+}

@@ -1,0 +1,248 @@
+//! Table `outbox`: notices, from when they are written until a while after they went out. Who sends takes one by a lease, and
+//! never one before which another of its group still waits.
+
+use crate::row::row;
+use crate::{Connection, Error, sql};
+
+row! {
+    /// A notice to one channel.
+    pub struct OutboxRow {
+        /// The same in each try.
+        pub id: String,
+        /// The channel's id.
+        pub channel: String,
+        /// What it is about.
+        pub group_key: String,
+        /// The order within the group.
+        pub seq: i64,
+        /// `firing`, `resolved`, `digest` or `test`.
+        pub kind: String,
+        /// What it is headed by.
+        pub title: String,
+        /// The notice itself, a [`shared::alert::Notice`] as JSON.
+        pub body: String,
+        /// When it was written.
+        pub made: i64,
+        /// `waiting`, `sent`, `failed`, or `folded` into a newer one.
+        pub state: String,
+        /// How often it was tried.
+        pub tries: i64,
+        /// When it may be tried.
+        pub next: i64,
+        /// Until when somebody has it in hand.
+        pub lease: Option<i64>,
+        /// Who.
+        pub holder: Option<String>,
+        /// When it was tried last.
+        pub tried: Option<i64>,
+        /// How that went, in a sentence.
+        pub words: String,
+    }
+}
+
+row! {
+    /// How the deliveries of a channel go.
+    pub struct ChannelFigures {
+        /// The channel's id.
+        pub channel: String,
+        /// Notices that wait.
+        pub waiting: i64,
+        /// When the oldest of them was written.
+        pub oldest: Option<i64>,
+        /// Notices that were taken since the time that was asked for.
+        pub sent: i64,
+        /// Notices that were given up since then.
+        pub failed: i64,
+    }
+}
+
+/// Writes one, which waits; one of the same id stays as it is.
+///
+/// # Errors
+/// The statement failed, or there is no such channel.
+pub async fn add(on: &mut Connection, notice: &OutboxRow) -> Result<(), Error> {
+    let add = "INSERT INTO outbox (id, channel, group_key, seq, kind, title, body, made, state, tries, next, words)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'waiting', 0, $9, '') ON CONFLICT (id) DO NOTHING";
+    let query = sql::query(add).bind(&notice.id).bind(&notice.channel).bind(&notice.group_key).bind(notice.seq);
+    let query = query.bind(&notice.kind).bind(&notice.title).bind(&notice.body).bind(notice.made);
+    query.bind(notice.next).execute(on).await?;
+    Ok(())
+}
+
+/// The number behind the newest notice of a group, from 1 on.
+///
+/// # Errors
+/// The statement failed.
+pub async fn next_seq(on: &mut Connection, channel: &str, group_key: &str) -> Result<i64, Error> {
+    let get = "SELECT coalesce(max(seq), 0) + 1 FROM outbox WHERE channel = $1 AND group_key = $2";
+    sql::query_scalar(get).bind(channel).bind(group_key).fetch_one(on).await
+}
+
+/// Takes the next one in hand until a time: the first of its group that waits, of a channel of which fewer than `at_once` are
+/// in hand. One whose lease is over is anybody's again.
+///
+/// # Errors
+/// The statement failed.
+pub async fn lease(
+    on: &mut Connection,
+    holder: &str,
+    (now, until): (i64, i64),
+    at_once: i64,
+) -> Result<Option<OutboxRow>, Error> {
+    let take = "UPDATE outbox SET lease = $3, holder = $1, tries = tries + 1 WHERE id = (
+               SELECT mine.id FROM outbox AS mine
+               WHERE mine.state = 'waiting' AND mine.next <= $2 AND (mine.lease IS NULL OR mine.lease <= $2)
+               AND NOT EXISTS (SELECT 1 FROM outbox AS before WHERE before.channel = mine.channel
+                               AND before.group_key = mine.group_key AND before.state = 'waiting'
+                               AND before.seq < mine.seq)
+               AND (SELECT count(*) FROM outbox AS busy WHERE busy.channel = mine.channel
+                    AND busy.state = 'waiting' AND busy.lease > $2) < $4
+               ORDER BY mine.next, mine.made, mine.id LIMIT 1) RETURNING *";
+    let on_postgres = "UPDATE outbox SET lease = $3, holder = $1, tries = tries + 1 WHERE id = (
+               SELECT mine.id FROM outbox AS mine
+               WHERE mine.state = 'waiting' AND mine.next <= $2 AND (mine.lease IS NULL OR mine.lease <= $2)
+               AND NOT EXISTS (SELECT 1 FROM outbox AS before WHERE before.channel = mine.channel
+                               AND before.group_key = mine.group_key AND before.state = 'waiting'
+                               AND before.seq < mine.seq)
+               AND (SELECT count(*) FROM outbox AS busy WHERE busy.channel = mine.channel
+                    AND busy.state = 'waiting' AND busy.lease > $2) < $4
+               ORDER BY mine.next, mine.made, mine.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING *";
+    let query = sql::query_as(take).on_postgres(on_postgres).bind(holder).bind(now).bind(until).bind(at_once);
+    query.fetch_optional(on).await
+}
+
+/// When the next one may be tried: the earliest of those that wait and nobody has in hand; none: nothing waits.
+///
+/// # Errors
+/// The statement failed.
+pub async fn next_due(on: &mut Connection, now: i64) -> Result<Option<i64>, Error> {
+    let get = "SELECT min(CASE WHEN lease > $1 AND lease > next THEN lease ELSE next END) FROM outbox
+               WHERE state = 'waiting'";
+    sql::query_scalar(get).bind(now).fetch_one(on).await
+}
+
+/// One was taken, or given up: `sent` or `failed`. Only of who has it in hand; whether they have.
+///
+/// # Errors
+/// The statement failed.
+pub async fn finish(
+    on: &mut Connection,
+    (id, holder): (&str, &str),
+    state: &str,
+    words: &str,
+    at: i64,
+) -> Result<bool, Error> {
+    let set = "UPDATE outbox SET state = $3, words = $4, tried = $5, lease = NULL, holder = NULL
+               WHERE id = $1 AND holder = $2 AND state = 'waiting'";
+    let query = sql::query(set).bind(id).bind(holder).bind(state).bind(words).bind(at);
+    Ok(query.execute(on).await?.rows_affected() == 1)
+}
+
+/// One is to be tried again at a time. Only of who has it in hand; whether they have.
+///
+/// # Errors
+/// The statement failed.
+pub async fn again(
+    on: &mut Connection,
+    (id, holder): (&str, &str),
+    next: i64,
+    words: &str,
+    at: i64,
+) -> Result<bool, Error> {
+    let set = "UPDATE outbox SET next = $3, words = $4, tried = $5, lease = NULL, holder = NULL
+               WHERE id = $1 AND holder = $2 AND state = 'waiting'";
+    let query = sql::query(set).bind(id).bind(holder).bind(next).bind(words).bind(at);
+    Ok(query.execute(on).await?.rows_affected() == 1)
+}
+
+/// One that still waits is not tried any more, whoever has it in hand; whether it waited.
+///
+/// # Errors
+/// The statement failed.
+pub async fn give_up(on: &mut Connection, id: &str) -> Result<bool, Error> {
+    let set = "UPDATE outbox SET state = 'failed', lease = NULL, holder = NULL WHERE id = $1 AND state = 'waiting'";
+    Ok(sql::query(set).bind(id).execute(on).await?.rows_affected() == 1)
+}
+
+/// Those of a group that wait and that nobody has in hand, in their order: what a newer one may be folded with.
+///
+/// # Errors
+/// The statement failed.
+pub async fn waiting(on: &mut Connection, channel: &str, group_key: &str, now: i64) -> Result<Vec<OutboxRow>, Error> {
+    let get = "SELECT * FROM outbox WHERE channel = $1 AND group_key = $2 AND state = 'waiting'
+               AND (lease IS NULL OR lease <= $3) ORDER BY seq";
+    sql::query_as(get).bind(channel).bind(group_key).bind(now).fetch_all(on).await
+}
+
+/// Folds those of a group that wait before a number, and that nobody has in hand, into the one of that number; how many.
+///
+/// # Errors
+/// The statement failed.
+pub async fn fold(on: &mut Connection, of: (&str, &str), seq: i64, now: i64) -> Result<u64, Error> {
+    let set = "UPDATE outbox SET state = 'folded', lease = NULL, holder = NULL
+               WHERE channel = $1 AND group_key = $2 AND seq < $3 AND state = 'waiting'
+               AND (lease IS NULL OR lease <= $4)";
+    let query = sql::query(set).bind(of.0).bind(of.1).bind(seq).bind(now);
+    Ok(query.execute(on).await?.rows_affected())
+}
+
+/// Whether a notice of a group was ever taken: its end is told only then.
+///
+/// # Errors
+/// The statement failed.
+pub async fn was_sent(on: &mut Connection, channel: &str, group_key: &str) -> Result<bool, Error> {
+    let get = "SELECT count(*) FROM outbox WHERE channel = $1 AND group_key = $2 AND state = 'sent'";
+    let sent: i64 = sql::query_scalar(get).bind(channel).bind(group_key).fetch_one(on).await?;
+    Ok(sent > 0)
+}
+
+/// One by its id.
+///
+/// # Errors
+/// The statement failed.
+pub async fn get(on: &mut Connection, id: &str) -> Result<Option<OutboxRow>, Error> {
+    sql::query_as("SELECT * FROM outbox WHERE id = $1").bind(id).fetch_optional(on).await
+}
+
+/// How the deliveries of all channels go that had any, by channel; those that are done count since a time.
+///
+/// # Errors
+/// The statement failed.
+pub async fn figures(on: &mut Connection, since: i64) -> Result<Vec<ChannelFigures>, Error> {
+    let get = "SELECT channel, count(CASE WHEN state = 'waiting' THEN 1 END) AS waiting,
+               min(CASE WHEN state = 'waiting' THEN made END) AS oldest,
+               count(CASE WHEN state = 'sent' AND tried >= $1 THEN 1 END) AS sent,
+               count(CASE WHEN state = 'failed' AND tried >= $1 THEN 1 END) AS failed
+               FROM outbox GROUP BY channel ORDER BY channel";
+    sql::query_as(get).bind(since).fetch_all(on).await
+}
+
+/// The one of each channel that was tried last, by channel.
+///
+/// # Errors
+/// The statement failed.
+pub async fn last_tried(on: &mut Connection) -> Result<Vec<OutboxRow>, Error> {
+    let get = "SELECT one.* FROM outbox AS one WHERE one.id = (
+               SELECT newest.id FROM outbox AS newest WHERE newest.channel = one.channel AND newest.tried IS NOT NULL
+               ORDER BY newest.tried DESC, newest.id LIMIT 1) ORDER BY one.channel";
+    sql::query_as(get).fetch_all(on).await
+}
+
+/// The newest notices of a team, by its id, that were written since a time.
+///
+/// # Errors
+/// The statement failed.
+pub async fn newest(on: &mut Connection, team: &str, since: i64, limit: i64) -> Result<Vec<OutboxRow>, Error> {
+    let get = "SELECT outbox.* FROM outbox JOIN channels ON channels.id = outbox.channel
+               WHERE channels.team = $1 AND outbox.made >= $2 ORDER BY outbox.made DESC, outbox.id LIMIT $3";
+    sql::query_as(get).bind(team).bind(since).bind(limit).fetch_all(on).await
+}
+
+/// Forgets what was written before a time and does not wait any more.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget(on: &mut Connection, before: i64) -> Result<(), Error> {
+    sql::query("DELETE FROM outbox WHERE made < $1 AND state <> 'waiting'").bind(before).execute(on).await?;
+    Ok(())
+}

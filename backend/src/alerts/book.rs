@@ -1,0 +1,341 @@
+//! The handle by which rules, silences, channels and alerts are asked for and changed.
+
+use super::RuleChecker;
+use super::sealing::SealingKey;
+use crate::accounts::{Denied, Principal, Who, random_id};
+use crate::clock::Clock;
+use crate::config::user;
+use notify::address::Allowed;
+use records::teams::{self, Team};
+use records::{Change, Connection, Records, alerts, audit, outbox, silences};
+use shared::alert::Rule;
+use shared::role::{KeyScope, Role};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use tokio::sync::{Mutex, watch};
+
+/// How long alerts stay once they are over, milliseconds: 400 days.
+const KEPT: i64 = 400 * 86_400_000;
+
+/// How long notices stay once they do not wait any more, milliseconds: 30 days.
+const SENT_KEPT: i64 = 30 * 86_400_000;
+
+/// How often what is over is removed, milliseconds.
+const TIDY_EVERY: i64 = 3_600_000;
+
+/// The database of a server without accounts, in its data folder.
+pub const OWN_FILE: &str = "watchglass.db";
+
+/// The team of a server that has no accounts.
+const OWN_TEAM: &str = "main";
+
+/// What stands in notices of the server that sends them, and which rules need no row.
+#[derive(Clone, Debug, Default)]
+pub struct AlertBookAbout {
+    /// The address that people type; none: notices have the host's name instead.
+    pub public_url: Option<String>,
+    /// The host's name.
+    pub host: String,
+    /// Whether notices say of which team they are.
+    pub names_teams: bool,
+    /// Rules of the configuration and those that come along, with their ids.
+    pub fixed: Vec<Rule>,
+    /// Where notices may go besides public addresses.
+    pub allowed: Allowed,
+    /// Whether there is a server for e-mail.
+    pub mail: bool,
+}
+
+/// Rules, silences, channels and alerts. Cheap to clone.
+#[derive(Clone)]
+pub struct AlertBook(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    place: Place,
+    opened: Mutex<Option<Records>>,
+    key_file: Option<PathBuf>,
+    key: Mutex<Option<SealingKey>>,
+    clock: Arc<dyn Clock>,
+    pub about: AlertBookAbout,
+    changed: watch::Sender<u64>,
+    mail: watch::Sender<u64>,
+    tidy_at: AtomicI64,
+    checker: OnceLock<Arc<dyn RuleChecker>>,
+    /// What hinders rules, by their ids, in sentences; that of the whole under an empty one.
+    troubles: RwLock<BTreeMap<String, Vec<String>>>,
+}
+
+/// Where the rows are.
+enum Place {
+    /// In the database of a hub.
+    Hub(Records),
+    /// In a file of this machine's own, which is made with the first row.
+    Own(PathBuf),
+    /// In memory.
+    Memory,
+}
+
+impl AlertBook {
+    fn new(place: Place, key_file: Option<PathBuf>, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
+        let opened = match &place {
+            Place::Hub(records) => Some(records.clone()),
+            Place::Own(_) | Place::Memory => None,
+        };
+        AlertBook(Arc::new(Inner {
+            place,
+            opened: Mutex::new(opened),
+            key_file,
+            key: Mutex::default(),
+            clock,
+            about,
+            changed: watch::Sender::new(0),
+            mail: watch::Sender::new(0),
+            tidy_at: AtomicI64::new(0),
+            checker: OnceLock::new(),
+            troubles: RwLock::default(),
+        }))
+    }
+
+    /// That of a hub, in its database. Secrets are sealed under the key of a file, which all hubs of the database have.
+    pub fn of_hub(records: Records, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
+        Self::new(Place::Hub(records), Some(key_file), clock, about)
+    }
+
+    /// That of a server without accounts, in a file that is made when the first row is written.
+    pub fn of_own(file: PathBuf, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
+        Self::new(Place::Own(file), Some(key_file), clock, about)
+    }
+
+    /// One that ends with the program.
+    pub fn in_memory(clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
+        Self::new(Place::Memory, None, clock, about)
+    }
+
+    /// A number that rises when rules, silences or channels were changed, or somebody took an alert on.
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.0.changed.subscribe()
+    }
+
+    /// A number that rises when there is a notice to send.
+    pub fn mail(&self) -> watch::Receiver<u64> {
+        self.0.mail.subscribe()
+    }
+
+    /// There is a notice to send.
+    pub fn has_mail(&self) {
+        self.0.mail.send_modify(|count| *count += 1);
+    }
+
+    pub(super) fn has_changed(&self) {
+        self.0.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Says what hinders rules, by their ids, in sentences; of the whole under an empty one.
+    pub fn set_troubles(&self, troubles: BTreeMap<String, Vec<String>>) {
+        *self.0.troubles.write().unwrap_or_else(PoisonError::into_inner) = troubles;
+    }
+
+    pub(super) fn troubles(&self, of: &str) -> Vec<String> {
+        self.0.troubles.read().unwrap_or_else(PoisonError::into_inner).get(of).cloned().unwrap_or_default()
+    }
+
+    /// Says who tries rules over what is stored; the first one stays.
+    pub fn set_checker(&self, checker: Arc<dyn RuleChecker>) {
+        // A second one would be the same.
+        let _ = self.0.checker.set(checker);
+    }
+
+    /// Who tries rules over what is stored.
+    pub fn checker(&self) -> Option<Arc<dyn RuleChecker>> {
+        self.0.checker.get().cloned()
+    }
+
+    /// Wall time, milliseconds since the Unix epoch.
+    pub(super) fn now(&self) -> i64 {
+        self.0.clock.wall()
+    }
+
+    /// The database, where there is one already.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`]: it cannot be opened; the log says why.
+    pub async fn there(&self) -> Result<Option<Records>, Denied> {
+        let mut opened = self.0.opened.lock().await;
+        if opened.is_none()
+            && let Place::Own(file) = &self.0.place
+            && file.exists()
+        {
+            *opened = Some(self.open().await?);
+        }
+        Ok(opened.clone())
+    }
+
+    /// The database, which is made where there is none.
+    ///
+    /// # Errors
+    /// As [`AlertBook::there`].
+    pub async fn made(&self) -> Result<Records, Denied> {
+        let mut opened = self.0.opened.lock().await;
+        if let Some(records) = &*opened {
+            return Ok(records.clone());
+        }
+        Ok(opened.insert(self.open().await?).clone())
+    }
+
+    async fn open(&self) -> Result<Records, Denied> {
+        let opened = match &self.0.place {
+            Place::Hub(records) => return Ok(records.clone()),
+            Place::Own(file) => Records::open_file(file).await,
+            Place::Memory => Records::in_memory().await,
+        };
+        let records = opened.map_err(|error| {
+            tracing::error!(%error, "the database of rules and alerts cannot be opened");
+            Denied::Unavailable
+        })?;
+        let mut change = records.change().await?;
+        if teams::all(&mut change).await?.is_empty() {
+            teams::add(&mut change, &Team { id: random_id(), name: OWN_TEAM.into(), settings: "{}".into() }).await?;
+        }
+        change.commit().await?;
+        Ok(records)
+    }
+
+    /// Begins a change; what is over is removed with it, once an hour.
+    pub(super) async fn begin(&self) -> Result<Change, Denied> {
+        let mut change = self.made().await?.change().await?;
+        self.tidy(&mut change).await?;
+        Ok(change)
+    }
+
+    /// Removes what is over, once an hour: alerts and silences after 400 days, notices after 30.
+    ///
+    /// # Errors
+    /// A statement failed.
+    pub async fn tidy(&self, change: &mut Change) -> Result<(), Denied> {
+        let now = self.now();
+        if now < self.0.tidy_at.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        alerts::forget(change, now - KEPT).await?;
+        silences::forget(change, now - KEPT).await?;
+        outbox::forget(change, now - SENT_KEPT).await?;
+        self.0.tidy_at.store(now + TIDY_EVERY, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The key that secrets are sealed under, if there is one.
+    ///
+    /// # Errors
+    /// In a sentence: its file cannot be read.
+    pub(super) async fn key(&self) -> Result<Option<SealingKey>, String> {
+        let mut key = self.0.key.lock().await;
+        if key.is_none()
+            && let Some(file) = &self.0.key_file
+        {
+            *key = SealingKey::read(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
+        }
+        Ok(key.clone())
+    }
+
+    /// The same; it is made where there is none.
+    pub(super) async fn made_key(&self) -> Result<SealingKey, String> {
+        if let Some(key) = self.key().await? {
+            return Ok(key);
+        }
+        let mut key = self.0.key.lock().await;
+        let made = match &self.0.key_file {
+            Some(file) => {
+                SealingKey::make(file).map_err(|error| format!("{} cannot be written: {error}", file.display()))?
+            }
+            None => SealingKey::fleeting(),
+        };
+        Ok(key.insert(made).clone())
+    }
+
+    /// The teams that somebody is in, or the one that is named, where they have at least this role.
+    pub(super) async fn teams(
+        &self,
+        on: &mut Connection,
+        by: &Principal,
+        word: Option<&str>,
+        role: Role,
+    ) -> Result<Vec<Team>, Denied> {
+        let mut own = teams::all(on).await?;
+        own.retain(|team| {
+            by.role_in(&team.id).is_some() && word.is_none_or(|word| team.id == word || team.name == word)
+        });
+        if word.is_some() && own.is_empty() {
+            return Err(Denied::Unknown);
+        }
+        let named = word.is_some();
+        own.retain(|team| by.may(&team.id, role));
+        if own.is_empty() && named { Err(missing(role)) } else { Ok(own) }
+    }
+
+    /// The team that is meant: the one that is named, else the only one of who asks; they have at least this role in it.
+    pub(super) async fn team(
+        &self,
+        on: &mut Connection,
+        by: &Principal,
+        word: Option<&str>,
+        role: Role,
+    ) -> Result<Team, Denied> {
+        let own = self.teams(on, by, word, Role::Viewer).await?;
+        match <[Team; 1]>::try_from(own) {
+            Ok([team]) if by.may(&team.id, role) => Ok(team),
+            Ok(_) => Err(missing(role)),
+            Err(own) if own.is_empty() => {
+                Err(Denied::Forbidden("you are in no team; an admin has to invite you".into()))
+            }
+            Err(_) => Err(Denied::Invalid("you are in several teams; say which one with ?team=NAME".into())),
+        }
+    }
+
+    /// Writes who did what into the transaction of the change.
+    pub(super) async fn audit(
+        &self,
+        on: &mut Connection,
+        by: &Principal,
+        (action, team): (&str, &str),
+        object: &str,
+        (before, after): (Option<String>, Option<String>),
+    ) -> Result<(), Denied> {
+        let entry = audit::Entry {
+            id: 0,
+            t: self.now(),
+            who: by.name(),
+            by: by.means(),
+            network: by.network.text().into(),
+            action: action.into(),
+            team: Some(team.into()),
+            object: object.into(),
+            before,
+            after,
+            result: "ok".into(),
+        };
+        Ok(audit::add(on, &entry).await?)
+    }
+}
+
+/// That a role is missing.
+pub(super) fn missing(role: Role) -> Denied {
+    Denied::Forbidden(format!("only a team's {role} may do this; ask an admin of the team"))
+}
+
+/// That a key is not for this.
+pub(super) fn scoped(by: &Principal, scope: KeyScope) -> Result<(), Denied> {
+    match by.allows(scope) {
+        true => Ok(()),
+        false => Err(Denied::Forbidden(format!("this needs a key with the scope {scope}"))),
+    }
+}
+
+/// Who made something, as people read it.
+pub(super) fn maker(by: &Principal) -> String {
+    match by.who {
+        Who::Local { uid } => user::name_of(uid).unwrap_or_else(|| by.name()),
+        _ => by.name(),
+    }
+}

@@ -1,0 +1,204 @@
+//! Alerts, as they are asked for and taken on.
+
+use super::book::{AlertBook, maker, missing, scoped};
+use crate::accounts::{Denied, Principal};
+use records::alerts::{AlertEvent, AlertFilter, AlertRow};
+use records::{Connection, alerts, grants};
+use shared::alert::{Acked, Alert, AlertState, Alerts};
+use shared::role::{KeyScope, Role};
+use shared::scope::Scope;
+
+/// Alerts of one answer: unless it is said, and at most.
+const ROWS: (i64, i64) = (200, 1_000);
+
+/// Which alerts are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct AlertsAsked {
+    /// Of this team, by id or name.
+    pub team: Option<String>,
+    #[allow(missing_docs, reason = "see AlertState")]
+    pub state: Option<AlertState>,
+    /// Id or name of the rule.
+    pub rule: Option<String>,
+    /// Of this machine, by its id.
+    pub source: Option<String>,
+    /// Of this run.
+    pub run: Option<String>,
+    /// Not over before, milliseconds since the Unix epoch.
+    pub from: Option<i64>,
+    /// Begun by then, milliseconds since the Unix epoch.
+    pub to: Option<i64>,
+    /// At most so many.
+    pub limit: Option<i64>,
+}
+
+/// The word under which a state is kept.
+fn state_word(state: AlertState) -> &'static str {
+    match state {
+        AlertState::Pending => "pending",
+        AlertState::Firing => "firing",
+        AlertState::Resolved => "resolved",
+    }
+}
+
+/// An alert as its row is written, of a team and a machine, both by id; who took it on has another way.
+pub fn row_of(alert: &Alert, team: Option<&str>, source: Option<&str>, now: i64) -> AlertRow {
+    AlertRow {
+        id: alert.id.clone(),
+        team: team.map(Into::into),
+        rule: alert.rule.clone(),
+        subject: alert.subject.clone(),
+        source: source.map(Into::into),
+        run: alert.labels.get("run").cloned(),
+        severity: alert.severity.word().into(),
+        state: state_word(alert.state).into(),
+        began: alert.began,
+        ended: alert.ended,
+        body: serde_json::to_string(&Alert { acked: None, ..alert.clone() })
+            .expect("texts, lists and finite numbers only"),
+        acked_by: None,
+        acked_at: None,
+        updated: now,
+    }
+}
+
+/// The alert of a row; none where another version wrote what this one cannot read.
+pub fn alert_of(row: AlertRow) -> Option<Alert> {
+    let read = serde_json::from_str::<Alert>(&row.body);
+    let read =
+        read.inspect_err(|error| tracing::error!(%error, alert = row.id, "an alert in the database cannot be read"));
+    let acked = row.acked_by.zip(row.acked_at).map(|(by, at)| Acked { by, at: at / 1_000 });
+    Some(Alert { acked, ..read.ok()? })
+}
+
+/// What a scope lets through, of all its teams or of these alone.
+pub(super) fn filter_of(scope: &Scope, teams: Option<Vec<String>>) -> AlertFilter {
+    let (own, sources) = match scope {
+        Scope::All => (None, None),
+        Scope::Only { teams, sources, .. } => {
+            (Some(teams.iter().cloned().collect()), Some(sources.iter().cloned().collect()))
+        }
+    };
+    AlertFilter { teams: teams.or(own), sources, ..AlertFilter::default() }
+}
+
+/// Whether an alert is there for a scope.
+fn sees(scope: &Scope, row: &AlertRow) -> bool {
+    match (&row.team, &row.source) {
+        (None, None) => *scope == Scope::All,
+        (team, source) => {
+            team.as_ref().is_none_or(|team| scope.has_team(team))
+                && source.as_ref().is_none_or(|source| scope.sees(source))
+        }
+    }
+}
+
+impl AlertBook {
+    /// The alerts that somebody sees, newest first.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn alerts(&self, by: &Principal, scope: &Scope, asked: &AlertsAsked) -> Result<Alerts, Denied> {
+        let trouble = self.troubles("");
+        let Some(records) = self.there().await? else { return Ok(Alerts { trouble, ..Alerts::default() }) };
+        let mut on = records.read().await?;
+        let teams = match &asked.team {
+            None => None,
+            Some(word) => {
+                let teams = self.teams(&mut on, by, Some(word), Role::Viewer).await?;
+                Some(teams.into_iter().map(|team| team.id).collect())
+            }
+        };
+        let seen = filter_of(scope, teams);
+        let rule = match &asked.rule {
+            None => None,
+            Some(word) => Some(self.rule_called(&mut on, by, word).await?),
+        };
+        let filter = AlertFilter {
+            state: asked.state.map(|state| state_word(state).into()),
+            rule,
+            source: asked.source.clone(),
+            run: asked.run.clone(),
+            from: asked.from,
+            to: asked.to,
+            ..seen.clone()
+        };
+        let limit = asked.limit.unwrap_or(ROWS.0).clamp(1, ROWS.1);
+        let mut rows = alerts::newest(&mut on, &filter, limit + 1).await?;
+        let more = rows.len() as i64 > limit;
+        rows.truncate(limit as usize);
+        let firing = alerts::count(&mut on, &AlertFilter { state: Some("firing".into()), ..seen }).await?;
+        Ok(Alerts {
+            alerts: rows.into_iter().filter_map(alert_of).collect(),
+            firing: u64::try_from(firing).unwrap_or(0),
+            more,
+            trouble,
+        })
+    }
+
+    /// An alert that somebody sees, by its id.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn alert(&self, scope: &Scope, id: &str) -> Result<Alert, Denied> {
+        let records = self.there().await?.ok_or(Denied::Unknown)?;
+        let row = alerts::get(&mut *records.read().await?, id).await?;
+        row.filter(|row| sees(scope, row)).and_then(alert_of).ok_or(Denied::Unknown)
+    }
+
+    /// Somebody takes an alert on: its notice is not repeated until it ends.
+    ///
+    /// # Errors
+    /// [`Denied`]: it is over, or somebody has it.
+    pub async fn ack(&self, by: &Principal, scope: &Scope, id: &str) -> Result<Alert, Denied> {
+        scoped(by, KeyScope::AlertsWrite)?;
+        if self.there().await?.is_none() {
+            return Err(Denied::Unknown);
+        }
+        let mut change = self.begin().await?;
+        let row = alerts::get(&mut change, id).await?.filter(|row| sees(scope, row)).ok_or(Denied::Unknown)?;
+        if !self.may_ack(&mut change, by, &row).await? {
+            return Err(missing(Role::Member));
+        }
+        let (who, now) = (maker(by), self.now());
+        if !alerts::ack(&mut change, id, &who, now).await? {
+            return Err(Denied::Conflict(match &row.acked_by {
+                Some(by) => format!("{by} has taken it on"),
+                None => "it is over; there is nothing to take on".into(),
+            }));
+        }
+        let event = AlertEvent { alert: id.into(), t: now, kind: "acked".into(), who, words: String::new() };
+        alerts::happened(&mut change, &event).await?;
+        let row = alerts::get(&mut change, id).await?.ok_or(Denied::Unknown)?;
+        change.commit().await?;
+        self.has_changed();
+        alert_of(row).ok_or(Denied::Unknown)
+    }
+
+    /// Members of the alert's team; of a rule that all have, members of a team that sees its machine.
+    async fn may_ack(&self, on: &mut Connection, by: &Principal, row: &AlertRow) -> Result<bool, Denied> {
+        Ok(match (&row.team, &row.source) {
+            _ if by.hub_admin => true,
+            (Some(team), _) => by.may(team, Role::Member),
+            (None, Some(source)) => {
+                let teams = grants::teams(on, source).await?;
+                teams.iter().any(|team| by.may(team, Role::Member))
+            }
+            (None, None) => false,
+        })
+    }
+
+    /// The id of a rule by its id or its name; what has no such name may be one that was removed.
+    async fn rule_called(&self, on: &mut Connection, by: &Principal, word: &str) -> Result<String, Denied> {
+        if let Some(fixed) = self.0.about.fixed.iter().find(|rule| rule.name == word || rule.id == word) {
+            return Ok(fixed.id.clone());
+        }
+        for team in self.teams(on, by, None, Role::Viewer).await? {
+            let rows = records::rules::of(on, Some(&team.id)).await?;
+            if let Some(row) = rows.into_iter().find(|row| row.name == word) {
+                return Ok(row.id);
+            }
+        }
+        Ok(word.into())
+    }
+}

@@ -1,0 +1,29 @@
+//! Alerts: what is watched, what was found, who is told.
+//!
+//! [`AlertBook`] is what people and programs ask and change: rules, silences, channels and alerts, each with the rights of
+//! their team, over the hub's database or over one of this machine's own.
+
+mod book;
+mod channels;
+mod found;
+mod rules;
+mod sealing;
+mod silences;
+
+pub use book::{AlertBook, AlertBookAbout, OWN_FILE};
+pub use channels::OpenedChannel;
+pub use found::{AlertsAsked, alert_of, row_of};
+pub use sealing::{KEY_FILE, SealingKey};
+
+use crate::live::Reader;
+use shared::alert::{Checked, Rule};
+
+/// What tries a rule over what is stored.
+pub trait RuleChecker: Send + Sync {
+    /// What the rule would have done between two times, milliseconds since the Unix epoch, for what the reader sees. It takes
+    /// up to a second and holds the thread.
+    ///
+    /// # Errors
+    /// In a sentence: the rule cannot be tried over what is stored.
+    fn check(&self, reader: &Reader, rule: &Rule, span: (i64, i64)) -> Result<Checked, String>;
+}

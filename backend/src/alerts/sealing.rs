@@ -1,0 +1,162 @@
+//! Secrets that must be used again, such as addresses of webhooks: sealed by ChaCha20-Poly1305 under a key in a file of its
+//! own, so that a copy of the database alone tells none of them. A sealed text holds in its own row only.
+
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom, SystemRandom};
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Name of the file of the key in a data folder.
+pub const KEY_FILE: &str = "secret.key";
+
+/// Bytes of the key.
+const KEY: usize = 32;
+
+/// The key that secrets are sealed under. Cheap to clone; it is never shown.
+#[derive(Clone)]
+pub struct SealingKey(Arc<LessSafeKey>);
+
+impl fmt::Debug for SealingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SealingKey(***)")
+    }
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    SystemRandom::new().fill(&mut bytes).expect("the system always has random bytes once it has started");
+    bytes
+}
+
+fn invalid(sentence: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, sentence)
+}
+
+impl SealingKey {
+    fn of(bytes: &[u8; KEY]) -> Self {
+        let key = UnboundKey::new(&CHACHA20_POLY1305, bytes).expect("the key of this cipher has 32 bytes");
+        SealingKey(Arc::new(LessSafeKey::new(key)))
+    }
+
+    /// A key that ends with the program.
+    pub fn fleeting() -> Self {
+        SealingKey::of(&random())
+    }
+
+    /// Reads the key from a file; none where there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read, has not 32 bytes, or others may read it.
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        let mut file = match crate::file::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            if file.metadata()?.permissions().mode() & 0o077 != 0 {
+                return Err(invalid("others may read it; keep them out with chmod 600"));
+            }
+        }
+        let mut bytes = Vec::with_capacity(KEY + 1);
+        Read::by_ref(&mut file).take(KEY as u64 + 1).read_to_end(&mut bytes)?;
+        let key = <[u8; KEY]>::try_from(bytes).map_err(|_| invalid("it is no key of 32 bytes"))?;
+        Ok(Some(SealingKey::of(&key)))
+    }
+
+    /// Makes a key and writes it into a new file, for its owner alone; the one of somebody who was faster is taken.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn make(path: &Path) -> io::Result<Self> {
+        let bytes: [u8; KEY] = random();
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(path) {
+            Ok(mut file) => {
+                file.write_all(&bytes)?;
+                file.sync_all()?;
+                Ok(SealingKey::of(&bytes))
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                SealingKey::read(path)?.ok_or_else(|| invalid("it was there and is gone"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Seals a text for a row of a table.
+    pub fn seal(&self, (table, id): (&str, &str), text: &[u8]) -> Vec<u8> {
+        let nonce: [u8; NONCE_LEN] = random();
+        let mut sealed = text.to_vec();
+        self.0
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad(table, id), &mut sealed)
+            .expect("a text of this length can be sealed");
+        [&nonce[..], &sealed].concat()
+    }
+
+    /// Opens what was sealed for this row of this table under this key; none where it was not.
+    pub fn open(&self, (table, id): (&str, &str), sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, text) = sealed.split_at_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut text = text.to_vec();
+        let opened = self.0.open_in_place(nonce, aad(table, id), &mut text).ok()?;
+        Some(opened.to_vec())
+    }
+}
+
+fn aad(table: &str, id: &str) -> Aad<Vec<u8>> {
+    Aad::from(format!("{table}/{id}").into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_is_opened_in_its_own_row_under_its_own_key_alone() {
+        let key = SealingKey::fleeting();
+        let sealed = key.seal(("channels", "a"), b"https://hooks.example.org/s3cret");
+        assert!(!sealed.windows(6).any(|part| part == b"s3cret"));
+        assert_ne!(sealed, key.seal(("channels", "a"), b"https://hooks.example.org/s3cret"), "never the same twice");
+        let opened = |key: &SealingKey, row, sealed: &[u8]| key.open(row, sealed);
+        assert_eq!(opened(&key, ("channels", "a"), &sealed).as_deref(), Some(&b"https://hooks.example.org/s3cret"[..]));
+        assert_eq!(opened(&key, ("channels", "b"), &sealed), None, "another row");
+        assert_eq!(opened(&key, ("rules", "a"), &sealed), None, "another table");
+        assert_eq!(opened(&SealingKey::fleeting(), ("channels", "a"), &sealed), None, "another key");
+        for at in 0..sealed.len() {
+            let mut other = sealed.clone();
+            other[at] ^= 1;
+            assert_eq!(opened(&key, ("channels", "a"), &other), None, "byte {at} was changed");
+        }
+        assert_eq!(opened(&key, ("channels", "a"), &sealed[..5]), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_is_made_once_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("made");
+        let path = folder.path().join(KEY_FILE);
+        assert!(SealingKey::read(&path).expect("no file is no error").is_none());
+        let key = SealingKey::make(&path).expect("made");
+        let sealed = key.seal(("channels", "a"), b"text");
+        let mode = path.metadata().expect("the file").permissions().mode();
+        assert_eq!((mode & 0o777, path.metadata().expect("the file").len()), (0o600, 32));
+        for again in [SealingKey::read(&path).expect("read").expect("there"), SealingKey::make(&path).expect("kept")] {
+            assert!(again.open(("channels", "a"), &sealed).is_some());
+        }
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("set");
+        let why = SealingKey::read(&path).expect_err("others may read it").to_string();
+        assert!(why.contains("chmod 600"), "{why}");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("set");
+        std::fs::write(&path, "short").expect("written");
+        assert!(SealingKey::read(&path).expect_err("no key").to_string().contains("32 bytes"));
+    }
+}

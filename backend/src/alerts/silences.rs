@@ -1,0 +1,164 @@
+//! Silences, as they are asked for, made and ended.
+
+use super::book::{AlertBook, maker, scoped};
+use crate::accounts::{Denied, Principal, random_id};
+use records::silences::{self, SilenceRow};
+use shared::alert::{MAX_TEXT_BYTES, Silence, Silences};
+use shared::role::{KeyScope, Role};
+
+/// The longest silence, seconds: 30 days.
+const LONGEST: i64 = 30 * 86_400;
+
+/// Silences of a team that are not over.
+const MOST: i64 = 500;
+
+/// Silences of one answer.
+const ROWS: i64 = 200;
+
+/// Labels of one silence, and the longest of their names and patterns, bytes.
+const LABELS: usize = 16;
+const LABEL: usize = 200;
+
+/// A silence as it is shown; none where another version wrote what this one cannot read.
+pub(super) fn silence_of(row: SilenceRow) -> Option<Silence> {
+    Some(Silence {
+        matches: serde_json::from_str(&row.labels).ok()?,
+        id: row.id,
+        from: row.begins / 1_000,
+        to: row.ends / 1_000,
+        comment: row.comment,
+        by: row.maker,
+        held: u64::try_from(row.held).unwrap_or(0),
+    })
+}
+
+fn checked(wanted: &Silence, now: i64) -> Result<(i64, i64), Denied> {
+    let invalid = |sentence: &str| Err(Denied::Invalid(sentence.into()));
+    let from = if wanted.from == 0 { now } else { wanted.from };
+    if wanted.matches.is_empty() {
+        return invalid("say what is silenced: match has labels and patterns, as {\"source\": \"node-3\"}");
+    }
+    let fits = |text: &str| (1..=LABEL).contains(&text.len()) && !text.chars().any(char::is_control);
+    if wanted.matches.len() > LABELS || !wanted.matches.iter().all(|(label, pattern)| fits(label) && fits(pattern)) {
+        return Err(Denied::Invalid(format!("match has at most {LABELS} labels and patterns of 1 to {LABEL} bytes")));
+    }
+    if wanted.to <= from || wanted.to <= now {
+        return invalid("a silence ends after it begins, and not in the past; name to");
+    }
+    if wanted.to.saturating_sub(from.max(now)) > LONGEST || from > now.saturating_add(LONGEST * 12) {
+        return invalid("a silence lasts at most 30 days; make it anew then");
+    }
+    if wanted.comment.len() > MAX_TEXT_BYTES {
+        return Err(Denied::Invalid(format!("a comment has at most {MAX_TEXT_BYTES} bytes")));
+    }
+    Ok((from, wanted.to))
+}
+
+impl AlertBook {
+    /// Silences of all teams that hold now or will, with the team's id.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn all_silences(&self) -> Result<Vec<(String, Silence)>, Denied> {
+        let Some(records) = self.there().await? else { return Ok(Vec::new()) };
+        let rows = silences::of(&mut *records.read().await?, None, self.now(), i64::MAX).await?;
+        Ok(rows.into_iter().filter_map(|row| Some((row.team.clone(), silence_of(row)?))).collect())
+    }
+
+    /// The silences of somebody's teams: those that hold or will, then those that are over, newest first.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub async fn silences(&self, by: &Principal, team: Option<&str>) -> Result<Silences, Denied> {
+        let Some(records) = self.there().await? else { return Ok(Silences::default()) };
+        let mut on = records.read().await?;
+        let mut rows = Vec::new();
+        for team in self.teams(&mut on, by, team, Role::Viewer).await? {
+            rows.extend(silences::of(&mut on, Some(&team.id), 0, ROWS).await?);
+        }
+        rows.sort_by_key(|row| std::cmp::Reverse(row.ends));
+        Ok(Silences { silences: rows.into_iter().filter_map(silence_of).collect() })
+    }
+
+    /// Silences what fits for a while.
+    ///
+    /// # Errors
+    /// [`Denied`]: it is for members of the team, or there are too many.
+    pub async fn add_silence(&self, by: &Principal, team: Option<&str>, wanted: &Silence) -> Result<Silence, Denied> {
+        scoped(by, KeyScope::AlertsWrite)?;
+        let (from, to) = checked(wanted, self.now() / 1_000)?;
+        let mut change = self.begin().await?;
+        let team = self.team(&mut change, by, team, Role::Member).await?;
+        if silences::count(&mut change, &team.id, self.now()).await? >= MOST {
+            return Err(Denied::Conflict(format!("a team has at most {MOST} silences at once; end one first")));
+        }
+        let row = SilenceRow {
+            id: random_id(),
+            team: team.id.clone(),
+            maker: maker(by),
+            labels: serde_json::to_string(&wanted.matches).expect("texts only"),
+            begins: from * 1_000,
+            ends: to * 1_000,
+            comment: wanted.comment.clone(),
+            held: 0,
+        };
+        silences::add(&mut change, &row).await?;
+        let what = Some(row.labels.clone());
+        self.audit(&mut change, by, ("silence.add", &team.id), &row.id, (None, what)).await?;
+        change.commit().await?;
+        self.has_changed();
+        silence_of(row).ok_or(Denied::Unknown)
+    }
+
+    /// Ends a silence now.
+    ///
+    /// # Errors
+    /// [`Denied`]: it is over already.
+    pub async fn end_silence(&self, by: &Principal, id: &str) -> Result<(), Denied> {
+        scoped(by, KeyScope::AlertsWrite)?;
+        if self.there().await?.is_none() {
+            return Err(Denied::Unknown);
+        }
+        let mut change = self.begin().await?;
+        let row = silences::get(&mut change, id).await?;
+        let row = row.filter(|row| by.role_in(&row.team).is_some()).ok_or(Denied::Unknown)?;
+        self.team(&mut change, by, Some(&row.team), Role::Member).await?;
+        if !silences::end(&mut change, id, self.now()).await? {
+            return Err(Denied::Conflict("it is over already".into()));
+        }
+        self.audit(&mut change, by, ("silence.end", &row.team), id, (Some(row.labels.clone()), None)).await?;
+        change.commit().await?;
+        self.has_changed();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silence_says_what_and_until_when() {
+        let silence = |from, to| Silence {
+            matches: [("source".to_string(), "node-*".to_string())].into(),
+            from,
+            to,
+            ..Silence::default()
+        };
+        assert_eq!(checked(&silence(0, 1_100), 1_000), Ok((1_000, 1_100)));
+        assert_eq!(checked(&silence(1_050, 1_100), 1_000), Ok((1_050, 1_100)));
+        assert_eq!(checked(&silence(1_000, 1_000 + LONGEST), 1_000), Ok((1_000, 1_000 + LONGEST)));
+        for (wrong, said) in [
+            (silence(0, 1_000), "ends after"),
+            (silence(500, 900), "in the past"),
+            (silence(1_000, 1_001 + LONGEST), "30 days"),
+            (silence(0, i64::MAX), "30 days"),
+            (Silence { matches: [].into(), ..silence(0, 1_100) }, "what is silenced"),
+            (Silence { matches: [("a".into(), String::new())].into(), ..silence(0, 1_100) }, "1 to 200 bytes"),
+            (Silence { comment: "x".repeat(2_001), ..silence(0, 1_100) }, "2000 bytes"),
+        ] {
+            let why = checked(&wrong, 1_000).expect_err("refused").to_string();
+            assert!(why.contains(said), "{why}");
+        }
+    }
+}
