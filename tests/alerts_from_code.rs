@@ -149,7 +149,10 @@ fn what_comes_from_outside_stays_data_and_keeps_to_its_bounds() {
     let (status, second) = bench.post(&server, &again);
     assert_eq!((status, &second["id"], &second["count"]), (200, &first["id"], &json!(2)));
     let all = bench.records(&server, "the alert", |all| !all.is_empty());
-    assert_eq!((&all[0]["title"], &all[0]["text"]), (&json!("loss {run} @everyone <b>x"), &json!("{value}\n<script>[2J")));
+    assert_eq!(
+        (&all[0]["title"], &all[0]["text"]),
+        (&json!("loss {run} @everyone <b>x"), &json!("{value}\n<script>[2J"))
+    );
     for (alert, why) in [
         (json!({ "title": "" }), "a title of 1 to 150 bytes"),
         (json!({ "title": "a", "wait": "9d" }), "wait is 0s to 7d"),

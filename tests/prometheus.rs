@@ -23,6 +23,42 @@ fn demo() -> Server {
     Server::start_command(command)
 }
 
+/// Where the built-in rules stand as Prometheus' own.
+const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../static/prometheus-rules.yml");
+
+#[test]
+fn prometheus_rules_are_fresh_and_name_what_the_page_has() {
+    let catalog = collectors::catalog();
+    let made = rules::prometheus::export(&catalog);
+    if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
+        std::fs::write(RULES, &made).expect("static/ can be written");
+    }
+    let stored = std::fs::read_to_string(RULES).unwrap_or_default();
+    assert!(
+        stored == made,
+        "static/prometheus-rules.yml is stale: UPDATE=1 cargo test -p watchglass-tests prometheus_rules"
+    );
+    let known: std::collections::HashSet<String> =
+        catalog.metrics.iter().map(|metric| shared::catalog::prometheus::Family::of(metric).name).collect();
+    let expressions = made.lines().filter_map(|line| line.trim().strip_prefix("expr: "));
+    let names = expressions.flat_map(|line| line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')));
+    let names: Vec<&str> = names.filter(|word| word.starts_with("watchglass_")).collect();
+    let own = ["watchglass_finding", "watchglass_run_info"];
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(known.contains(name) || own.contains(&name), "/metrics has no {name}");
+    }
+}
+
+#[test]
+#[ignore = "needs Debian's prometheus on PATH"]
+fn with_prometheus_its_checker_has_nothing_to_say_about_our_rules() {
+    let checked = programs::run("promtool", &["check", "rules", RULES], "");
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned() + &String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success() && said.contains("SUCCESS: "), "{said}");
+    assert!(!said.to_lowercase().contains("warning"), "{said}");
+}
+
 #[test]
 #[ignore = "needs Debian's prometheus on PATH"]
 fn with_prometheus_its_checker_has_nothing_to_say_about_our_page() {

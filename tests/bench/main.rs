@@ -6,6 +6,7 @@
 
 mod accounts;
 mod agent;
+mod alerts;
 mod codec;
 mod cost;
 mod findings;
@@ -27,9 +28,9 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 15] = [
+const PARTS: [&str; 16] = [
     "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers",
-    "page", "whole", "findings",
+    "page", "whole", "findings", "alerts",
 ];
 
 fn main() -> std::process::ExitCode {
@@ -93,6 +94,7 @@ fn main() -> std::process::ExitCode {
             "scrape" => scrape::measure(&mut table),
             "gpus" => gpus::measure(&mut table),
             "findings" => findings::measure(&mut table),
+            "alerts" => alerts::measure(&mut table),
             "top" => top::measure(&mut table),
             "viewers" => viewers::measure(&mut table),
             "page" => page::measure(&mut table, redraw.as_deref()),

@@ -89,6 +89,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     ("backend/src", "providers", &["accounts", "clock", "config"]),
     ("backend/src", "control", &[]),
+    // What is watched, what was found, who is told.
+    ("backend/src", "alerts", &["accounts", "clock", "config", "file", "live"]),
     // Training jobs: what is told of them, and the list that records make.
     ("backend/src", "runs", &["calls", "config", "figure", "live", "markers"]),
     // What is wrong with the machines.
@@ -107,6 +109,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "http",
         &[
             "accounts",
+            "alerts",
             "build_info",
             "calls",
             "ingest",
@@ -135,6 +138,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "modes",
         &[
             "accounts",
+            "alerts",
             "archive",
             "calls",
             "clock",

@@ -229,7 +229,15 @@ mod tests {
 
     fn call(title: &str, rank: u32, t: i64) -> AlertCall {
         let title = title.into();
-        AlertCall { title, severity: AlertSeverity::Warning, wait: 600, ranks: vec![rank], count: 1, t, ..AlertCall::default() }
+        AlertCall {
+            title,
+            severity: AlertSeverity::Warning,
+            wait: 600,
+            ranks: vec![rank],
+            count: 1,
+            t,
+            ..AlertCall::default()
+        }
     }
 
     fn of(run: &str) -> Tied {

@@ -5,18 +5,19 @@
 //! - [`Codes`]: folds alerts that code tells.
 //! - [`Checker`]: what a rule would have done with samples that are stored.
 //! - [`builtin`]: the rules that come with Watchglass.
+//! - [`prometheus`]: rules of Prometheus as ours, and ours as its.
 //!
 //! The service calls, in one transaction of its database: `engine.take()`, `notices.hear(&transition, now)` for each,
 //! `notices.poll(now)`, and writes the alerts, [`Engine::changed_rows`], [`Notices::changed_rows`] and the due notices. Ids
 //! are deterministic, so that what is written twice after a crash is one row.
 
 pub mod builtin;
-pub mod prometheus;
 mod check;
 mod code;
 mod engine;
 mod id;
 mod notices;
+pub mod prometheus;
 
 pub use check::Checker;
 pub use code::{Codes, Tied};

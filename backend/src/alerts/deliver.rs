@@ -142,8 +142,11 @@ impl Try {
             Ok(notice) => notice,
             Err(error) => return Outcome::GivenUp { sentence: format!("the notice cannot be read: {error}") },
         };
-        let attempt =
-            Attempt { now: self.clock.wall() / 1_000, tries: u32::try_from(row.tries).unwrap_or(u32::MAX), random: random() };
+        let attempt = Attempt {
+            now: self.clock.wall() / 1_000,
+            tries: u32::try_from(row.tries).unwrap_or(u32::MAX),
+            random: random(),
+        };
         let road = self.road.clone();
         let sent = tokio::task::spawn_blocking(move || match Sender::new(&road) {
             Ok(mut sender) => sender.send(&settings, &notice, attempt),

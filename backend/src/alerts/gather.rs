@@ -101,8 +101,15 @@ impl Gather {
         }
         let mut cursor = Cursor::new(source.id).with_state();
         cursor.begin_newest(&self.live.store());
-        let mut followed =
-            Followed { key: source.key.clone(), cursor, series: Vec::new(), version: 0, machine, xids: Vec::new(), told: 0 };
+        let mut followed = Followed {
+            key: source.key.clone(),
+            cursor,
+            series: Vec::new(),
+            version: 0,
+            machine,
+            xids: Vec::new(),
+            told: 0,
+        };
         followed.know(&self.live, source.id);
         self.sources.insert(source.id, followed);
     }
@@ -182,8 +189,7 @@ impl Gather {
         self.records = records;
         for team in teams {
             // A run is what a team sees of it: ranks on machines of others are not there.
-            let own: Vec<Arc<Source>> =
-                sources.iter().filter(|source| team.scope.sees(&source.key)).cloned().collect();
+            let own: Vec<Arc<Source>> = sources.iter().filter(|source| team.scope.sees(&source.key)).cloned().collect();
             let runs: Vec<Run> = self.runs.newest_first(&self.live, &own, (now - RUNS_BACK_MS, now)).collect();
             runs.iter().for_each(|run| team.engine.run(run, now));
         }
@@ -255,7 +261,10 @@ impl Followed {
         self.series = (0..defs.len() as SeriesId).collect();
         let of = |template: &str, instance: &str| {
             let row = catalog.position(template);
-            (0..).zip(defs.iter()).find(|(_, def)| Some(def.metric) == row && def.instance == instance).map(|(id, _)| id)
+            (0..)
+                .zip(defs.iter())
+                .find(|(_, def)| Some(def.metric) == row && def.instance == instance)
+                .map(|(id, _)| id)
         };
         let counts = catalog.position(gpu_parts::XID_ERRORS.tag);
         let known: HashMap<SeriesId, Option<f64>> = self.xids.iter().map(|xid| (xid.count, xid.seen)).collect();

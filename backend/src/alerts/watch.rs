@@ -113,7 +113,11 @@ const MOST_WAITING: usize = 20_000;
 
 impl Batch {
     fn is_empty(&self) -> bool {
-        self.alerts.is_empty() && self.events.is_empty() && self.states.is_empty() && self.due.is_empty() && self.held.is_empty()
+        self.alerts.is_empty()
+            && self.events.is_empty()
+            && self.states.is_empty()
+            && self.due.is_empty()
+            && self.held.is_empty()
     }
 
     fn bound(&mut self) {
@@ -205,8 +209,14 @@ pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut 
 async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded>, Denied> {
     let fixed = book.0.about.fixed.clone();
     let Some(records) = book.there().await? else {
-        let own =
-            Loaded { id: None, name: String::new(), scope: Scope::All, rules: fixed, channels: Vec::new(), silences: Vec::new() };
+        let own = Loaded {
+            id: None,
+            name: String::new(),
+            scope: Scope::All,
+            rules: fixed,
+            channels: Vec::new(),
+            silences: Vec::new(),
+        };
         return Ok(vec![own]);
     };
     let channels = book.all_channels().await?;
@@ -346,7 +356,8 @@ impl Restored {
         let Some(records) = book.there().await? else { return Ok(Restored { states: Vec::new(), alerts: Vec::new() }) };
         let mut on = records.read().await?;
         let states = alerts::states(&mut on).await?;
-        let resolved = AlertFilter { state: Some("resolved".into()), from: Some(now - ENDED_MS), ..AlertFilter::default() };
+        let resolved =
+            AlertFilter { state: Some("resolved".into()), from: Some(now - ENDED_MS), ..AlertFilter::default() };
         let ended = alerts::newest(&mut on, &resolved, ENDED).await?;
         let of = |row: AlertRow| {
             let team = row.team.clone();

@@ -5,11 +5,12 @@
 //! in memory, and written with the next record of its title.
 
 use crate::live::Live;
+use rules::{Codes, Tied};
 use shared::alert::{AlertSeverity, CodeAlertTaken};
 use shared::alert_call::{ALERT_KIND, AlertCall, DEFAULT_WAIT_SECONDS};
 use shared::record::Record;
 use shared::wire::SourceId;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -47,7 +48,7 @@ pub fn of(record: &Record) -> Option<AlertCall> {
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenCall {
-    /// By what its alert is told from others of the machine.
+    /// The alert's id.
     pub id: String,
     /// When the alert that it belongs to was said first, milliseconds since the Unix epoch.
     pub began: i64,
@@ -112,11 +113,11 @@ struct Title {
 }
 
 impl Title {
-    fn new(call: &AlertCall, at: Duration) -> Title {
+    fn new(call: &AlertCall, id: String, at: Duration) -> Title {
         Title {
             first: at,
             began: call.t,
-            id: id_of(call),
+            id,
             last: at,
             wait: Duration::from_secs(call.wait.into()),
             worst: call.severity,
@@ -253,7 +254,7 @@ impl Calls {
         source: SourceId,
         call: AlertCall,
     ) -> (Result<TakenCall, RefusedCall>, Vec<AlertCall>) {
-        let now = live.clock.steady();
+        let (now, machine) = (live.clock.steady(), name_of(live, source));
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { runs, dropped, .. } = &mut *state;
         let heard = heard(runs, live, source, call.whose());
@@ -274,8 +275,10 @@ impl Calls {
         } else if heard.may_be_new(&name, now) {
             heard.note(call.id.clone(), &name);
             // What was said again of the alert before, and is not written, is of that one.
-            let before = heard.titles.insert(name, Title::new(&call, now)).and_then(|mut title| title.write(now));
-            let taken = TakenCall { id: id_of(&call), began: call.t, count: 1, new: true };
+            let id = id_of(&machine, &call);
+            let title = Title::new(&call, id.clone(), now);
+            let before = heard.titles.insert(name, title).and_then(|mut title| title.write(now));
+            let taken = TakenCall { id, began: call.t, count: 1, new: true };
             (Ok(taken), before.into_iter().chain([call]).collect())
         } else {
             *dropped += 1;
@@ -325,12 +328,10 @@ pub async fn keep_calls(live: Arc<Live>, calls: Arc<Calls>, mut stop: watch::Rec
     }
 }
 
-/// A name of an alert that is the same behind a restart.
-fn id_of(call: &AlertCall) -> String {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    (call.whose(), &call.title).hash(&mut hasher);
-    format!("{:x}-{:016x}", call.t, hasher.finish())
+/// The id that the alert of a call has, whoever evaluates it.
+fn id_of(source: &str, call: &AlertCall) -> String {
+    let tied = Tied { source: source.into(), run: call.run.clone(), labels: BTreeMap::new() };
+    Codes::default().take(call, &tied, call.t).0.id
 }
 
 /// What is said once of a run that alerts too often.
@@ -350,6 +351,10 @@ fn left_out(call: &AlertCall) -> AlertCall {
         id: None,
         t: call.t,
     }
+}
+
+fn name_of(live: &Live, source: SourceId) -> String {
+    live.store().source(source).map(|(source, _)| source.name.clone()).unwrap_or_default()
 }
 
 fn append(live: &Live, source: SourceId, calls: Vec<AlertCall>) -> Result<(), String> {
@@ -380,7 +385,7 @@ fn heard<'a>(
     }
     all.entry(key).or_insert_with(|| {
         let mut heard = Heard { left: PER_MINUTE, reckoned: now, at: now, ..Heard::default() };
-        let placed = live.store().records_since(source, 0);
+        let (name, placed) = (name_of(live, source), live.store().records_since(source, 0));
         for placed in placed.iter().rev().take(MAX_READ).rev() {
             let Some(call) = of(&placed.record).filter(|call| call.whose() == run) else { continue };
             let ago = Duration::from_millis(u64::try_from(wall.saturating_sub(call.t)).unwrap_or(0));
@@ -391,7 +396,8 @@ fn heard<'a>(
                 title.repeat(call, at);
                 title.waiting = None;
             } else if has_room {
-                heard.titles.insert(call.title.clone(), Title::new(&call, at));
+                let id = id_of(&name, &call);
+                heard.titles.insert(call.title.clone(), Title::new(&call, id, at));
             }
         }
         heard

@@ -1,6 +1,7 @@
 //! Alerts from code are kept, counted and bounded.
 
 use super::*;
+use ::rules::What;
 use crate::clock::Manual;
 use crate::store::{Limits, Store};
 use shared::alert::CodeAlert;
@@ -161,4 +162,34 @@ async fn a_hub_hands_calls_on_and_answers_once_they_are_kept() {
     assert!(kept(&live).is_empty(), "no record is written on a hub");
     let unknown = calls.tell(&live, 0, call(&live, "llm", "loss is NaN")).await;
     assert!(matches!(unknown, Err(RefusedCall::Store(_))), "who evaluates has gone");
+}
+
+#[test]
+fn records_are_folded_to_one_alert_with_the_id_that_was_answered() {
+    let (live, clock) = live();
+    let calls = Calls::default();
+    let mut answered = Vec::new();
+    for rank in [3, 1, 2, 3, 3] {
+        let one = AlertCall { ranks: vec![rank], ..call(&live, "llm", "loss is NaN") };
+        answered.push(calls.take(&live, 0, one).expect("it is taken"));
+    }
+    clock.pass(Duration::from_secs(2));
+    calls.write(&live, false);
+    let labels = BTreeMap::from([("project".to_string(), "llm".to_string())]);
+    let tied = Tied { source: "here".into(), run: Some("llm".into()), labels };
+    let (mut codes, now) = (Codes::default(), live.clock.wall());
+    let mut all = Vec::new();
+    for call in kept(&live) {
+        all.extend(codes.take(&call, &tied, now).1);
+    }
+    let told: Vec<(What, u64)> = all.iter().map(|change| (change.what, change.alert.count)).collect();
+    assert_eq!(told, [(What::Fired, 1), (What::Changed, 5)]);
+    let alert = &all[1].alert;
+    assert!(answered.iter().all(|taken| taken.id == alert.id), "{answered:?} {}", alert.id);
+    assert_eq!((alert.labels["run"].as_str(), alert.labels["project"].as_str()), ("llm", "llm"));
+    assert_eq!((alert.began, alert.severity), (NOW, AlertSeverity::Warning));
+    // The same records again, as after a crash, are one alert still.
+    let named = AlertCall { id: Some("once".into()), ..call(&live, "llm", "disk") };
+    assert_eq!(codes.take(&named, &tied, now).1.len(), 1);
+    assert!(codes.take(&named, &tied, now).1.is_empty());
 }

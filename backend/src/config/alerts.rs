@@ -142,7 +142,9 @@ impl TryFrom<BTreeMap<String, bool>> for BuiltInRules {
 
     fn try_from(switches: BTreeMap<String, bool>) -> Result<Self, String> {
         match switches.keys().find(|key| !rules::builtin::is_known(key)) {
-            Some(key) => Err(format!("rules_builtin.{key}: there is no such rule; `watchglass alerts rules` lists them")),
+            Some(key) => {
+                Err(format!("rules_builtin.{key}: there is no such rule; `watchglass alerts rules` lists them"))
+            }
             None => Ok(BuiltInRules(switches)),
         }
     }
@@ -392,7 +394,7 @@ mod tests {
         assert!(!format!("{proxied:?}").contains("s3cret"));
         for (text, part) in [
             ("allow_targets = [\"mattermost.lab\"]", "alerts.allow_targets"),
-            ("proxy = \"s3cret\"", "alerts.proxy"),
+            ("proxy = \"ftp://s3cret\"", "alerts.proxy"),
             ("storm = 0", "1 to 1000"),
             ("strom = 3", "unknown field"),
         ] {

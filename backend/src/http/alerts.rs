@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Response, StatusCode, Uri, header};
-use shared::alert::{AlertState, ChannelInput, RuleCheck, Rule, Silence};
+use shared::alert::{AlertState, ChannelInput, Rule, RuleCheck, Silence};
 use shared::catalog::Catalog;
 use std::sync::Arc;
 

@@ -139,7 +139,9 @@ fn rule(
         None => Ok(None),
         Some(text) => {
             let seconds = promql::duration(text).filter(|seconds| *seconds <= f64::from(MAX_DURATION));
-            seconds.map(|seconds| Some(seconds.ceil() as u32)).ok_or_else(|| format!("{key}: a duration is at most 7d here"))
+            seconds
+                .map(|seconds| Some(seconds.ceil() as u32))
+                .ok_or_else(|| format!("{key}: a duration is at most 7d here"))
         }
     };
     let (hold, keep) = (seconds("for")?.unwrap_or(0), seconds("keep_firing_for")?.filter(|keep| *keep > 0));

@@ -80,12 +80,12 @@ enum Token {
 
 /// Signs, the longer ones first.
 const SIGNS: [&str; 23] = [
-    "==", "!=", "=~", "!~", ">=", "<=", ">", "<", "=", "(", ")", "{", "}", "[", "]", ",", "+", "-", "*", "/", "%", "^", ":",
+    "==", "!=", "=~", "!~", ">=", "<=", ">", "<", "=", "(", ")", "{", "}", "[", "]", ",", "+", "-", "*", "/", "%", "^",
+    ":",
 ];
 
-const GROUPS: [&str; 12] = [
-    "sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "topk", "bottomk", "count_values", "quantile",
-];
+const GROUPS: [&str; 12] =
+    ["sum", "avg", "min", "max", "count", "group", "stddev", "stdvar", "topk", "bottomk", "count_values", "quantile"];
 
 /// Reads an expression.
 ///
@@ -307,7 +307,9 @@ impl Reader {
             Some(Token::Word(word)) if word == "offset" => {
                 Err("`offset` looks at another time, which a rule here cannot".into())
             }
-            Some(Token::Sign("[")) => Err("a subquery asks for a range of what is reckoned; write a rule over a tag".into()),
+            Some(Token::Sign("[")) => {
+                Err("a subquery asks for a range of what is reckoned; write a rule over a tag".into())
+            }
             _ => Ok(one),
         }
     }

@@ -90,7 +90,8 @@ impl<'a> Translator<'a> {
             return Ok(one);
         }
         let (bare_left, bare_right) = (without_facts(left), without_facts(right));
-        let (Expr::Binary(Op::Compare(a), al, ar), Expr::Binary(Op::Compare(b), bl, br)) = (bare_left, bare_right) else {
+        let (Expr::Binary(Op::Compare(a), al, ar), Expr::Binary(Op::Compare(b), bl, br)) = (bare_left, bare_right)
+        else {
             return Err("`and` stands here between two comparisons of values, and only once".into());
         };
         let (mut first, on, notes) = self.side(a, al, ar)?;
@@ -217,7 +218,8 @@ impl<'a> Translator<'a> {
         let looked_back = of.range.unwrap_or(LOOK_BACK);
         let reckoned = self.named(&Selector { range: None, ..of.clone() })?;
         let seconds = whole(looked_back.max(f64::from(self.hold)))?;
-        let notes = [vec!["it fires for each series that stopped while its machine is heard".into()], reckoned.notes].concat();
+        let notes =
+            [vec!["it fires for each series that stopped while its machine is heard".into()], reckoned.notes].concat();
         Ok(Translated { when: format!("{} missing for {seconds}s", quoted(&reckoned.tag)), on: reckoned.on, notes })
     }
 
@@ -297,7 +299,8 @@ impl<'a> Translator<'a> {
             _ => return Ok(None),
         };
         let Some(shared) = SHARES.iter().find(|one| one.part == part.name && one.whole == of) else {
-            return match NAMES.iter().any(|one| one.name == part.name) || part.name.starts_with("node_filesystem_files") {
+            return match NAMES.iter().any(|one| one.name == part.name) || part.name.starts_with("node_filesystem_files")
+            {
                 true => Err(format!("the catalogue has no share of {} in {of}", part.name)),
                 false => Ok(None),
             };
@@ -332,7 +335,9 @@ impl<'a> Translator<'a> {
             ("max_over_time", false) => "max",
             ("last_over_time", false) => return Ok(reckoned),
             (other, false) => {
-                return Err(format!("the function `{other}` is not translated; there are rate, mean, min, max, increase and change"));
+                return Err(format!(
+                    "the function `{other}` is not translated; there are rate, mean, min, max, increase and change"
+                ));
             }
         };
         // What is added cancels in a difference.
@@ -347,7 +352,9 @@ impl<'a> Translator<'a> {
         if reckoned.pending == How::MeanRate {
             return match (name, of_machine) {
                 ("avg", true) => Ok(Reckoned { pending: How::Plain, ..reckoned }),
-                _ => Err(format!("of its cores a machine tells the mean: `{name}` of them is not translated, `avg by (instance)` is")),
+                _ => Err(format!(
+                    "of its cores a machine tells the mean: `{name}` of them is not translated, `avg by (instance)` is"
+                )),
             };
         }
         let word = match name {
@@ -392,9 +399,9 @@ impl<'a> Translator<'a> {
             let known: Vec<&str> = theirs.iter().filter_map(|one| one.only).map(|(_, value)| value).collect();
             return Err(format!("{} is translated with {label}=\"{}\"", of.name, known.join("\", or \"")));
         }
-        let own = (0..).zip(&self.catalog.metrics).find(|(at, _)| {
-            self.names.family(*at).is_some_and(|family| family.name == of.name)
-        });
+        let own = (0..)
+            .zip(&self.catalog.metrics)
+            .find(|(at, _)| self.names.family(*at).is_some_and(|family| family.name == of.name));
         if let Some((_, metric)) = own {
             let written = written(metric);
             let label = written.split_once('{').map_or("", |(_, label)| label.trim_end_matches('}'));
@@ -586,7 +593,11 @@ fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
     let one = |text: &str| -> Told<String> {
         let text = match op.ends_with('~') {
             true => {
-                let glob = text.replace(".*", "\u{0}").replace(".+", "\u{0}").replace("\\\\.", "\u{1}").replace("\\.", "\u{1}");
+                let glob = text
+                    .replace(".*", "\u{0}")
+                    .replace(".+", "\u{0}")
+                    .replace("\\\\.", "\u{1}")
+                    .replace("\\.", "\u{1}");
                 if glob.contains(['.', '[', ']', '(', ')', '+', '?', '{', '}', '^', '$', '\\', '*']) {
                     return Err(format!("the expression {value:?} of {label} is no pattern with * alone"));
                 }
@@ -596,7 +607,10 @@ fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
         };
         let text = match MACHINE_LABELS.contains(&label) {
             // The port is Prometheus' matter.
-            true => text.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit() || b == b'*')).map_or(text.clone(), |(host, _)| host.into()),
+            true => text
+                .rsplit_once(':')
+                .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit() || b == b'*'))
+                .map_or(text.clone(), |(host, _)| host.into()),
             false => text,
         };
         match text.is_empty() || text.contains([',', '!']) {

@@ -58,7 +58,8 @@ enum Open {
 pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
     let (mut documents, mut open): (Vec<Node>, Vec<Open>) = (Vec::new(), Vec::new());
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| (error.marker().line(), format!("this is no YAML: {}", error.info())))?;
+        let (event, span) =
+            event.map_err(|error| (error.marker().line(), format!("this is no YAML: {}", error.info())))?;
         let line = span.start.line();
         let whole = match event {
             Event::Scalar(text, ..) => Node { line, what: What::Text(text.into_owned()) },

@@ -1,7 +1,7 @@
 //! `GET /api/v1/*`: the table, the machines, the processes and how things stand, as JSON.
 
-pub(in crate::http) mod calls;
 pub(in crate::http) mod answer;
+pub(in crate::http) mod calls;
 pub(in crate::http) mod changed;
 pub(in crate::http) mod figure;
 pub(in crate::http) mod findings;

@@ -5,7 +5,10 @@ use crate::prometheus::catalog;
 
 /// A file with one rule.
 fn of(expr: &str, hold: &str) -> Imported {
-    let text = format!("groups:\n- name: a\n  rules:\n  - alert: A\n    expr: '{}'\n    for: {hold}\n", expr.replace('\'', "''"));
+    let text = format!(
+        "groups:\n- name: a\n  rules:\n  - alert: A\n    expr: '{}'\n    for: {hold}\n",
+        expr.replace('\'', "''")
+    );
     import(&text, &catalog())
 }
 
@@ -52,8 +55,14 @@ fn host_rules_say_the_same_here() {
             "sum by (instance) (rate(node_disk_read_bytes_total[5m])) / 1024 / 1024 > 50",
             "REFUSED `sum` of a group is not translated; there are avg, min and max",
         ),
-        ("rate(node_disk_read_bytes_total{device=\"nvme0n1\"}[5m]) / 1024 / 1024 > 50", "rate(disk.nvme0n1.in, 5m) > 52428800 B/s for 5m"),
-        ("(1 - (node_memory_SwapFree_bytes / node_memory_SwapTotal_bytes)) * 100 > 80", "swap.used_percent > 80 % for 5m"),
+        (
+            "rate(node_disk_read_bytes_total{device=\"nvme0n1\"}[5m]) / 1024 / 1024 > 50",
+            "rate(disk.nvme0n1.in, 5m) > 52428800 B/s for 5m",
+        ),
+        (
+            "(1 - (node_memory_SwapFree_bytes / node_memory_SwapTotal_bytes)) * 100 > 80",
+            "swap.used_percent > 80 % for 5m",
+        ),
         ("node_hwmon_temp_celsius > 75", "cpu.avg_temp > 75 °C for 5m"),
         ("increase(node_vmstat_oom_kill[1m]) > 0", "increase(memory.oom_kills, 1m) > 0 for 5m"),
         (
@@ -86,7 +95,10 @@ fn gpu_rules_say_the_same_here() {
         ("DCGM_FI_DEV_GPU_UTIL < 5", "gpu.*.gpu < 5 % for 5m"),
         ("avg by (Hostname) (DCGM_FI_DEV_GPU_UTIL) < 50", "mean over source of gpu.*.gpu < 50 % for 5m"),
         ("avg by (gpu) (DCGM_FI_DEV_GPU_UTIL) < 50", "gpu.*.gpu < 50 % for 5m"),
-        ("DCGM_FI_DEV_FB_USED / (DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE) * 100 > 95", "gpu.*.memoryAllocated > 95 % for 5m"),
+        (
+            "DCGM_FI_DEV_FB_USED / (DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE) * 100 > 95",
+            "gpu.*.memoryAllocated > 95 % for 5m",
+        ),
         ("DCGM_FI_DEV_FB_USED > 70000", "gpu.*.memoryAllocatedBytes > 73400320000 B for 5m"),
         ("avg_over_time(DCGM_FI_PROF_SM_ACTIVE[10m]) < 0.2", "mean(gpu.*.smActive, 10m) < 20 % for 5m"),
         ("increase(DCGM_FI_DEV_ECC_DBE_VOL_TOTAL[10m]) > 0", "increase(gpu.*.uncorrectedMemoryErrors, 10m) > 0 for 5m"),
@@ -102,9 +114,15 @@ fn our_own_names_and_scraped_ones_are_known() {
     for (expr, ours) in [
         ("watchglass_gpu_temperature_celsius{gpu=\"0\"} > 85", "gpu.0.temp > 85 °C for 5m"),
         ("watchglass_gpu_utilization_ratio < 0.5", "gpu.*.gpu < 50 % for 5m"),
-        ("watchglass_gpu_memory_used_bytes / watchglass_gpu_memory_total_bytes > 0.97", "gpu.*.memoryAllocated > 97 % for 5m"),
+        (
+            "watchglass_gpu_memory_used_bytes / watchglass_gpu_memory_total_bytes > 0.97",
+            "gpu.*.memoryAllocated > 97 % for 5m",
+        ),
         ("rate(watchglass_network_receive_bytes_total[1m]) > 1e9", "rate(network.recv, 1m) > 1000000000 B/s for 5m"),
-        ("predict_linear(watchglass_filesystem_used_ratio[1h], 8*3600) >= 1", "disk.*.usagePercent reaches 100 % within 8h"),
+        (
+            "predict_linear(watchglass_filesystem_used_ratio[1h], 8*3600) >= 1",
+            "disk.*.usagePercent reaches 100 % within 8h",
+        ),
         ("vllm:num_requests_waiting{job=\"vllm\"} > 10", "openmetrics.vllm.vllm:num_requests_waiting > 10 for 5m"),
         ("watchglass_no_such > 1", "REFUSED there is no metric watchglass_no_such"),
     ] {
@@ -116,7 +134,10 @@ fn our_own_names_and_scraped_ones_are_known() {
 fn what_is_not_plainly_ours_is_refused_by_name() {
     for (expr, why) in [
         ("node_load1 / count without (cpu, mode) (node_cpu_seconds_total{mode=\"idle\"}) > 2", "`count without`"),
-        ("node_filesystem_files_free / node_filesystem_files < 0.1", "the catalogue has no share of node_filesystem_files_free"),
+        (
+            "node_filesystem_files_free / node_filesystem_files < 0.1",
+            "the catalogue has no share of node_filesystem_files_free",
+        ),
         ("node_systemd_unit_state{state=\"failed\"} == 1", "neither ours nor one of the names"),
         ("node_load1", "it compares nothing"),
         ("a{job=\"x\"} > 1 or b{job=\"x\"} > 1", "write two rules"),
@@ -166,7 +187,9 @@ spec:
 #[test]
 fn a_file_becomes_toml_and_a_list_of_what_is_not_in_it() {
     let all = import(FILE, &catalog());
-    assert_eq!(all.toml(), "\
+    assert_eq!(
+        all.toml(),
+        "\
 # `up` is Prometheus' word for a target; here it is the machine's agent.
 # the description reckons with a template, and was left out.
 [[rules]]
@@ -183,7 +206,8 @@ severity = \"warning\"
 when = \"system.load1 > 9 for 2m, until <= 9 for 10m\"
 on = { \"team\" = \"ml\" }
 title = \"Load {value} on {source} {{x}\"
-");
+"
+    );
     let lines = all.refusals("rules.yml");
     let lines: Vec<&str> = lines.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
@@ -196,9 +220,12 @@ title = \"Load {value} on {source} {{x}\"
 
 #[test]
 fn a_file_that_is_none_is_refused_as_a_whole() {
-    for (text, line, why) in
-        [("", 1, "no `groups`"), ("groups: []", 1, "no `groups`"), ("a: [", 1, "this is no YAML"), ("[1]", 1, "no `groups`")]
-    {
+    for (text, line, why) in [
+        ("", 1, "no `groups`"),
+        ("groups: []", 1, "no `groups`"),
+        ("a: [", 1, "this is no YAML"),
+        ("[1]", 1, "no `groups`"),
+    ] {
         let all = import(text, &catalog());
         assert!(all.rules.is_empty() && all.refused.len() == 1, "{text}");
         assert!(all.refused[0].line >= line && all.refused[0].why.contains(why), "{text}: {:?}", all.refused);

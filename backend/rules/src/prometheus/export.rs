@@ -1,0 +1,265 @@
+//! The built-in rules as a file of Prometheus' rules, for who has a server of it that scrapes us or takes our remote write.
+//! Names and units are those of `/metrics`. What only our own state knows, as how a run ended, is named and left out.
+
+use crate::builtin::rules;
+use shared::alert::Rule;
+use shared::catalog::Catalog;
+use shared::catalog::prometheus::{Family, labels};
+use shared::rule::{By, Comparison, Condition, Function, Over, Tag, Threshold, Value, check, duration_text};
+use shared::run::RunState;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// How long a series is looked for that stopped.
+const LOOKED_BACK: &str = "1h";
+
+/// What each machine has, by which it is seen that it is heard.
+const HEARD: &str = "watchglass_cpu_utilization_ratio";
+
+/// An event is quiet after so long.
+const EVENT_QUIET: &str = "1h";
+
+/// The file. Rows whose tags the catalogue does not have are left out like those that are no expression.
+pub fn export(catalog: &Catalog) -> String {
+    let mut out = String::from(
+        "# The built-in rules of Watchglass, as far as Prometheus can tell them: for a server that scrapes /metrics or takes\n\
+         # remote write. Thresholds that only hold with hysteresis are kept by keep_firing_for, of Prometheus 2.42 and later.\n\
+         # This file is generated: UPDATE=1 cargo test -p watchglass-tests prometheus_rules\n\
+         groups:\n  - name: watchglass\n    rules:\n",
+    );
+    let mut left_out = Vec::new();
+    for rule in rules(&BTreeMap::new()) {
+        match check(&rule, catalog).and_then(|condition| expression(&condition, catalog)) {
+            Ok(told) => row(&mut out, &rule, &told),
+            Err(why) => left_out.push((rule.name, why)),
+        }
+    }
+    out.push_str("# Not in it:\n");
+    for (name, why) in left_out {
+        let _ = writeln!(out, "# - {name}: {why}");
+    }
+    out
+}
+
+/// A condition there.
+struct Told {
+    expr: String,
+    hold: u32,
+    keep: String,
+}
+
+fn row(out: &mut String, rule: &Rule, told: &Told) {
+    let words = rule.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name: String = words.map(|word| format!("{}{}", word[..1].to_ascii_uppercase(), &word[1..])).collect();
+    let _ = writeln!(out, "      - alert: Watchglass{name}");
+    let _ = writeln!(out, "        expr: {}", quoted(&told.expr));
+    if told.hold > 0 {
+        let _ = writeln!(out, "        for: {}", duration_text(told.hold));
+    }
+    if !told.keep.is_empty() {
+        let _ = writeln!(out, "        keep_firing_for: {}", told.keep);
+    }
+    let _ = writeln!(out, "        labels:\n          severity: {}", rule.severity.word());
+    let label = if told.expr.contains("run_info") { "run" } else { "source" };
+    let summary = format!("{}: {{{{ $labels.{label} }}}}", rule.name);
+    let _ = writeln!(out, "        annotations:\n          summary: {}", quoted(&summary));
+    if let Some(note) = &rule.note {
+        let _ = writeln!(out, "          description: {}", quoted(note));
+    }
+}
+
+/// A text of YAML in single quotes, in which nothing but a quote means anything.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// # Errors
+/// Why it cannot be told there.
+fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> {
+    let held = |expr: String, hold: u32| Ok(Told { expr, hold, keep: String::new() });
+    match condition {
+        Condition::Threshold(threshold) => compared(threshold, catalog),
+        Condition::Missing { tag, hold } => {
+            let name = series(tag, catalog)?.0;
+            held(format!("last_over_time({name}[{LOOKED_BACK}]) unless {name} and on (source) {HEARD}"), *hold)
+        }
+        Condition::Reaches { tag, limit, within } => {
+            let (name, family) = series(tag, catalog)?;
+            let limit = number(family.value(*limit));
+            let hours = duration_text((within / 8).max(3_600));
+            Ok(Told {
+                expr: format!("predict_linear({name}[{hours}], {within}) >= {limit}"),
+                hold: 300,
+                keep: "15m".into(),
+            })
+        }
+        Condition::Increases { tag } => {
+            let expr = format!("increase({}[5m]) > 0", series(tag, catalog)?.0);
+            Ok(Told { expr, hold: 0, keep: EVENT_QUIET.into() })
+        }
+        Condition::SourceLost(hold) => held(format!("last_over_time({HEARD}[{LOOKED_BACK}]) unless {HEARD}"), *hold),
+        Condition::CollectorFailed(hold) => {
+            let metric = catalog.metrics.iter().find(|metric| metric.tag == "monitor.{collector}.ok");
+            let metric = metric.ok_or("there is no such metric")?;
+            held(format!("{} == 0", Family::of(metric).name), *hold)
+        }
+        Condition::Finding { what, hold } => held(open_findings(what), *hold),
+        // Those that have ended have no series.
+        Condition::Run(states) if states.contains(&RunState::Unreachable) => {
+            held(format!("watchglass_run_info{{state=\"{}\"}} == 1", RunState::Unreachable.name()), 0)
+        }
+        Condition::Run(_) | Condition::RunLonger(_) | Condition::RunSilent(_) | Condition::RunIdle(_) => {
+            Err("how a run stands and ended is known to Watchglass alone".into())
+        }
+        Condition::HubBehind | Condition::HistoryFailed => Err("it is Watchglass' own state".into()),
+        _ => Err("it is an event, and no series".into()),
+    }
+}
+
+/// Findings that are open: each has a row while it is.
+fn open_findings(what: &[String]) -> String {
+    let label = |word: &str| match word {
+        "note" | "warning" | "critical" => "severity",
+        word if word.contains('.') => "rule",
+        _ => "kind",
+    };
+    let (not, is): (Vec<&str>, Vec<&str>) = what.iter().map(String::as_str).partition(|word| word.starts_with('!'));
+    let not: Vec<&str> = not.iter().map(|word| word.trim_start_matches('!')).collect();
+    let mut without = Vec::new();
+    for one in ["severity", "rule", "kind"] {
+        let words: Vec<&str> = not.iter().filter(|word| label(word) == one).copied().collect();
+        without.extend((!words.is_empty()).then(|| format!("{one}!~\"{}\"", words.join("|"))));
+    }
+    let rows = is.iter().map(|word| {
+        let this = if *word == "*" { Vec::new() } else { vec![format!("{}=\"{word}\"", label(word))] };
+        format!("watchglass_finding{{{}}}", [this, without.clone()].concat().join(","))
+    });
+    let rows: Vec<String> = rows.collect();
+    match rows.as_slice() {
+        [] => format!("watchglass_finding{{{}}} == 1", without.join(",")),
+        rows => rows.iter().map(|row| format!("{row} == 1")).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+fn compared(threshold: &Threshold, catalog: &Catalog) -> Result<Told, String> {
+    let mut expr = comparison(&threshold.first, catalog)?;
+    if let Some(second) = &threshold.and {
+        let _ = write!(expr, " and {}", comparison(second, catalog)?);
+    }
+    Ok(Told { expr, hold: threshold.hold, keep: duration_text(threshold.clear()) })
+}
+
+fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
+    let (name, family) = series(one.value.tag(), catalog)?;
+    let limit = match &one.value {
+        // A rate is in the base unit already.
+        Value::In(Function::Rate, ..) => one.limit,
+        Value::Over(Over::Share(..), ..) => one.limit / 100.0,
+        _ => family.value(one.limit),
+    };
+    let value = match &one.value {
+        Value::Of(_) => name,
+        Value::In(function, _, seconds) => {
+            let function = match function {
+                Function::Rate => "rate",
+                Function::Increase => "increase",
+                Function::Change => "delta",
+                Function::Mean => "avg_over_time",
+                Function::Min => "min_over_time",
+                Function::Max => "max_over_time",
+            };
+            format!("{function}({name}[{}])", duration_text(*seconds))
+        }
+        Value::Over(over, by, _) => {
+            let label = match by {
+                By::Source => "source",
+                By::Gpu => "source, gpu",
+                By::Run => return Err("Prometheus does not know which series are of a run".into()),
+            };
+            match over {
+                Over::Mean => format!("avg by ({label}) ({name})"),
+                Over::Min => format!("min by ({label}) ({name})"),
+                Over::Max => format!("max by ({label}) ({name})"),
+                Over::Spread => format!("(max by ({label}) ({name}) - min by ({label}) ({name}))"),
+                Over::Share(op, of) => {
+                    let limit = number(family.value(*of));
+                    format!("avg by ({label}) ({name} {} bool {limit})", op.sign())
+                }
+            }
+        }
+    };
+    Ok(format!("{value} {} {}", one.op.sign(), number(limit)))
+}
+
+/// The name of a tag's series with the labels that it fixes, and its family.
+fn series(tag: &Tag, catalog: &Catalog) -> Result<(String, Family), String> {
+    let metric = catalog.metrics.iter().find(|metric| metric.tag == tag.template);
+    let metric = metric.ok_or_else(|| format!("there is no metric {}", tag.template))?;
+    let family = Family::of(metric);
+    let fixed = !tag.instance.is_empty() && !tag.instance.contains('*');
+    let pairs: Vec<String> = match fixed {
+        true => labels(metric, &tag.instance).iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect(),
+        false => Vec::new(),
+    };
+    let name = if pairs.is_empty() { family.name.clone() } else { format!("{}{{{}}}", family.name, pairs.join(",")) };
+    Ok((name, family))
+}
+
+/// A number without what reckoning leaves behind.
+fn number(value: f64) -> String {
+    let rounded = (value * 1e9).round() / 1e9;
+    format!("{rounded}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prometheus::{catalog, import};
+
+    fn told(when: &str) -> Result<String, String> {
+        let rule = Rule { name: "a".into(), when: when.into(), ..Rule::default() };
+        let condition = check(&rule, &catalog())?;
+        expression(&condition, &catalog()).map(|told| told.expr)
+    }
+
+    #[test]
+    fn conditions_are_expressions_in_base_units() {
+        for (when, expr) in [
+            ("gpu.3.temp > 85 C for 2m", "watchglass_gpu_temperature_celsius{gpu=\"3\"} > 85"),
+            ("gpu.*.gpu < 5 % for 1m", "watchglass_gpu_utilization_ratio < 0.05"),
+            ("rate(network.sent, 1m) > 1.5 GB/s", "rate(watchglass_network_transmit_bytes_total[1m]) > 1500000000"),
+            ("mean over source of gpu.*.gpu < 50 for 10m", "avg by (source) (watchglass_gpu_utilization_ratio) < 0.5"),
+            (
+                "share < 5 over source of gpu.*.gpu > 50 for 1h",
+                "avg by (source) (watchglass_gpu_utilization_ratio < bool 0.05) > 0.5",
+            ),
+            (
+                "disk.*.usagePercent reaches 100 % within 8h",
+                "predict_linear(watchglass_filesystem_used_ratio[1h], 28800) >= 1",
+            ),
+            ("memory.oom_kills increases", "increase(watchglass_memory_oom_kills_total[5m]) > 0"),
+        ] {
+            assert_eq!(told(when).as_deref(), Ok(expr), "{when}");
+        }
+        let found = "watchglass_finding{severity=\"critical\",kind!~\"host_lost\"} == 1";
+        assert_eq!(told("finding critical, !host_lost").as_deref(), Ok(found));
+        let found = "watchglass_finding{rule=\"hang.spin\"} == 1 or watchglass_finding{kind=\"idle\"} == 1";
+        assert_eq!(told("finding hang.spin, idle for 2m").as_deref(), Ok(found));
+        assert_eq!(told("run unreachable, lost").as_deref(), Ok("watchglass_run_info{state=\"unreachable\"} == 1"));
+        assert!(told("run crashed").is_err_and(|why| why.contains("known to Watchglass alone")));
+        assert!(told("mean over run of gpu.*.gpu < 50 for 10m").is_err_and(|why| why.contains("of a run")));
+    }
+
+    #[test]
+    fn what_is_given_away_is_read_again() {
+        let file = export(&catalog());
+        let again = import(&file, &catalog());
+        // Those that compare a value with a number come back as they were.
+        let of = |name: &str| again.rules.iter().find(|(rule, _)| rule.name == name).map(|(rule, _)| rule.when.clone());
+        assert_eq!(
+            of("WatchglassCPUStolen"),
+            Some("system.cpu_steal_percent > 10 % for 10m, until <= 10 % for 2m".into())
+        );
+        assert!(file.contains("# - run crashed: "), "{file}");
+    }
+}
