@@ -145,7 +145,7 @@ fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&P
         public_url: public.map(ToString::to_string),
         host: machine::name(),
         names_teams: hub.is_some(),
-        fixed: config.rules.iter().cloned().chain(rules::builtin::rules(&config.rules_builtin.0)).collect(),
+        fixed: config.rules.iter().cloned().chain(config.rules_builtin.rules()).collect(),
         allowed: config.alerts.allowed(),
         mail: config.smtp.host.is_some(),
     };
