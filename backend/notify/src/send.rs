@@ -4,7 +4,7 @@ use crate::address::{Allowed, Rule};
 use crate::backoff::{GIVE_UP_AFTER, WHOLE, backoff, retry_after};
 use crate::mail::{Answer, Smtp};
 use crate::settings::Settings;
-use crate::sinks::{Post, Request};
+use crate::sinks::{self, Post, Request};
 use crate::text::duration;
 use client::{Client, Limits, MaxBytes};
 use shared::alert::{Notice, NoticeKind};
@@ -109,7 +109,7 @@ impl Sender {
     /// Sends a notice to a channel. It blocks: 10 s for each request at most, 20 s for each answer of a mail
     /// server, and after 40 s nothing further begins.
     pub fn send(&mut self, settings: &Settings, notice: &Notice, attempt: Attempt) -> Outcome {
-        let requests = settings.sink.requests(notice, settings, attempt.now);
+        let requests = sinks::requests(settings, notice, attempt.now);
         let cluster = settings.kind() == "alertmanager";
         let mut all: Vec<Met> = Vec::new();
         let started = Instant::now();
@@ -195,7 +195,7 @@ fn time(started: Instant) -> String {
 
 /// What to do about an answer that no repeat will change.
 fn advice(status: u16, settings: &Settings) -> String {
-    let help = settings.sink.help;
+    let help = sinks::find(settings.kind()).map_or("", |sink| sink.help);
     match status {
         300..=399 => {
             "it points to another address, and no notice follows there: write the last address itself into the channel"
