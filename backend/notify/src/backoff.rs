@@ -1,4 +1,4 @@
-//! When it is tried again.
+//! How long a try may take, and when there is another one.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -10,6 +10,9 @@ pub const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// After this time a notice that was not taken is given up.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(24 * 3_600);
+
+/// After this time no further request of a notice begins: a try is over before its lease of a minute is.
+pub(crate) const WHOLE: Duration = Duration::from_secs(40);
 
 /// The pause after so many tries, the first one counted as 1: 1 s, 2 s, 4 s to 10 min, ±20 % by `random` of 0 to 1.
 pub fn backoff(tries: u32, random: f64) -> Duration {

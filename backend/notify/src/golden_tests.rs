@@ -30,7 +30,7 @@ fn written(request: &Request) -> String {
 }
 
 fn all(settings: &Settings, notice: &Notice) -> String {
-    let requests = settings.sink.requests(notice, settings, AT + 5);
+    let requests = crate::sinks::requests(settings, notice, AT + 5);
     requests.iter().map(written).collect::<Vec<_>>().join("\n")
 }
 
@@ -78,7 +78,7 @@ fn strings(value: &Value, into: &mut Vec<String>) {
 
 fn body(kind: &str, notice: &Notice) -> Value {
     let settings = settings(kind);
-    match settings.sink.requests(notice, &settings, AT).first() {
+    match crate::sinks::requests(&settings, notice, AT).first() {
         Some(Request::Post(post)) => serde_json::from_slice(&post.body).expect("JSON"),
         other => panic!("{kind}: {other:?}"),
     }
@@ -149,7 +149,7 @@ fn what_is_too_long_is_cut_to_what_each_service_takes() {
     assert!(ntfy["title"].as_str().expect("a text").len() <= 170);
     assert!(body("teams", &long()).to_string().len() < 28_000);
     let settings = settings("pagerduty");
-    let events = settings.sink.requests(&long(), &settings, AT);
+    let events = crate::sinks::requests(&settings, &long(), AT);
     assert_eq!(events.len(), 30, "one event an alert");
     assert!(units(&body("pagerduty", &long())["payload"]["summary"]) <= 1_024);
 }
@@ -177,7 +177,7 @@ fn an_alertmanager_is_told_when_each_alert_ends() {
 #[test]
 fn a_repeat_has_the_same_id_and_a_new_moment() {
     let settings = settings("webhook");
-    let header = |now, wanted: &str| match &settings.sink.requests(&hostile(), &settings, now)[..] {
+    let header = |now, wanted: &str| match &crate::sinks::requests(&settings, &hostile(), now)[..] {
         [Request::Post(post)] => post.headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone()),
         other => panic!("{other:?}"),
     };

@@ -6,6 +6,7 @@
 
 pub mod address;
 mod backoff;
+mod check;
 mod mail;
 mod send;
 mod settings;
@@ -13,13 +14,16 @@ mod sinks;
 mod text;
 
 pub use backoff::{GIVE_UP_AFTER, LONGEST_PAUSE, backoff, retry_after};
+pub use check::{MAX_ADDRESSES, MAX_RECIPIENTS, merged};
 pub use mail::{Smtp, SmtpTls};
 pub use send::{Attempt, Outcome, Road, Sender};
-pub use settings::{MAX_ADDRESSES, MAX_RECIPIENTS, Settings, merged};
+pub use settings::Settings;
 pub use sinks::{Field, Request, SINKS, Sink};
 
 #[cfg(test)]
 mod address_tests;
+#[cfg(test)]
+mod check_tests;
 #[cfg(test)]
 mod golden_tests;
 #[cfg(test)]
@@ -28,7 +32,5 @@ mod mail_tests;
 mod sample_tests;
 #[cfg(test)]
 mod send_tests;
-#[cfg(test)]
-mod settings_tests;
 #[cfg(test)]
 mod text_tests;

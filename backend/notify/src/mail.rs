@@ -1,5 +1,6 @@
 //! E-mail: the server of the configuration, messages as they are written, and what its answers mean.
 
+use crate::backoff::WHOLE;
 use crate::sinks::Mail;
 use lettre::address::Envelope;
 use lettre::message::header::{ContentType, Header, HeaderName, HeaderValue};
@@ -11,11 +12,11 @@ use lettre::transport::smtp::{Error, SmtpTransport};
 use lettre::{Address, Transport};
 use shared::secret::Secret;
 use std::net::IpAddr;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// How long a server may be silent. A mail server that looks for spam answers after some time, and a message that is given
-/// up before that comes twice.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server may be silent. One that looks for spam answers after some time, and a message that is given up before
+/// that comes twice; a longer silence would outlast the minute for which a notice is in hand.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How a connection to the server of e-mail is protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,6 +149,7 @@ impl Smtp {
 
     /// Sends a message. Where the server refuses some of its addresses for good, the others get it nevertheless.
     pub(crate) fn send(&self, mail: &Mail, host: &str) -> Answer {
+        let started = Instant::now();
         let message = match self.message(mail) {
             Ok(message) => message.formatted(),
             Err(why) => return Answer::GivenUp(why),
@@ -167,6 +169,9 @@ impl Smtp {
             Ok(Err(error)) if all > 1 && refuses_a_recipient(&error) => {
                 let (mut taken, mut last) = (0, answered(&error));
                 for one in to {
+                    if started.elapsed() > WHOLE {
+                        return Answer::Again("no time was left for all of its addresses".into());
+                    }
                     match send(vec![one]) {
                         Ok(Ok(_)) => taken += 1,
                         Ok(Err(error)) => {

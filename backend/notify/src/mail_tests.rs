@@ -18,7 +18,7 @@ fn plain(port: Option<u16>) -> Smtp {
 
 fn mail(notice: &Notice) -> Mail {
     let settings = settings("email");
-    match &settings.sink.requests(notice, &settings, AT)[..] {
+    match &crate::sinks::requests(&settings, notice, AT)[..] {
         [Request::Mail(mail)] => mail.clone(),
         other => panic!("{other:?}"),
     }

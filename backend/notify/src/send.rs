@@ -1,10 +1,10 @@
 //! The one place that connects: requests go out, and answers become what is to be done.
 
 use crate::address::{Allowed, Rule};
-use crate::backoff::{GIVE_UP_AFTER, backoff, retry_after};
+use crate::backoff::{GIVE_UP_AFTER, WHOLE, backoff, retry_after};
 use crate::mail::{Answer, Smtp};
 use crate::settings::Settings;
-use crate::sinks::{Post, Request};
+use crate::sinks::{self, Post, Request};
 use crate::text::duration;
 use client::{Client, Limits, MaxBytes};
 use shared::alert::{Notice, NoticeKind};
@@ -106,12 +106,21 @@ impl Sender {
         Ok(Sender { client, rule, by_proxy: proxy.is_some(), smtp: road.smtp.clone() })
     }
 
-    /// Sends a notice to a channel. It blocks: 10 s for each request at most, a minute for each answer of a mail server.
+    /// Sends a notice to a channel. It blocks: 10 s for each request at most, 20 s for each answer of a mail
+    /// server, and after 40 s nothing further begins.
     pub fn send(&mut self, settings: &Settings, notice: &Notice, attempt: Attempt) -> Outcome {
-        let requests = settings.sink.requests(notice, settings, attempt.now);
+        let requests = sinks::requests(settings, notice, attempt.now);
         let cluster = settings.kind() == "alertmanager";
         let mut all: Vec<Met> = Vec::new();
+        let started = Instant::now();
         for request in requests {
+            if started.elapsed() > WHOLE {
+                all.push(Met::Again(
+                    None,
+                    format!("no time was left for all of its requests, after {}", time(started)),
+                ));
+                break;
+            }
             let met = self.one(settings, &request, notice, attempt.now);
             let done = matches!(met, Met::Done(_));
             all.push(met);
@@ -186,7 +195,7 @@ fn time(started: Instant) -> String {
 
 /// What to do about an answer that no repeat will change.
 fn advice(status: u16, settings: &Settings) -> String {
-    let help = settings.sink.help;
+    let help = sinks::find(settings.kind()).map_or("", |sink| sink.help);
     match status {
         300..=399 => {
             "it points to another address, and no notice follows there: write the last address itself into the channel"

@@ -1,30 +1,18 @@
-//! The settings of one channel, checked.
+//! The settings of one channel, once they are checked.
 
-use crate::address::Allowed;
-use crate::sinks::{self, Field, Sink};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use client::http::Uri;
 use lettre::message::Mailbox;
-use shared::alert::{ChannelInput, MAX_TITLE_BYTES};
 use shared::secret::Secret;
-use url::Url;
-
-/// The most addresses of e-mail in one channel.
-pub const MAX_RECIPIENTS: usize = 20;
-
-/// The most other addresses in one channel.
-pub const MAX_ADDRESSES: usize = 8;
-
-/// The most bytes of an address.
-const MAX_ADDRESS_BYTES: usize = 2_000;
 
 /// One channel, checked: every secret is in it, so it is never shown and never serialized.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The channel's name.
     pub(crate) name: String,
-    pub(crate) sink: &'static Sink,
+    /// Its kind, as in the table of sinks.
+    pub(crate) kind: &'static str,
+    /// What may be shown of where it goes.
+    pub(crate) target: String,
     pub(crate) addresses: Vec<Address>,
     pub(crate) to: Vec<Mailbox>,
     pub(crate) topic: String,
@@ -56,7 +44,7 @@ impl std::fmt::Debug for Key {
 
 impl Address {
     /// The scheme, the host and the port, and nothing that may be secret.
-    fn place(&self) -> (String, String, u16) {
+    pub(crate) fn place(&self) -> (String, String, u16) {
         let scheme = self.0.scheme_str().unwrap_or("").to_string();
         let port = self.0.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
         (scheme, self.0.host().unwrap_or("").to_ascii_lowercase(), port)
@@ -72,65 +60,9 @@ impl Address {
 }
 
 impl Settings {
-    /// Checks a channel as it was made or kept: what its kind needs, and where it may go. `mail` says whether the
-    /// configuration has a server for e-mail.
-    ///
-    /// # Errors
-    /// What is wrong with it and what to do, in a sentence; no secret and no address stands in it.
-    pub fn check(input: &ChannelInput, allowed: &Allowed, mail: bool) -> Result<Settings, String> {
-        let name = input.name.trim();
-        if name.is_empty() || name.len() > MAX_TITLE_BYTES || crate::text::clean(name) != name {
-            return Err(format!("a channel's name is one line of 1 to {MAX_TITLE_BYTES} bytes"));
-        }
-        let sink = sinks::find(&input.kind)?;
-        for (field, given) in given(input) {
-            let asked = sink.needs.contains(&field) || sink.takes.contains(&field);
-            if given && !asked {
-                return Err(format!("{} has no use for {}: leave it out", sink.kind, field.word()));
-            }
-            if !given && sink.needs.contains(&field) {
-                return Err(format!("{} needs {}: {}", sink.kind, field.word(), sink.help));
-            }
-        }
-        let mut written: Vec<&Secret> = input.address.iter().collect();
-        written.extend(&input.addresses);
-        if written.len() > MAX_ADDRESSES {
-            return Err(format!("a channel has at most {MAX_ADDRESSES} addresses"));
-        }
-        let own = sink.address.map(Secret::new);
-        if written.is_empty() {
-            written.extend(&own);
-        }
-        let addresses: Vec<Address> =
-            written.into_iter().map(|address| checked(address, allowed)).collect::<Result<_, _>>()?;
-        let mut settings = Settings {
-            name: name.to_string(),
-            sink,
-            addresses,
-            to: recipients(&input.to)?,
-            topic: input.topic.as_deref().unwrap_or("").trim().to_string(),
-            secret: input.secret.clone(),
-            keys: Vec::new(),
-            cloud_events: match input.format.as_deref() {
-                None | Some("" | "json") => false,
-                Some("cloudevents") => true,
-                Some(_) => return Err("a format is json or cloudevents".into()),
-            },
-        };
-        if sink.signs {
-            settings.keys =
-                [&input.secret, &input.old_secret].into_iter().flatten().map(key).collect::<Result<_, _>>()?;
-        }
-        if sink.kind == "email" && !mail {
-            return Err("no server for e-mail is named: write [smtp] with host and from into the configuration".into());
-        }
-        (sink.check)(&settings)?;
-        Ok(settings)
-    }
-
     /// The kind, as in [`crate::SINKS`].
     pub fn kind(&self) -> &'static str {
-        self.sink.kind
+        self.kind
     }
 
     /// The channel's name.
@@ -140,149 +72,6 @@ impl Settings {
 
     /// What may be shown of where it goes: `…h4Fz` of what is secret, hosts and addresses of e-mail as they are.
     pub fn target(&self) -> String {
-        let and = |first: String, all: usize| match all {
-            0 | 1 => first,
-            all => format!("{first} and {} more", all - 1),
-        };
-        match self.sink.shows {
-            Field::To => and(self.to.first().map(|to| to.email.to_string()).unwrap_or_default(), self.to.len()),
-            Field::Addresses => {
-                and(self.addresses.first().map(|address| address.place().1).unwrap_or_default(), self.addresses.len())
-            }
-            Field::Topic => tail(&self.topic),
-            Field::Secret | Field::OldSecret => tail(self.secret.as_ref().map_or("", Secret::reveal)),
-            Field::Address | Field::Format => {
-                tail(&self.addresses.first().map(|address| address.0.to_string()).unwrap_or_default())
-            }
-        }
+        self.target.clone()
     }
-}
-
-/// The last four letters of a secret that is long enough to have some to spare.
-fn tail(secret: &str) -> String {
-    let letters = secret.chars().count();
-    let shown = if letters >= 16 { 4 } else { 0 };
-    format!("…{}", secret.chars().skip(letters - shown).collect::<String>())
-}
-
-fn given(input: &ChannelInput) -> [(Field, bool); 7] {
-    let full = |secret: &Option<Secret>| secret.as_ref().is_some_and(|secret| !secret.reveal().is_empty());
-    let text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
-    [
-        (Field::Address, full(&input.address)),
-        (Field::Addresses, !input.addresses.is_empty()),
-        (Field::To, !input.to.is_empty()),
-        (Field::Topic, text(&input.topic)),
-        (Field::Secret, full(&input.secret)),
-        (Field::OldSecret, full(&input.old_secret)),
-        (Field::Format, text(&input.format)),
-    ]
-}
-
-/// Reads an address as browsers do, so that an odd spelling of a number is that number here already, and checks where it
-/// goes as far as that can be told without a look-up.
-fn checked(written: &Secret, allowed: &Allowed) -> Result<Address, String> {
-    let text = written.reveal().trim();
-    let wrong = || "an address is one as https://host/path".to_string();
-    if text.len() > MAX_ADDRESS_BYTES || text.contains(|c: char| c.is_control() || c.is_whitespace()) {
-        return Err(format!("{}, without spaces, of at most {MAX_ADDRESS_BYTES} bytes", wrong()));
-    }
-    let url = Url::parse(text).map_err(|_| wrong())?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("an address has no user and no password in it: what proves who we are has its own field".into());
-    }
-    // What only a browser keeps is left out.
-    let mut url = url;
-    url.set_fragment(None);
-    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Err(wrong()) };
-    if url.scheme() == "http" && !allowed.plain(host, port) {
-        return Err("an address begins with https://; plain http goes only to what [alerts] allow_targets in the \
-                    configuration names"
-            .into());
-    }
-    let literal = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    if literal.is_ok_and(|ip| !crate::address::is_public(ip) && !allowed.plain(host, port)) {
-        return Err("that address is not public; [alerts] allow_targets in the configuration can admit it".into());
-    }
-    let uri: Uri = url.as_str().parse().map_err(|_| wrong())?;
-    // Both readers must see the same host, or what was checked would not be what is asked.
-    let same = uri.host() == Some(host) && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
-    if same { Ok(Address(uri)) } else { Err(wrong()) }
-}
-
-fn recipients(written: &[String]) -> Result<Vec<Mailbox>, String> {
-    if written.len() > MAX_RECIPIENTS {
-        return Err(format!(
-            "a channel has at most {MAX_RECIPIENTS} addresses of e-mail: a list of your mail server has more"
-        ));
-    }
-    let mut to: Vec<Mailbox> = Vec::new();
-    for (i, text) in written.iter().enumerate() {
-        let wrong = || format!("the {}. address of e-mail is none: write one in each field, as ops@example.org", i + 1);
-        if text.contains(|c: char| c.is_control()) {
-            return Err(wrong());
-        }
-        let email: lettre::Address = text.trim().parse().map_err(|_| wrong())?;
-        if !to.iter().any(|known| known.email == email) {
-            to.push(Mailbox::new(None, email));
-        }
-    }
-    Ok(to)
-}
-
-/// A key of Standard Webhooks: base64 of 24 to 64 bytes, with `whsec_` before it or without.
-fn key(secret: &Secret) -> Result<Key, String> {
-    let text = secret.reveal().trim();
-    let bytes = BASE64.decode(text.strip_prefix("whsec_").unwrap_or(text)).unwrap_or_default();
-    if !(24..=64).contains(&bytes.len()) {
-        return Err(
-            "a signing secret is whsec_ and 24 to 64 bytes in base64: `openssl rand -base64 32` makes them".into()
-        );
-    }
-    Ok(Key(bytes))
-}
-
-/// A channel as it is changed: secrets that were left out are those of before, as long as kind and hosts stay the same, so
-/// that nobody sends a secret of others to a host of his own.
-///
-/// # Errors
-/// Which secret has to be written again, and why.
-pub fn merged(old: &ChannelInput, mut new: ChannelInput) -> Result<ChannelInput, String> {
-    // A field that was left empty was left out.
-    for field in [&mut new.address, &mut new.secret, &mut new.old_secret] {
-        field.take_if(|secret| secret.reveal().trim().is_empty());
-    }
-    if old.kind != new.kind {
-        let missing = new.secret.is_none() && new.address.is_none() && new.addresses.is_empty() && new.to.is_empty();
-        return if missing { Err("the kind changes: write address and secret again".into()) } else { Ok(new) };
-    }
-    let places = |input: &ChannelInput| -> Option<Vec<(String, String, Option<u16>)>> {
-        let written = input.address.iter().chain(&input.addresses);
-        written
-            .map(|address| {
-                let url = Url::parse(address.reveal().trim()).ok()?;
-                Some((url.scheme().to_string(), url.host_str()?.to_string(), url.port_or_known_default()))
-            })
-            .collect()
-    };
-    let told = new.address.is_some() || !new.addresses.is_empty();
-    if !told {
-        new.address.clone_from(&old.address);
-        new.addresses.clone_from(&old.addresses);
-    }
-    let all_known = match (places(old), places(&new)) {
-        (Some(old), Some(new)) => new.iter().all(|place| old.contains(place)),
-        _ => false,
-    };
-    if new.secret.is_none() && old.secret.is_some() {
-        if !all_known {
-            return Err("the host changes: write the secret again".into());
-        }
-        new.secret.clone_from(&old.secret);
-        new.old_secret = new.old_secret.or_else(|| old.old_secret.clone());
-    }
-    Ok(new)
 }

@@ -80,13 +80,6 @@ impl std::fmt::Debug for Sink {
     }
 }
 
-impl Sink {
-    /// What is sent of a notice at this moment, seconds since the Unix epoch.
-    pub fn requests(&self, notice: &Notice, settings: &Settings, now: i64) -> Vec<Request> {
-        (self.body)(notice, settings, now)
-    }
-}
-
 /// Every kind, in the order in which they are offered.
 pub const SINKS: &[Sink] = &[
     slack::SINK,
@@ -110,6 +103,11 @@ pub(crate) fn find(kind: &str) -> Result<&'static Sink, String> {
         let known: Vec<&str> = SINKS.iter().map(|sink| sink.kind).collect();
         format!("there is no such kind of channel: there are {}", known.join(", "))
     })
+}
+
+/// What is sent of a notice to a channel at this moment, seconds since the Unix epoch.
+pub(crate) fn requests(settings: &Settings, notice: &Notice, now: i64) -> Vec<Request> {
+    find(settings.kind).map(|sink| (sink.body)(notice, settings, now)).unwrap_or_default()
 }
 
 /// What is sent.

@@ -1,8 +1,9 @@
 //! Channels as they are made and changed: what is refused, and what is shown of them.
 
 use crate::address::Allowed;
+use crate::check::merged;
 use crate::sample_tests::{input, settings};
-use crate::settings::{Settings, merged};
+use crate::settings::Settings;
 use crate::sinks::SINKS;
 use shared::alert::ChannelInput;
 use shared::secret::Secret;
@@ -144,6 +145,16 @@ fn each_kind_says_what_it_needs() {
     }
     let error = Settings::check(&input("email"), &Allowed::default(), false).expect_err("no server");
     assert!(error.contains("[smtp]"), "{error}");
+}
+
+#[test]
+fn a_field_that_was_left_empty_was_left_out() {
+    let empty = with("webhook", |input| input.old_secret = Some(Secret::new(" ")));
+    assert_eq!(Settings::check(&empty, &Allowed::default(), true).expect("settings").keys.len(), 1);
+    let empty = with("telegram", |input| input.address = Some(Secret::new("")));
+    let settings = Settings::check(&empty, &Allowed::default(), true).expect("settings");
+    assert_eq!(settings.addresses[0].0.host(), Some("api.telegram.org"));
+    assert!(refused(&with("webhook", |input| input.secret = Some(Secret::new(" ")))).contains("webhook needs secret"));
 }
 
 #[test]
