@@ -88,11 +88,12 @@ pub fn One(
     let title = text(move || drawn.with(|drawn| drawn.as_ref().map(|drawn| drawn.title.clone()).unwrap_or_default()));
     let unit = text(move || chart.with(|chart| chart.symbol()));
     let at = RwSignal::new(None::<i64>);
-    let act = move |what: fn(Page, Access, &Alert, (RwSignal<Option<Form>>, RwSignal<String>))| {
-        if let Some(one) = alert.get_untracked() {
-            what(page, access, &one, (form, wrong));
-        }
+    let silence = move |_| {
+        let asked = alert.with_untracked(|one| one.as_ref().map(|one| silences::of_alert(access, one, now() / 1_000)));
+        form.set(asked);
     };
+    let take_on =
+        move |_| alert.with_untracked(|one| one.iter().for_each(|one| deeds::acknowledge(page, &one.id, wrong)));
     let may = move || words::may_write(access);
     let labels = move || {
         let known = alert.with(|one| one.as_ref().map(|one| one.labels.clone()).unwrap_or_default());
@@ -119,16 +120,12 @@ pub fn One(
             <header>
                 <span class=of(|one, _| shape(one.severity, Stand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, Stand::of(one)).1.into())}</span>
                 <h2>{of(|one, _| one.name.clone())}</h2>
-                <span class="u">{of(|one, now| words::times(one, now))}</span>
+                <span class="u">{of(words::times)}</span>
                 <span class="end">
                     <If when=flag(move || may() && alert.with(|one| one.as_ref().is_some_and(|one| one.ended.is_none())))>
-                        <button class="btn" data-do="silence" on:click=move |_| act(|_, access, one, (form, _)| {
-                            form.set(Some(silences::of_alert(access, one, now() / 1_000)));
-                        }) title="Tell nobody of it for a while (s)">"Silence…"</button>
+                        <button class="btn" data-do="silence" on:click=silence title="Tell nobody of it for a while (s)">"Silence…"</button>
                         <If when=is(|one| one.acked.is_none())>
-                            <button class="btn" data-do="ack" on:click=move |_| act(|page, _, one, (_, wrong)| {
-                                deeds::acknowledge(page, &one.id, wrong);
-                            }) title="It is not told again until it ends (e)">"Take it on"</button>
+                            <button class="btn" data-do="ack" on:click=take_on title="It is not told again until it ends (e)">"Take it on"</button>
                         </If>
                     </If>
                     <If when=flag(move || there.with(|to| !to.is_empty()))>
