@@ -278,8 +278,10 @@ impl Calls {
         } else if heard.may_be_new(&name, now) {
             heard.note(call.id.clone(), &name);
             // What was said again of the alert before, and is not written, is of that one.
-            let before = heard.titles.insert(name, Title::new(&call, now)).and_then(|mut title| title.write(now));
-            let taken = TakenCall { id: id_of(&call), began: call.t, count: 1, new: true };
+            let id = id_of(&name_of(live, source), &call);
+            let before = heard.titles.insert(name, Title::new(&call, id.clone(), now));
+            let before = before.and_then(|mut title| title.write(now));
+            let taken = TakenCall { id, began: call.t, count: 1, new: true };
             (Ok(taken), before.into_iter().chain([call]).collect())
         } else {
             *dropped += 1;
