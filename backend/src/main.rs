@@ -199,7 +199,8 @@ fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
             if !printed.note.is_empty() {
                 complain(&printed.note);
             }
-            say(&printed.output)
+            let said = say(&printed.output);
+            if printed.status == 0 { said } else { ExitCode::from(printed.status) }
         }
         Err(failed) => {
             complain(&format!("watchglass: {failed}"));

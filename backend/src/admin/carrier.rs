@@ -53,7 +53,7 @@ pub(super) fn backup(config: &Config, hub: Option<&HubEntry>, file: &Path) -> Re
         "{} holds accounts, keys, views and settings, and no samples. Keep it as safe as the hub itself.",
         file.display()
     );
-    Ok(Printed { output: String::new(), note })
+    Ok(Printed { note, ..Printed::default() })
 }
 
 /// Brings such a copy back.
@@ -68,7 +68,7 @@ pub(super) fn restore(config: &Config, hub: Option<&HubEntry>, file: &Path) -> R
         LockError::Io(error) => failed(error.to_string()),
     })?;
     wait(database(config, folder)?.restore(file))?;
-    Ok(Printed { output: String::new(), note: format!("{} is back; start the hub.", file.display()) })
+    Ok(Printed { note: format!("{} is back; start the hub.", file.display()), ..Printed::default() })
 }
 
 /// Brings an order to the hub of a data folder, or to the one that is named, and its answer back.
@@ -82,7 +82,7 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
     let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not answer: {error}"));
     match control::ask(folder, method, &path, body.as_deref()).map_err(failed)? {
         Some((status, body)) => judged(status, &body),
-        None if matches!(order, HubOrder::Runs(_)) => Err(AdminFailed::folder(format!(
+        None if matches!(order, HubOrder::Runs(_) | HubOrder::Alerts(..)) => Err(AdminFailed::folder(format!(
             "no watchglass runs with {}; start it, or name another folder with --data-dir, or a hub with --hub URL",
             folder.display()
         ))),

@@ -1,7 +1,8 @@
-//! The commands that administer a hub: `watchglass user`, `key`, `service`, `agents`, `team`, `view`, `share`, `audit`, `usage`; and `runs` and
-//! `logs`. They work through the control socket of the
+//! The commands that administer a hub: `watchglass user`, `key`, `service`, `agents`, `team`, `view`, `share`, `audit`, `usage`; and `runs`,
+//! `logs` and `alerts`. They work through the control socket of the
 //! hub whose data folder it is, on its files where no hub runs, or from elsewhere with `--hub URL --key-file FILE`.
 
+mod alerts;
 mod carrier;
 mod failed;
 mod logs;
@@ -35,6 +36,8 @@ pub struct Printed {
     pub output: String,
     /// For standard error: what was done.
     pub note: String,
+    /// The exit status.
+    pub status: u8,
 }
 
 /// Does what is wanted of a hub.
@@ -45,6 +48,7 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
     match &wanted.task {
         AdminTask::Backup(file) => return carrier::backup(config, wanted.hub.as_ref(), file),
         AdminTask::Restore(file) => return carrier::restore(config, wanted.hub.as_ref(), file),
+        AdminTask::Alerts(task) => return alerts::alerts(config, wanted, task),
         _ => {}
     }
     let (order, mut note) = order(wanted)?;
@@ -81,7 +85,7 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
     {
         note = format!("Write this key into FILE, for its owner alone to read:\n{key}");
     }
-    Ok(Printed { output, note })
+    Ok(Printed { output, note, status: 0 })
 }
 
 /// The link that was made: as the hub tells it, else with the address that this machine's hub has.
@@ -204,7 +208,7 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             let note = format!("{machine} is erased. What its agent keeps itself goes with its own data folder.");
             (HubOrder::RemoveAgent(machine), note)
         }
-        AdminTask::Backup(_) | AdminTask::Restore(_) | AdminTask::Logs(_) => {
+        AdminTask::Backup(_) | AdminTask::Restore(_) | AdminTask::Logs(_) | AdminTask::Alerts(_) => {
             return Err(AdminFailed::new("this asks no hub"));
         }
         AdminTask::Audit(task) => {

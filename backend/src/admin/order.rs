@@ -57,6 +57,8 @@ pub(super) enum HubOrder {
     Audit(LogFilter),
     Usage(UsageFilter),
     Runs(RunFilter),
+    /// Something about alerts: method, path below the address, and body.
+    Alerts(&'static str, String, Option<Value>),
     /// Of a run, by its id; as JSON.
     Report(String, bool),
 }
@@ -189,6 +191,7 @@ impl HubOrder {
                 ];
                 ("GET", asked("api/v1/runs", &names), None)
             }
+            HubOrder::Alerts(method, path, body) => (method, path.clone(), body.clone()),
             HubOrder::Report(id, as_json) => {
                 let format = if *as_json { "json" } else { "html" };
                 ("GET", format!("api/v1/runs/{}/report?format={format}", part(id)), None)
@@ -291,7 +294,7 @@ impl HubOrder {
             HubOrder::Audit(asked) => body(&accounts.audit_log(by, asked).await?),
             HubOrder::Usage(asked) => body(&accounts.usage(by, asked).await?),
             // They stand among the samples, which a server reads.
-            HubOrder::Runs(_) | HubOrder::Report(..) => return Err(Denied::Unavailable),
+            HubOrder::Runs(_) | HubOrder::Report(..) | HubOrder::Alerts(..) => return Err(Denied::Unavailable),
         };
         Ok(answer.unwrap_or_else(|| json!({})))
     }

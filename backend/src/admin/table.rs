@@ -154,8 +154,13 @@ fn with_head<const N: usize>(head: [&str; N], rows: impl Iterator<Item = Vec<Str
     std::iter::once(head.map(String::from).to_vec()).chain(rows).collect()
 }
 
+/// A table with its head.
+pub(super) fn headed<const N: usize>(head: [&str; N], rows: impl Iterator<Item = Vec<String>>) -> String {
+    lined(&with_head(head, rows))
+}
+
 /// How long ago an instant was, Unix seconds.
-fn ago(now: i64, then: Option<i64>) -> String {
+pub(super) fn ago(now: i64, then: Option<i64>) -> String {
     then.map_or("never".into(), |then| match now - then {
         ..1 => "now".into(),
         seconds => format!("{} ago", span(seconds)),

@@ -2,6 +2,7 @@
 //! program's.
 
 use super::run::{LogsTask, RunsTask};
+use super::watching::AlertsTask;
 use super::when::{When, when};
 use super::{ConfigError, HubEntry};
 use clap::{Args, Subcommand};
@@ -56,6 +57,8 @@ pub enum AdminTask {
     Runs(RunsTask),
     /// `watchglass logs`.
     Logs(LogsTask),
+    /// `watchglass alerts`.
+    Alerts(AlertsTask),
     /// `watchglass erase`.
     Erase(EraseTask),
     /// `watchglass backup`: copy the database to this file.

@@ -2,6 +2,7 @@
 //! their own: no error and no print-out repeats one.
 
 use super::file_error::{FileError, deserialized};
+use super::nearest::nearest;
 use super::option::{Field, OptionKind};
 use super::proxy::ProxyUrl;
 use super::secret::hidden;
@@ -84,7 +85,7 @@ impl<C> OptionKind<C> for FileRules<C> {
 ///
 /// # Errors
 /// Which one is wrong, and what to write instead.
-pub fn file_rules(all: Vec<Rule>) -> Result<Vec<Rule>, String> {
+fn file_rules(all: Vec<Rule>) -> Result<Vec<Rule>, String> {
     if all.len() > RULES {
         return Err(format!("rules: there are {} of them; a file has at most {RULES}", all.len()));
     }
@@ -98,6 +99,27 @@ pub fn file_rules(all: Vec<Rule>) -> Result<Vec<Rule>, String> {
         checked.push(Rule { id: id(&rule.name), origin: Origin::File, by: String::new(), version: 0, ..rule });
     }
     Ok(checked)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RulesFile {
+    #[serde(default)]
+    rules: Vec<Rule>,
+}
+
+/// The rules of a file that has nothing else in it, checked.
+///
+/// # Errors
+/// In a sentence: it cannot be read, or which rule is wrong.
+pub fn rules_of_file(path: &Path) -> Result<Vec<Rule>, String> {
+    let failed = |why: String| format!("{}: {why}", path.display());
+    let text = super::read_file(path).map_err(|error| failed(error.to_string()))?;
+    let file: RulesFile = toml::from_str(&text).map_err(|error| failed(error.to_string()))?;
+    if file.rules.is_empty() {
+        return Err(failed("there is no [[rules]] in it".into()));
+    }
+    file_rules(file.rules).map_err(failed)
 }
 
 /// The id of a rule of a file, which it keeps as long as it is called so.
@@ -134,8 +156,29 @@ fn print(rule: &Rule) -> Value {
 
 /// `[rules_builtin]`: which of the rules that come along watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "BTreeMap<String, bool>")]
 pub struct BuiltInRules(pub BTreeMap<String, bool>);
+
+impl TryFrom<BTreeMap<String, bool>> for BuiltInRules {
+    type Error = String;
+
+    fn try_from(all: BTreeMap<String, bool>) -> Result<Self, String> {
+        match all.keys().find(|key| !rules::builtin::is_known(key)) {
+            None => Ok(BuiltInRules(all)),
+            Some(other) => {
+                let known: Vec<&str> = rules::builtin::TABLE.iter().map(|row| row.id).collect();
+                Err(format!("rules_builtin: there is no rule `{other}` that comes along{}", nearest(other, &known)))
+            }
+        }
+    }
+}
+
+impl BuiltInRules {
+    /// All rules that come along, each with whether it watches.
+    pub fn rules(&self) -> Vec<Rule> {
+        rules::builtin::rules(&self.0)
+    }
+}
 
 impl FileTable for BuiltInRules {
     const KEYS: &'static [(&'static str, &'static str)] =
@@ -349,7 +392,7 @@ mod tests {
     fn rules_are_read_and_printed_and_keep_their_ids() {
         let text = "[[rules]]\nname = \"Hot: GPU\"\nseverity = \"critical\"\nwhen = \"gpu.*.temp > 85 C for 2m\"\n\
                     on = { source = \"node-*\" }\nto = [\"lab\"]\nresolved = false\n\
-                    [[rules]]\nname = \"Full\"\nwhen = \"disk.*.percent > 95 % for 5m\"\n";
+                    [[rules]]\nname = \"Full\"\nwhen = \"source lost for 2m\"\n";
         let config = rules(text).expect("rules");
         let [hot, full] = &config.rules[..] else { panic!("two rules") };
         assert_eq!((hot.origin, hot.resolved, full.resolved), (Origin::File, false, true));
@@ -367,6 +410,20 @@ mod tests {
         assert!(one("when = \"source lost for 1m\"\nwhence = 1").contains("did you mean when?"));
         let twice = "[[rules]]\nname = \"a\"\nwhen = \"source lost for 1m\"\n".repeat(2);
         assert!(rules(&twice).expect_err("twice").contains("two are called \"a\""));
+    }
+
+    #[test]
+    fn rules_that_come_along_are_switched_by_their_names() {
+        let read = |text: &str| toml::from_str::<BuiltInRules>(text);
+        let off = read("hub_behind = false").expect("a table");
+        let on = |switches: &BuiltInRules| {
+            let rules = switches.rules();
+            rules.iter().find(|rule| rule.id == "hub-behind").map(|rule| rule.enabled)
+        };
+        assert_eq!((on(&off), on(&BuiltInRules::default())), (Some(false), Some(true)));
+        assert_eq!(read(&off.print().to_string()).expect("a table"), off);
+        let error = read("hub_behidn = false").expect_err("none").to_string();
+        assert!(error.contains("did you mean hub-behind?"), "{error}");
     }
 
     #[test]

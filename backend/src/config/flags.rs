@@ -10,6 +10,7 @@ use super::option::{Row, default_text};
 use super::run::{self, AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
+use super::watching::AlertsTask;
 use super::written::Takes;
 use super::{
     AgentTask, ConfigError, Export, Fail, FindingsTask, Fleet, RecordingTask, When, export, findings, fleet, value,
@@ -45,9 +46,9 @@ const CONFIG: &str = "config";
 const PRINT_CONFIG: &str = "print-config";
 
 /// The commands that administer a hub, and the flags of all of them.
-const ADMINISTERING: [&str; 14] = [
-    "runs", "logs", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup",
-    "restore",
+const ADMINISTERING: [&str; 15] = [
+    "runs", "logs", "alerts", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage",
+    "backup", "restore",
 ];
 const ADMIN_FLAGS: [&str; 2] = ["team", "json"];
 
@@ -226,6 +227,13 @@ pub enum Word {
         #[command(flatten)]
         flags: AdminFlags,
     },
+    /// Say what fires and fired, try rules and channels, and let nobody be told for a while
+    Alerts {
+        #[command(subcommand)]
+        task: Option<AlertsTask>,
+        #[command(flatten)]
+        flags: AdminFlags,
+    },
     /// Print what completes the words of this program in a shell
     #[command(after_help = AFTER_COMPLETIONS)]
     Completions {
@@ -308,6 +316,9 @@ impl Word {
                 Some((AdminTask::Logs(task), AdminFlags::of(json)))
             }
             Word::Usage { task, flags } => Some((AdminTask::Usage(task), flags)),
+            Word::Alerts { task, flags } => {
+                Some((AdminTask::Alerts(task.unwrap_or(AlertsTask::List { exit_code: false })), flags))
+            }
             _ => None,
         }
     }

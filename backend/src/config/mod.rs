@@ -42,6 +42,7 @@ mod team;
 mod top;
 pub mod user;
 mod value;
+mod watching;
 mod when;
 mod written;
 
@@ -50,7 +51,7 @@ pub use administer::{
     AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
     UsageTask, UserTask, ViewTask,
 };
-pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, file_rules};
+pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, rules_of_file};
 pub use collector::CollectorConfig;
 pub use database::DatabaseSettings;
 pub use export::Export;
@@ -76,6 +77,7 @@ pub use table::Config;
 pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
 pub use top::{Origin, Top, entry_here};
 pub use value::{is_host_name, show_duration, split_authority};
+pub use watching::{AlertHistory, AlertsTask, SilenceTask};
 pub use when::{When, step, when};
 
 use flags::Word;

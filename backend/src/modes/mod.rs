@@ -143,7 +143,7 @@ fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&P
         public_url: public.map(ToString::to_string),
         host: machine::name(),
         names_teams: hub.is_some(),
-        fixed: config.rules.clone(),
+        fixed: config.rules.iter().cloned().chain(config.rules_builtin.rules()).collect(),
         allowed: config.alerts.allowed(),
         mail: config.smtp.host.is_some(),
     };

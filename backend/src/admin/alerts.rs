@@ -1,0 +1,313 @@
+//! `watchglass alerts`: what fires and fired, tests of channels, rules of a file, silences.
+
+use super::carrier::carry;
+use super::order::{HubOrder, asked, part};
+use super::table::{ago, headed};
+use super::{AdminFailed, Printed};
+use crate::clock::{self, Clock};
+use crate::config::{Administration, AlertHistory, AlertsTask, Config, SilenceTask, rules_of_file};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use shared::alert::{
+    Alert, AlertSeverity, AlertState, Alerts, Check, Checked, Origin, Rule, RuleRow, Rules, Silence, Silences, Tested,
+};
+use shared::rule::{duration_words, fill};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Exit statuses of `list --exit-code`.
+const WARNING: u8 = 10;
+const CRITICAL: u8 = 11;
+
+/// The longest span of a check, milliseconds.
+const LONGEST_CHECK: i64 = 12 * 3_600_000;
+
+/// One command.
+struct Asking<'a> {
+    config: &'a Config,
+    wanted: &'a Administration,
+}
+
+impl Asking<'_> {
+    fn ask(&self, method: &'static str, path: String, body: Option<Value>) -> Result<Value, AdminFailed> {
+        carry(self.config, self.wanted.hub.as_ref(), &HubOrder::Alerts(method, path, body))
+    }
+
+    fn of_team(&self, path: &str) -> String {
+        asked(path, &[("team", self.wanted.team.clone())])
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: String) -> Result<(T, Value), AdminFailed> {
+        let answer = self.ask("GET", path, None)?;
+        Ok((read(&answer)?, answer))
+    }
+
+    /// A list: JSON as it came, or a table.
+    fn printed(&self, answer: &Value, table: String) -> Printed {
+        let output = if self.wanted.json { format!("{answer:#}\n") } else { table };
+        Printed { output, ..Printed::default() }
+    }
+}
+
+fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, AdminFailed> {
+    serde_json::from_value(answer.clone())
+        .map_err(|_| AdminFailed::new("the answer is of another version; use the watchglass of that server"))
+}
+
+/// Does what is wanted of alerts.
+pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask) -> Result<Printed, AdminFailed> {
+    let asking = Asking { config, wanted };
+    match task {
+        AlertsTask::List { exit_code } => list(&asking, *exit_code),
+        AlertsTask::History(history) => past(&asking, history),
+        AlertsTask::Test { channel: Some(channel), .. } => test(&asking, channel),
+        AlertsTask::Test { rule, .. } => show(&asking, rule.as_deref().unwrap_or_default()),
+        AlertsTask::Check { file, from } => check(&asking, file, from.at(clock::System.wall())),
+        AlertsTask::Apply { file } => apply(&asking, file),
+        AlertsTask::Silence(SilenceTask { list: true, .. }) => {
+            let (silences, answer) = asking.get::<Silences>(asking.of_team("api/v1/silences"))?;
+            Ok(asking.printed(&answer, silences_table(&silences, clock::System.wall() / 1_000)))
+        }
+        AlertsTask::Silence(SilenceTask { end: Some(id), .. }) => {
+            asking.ask("DELETE", format!("api/v1/silences/{}", part(id)), None)?;
+            Ok(Printed { note: format!("{id} is over."), ..Printed::default() })
+        }
+        AlertsTask::Silence(silence) => add_silence(&asking, silence),
+        AlertsTask::Ack { id } => {
+            let answer = asking.ask("POST", format!("api/v1/alerts/{}/ack", part(id)), Some(json!({})))?;
+            let alert: Alert = read(&answer)?;
+            Ok(Printed {
+                note: format!("You have {:?}; it is not told again until it ends.", alert.sentence),
+                ..Printed::default()
+            })
+        }
+    }
+}
+
+fn list(asking: &Asking<'_>, exit_code: bool) -> Result<Printed, AdminFailed> {
+    let names = |state: &str| {
+        let names =
+            [("team", asking.wanted.team.clone()), ("state", Some(state.into())), ("limit", Some("1000".into()))];
+        asked("api/v1/alerts", &names)
+    };
+    let (firing, answer) = asking.get::<Alerts>(names("firing"))?;
+    let (pending, _) = asking.get::<Alerts>(names("pending"))?;
+    let all: Vec<&Alert> = firing.alerts.iter().chain(&pending.alerts).collect();
+    let mut printed = asking.printed(&answer, alerts_table(&all, clock::System.wall()));
+    printed.note = firing.trouble.join("\n");
+    if exit_code {
+        printed.status = match firing.alerts.iter().map(|alert| alert.severity).max() {
+            Some(AlertSeverity::Critical) => CRITICAL,
+            Some(AlertSeverity::Warning) => WARNING,
+            Some(AlertSeverity::Info) | None => 0,
+        };
+    }
+    Ok(printed)
+}
+
+fn past(asking: &Asking<'_>, history: &AlertHistory) -> Result<Printed, AdminFailed> {
+    let now = clock::System.wall();
+    let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000));
+    let names = [
+        ("team", asking.wanted.team.clone()),
+        ("from", history.from.map(|from| seconds(from.at(now)))),
+        ("to", history.to.map(|to| seconds(to.at(now)))),
+        ("source", history.source.clone()),
+        ("run", history.run.clone()),
+        ("rule", history.rule.clone()),
+        ("limit", history.limit.map(|limit| limit.to_string())),
+    ];
+    let (found, answer) = asking.get::<Alerts>(asked("api/v1/alerts", &names))?;
+    let mut printed = asking.printed(&answer, alerts_table(&found.alerts.iter().collect::<Vec<_>>(), now));
+    if found.more {
+        printed.note = "There are more; ask with --limit, --from and --to.".into();
+    }
+    Ok(printed)
+}
+
+fn alerts_table(alerts: &[&Alert], now: i64) -> String {
+    let rows = alerts.iter().map(|alert| {
+        let state = match (alert.state, alert.held.is_empty()) {
+            (AlertState::Pending, _) => "pending",
+            (AlertState::Resolved, _) => "resolved",
+            (AlertState::Firing, true) => "firing",
+            (AlertState::Firing, false) => "held",
+        };
+        let acked = alert.acked.as_ref().map(|acked| acked.by.clone()).unwrap_or_default();
+        let began = ago(now / 1_000, Some(alert.began / 1_000));
+        vec![alert.severity.word().into(), state.into(), began, acked, plain(&alert.sentence), alert.id.clone()]
+    });
+    headed(["SEVERITY", "STATE", "BEGAN", "TAKEN BY", "WHAT", "ID"], rows)
+}
+
+/// Text of others on one line of a terminal.
+fn plain(text: &str) -> String {
+    shared::rule::clean(text, usize::MAX, false)
+}
+
+fn test(asking: &Asking<'_>, channel: &str) -> Result<Printed, AdminFailed> {
+    let answer = asking.ask("POST", format!("api/v1/channels/{}/test", part(channel)), Some(json!({})))?;
+    let tested: Tested = read(&answer)?;
+    let status = u8::from(!tested.ok);
+    let mut printed = asking.printed(&answer, format!("{channel}: {}\n", tested.sentence));
+    printed.status = status;
+    Ok(printed)
+}
+
+/// What a rule's notice says, with the values of its last alert.
+fn show(asking: &Asking<'_>, name: &str) -> Result<Printed, AdminFailed> {
+    let (rules, _) = asking.get::<Rules>(asking.of_team("api/v1/rules"))?;
+    let row = rules.rules.into_iter().find(|row| row.rule.name == name || row.rule.id == name);
+    let row = row.ok_or_else(|| AdminFailed::new(format!("no rule here is called {name:?}")))?;
+    let names =
+        [("team", asking.wanted.team.clone()), ("rule", Some(row.rule.id.clone())), ("limit", Some("1".into()))];
+    let (last, answer) = asking.get::<Alerts>(asked("api/v1/alerts", &names))?;
+    Ok(asking.printed(&answer, shown(&row, last.alerts.first())))
+}
+
+fn shown(row: &RuleRow, last: Option<&Alert>) -> String {
+    let rule = &row.rule;
+    let Some(alert) = last else {
+        return format!("{}\n{}\nIt has not fired yet, so that there are no values to show.\n", rule.name, row.words);
+    };
+    let value = |name: &str| match name {
+        "rule" => rule.name.clone(),
+        "severity" => alert.severity.word().into(),
+        "subject" => alert.subject.clone(),
+        "state" => if alert.state == AlertState::Resolved { "resolved" } else { "firing" }.into(),
+        "value" => alert.value.map(shared::rule::number_text).unwrap_or_default(),
+        "count" => alert.count.to_string(),
+        other => alert.labels.get(other).cloned().unwrap_or_default(),
+    };
+    let title = rule.title.as_ref().map_or_else(|| plain(&alert.sentence), |title| fill(title, value));
+    let note = rule.note.as_ref().map(|note| format!("{}\n", fill(note, value))).unwrap_or_default();
+    format!("{title}\n{note}")
+}
+
+fn check(asking: &Asking<'_>, file: &Path, from: i64) -> Result<Printed, AdminFailed> {
+    let ago = clock::System.wall() - from;
+    if !(1_000..=LONGEST_CHECK + 1_000).contains(&ago) {
+        return Err(AdminFailed::usage("--from is at most 12 h back, as -12h"));
+    }
+    let span = u64::try_from(ago.min(LONGEST_CHECK) / 1_000).unwrap_or(0);
+    let (mut text, mut all) = (String::new(), Vec::new());
+    for rule in rules_of_file(file).map_err(AdminFailed::usage)? {
+        let name = rule.name.clone();
+        let wanted = Check { rule: as_made(rule, 0), span };
+        let answer = asking.ask("POST", "api/v1/rules/check".into(), Some(json!(wanted)))?;
+        let checked: Checked = read(&answer)?;
+        text += &format!("{name}: {}\n", plain(&checked.sentence));
+        all.push(json!({ "rule": name, "checked": checked }));
+    }
+    Ok(asking.printed(&Value::Array(all), text))
+}
+
+/// A rule of a file as one that somebody makes.
+fn as_made(rule: Rule, version: i64) -> Rule {
+    Rule { id: String::new(), origin: Origin::Made, version, ..rule }
+}
+
+fn apply(asking: &Asking<'_>, file: &Path) -> Result<Printed, AdminFailed> {
+    let wanted = rules_of_file(file).map_err(AdminFailed::usage)?;
+    let (known, _) = asking.get::<Rules>(asking.of_team("api/v1/rules"))?;
+    let (mut text, mut all) = (String::new(), Vec::new());
+    for rule in wanted {
+        let name = rule.name.clone();
+        let old = known.rules.iter().map(|row| &row.rule).find(|old| old.origin == Origin::Made && old.name == name);
+        let rule = as_made(rule, old.map_or(0, |old| old.version));
+        let done = match old {
+            None => {
+                asking.ask("POST", asking.of_team("api/v1/rules"), Some(json!(rule)))?;
+                "made"
+            }
+            Some(old) if rule == (Rule { id: String::new(), by: String::new(), ..old.clone() }) => "as it was",
+            Some(old) => {
+                asking.ask("PUT", format!("api/v1/rules/{}", part(&old.id)), Some(json!(rule)))?;
+                "changed"
+            }
+        };
+        text += &format!("{name}: {done}\n");
+        all.push(json!({ "rule": name, "done": done }));
+    }
+    Ok(asking.printed(&Value::Array(all), text))
+}
+
+fn add_silence(asking: &Asking<'_>, task: &SilenceTask) -> Result<Printed, AdminFailed> {
+    let mut matches: BTreeMap<String, String> = task.labels.iter().cloned().collect();
+    let given = [("source", &task.source), ("rule", &task.rule), ("run", &task.run)];
+    matches.extend(given.into_iter().filter_map(|(label, pattern)| Some((label.to_string(), pattern.clone()?))));
+    if matches.is_empty() {
+        return Err(AdminFailed::usage("say what is silenced: --source, --rule, --run or --match LABEL=PATTERN"));
+    }
+    let length = task.length.unwrap_or(0);
+    let from = clock::System.wall() / 1_000;
+    let to = from + i64::from(length);
+    let silence =
+        Silence { matches, from, to, comment: task.comment.clone().unwrap_or_default(), ..Silence::default() };
+    let answer = asking.ask("POST", asking.of_team("api/v1/silences"), Some(json!(silence)))?;
+    let made: Silence = read(&answer)?;
+    let mut printed = asking.printed(&answer, format!("{}\n", made.id));
+    printed.note = format!(
+        "Nobody is told of it for {}; watchglass alerts silence --end {} ends that.",
+        duration_words(length),
+        made.id
+    );
+    Ok(printed)
+}
+
+fn silences_table(silences: &Silences, now: i64) -> String {
+    let rows = silences.silences.iter().map(|silence| {
+        let what: Vec<String> = silence.matches.iter().map(|(label, pattern)| format!("{label}={pattern}")).collect();
+        let state = match (silence.from <= now, silence.to > now) {
+            (_, false) => "over",
+            (true, true) => "holds",
+            (false, true) => "will",
+        };
+        let until = shared::date::text(silence.to * 1_000);
+        let held = silence.held.to_string();
+        vec![state.into(), until, what.join(" "), silence.by.clone(), held, plain(&silence.comment), silence.id.clone()]
+    });
+    headed(["STATE", "UNTIL", "WHAT", "BY", "HELD", "WHY", "ID"], rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rules_text_is_shown_with_the_values_of_its_last_alert() {
+        let rule = Rule {
+            name: "Full".into(),
+            title: Some("{source}: {tag}".into()),
+            note: Some("Look at {source}.".into()),
+            ..Rule::default()
+        };
+        let row = RuleRow { rule, words: "words".into(), firing: 0, last: None, trouble: String::new() };
+        assert!(shown(&row, None).contains("not fired yet"));
+        let alert = Alert {
+            id: "a".into(),
+            rule: "r".into(),
+            name: "Full".into(),
+            subject: "s".into(),
+            severity: AlertSeverity::Warning,
+            state: AlertState::Firing,
+            began: 0,
+            fired: None,
+            ended: None,
+            value: None,
+            worst: None,
+            sentence: "node-1 is full".into(),
+            text: String::new(),
+            labels: [("source".to_string(), "{tag}\u{1b}[31m".to_string())].into(),
+            count: 1,
+            acked: None,
+            held: String::new(),
+            unknown_since: None,
+        };
+        let text = shown(&row, Some(&alert));
+        assert!(text.starts_with("{tag}") && text.contains("Look at {tag}"), "a value is never read again: {text}");
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        let table = alerts_table(&[&alert], 60_000);
+        assert!(table.contains("firing") && table.contains("node-1 is full"), "{table}");
+    }
+}
