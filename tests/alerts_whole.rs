@@ -31,7 +31,8 @@ impl Whole {
 
     /// One whose rules all fire at once.
     fn firing() -> Whole {
-        let rule = |n| format!("[[rules]]\nname = \"always {n}\"\nseverity = \"critical\"\nwhen = \"system.load1 >= 0\"\n");
+        let rule =
+            |n| format!("[[rules]]\nname = \"always {n}\"\nseverity = \"critical\"\nwhen = \"system.load1 >= 0\"\n");
         Whole::new(&(0..RULES).map(rule).collect::<String>())
     }
 
@@ -79,7 +80,9 @@ fn states(server: &Server) -> Vec<String> {
 }
 
 fn all_fire(server: &Server) {
-    until("all rules fire", || (states(server).iter().filter(|state| *state == "firing").count() == RULES).then_some(()));
+    until("all rules fire", || {
+        (states(server).iter().filter(|state| *state == "firing").count() == RULES).then_some(())
+    });
 }
 
 #[test]

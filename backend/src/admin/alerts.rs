@@ -88,8 +88,9 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
 /// Rules of Prometheus as ours. No server is asked.
 fn import(file: &Path) -> Result<Printed, AdminFailed> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| AdminFailed::new(format!("{name} cannot be read: {error}; name a file of Prometheus' rules")))?;
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        AdminFailed::new(format!("{name} cannot be read: {error}; name a file of Prometheus' rules"))
+    })?;
     let imported = rules::prometheus::import(&text, &collectors::catalog());
     let status = u8::from(!imported.refused.is_empty());
     let note = imported.refusals(&name).trim_end().to_string();
