@@ -2,6 +2,7 @@
 
 mod agent;
 mod alerts_from_code;
+mod alerts_whole;
 mod api;
 mod browser;
 mod catalog;

@@ -51,6 +51,30 @@ fn prometheus_rules_are_fresh_and_name_what_the_page_has() {
 }
 
 #[test]
+fn rules_of_prometheus_are_printed_as_ours_and_the_rest_is_named_by_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (theirs, ours) = (folder.path().join("theirs.yml"), folder.path().join("ours.toml"));
+    let hot = "  - alert: Hot\n    expr: DCGM_FI_DEV_GPU_TEMP > 85\n    for: 2m\n    keep_firing_for: 1m\n";
+    let odd = "  - alert: Odd\n    expr: topk(3, node_load1) > 1\n";
+    let import = |text: &str| {
+        std::fs::write(&theirs, format!("groups:\n- name: a\n  rules:\n{text}")).expect("written");
+        let said = watchglass(["alerts", "import", &theirs.display().to_string()]).output().expect("it ran");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (said.status.code(), text(&said.stdout), text(&said.stderr))
+    };
+    let (status, made, said) = import(hot);
+    assert_eq!((status, said.as_str()), (Some(0), ""), "{made}");
+    assert!(made.contains("when = \"gpu.*.temp > 85 °C for 2m, until <= 85 °C for 1m\""), "{made}");
+    // It is what the configuration takes.
+    std::fs::write(&ours, &made).expect("written");
+    let printed = watchglass(["--print-config", "--config", &ours.display().to_string()]).output().expect("it ran");
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let (status, made, said) = import(&format!("{odd}{hot}"));
+    assert_eq!(status, Some(1), "{made}");
+    assert!(said.contains(":4: Odd: `topk`") && made.contains("name = \"Hot\""), "{said}");
+}
+
+#[test]
 #[ignore = "needs Debian's prometheus on PATH"]
 fn with_prometheus_its_checker_has_nothing_to_say_about_our_rules() {
     let checked = programs::run("promtool", &["check", "rules", RULES], "");

@@ -64,6 +64,7 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
         AlertsTask::Test { rule, .. } => show(&asking, rule.as_deref().unwrap_or_default()),
         AlertsTask::Check { file, from } => check(&asking, file, from.at(clock::System.wall())),
         AlertsTask::Apply { file } => apply(&asking, file),
+        AlertsTask::Import { file } => import(file),
         AlertsTask::Silence(SilenceTask { list: true, .. }) => {
             let (silences, answer) = asking.get::<Silences>(asking.of_team("api/v1/silences"))?;
             Ok(asking.printed(&answer, silences_table(&silences, clock::System.wall() / 1_000)))
@@ -82,6 +83,18 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
             })
         }
     }
+}
+
+/// Rules of Prometheus as ours. No server is asked.
+fn import(file: &Path) -> Result<Printed, AdminFailed> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        AdminFailed::new(format!("{name} cannot be read: {error}; name a file of Prometheus' rules"))
+    })?;
+    let imported = rules::prometheus::import(&text, &collectors::catalog());
+    let status = u8::from(!imported.refused.is_empty());
+    let note = imported.refusals(&name).trim_end().to_string();
+    Ok(Printed { output: imported.toml(), note, status })
 }
 
 fn list(asking: &Asking<'_>, exit_code: bool) -> Result<Printed, AdminFailed> {

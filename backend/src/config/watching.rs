@@ -39,6 +39,12 @@ pub enum AlertsTask {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Print the rules of a Prometheus file as [[rules]], and why others are not translated (status 1 if any is)
+    Import {
+        /// YAML as Prometheus or its operator reads it
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Let nobody be told of what fits, for a while; without anything list what is silenced
     Silence(SilenceTask),
     /// Take an alert on: its notice is not repeated until it ends
