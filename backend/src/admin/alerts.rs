@@ -9,7 +9,8 @@ use crate::config::{Administration, AlertHistory, AlertsTask, Config, SilenceTas
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shared::alert::{
-    Alert, AlertSeverity, AlertState, Alerts, Check, Checked, Origin, Rule, RuleRow, Rules, Silence, Silences, Tested,
+    Alert, AlertSeverity, AlertState, Alerts, Checked, Origin, Rule, RuleCheck, RuleRow, Rules, Silence, Silences,
+    Tested,
 };
 use shared::rule::{duration_words, fill};
 use std::collections::BTreeMap;
@@ -62,7 +63,7 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
         AlertsTask::History(history) => past(&asking, history),
         AlertsTask::Test { channel: Some(channel), .. } => test(&asking, channel),
         AlertsTask::Test { rule, .. } => show(&asking, rule.as_deref().unwrap_or_default()),
-        AlertsTask::Check { file, from } => check(&asking, file, from.at(clock::System.wall())),
+        AlertsTask::RuleCheck { file, from } => check(&asking, file, from.at(clock::System.wall())),
         AlertsTask::Apply { file } => apply(&asking, file),
         AlertsTask::Import { file } => import(file),
         AlertsTask::Silence(SilenceTask { list: true, .. }) => {
@@ -206,7 +207,7 @@ fn check(asking: &Asking<'_>, file: &Path, from: i64) -> Result<Printed, AdminFa
     let (mut text, mut all) = (String::new(), Vec::new());
     for rule in rules_of_file(file).map_err(AdminFailed::usage)? {
         let name = rule.name.clone();
-        let wanted = Check { rule: as_made(rule, 0), span };
+        let wanted = RuleCheck { rule: as_made(rule, 0), span };
         let answer = asking.ask("POST", "api/v1/rules/check".into(), Some(json!(wanted)))?;
         let checked: Checked = read(&answer)?;
         text += &format!("{name}: {}\n", plain(&checked.sentence));

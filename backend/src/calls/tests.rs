@@ -1,9 +1,9 @@
 //! Alerts from code are kept, counted and bounded.
 
 use super::*;
-use ::rules::What;
 use crate::clock::Manual;
 use crate::store::{Limits, Store};
+use ::rules::What;
 use shared::alert::CodeAlert;
 use shared::catalog::Catalog;
 
