@@ -63,7 +63,7 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
         AlertsTask::History(history) => past(&asking, history),
         AlertsTask::Test { channel: Some(channel), .. } => test(&asking, channel),
         AlertsTask::Test { rule, .. } => show(&asking, rule.as_deref().unwrap_or_default()),
-        AlertsTask::RuleCheck { file, from } => check(&asking, file, from.at(clock::System.wall())),
+        AlertsTask::Check { file, from } => check(&asking, file, from.at(clock::System.wall())),
         AlertsTask::Apply { file } => apply(&asking, file),
         AlertsTask::Import { file } => import(file),
         AlertsTask::Silence(SilenceTask { list: true, .. }) => {
