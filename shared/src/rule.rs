@@ -148,7 +148,7 @@ impl Function {
 
 /// What is made of the newest values of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Over {
+pub enum Across {
     /// Arithmetic mean.
     Mean,
     /// Smallest.
@@ -236,7 +236,7 @@ pub enum Value {
     /// A function of the samples of so many seconds.
     In(Function, Tag, u32),
     /// Of a group.
-    Over(Over, By, Tag),
+    Over(Across, By, Tag),
 }
 
 impl Value {
@@ -271,11 +271,11 @@ impl Value {
                 let unit = tag.unit;
                 let tag = said_tag(tag);
                 match over {
-                    Over::Mean => format!("mean {tag} of a {by}"),
-                    Over::Min => format!("lowest {tag} of a {by}"),
-                    Over::Max => format!("highest {tag} of a {by}"),
-                    Over::Spread => format!("spread of {tag} in a {by}"),
-                    Over::Share(op, limit) => {
+                    Across::Mean => format!("mean {tag} of a {by}"),
+                    Across::Min => format!("lowest {tag} of a {by}"),
+                    Across::Max => format!("highest {tag} of a {by}"),
+                    Across::Spread => format!("spread of {tag} in a {by}"),
+                    Across::Share(op, limit) => {
                         format!("share of a {by} with {tag} {} {}", op.words(), limit_words(*limit, unit))
                     }
                 }
@@ -287,7 +287,7 @@ impl Value {
     pub fn unit(&self) -> Unit {
         match self {
             Value::In(Function::Rate, tag, _) => tag.unit.per_second(),
-            Value::Over(Over::Share(..), ..) => Unit::Percent,
+            Value::Over(Across::Share(..), ..) => Unit::Percent,
             value => value.tag().unit,
         }
     }
@@ -630,11 +630,11 @@ impl fmt::Display for Comparison {
             Value::In(function, tag, over) => write!(f, "{}({tag}, {})", function.name(), duration_text(*over))?,
             Value::Over(over, by, tag) => {
                 match over {
-                    Over::Mean => f.write_str("mean")?,
-                    Over::Min => f.write_str("min")?,
-                    Over::Max => f.write_str("max")?,
-                    Over::Spread => f.write_str("spread")?,
-                    Over::Share(op, limit) => write!(f, "share {} {}", op.sign(), Written(*limit, tag.unit))?,
+                    Across::Mean => f.write_str("mean")?,
+                    Across::Min => f.write_str("min")?,
+                    Across::Max => f.write_str("max")?,
+                    Across::Spread => f.write_str("spread")?,
+                    Across::Share(op, limit) => write!(f, "share {} {}", op.sign(), Written(*limit, tag.unit))?,
                 }
                 write!(f, " over {} of {tag}", by.name())?;
             }

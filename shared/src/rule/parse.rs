@@ -1,7 +1,7 @@
 //! Reads conditions.
 
 use super::{
-    By, CRASHED, Comparison, Condition, Fault, Function, MAX_WHEN_BYTES, Op, Over, Tag, Threshold, Until, Value,
+    Across, By, CRASHED, Comparison, Condition, Fault, Function, MAX_WHEN_BYTES, Op, Tag, Threshold, Until, Value,
     duration, number_text,
 };
 use crate::catalog::{self, Catalog, Kind};
@@ -342,7 +342,7 @@ impl<'a> Reader<'a> {
             }
             self.at = begin;
         }
-        let over = [("mean", Over::Mean), ("min", Over::Min), ("max", Over::Max), ("spread", Over::Spread)];
+        let over = [("mean", Across::Mean), ("min", Across::Min), ("max", Across::Max), ("spread", Across::Spread)];
         if let Some((_, over)) = over.into_iter().find(|(name, _)| self.words(&format!("{name} over"))) {
             let by = self.by()?;
             return Ok(Value::Over(over, by, self.tag()?));
@@ -356,7 +356,7 @@ impl<'a> Reader<'a> {
             let by = self.by()?;
             let tag = self.tag()?;
             let limit = self.in_unit(&number, tag.unit, &tag.text())?;
-            return Ok(Value::Over(Over::Share(op, limit), by, tag));
+            return Ok(Value::Over(Across::Share(op, limit), by, tag));
         }
         self.tag().map(Value::Of)
     }
@@ -367,7 +367,7 @@ impl<'a> Reader<'a> {
         let of = match &value {
             Value::Of(tag) => tag.text(),
             Value::In(function, tag, _) => format!("{} of {}", function.name(), tag.text()),
-            Value::Over(Over::Share(..), ..) => "a share".into(),
+            Value::Over(Across::Share(..), ..) => "a share".into(),
             Value::Over(_, _, tag) => tag.text(),
         };
         let limit = self.in_unit(&number, value.unit(), &of)?;

@@ -207,11 +207,11 @@ fn comparison(groups: bool) -> impl Strategy<Value = Comparison> {
             1 if tag.kind == Kind::Counter => Value::In(Function::Rate, tag, over),
             1 => Value::In(Function::Max, tag, over),
             2 => Value::In(Function::Change, tag, over),
-            3 => Value::Over(Over::Mean, by, tag),
-            4 => Value::Over(Over::Min, by, tag),
-            5 => Value::Over(Over::Max, by, tag),
-            6 => Value::Over(Over::Spread, by, tag),
-            _ => Value::Over(Over::Share(op, limit), by, tag),
+            3 => Value::Over(Across::Mean, by, tag),
+            4 => Value::Over(Across::Min, by, tag),
+            5 => Value::Over(Across::Max, by, tag),
+            6 => Value::Over(Across::Spread, by, tag),
+            _ => Value::Over(Across::Share(op, limit), by, tag),
         },
     );
     (value, op(), limit()).prop_map(|(value, op, limit)| Comparison { value, op, limit })

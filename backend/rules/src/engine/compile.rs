@@ -3,7 +3,7 @@
 use super::{Machine, Series};
 use shared::alert::Rule;
 use shared::catalog::{Catalog, Metric, MetricDef, glob, gpu};
-use shared::rule::{By, Comparison, Condition, Op, Over, Tag, Threshold, Value};
+use shared::rule::{Across, By, Comparison, Condition, Op, Tag, Threshold, Value};
 use std::collections::BTreeMap;
 
 /// A GPU that does less is idle, percent.
@@ -60,7 +60,7 @@ impl Compiled {
                 until: None,
             }),
             Condition::RunIdle(hold) => Some(Threshold {
-                first: below(Value::Over(Over::Mean, By::Run, tag_of(&gpu::UTILISATION, "*")), IDLE, Op::Below),
+                first: below(Value::Over(Across::Mean, By::Run, tag_of(&gpu::UTILISATION, "*")), IDLE, Op::Below),
                 and: None,
                 hold: *hold,
                 until: None,

@@ -5,7 +5,7 @@ use super::series::{unknown, weigh};
 use super::state::State;
 use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE, Series};
 use crate::What;
-use shared::rule::{By, Over, Value};
+use shared::rule::{Across, By, Value};
 use std::collections::BTreeMap;
 
 /// Groups are looked at once a second at most: a run of a thousand machines has their ticks all over the second.
@@ -42,7 +42,7 @@ impl Group {
         self.members.iter().all(|m| m.host == NONE)
     }
 
-    fn value(&self, over: Over, interval: i64) -> Option<f64> {
+    fn value(&self, over: Across, interval: i64) -> Option<f64> {
         let fresh =
             self.members.iter().filter(|m| m.host != NONE && m.t != 0 && (self.t - m.t).abs() <= STALE * interval);
         let (mut n, mut sum, mut low, mut high, mut holding) = (0u32, 0.0, f64::INFINITY, f64::NEG_INFINITY, 0u32);
@@ -51,16 +51,16 @@ impl Group {
             sum += member.value;
             low = member.value.min(low);
             high = member.value.max(high);
-            if let Over::Share(op, limit) = over {
+            if let Across::Share(op, limit) = over {
                 holding += u32::from(op.holds(member.value, limit));
             }
         }
         (n > 0).then(|| match over {
-            Over::Mean => sum / f64::from(n),
-            Over::Min => low,
-            Over::Max => high,
-            Over::Spread => high - low,
-            Over::Share(..) => f64::from(holding) * 100.0 / f64::from(n),
+            Across::Mean => sum / f64::from(n),
+            Across::Min => low,
+            Across::Max => high,
+            Across::Spread => high - low,
+            Across::Share(..) => f64::from(holding) * 100.0 / f64::from(n),
         })
     }
 }
