@@ -2,6 +2,7 @@
 
 mod administer;
 mod admission;
+mod alerts;
 mod ask;
 mod audit;
 mod begin;

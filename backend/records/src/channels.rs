@@ -91,6 +91,15 @@ pub async fn test(on: &mut Connection, id: &str, now: i64, since: i64) -> Result
     Ok(sql::query(set).bind(id).bind(now).bind(since).execute(on).await?.rows_affected() == 1)
 }
 
+/// Another name in place of a maker's.
+///
+/// # Errors
+/// The statement failed.
+pub async fn rename(on: &mut Connection, maker: &str, to: &str) -> Result<(), Error> {
+    sql::query("UPDATE channels SET maker = $2 WHERE maker = $1").bind(maker).bind(to).execute(on).await?;
+    Ok(())
+}
+
 /// Removes one with its notices; whether it was there.
 ///
 /// # Errors

@@ -715,6 +715,9 @@ async fn rules_silences_and_channels_are_one_teams(records: &Records) {
     let open = ChannelRow { kind: "browser".into(), sealed: None, is_default: false, ..channel('h') };
     channels::set(&mut on, &open).await.unwrap();
     assert_eq!(channels::get(&mut on, &id('h')).await.unwrap(), Some(open.clone()));
+    channels::rename(&mut on, "mara", "erased-1").await.unwrap();
+    assert_eq!(channels::get(&mut on, &id('h')).await.unwrap().expect("there").maker, "erased-1");
+    channels::rename(&mut on, "erased-1", "mara").await.unwrap();
     assert!(channels::test(&mut on, &id('h'), 100, 90).await.unwrap());
     assert!(!channels::test(&mut on, &id('h'), 105, 95).await.unwrap(), "too soon");
     assert!(channels::test(&mut on, &id('h'), 110, 100).await.unwrap());

@@ -5,7 +5,7 @@ use super::teams::left;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, Denied, Done, Principal, random};
 use records::accounts::Account;
-use records::{Change, accounts, audit, keys, views};
+use records::{Change, accounts, alerts, audit, channels, keys, rules, silences, views};
 use shared::people::Erased;
 
 impl Accounts {
@@ -52,6 +52,7 @@ impl Accounts {
         if let Some(account) = &account {
             self.need_another_admin(&mut change, account).await?;
             views::leave(&mut change, None, &account.id, &instead).await?;
+            rules::leave(&mut change, None, &account.id, &instead).await?;
             ended = keys::end_of_owner(&mut change, &account.id, self.now()).await?;
             accounts::remove(&mut change, &account.id).await?;
         } else if audit::naming(&mut change, &name, 1).await?.is_empty() {
@@ -59,6 +60,11 @@ impl Accounts {
         }
         // What they saved for a team that they left before has their name, too.
         views::rename(&mut change, &left(&name), &instead).await?;
+        rules::rename(&mut change, &left(&name), &instead).await?;
+        channels::rename(&mut change, &name, &instead).await?;
+        silences::rename(&mut change, &name, &instead).await?;
+        alerts::rename(&mut change, &name, &instead).await?;
+        alerts::rename_in_events(&mut change, &name, &instead).await?;
         self.audit(&mut change, by, Done { action: "account.erase", object: &name, ..Done::default() }).await?;
         let email = account.as_ref().and_then(|account| account.email.as_deref());
         let rows = audit::erase(&mut change, &name, email, &instead).await?;

@@ -5,7 +5,7 @@ use super::teams::left;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, DAY, Denied, Done, HOUR, Principal, Who, password, random};
 use records::accounts::Account;
-use records::{Change, Connection, accounts, audit, codes, keys, sessions, teams, views};
+use records::{Change, Connection, accounts, audit, codes, keys, rules, sessions, teams, views};
 use shared::hub::AboutHub;
 use shared::people::{Made, NewPerson, Person, PersonChange};
 use shared::role::Role;
@@ -183,6 +183,7 @@ impl Accounts {
         let account = self.account(&mut change, word).await?;
         self.need_another_admin(&mut change, &account).await?;
         views::leave(&mut change, None, &account.id, &left(&account.name)).await?;
+        rules::leave(&mut change, None, &account.id, &left(&account.name)).await?;
         accounts::remove(&mut change, &account.id).await?;
         let done = Done { action: "account.remove", object: &account.name, ..Done::default() };
         self.audit(&mut change, by, done).await?;

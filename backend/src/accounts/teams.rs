@@ -5,7 +5,9 @@ use super::session::normal_name;
 use super::watchers::{Ended, Ends};
 use super::{Accounts, Denied, Done, Principal, Who, labels, random};
 use records::accounts::Account;
-use records::{Change, Connection, accounts, codes, grants, keys, services, sessions, shares, sources, teams, views};
+use records::{
+    Change, Connection, accounts, codes, grants, keys, rules, services, sessions, shares, sources, teams, views,
+};
 use serde::{Deserialize, Serialize};
 use shared::role::Role;
 use shared::team::{
@@ -237,6 +239,7 @@ impl Accounts {
     pub(super) async fn leave(&self, change: &mut Change, team: &str, account: &Account) -> Result<(), Denied> {
         codes::end_of_owner(change, team, &account.id).await?;
         views::leave(change, Some(team), &account.id, &left(&account.name)).await?;
+        rules::leave(change, Some(team), &account.id, &left(&account.name)).await?;
         // Their sockets watch what ends the sockets of their maker.
         shares::leave(change, team, &account.id).await?;
         Ok(())

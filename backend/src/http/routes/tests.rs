@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::accounts::Network;
-use crate::alerts::{AlertBook, AlertBookAbout};
+use crate::alerts::{AlertBook, AlertBookAbout, row_of};
 use crate::clock::Manual;
 use crate::config::Config;
 use crate::findings::finding;
@@ -14,6 +14,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use axum::middleware::{Next, from_fn_with_state};
+use shared::alert::{Alert, AlertSeverity, AlertState};
 use shared::catalog::{Catalog, cpu};
 use shared::processes::{Process, ProcessTable};
 use shared::run::{About, BEGIN_KIND, Begun};
@@ -91,7 +92,8 @@ fn reads(route: &Route) -> bool {
         Need::Role(_, scope) => [KeyScope::DataRead, KeyScope::MetricsRead].contains(&scope),
         _ => false,
     };
-    of_data && route.carries == NOTHING && route.path != "/api/v1/views"
+    let of_team = ["/api/v1/views", "/api/v1/rules", "/api/v1/silences"];
+    of_data && route.carries == NOTHING && !of_team.contains(&route.path)
 }
 
 /// What a job on the hidden machine printed, in a folder.
@@ -104,11 +106,57 @@ fn printed() -> tempfile::TempDir {
     folder
 }
 
+/// An alert of each machine, whose id is the machine's.
+async fn alerts_of_both(book: &AlertBook) {
+    let records = book.made().await.expect("a database in memory");
+    let mut change = records.change().await.expect("a change");
+    for (key, name) in [GRANTED, HIDDEN] {
+        let alert = Alert {
+            id: key.into(),
+            rule: "machine-lost".into(),
+            name: "machine lost".into(),
+            subject: name.into(),
+            severity: AlertSeverity::Warning,
+            state: AlertState::Firing,
+            began: NOW,
+            fired: Some(NOW),
+            ended: None,
+            value: None,
+            worst: None,
+            sentence: format!("{name} is lost"),
+            text: String::new(),
+            labels: [("source".to_string(), name.to_string())].into(),
+            count: 1,
+            acked: None,
+            held: String::new(),
+            unknown_since: None,
+        };
+        records::alerts::put(&mut change, &row_of(&alert, None, Some(key), NOW)).await.expect("written");
+    }
+    change.commit().await.expect("written");
+}
+
+#[tokio::test]
+async fn an_alert_of_a_hidden_machine_is_answered_like_one_that_was_never_there() {
+    let folder = printed();
+    let routes = readers(Scope::only(["t".to_string()], [GRANTED.0.to_string()]), &folder).await;
+    let of = async |path: String| ask(&routes, &path).await;
+    assert_eq!(of(format!("/api/v1/alerts/{}", GRANTED.0)).await.0, 200);
+    let hidden = of(format!("/api/v1/alerts/{}", HIDDEN.0)).await;
+    assert_eq!(hidden, of("/api/v1/alerts/never".into()).await);
+    assert_eq!(hidden.0, 404);
+    for source in [HIDDEN.0, HIDDEN.1, "never"] {
+        let (status, text) = of(format!("/api/v1/alerts?source={source}")).await;
+        assert!(status == 200 && text.contains("\"alerts\":[]") && text.contains("\"firing\":1"), "{text}");
+    }
+}
+
 /// All routes that read, for who sees this.
-fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
+async fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
     let (_, stop) = watch::channel(false);
     let alerts = AlertBook::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertBookAbout::default());
     let app = App::new(live(), Arc::new(Guard::new(&Config::default())), "/".into(), stop, None, None, alerts);
+    alerts_of_both(&app.alerts).await;
     for (key, name) in [GRANTED, HIDDEN] {
         app.findings.take(finding("idle", name, NOW / 1000 - 5, None), |_| Some(key.into()));
     }
@@ -162,6 +210,7 @@ const ALL: &[(&str, &str)] = &[
     ("/api/v1/runs/{id}/report", ""),
     ("/api/v1/runs/{id}/logs", ""),
     ("/api/v1/uplink", ""),
+    ("/api/v1/alerts", ""),
     ("/metrics", ""),
 ];
 
@@ -169,10 +218,11 @@ const ALL: &[(&str, &str)] = &[
 async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
     let scope = Scope::only(["t".to_string()], [GRANTED.0.to_string()]);
     let folder = printed();
-    let of = |scope| readers(scope, &folder);
-    let (some, all, none) = (of(scope), of(Scope::All), of(Scope::nothing()));
+    let (some, all, none) =
+        (readers(scope, &folder).await, readers(Scope::All, &folder).await, readers(Scope::nothing(), &folder).await);
     let asked: Vec<&str> = ALL.iter().map(|(path, _)| *path).collect();
-    for route in ROUTES.iter().filter(|route| reads(route)) {
+    let one = "/api/v1/alerts/{id}"; // It is asked below.
+    for route in ROUTES.iter().filter(|route| reads(route) && route.path != one) {
         assert!(asked.contains(&route.path), "{} is not asked here", route.path);
     }
     let secrets = |text: &str| text.contains(HIDDEN.0) || text.contains(HIDDEN.1) || text.contains("48.239");
@@ -194,7 +244,7 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
 #[tokio::test]
 async fn a_hidden_machine_is_answered_like_one_that_was_never_there() {
     let folder = printed();
-    let routes = readers(Scope::only(["t".to_string()], [GRANTED.0.to_string()]), &folder);
+    let routes = readers(Scope::only(["t".to_string()], [GRANTED.0.to_string()]), &folder).await;
     for called in [HIDDEN.0, HIDDEN.1, "bet*", "*eta", "b*"] {
         for (path, query) in [
             ("/api/v1/query", "?tag=*&source="),
