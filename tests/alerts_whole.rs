@@ -86,7 +86,6 @@ fn all_fire(server: &Server) {
 }
 
 #[test]
-#[ignore = "needs the service that joins rules and channels"]
 fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
     let whole = Whole::firing();
     whole.hooks.answers(Reply::Hang);
@@ -109,7 +108,6 @@ fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
 }
 
 #[test]
-#[ignore = "needs the service that joins rules and channels"]
 fn an_outage_of_three_hours_ends_in_one_message_a_group() {
     let whole = Whole::firing();
     whole.hooks.refuses(true);
@@ -129,7 +127,6 @@ fn an_outage_of_three_hours_ends_in_one_message_a_group() {
 }
 
 #[test]
-#[ignore = "needs the service that joins rules and channels"]
 fn a_clock_that_is_set_fires_nothing() {
     let slow = "[[rules]]\nname = \"always slow\"\nwhen = \"system.load1 >= 0 for 30m\"\n";
     let whole = Whole::new(slow);
@@ -145,7 +142,6 @@ fn a_clock_that_is_set_fires_nothing() {
 }
 
 #[test]
-#[ignore = "needs the service that joins rules and channels"]
 fn a_hub_that_starts_again_calls_no_machine_lost() {
     let mut fleet = Fleet::start();
     fleet.grows("samples come");
