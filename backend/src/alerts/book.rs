@@ -8,7 +8,7 @@ use crate::config::user;
 use notify::address::Allowed;
 use records::teams::{self, Team};
 use records::{Change, Connection, Records, alerts, audit, outbox, silences};
-use shared::alert::Rule;
+use shared::alert::{Alert, Rule};
 use shared::role::{KeyScope, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -63,8 +63,21 @@ pub(super) struct Inner {
     mail: watch::Sender<u64>,
     tidy_at: AtomicI64,
     checker: OnceLock<Arc<dyn RuleChecker>>,
+    /// What is about to fire: no row is written of it, for of what comes and goes none would be read.
+    pending: RwLock<Vec<PendingAlert>>,
     /// What hinders rules, by their ids, in sentences; that of the whole under an empty one.
     troubles: RwLock<BTreeMap<String, Vec<String>>>,
+}
+
+/// An alert that is about to fire, with its team and its machine, both by id.
+#[derive(Clone, Debug)]
+pub struct PendingAlert {
+    #[allow(missing_docs, reason = "None where there is one team alone")]
+    pub team: Option<String>,
+    #[allow(missing_docs, reason = "None where it is of no machine")]
+    pub source: Option<String>,
+    #[allow(missing_docs, reason = "see Alert")]
+    pub alert: Alert,
 }
 
 /// Where the rows are.
@@ -94,6 +107,7 @@ impl AlertBook {
             mail: watch::Sender::new(0),
             tidy_at: AtomicI64::new(0),
             checker: OnceLock::new(),
+            pending: RwLock::default(),
             troubles: RwLock::default(),
         }))
     }
@@ -130,6 +144,16 @@ impl AlertBook {
 
     pub(super) fn has_changed(&self) {
         self.0.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Says what is about to fire.
+    pub fn set_pending(&self, pending: Vec<PendingAlert>) {
+        *self.0.pending.write().unwrap_or_else(PoisonError::into_inner) = pending;
+    }
+
+    pub(super) fn pending(&self, fits: impl Fn(&PendingAlert) -> bool) -> Vec<Alert> {
+        let pending = self.0.pending.read().unwrap_or_else(PoisonError::into_inner);
+        pending.iter().filter(|one| fits(one)).map(|one| one.alert.clone()).collect()
     }
 
     /// Says what hinders rules, by their ids, in sentences; of the whole under an empty one.

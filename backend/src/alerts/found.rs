@@ -100,7 +100,10 @@ impl AlertBook {
     /// [`Denied`].
     pub async fn alerts(&self, by: &Principal, scope: &Scope, asked: &AlertsAsked) -> Result<Alerts, Denied> {
         let trouble = self.troubles("");
-        let Some(records) = self.there().await? else { return Ok(Alerts { trouble, ..Alerts::default() }) };
+        let Some(records) = self.there().await? else {
+            let alerts = self.about_to_fire(scope, asked, None);
+            return Ok(Alerts { alerts, trouble, ..Alerts::default() });
+        };
         let mut on = records.read().await?;
         let teams = match &asked.team {
             None => None,
@@ -124,15 +127,32 @@ impl AlertBook {
             ..seen.clone()
         };
         let limit = asked.limit.unwrap_or(ROWS.0).clamp(1, ROWS.1);
+        let pending = self.about_to_fire(scope, asked, filter.rule.as_deref());
         let mut rows = alerts::newest(&mut on, &filter, limit + 1).await?;
         let more = rows.len() as i64 > limit;
         rows.truncate(limit as usize);
         let firing = alerts::count(&mut on, &AlertFilter { state: Some("firing".into()), ..seen }).await?;
         Ok(Alerts {
-            alerts: rows.into_iter().filter_map(alert_of).collect(),
+            alerts: pending.into_iter().chain(rows.into_iter().filter_map(alert_of)).collect(),
             firing: u64::try_from(firing).unwrap_or(0),
             more,
             trouble,
+        })
+    }
+
+    /// What is about to fire of what is asked for, of the rule of this id where one is named.
+    fn about_to_fire(&self, scope: &Scope, asked: &AlertsAsked, rule: Option<&str>) -> Vec<Alert> {
+        if asked.state.is_some_and(|state| state != AlertState::Pending) {
+            return Vec::new();
+        }
+        self.pending(|one| {
+            let alert = &one.alert;
+            one.team.as_ref().is_none_or(|team| scope.has_team(team))
+                && one.source.as_ref().is_none_or(|source| scope.sees(source))
+                && asked.source.as_ref().is_none_or(|source| one.source.as_ref() == Some(source))
+                && asked.run.as_ref().is_none_or(|run| alert.labels.get("run") == Some(run))
+                && rule.or(asked.rule.as_deref()).is_none_or(|rule| alert.rule == rule || alert.name == rule)
+                && asked.to.is_none_or(|to| alert.began <= to)
         })
     }
 

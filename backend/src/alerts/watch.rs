@@ -1,6 +1,6 @@
 //! Has rules watch what comes, writes what they find, and what people are told of it, in one transaction each second.
 
-use super::book::AlertBook;
+use super::book::{AlertBook, PendingAlert};
 use super::deliver::Delivered;
 use super::found::row_of;
 use super::gather::Gather;
@@ -84,6 +84,8 @@ pub(super) struct TeamWatch {
     silences: Vec<Silence>,
     /// What fires, as it was written last.
     firing: HashMap<String, Alert>,
+    /// What is about to fire.
+    pending: BTreeMap<String, Alert>,
 }
 
 /// What of the database a team's rules need.
@@ -110,6 +112,9 @@ struct Batch {
 
 /// Events, and notices, that wait for the database.
 const MOST_WAITING: usize = 20_000;
+
+/// Alerts that are about to fire and are shown.
+const MOST_PENDING: usize = 1_000;
 
 impl Batch {
     fn is_empty(&self) -> bool {
@@ -202,6 +207,7 @@ pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut 
                 }
             }
         }
+        book.set_pending(all.iter().flat_map(TeamWatch::about_to_fire).take(MOST_PENDING).collect());
         book.set_troubles(troubles(&all, away.as_deref(), batch.left_out));
     }
 }
@@ -403,6 +409,7 @@ impl TeamWatch {
             channels: Vec::new(),
             silences: Vec::new(),
             firing: HashMap::new(),
+            pending: BTreeMap::new(),
         }
     }
 
@@ -461,9 +468,10 @@ impl TeamWatch {
 
     fn note(&mut self, at: usize, transition: Transition, now: i64, batch: &mut Batch) {
         let Transition { what, mut alert, flapping, .. } = transition;
-        // What is about to fire stands in memory alone: of many that come and go none would be seen.
-        if matches!(what, What::Pending | What::Dropped) {
-            return;
+        match what {
+            What::Pending => return drop(self.pending.insert(alert.id.clone(), alert)),
+            What::Dropped => return drop(self.pending.remove(&alert.id)),
+            What::Fired | What::Changed | What::Ended => drop(self.pending.remove(&alert.id)),
         }
         if let Some(known) = self.firing.get(&alert.id) {
             alert.acked.clone_from(&known.acked);
@@ -490,6 +498,13 @@ impl TeamWatch {
             AlertState::Pending | AlertState::Firing => drop(self.firing.insert(alert.id.clone(), alert.clone())),
         }
         batch.alerts.insert(alert.id.clone(), (at, alert));
+    }
+
+    fn about_to_fire(&self) -> impl Iterator<Item = PendingAlert> {
+        self.pending.values().map(|alert| {
+            let source = alert.labels.get("source").and_then(|name| self.keys.get(name)).cloned();
+            PendingAlert { team: self.id.clone(), source, alert: plain(alert.clone()) }
+        })
     }
 
     /// Notes of which alerts nobody is told, and why, and how many each silence held back.
