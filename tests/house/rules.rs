@@ -90,7 +90,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "providers", &["accounts", "clock", "config"]),
     ("backend/src", "control", &[]),
     // What is watched, what was found, who is told.
-    ("backend/src", "alerts", &["accounts", "clock", "config", "file", "live"]),
+    ("backend/src", "alerts", &["accounts", "calls", "clock", "config", "file", "findings", "live", "runs", "store"]),
     // Training jobs: what is told of them, and the list that records make.
     ("backend/src", "runs", &["calls", "config", "figure", "live", "markers"]),
     // What is wrong with the machines.

@@ -65,8 +65,30 @@ pub(super) struct Inner {
     checker: OnceLock<Arc<dyn RuleChecker>>,
     /// What is about to fire: no row is written of it, for of what comes and goes none would be read.
     pending: RwLock<Vec<PendingAlert>>,
+    figures: std::sync::Mutex<AlertFigures>,
     /// What hinders rules, by their ids, in sentences; that of the whole under an empty one.
     troubles: RwLock<BTreeMap<String, Vec<String>>>,
+}
+
+/// How alerts do, for who watches us.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AlertFigures {
+    /// What fires now, and what is about to.
+    pub firing: u64,
+    #[allow(missing_docs, reason = "see firing")]
+    pub pending: u64,
+    /// What rules watch now.
+    pub subjects: u64,
+    /// Events and notices for which there was no room while the database was away.
+    pub left_out: u64,
+    /// Tries to send since the start: those that were taken, that are made again, and that were the last.
+    pub taken: u64,
+    #[allow(missing_docs, reason = "see taken")]
+    pub tried: u64,
+    #[allow(missing_docs, reason = "see taken")]
+    pub given_up: u64,
+    /// When the oldest notice was written that waits, milliseconds since the Unix epoch.
+    pub oldest: Option<i64>,
 }
 
 /// An alert that is about to fire, with its team and its machine, both by id.
@@ -108,6 +130,7 @@ impl AlertBook {
             tidy_at: AtomicI64::new(0),
             checker: OnceLock::new(),
             pending: RwLock::default(),
+            figures: std::sync::Mutex::default(),
             troubles: RwLock::default(),
         }))
     }
@@ -144,6 +167,15 @@ impl AlertBook {
 
     pub(super) fn has_changed(&self) {
         self.0.changed.send_modify(|count| *count += 1);
+    }
+
+    /// How alerts do.
+    pub fn figures(&self) -> AlertFigures {
+        self.0.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn count(&self, change: impl FnOnce(&mut AlertFigures)) {
+        change(&mut self.0.figures.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Says what is about to fire.

@@ -67,6 +67,8 @@ pub async fn deliver(
                 }
             }
         }
+        let oldest = oldest(&book).await;
+        book.count(|figures| figures.oldest = oldest);
         tokio::select! {
             Ok(()) = mail.changed() => {}
             Some(_) = tries.join_next() => {}
@@ -76,6 +78,13 @@ pub async fn deliver(
     }
     // What is cut off here is sent again, with the same id.
     let _ = tokio::time::timeout(LAST, async { while tries.join_next().await.is_some() {} }).await;
+}
+
+/// When the oldest notice was written that waits; None also where that cannot be read.
+async fn oldest(book: &AlertBook) -> Option<i64> {
+    let records = book.there().await.ok()??;
+    let figures = outbox::figures(&mut *records.read().await.ok()?, i64::MAX).await.ok()?;
+    figures.into_iter().filter_map(|figures| figures.oldest).min()
 }
 
 async fn lease(book: &AlertBook, holder: &str, now: i64) -> Result<Option<OutboxRow>, Denied> {
@@ -111,6 +120,11 @@ impl Try {
             }
             outcome => outcome,
         };
+        self.book.count(|figures| match &outcome {
+            Outcome::Done { .. } => figures.taken += 1,
+            Outcome::Again { .. } => figures.tried += 1,
+            Outcome::GivenUp { .. } => figures.given_up += 1,
+        });
         let sentence = outcome.sentence().to_string();
         let noted = self.note(&row, &holder, &outcome, now).await;
         if let Err(error) = noted {

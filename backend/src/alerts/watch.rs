@@ -189,7 +189,7 @@ pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut 
         if !batch.is_empty() {
             match write(&book, &mut all, &batch, now).await {
                 Ok(mail) => {
-                    batch = Batch::default();
+                    batch = Batch { left_out: batch.left_out, ..Batch::default() };
                     for (answer, taken) in answers.drain(..) {
                         let _: Result<(), TakenCall> = answer.send(taken); // Who asked may not wait any more.
                     }
@@ -208,6 +208,12 @@ pub async fn watch(watching: Watching, mut done: mpsc::Receiver<Delivered>, mut 
             }
         }
         book.set_pending(all.iter().flat_map(TeamWatch::about_to_fire).take(MOST_PENDING).collect());
+        book.count(|figures| {
+            figures.firing = all.iter().map(|team| team.firing.len() as u64).sum();
+            figures.pending = all.iter().map(|team| team.pending.len() as u64).sum();
+            figures.subjects = all.iter().map(|team| team.engine.subjects() as u64).sum();
+            figures.left_out = batch.left_out;
+        });
         book.set_troubles(troubles(&all, away.as_deref(), batch.left_out));
     }
 }

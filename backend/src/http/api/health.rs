@@ -1,6 +1,7 @@
 //! Our own health on `GET /metrics`: what came in, what was stored, what was left out and why, and who reads.
 
 use crate::accounts::AuditFileFigures;
+use crate::alerts::AlertFigures;
 use crate::build_info::BUILD;
 use crate::export::text::number;
 use crate::http::App;
@@ -33,6 +34,13 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
         rows.push((name, kind == "counter", help, value as f64));
     }
     rows.into_iter().for_each(|row| family(text, open, "self", row, &[]));
+    let figures = app.alerts.figures();
+    alerts(&figures, app.live.clock.wall()).into_iter().for_each(|row| family(text, open, "alerts", row, &[]));
+    let tries = [("taken", figures.taken), ("again", figures.tried), ("given up", figures.given_up)];
+    let tries: Vec<(String, u64)> = tries.map(|(result, count)| (result.to_string(), count)).into();
+    family(text, open, "alerts", counts("notices", "Tries to send a notice, by what came of them.", 0), &tries);
+    let help = "Alerts from code that were left out, because too many came.";
+    family(text, open, "alerts", counts("calls_dropped", help, app.calls.dropped()), &[]);
     if let Ok(hub) = app.hub() {
         let ingested = hub.ingest.counts();
         ingest(&ingested).into_iter().for_each(|row| family(text, open, "ingest", row, &[]));
@@ -103,6 +111,22 @@ fn ingest(counted: &IngestCounts) -> [Row; 9] {
             "How long after its stamp the newest tick came, of the linked machine where that is most.",
             seconds(counted.lag_ms),
         ),
+    ]
+}
+
+fn alerts(figures: &AlertFigures, now: i64) -> [Row; 5] {
+    let waits = figures.oldest.map_or(0, |oldest| (now - oldest).max(0));
+    [
+        stands("firing", "Alerts that fire now.", figures.firing),
+        stands("pending", "Alerts that are about to fire.", figures.pending),
+        stands("subjects", "Series, runs, machines and groups that rules watch.", figures.subjects),
+        (
+            "outbox_oldest_seconds",
+            false,
+            "How long the oldest notice waits that was not taken yet.",
+            waits as f64 / 1_000.0,
+        ),
+        counts("left_out", "Events and notices that had no room while the database was away.", figures.left_out),
     ]
 }
 
