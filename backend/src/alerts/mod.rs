@@ -14,7 +14,7 @@ mod sealing;
 mod silences;
 mod watch;
 
-pub use book::{AlertBook, AlertBookAbout, OWN_FILE};
+pub use book::{AlertBook, AlertBookAbout, AlertFigures, OWN_FILE, PendingAlert};
 pub use channels::OpenedChannel;
 pub use check::StoredChecker;
 pub use deliver::{Delivered, MAX_DONE, deliver};

@@ -5,7 +5,7 @@ use crate::builtin::rules;
 use shared::alert::Rule;
 use shared::catalog::Catalog;
 use shared::catalog::prometheus::{Family, labels};
-use shared::rule::{By, Comparison, Condition, Function, Over, Tag, Threshold, Value, check, duration_text};
+use shared::rule::{Across, By, Comparison, Condition, Function, Tag, Threshold, Value, check, duration_text};
 use shared::run::RunState;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -154,7 +154,7 @@ fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
     let limit = match &one.value {
         // A rate is in the base unit already.
         Value::In(Function::Rate, ..) => one.limit,
-        Value::Over(Over::Share(..), ..) => one.limit / 100.0,
+        Value::Over(Across::Share(..), ..) => one.limit / 100.0,
         _ => family.value(one.limit),
     };
     let value = match &one.value {
@@ -177,11 +177,11 @@ fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
                 By::Run => return Err("Prometheus does not know which series are of a run".into()),
             };
             match over {
-                Over::Mean => format!("avg by ({label}) ({name})"),
-                Over::Min => format!("min by ({label}) ({name})"),
-                Over::Max => format!("max by ({label}) ({name})"),
-                Over::Spread => format!("(max by ({label}) ({name}) - min by ({label}) ({name}))"),
-                Over::Share(op, of) => {
+                Across::Mean => format!("avg by ({label}) ({name})"),
+                Across::Min => format!("min by ({label}) ({name})"),
+                Across::Max => format!("max by ({label}) ({name})"),
+                Across::Spread => format!("(max by ({label}) ({name}) - min by ({label}) ({name}))"),
+                Across::Share(op, of) => {
                     let limit = number(family.value(*of));
                     format!("avg by ({label}) ({name} {} bool {limit})", op.sign())
                 }
