@@ -175,3 +175,35 @@ fn union(spans: impl Iterator<Item = (i64, i64)>) -> i64 {
     }
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::catalog::VOCABULARY;
+
+    const T: i64 = 1_790_000_000_000;
+
+    #[test]
+    fn a_rule_says_what_it_would_have_done() {
+        let catalog = Catalog::new(VOCABULARY.iter().copied().flatten().copied());
+        let found = catalog.find("gpu.0.temp").expect("a tag");
+        let when = "gpu.*.temp > 85 C for 1m, until < 82 C for 10s";
+        let rule = Rule { name: "hot".into(), when: when.into(), ..Rule::default() };
+        let mut checker = Checker::new(&rule, &catalog, T).expect("a rule");
+        checker.source(&Machine { id: "1".into(), name: "a".into(), interval_ms: 10_000, ..Machine::default() });
+        for series in 0..2 {
+            let def = SeriesDef { metric: found.metric, instance: series.to_string() };
+            checker.define("1", series, &def, &catalog);
+        }
+        // An hour in which GPU 0 is hot for ten minutes twice; GPU 1 never is.
+        let hot = |i: i64| if (60..120).contains(&i) || (200..260).contains(&i) { 90.0 } else { 70.0 };
+        checker.feed("1", (0..360).flat_map(|i| [(T + i * 10_000, 0, hot(i)), (T + i * 10_000, 1, 60.0)]));
+        let answer = checker.finish(T + 3_600_000, 3600);
+        assert_eq!((answer.times, answer.subjects, answer.fired.len()), (2, 2, 2));
+        assert_eq!(answer.sentence, "would have fired 2 times in the last 60 min, for 18 min together");
+        assert_eq!((answer.fired[0].subject.as_str(), answer.fired[0].worst), ("a gpu.0.temp", Some(90.0)));
+        assert_eq!(answer.fired[0].from, T + 66 * 10_000);
+        let rule = Rule { when: "gpu.*.temp > 2 GiB".into(), ..rule };
+        assert!(Checker::new(&rule, &catalog, T).expect_err("wrong").contains("write it as 2 °C"));
+    }
+}
