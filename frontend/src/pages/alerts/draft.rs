@@ -131,7 +131,8 @@ pub fn Written() -> impl IntoView {
     // The name, the severity and who is told change nothing of what would have fired.
     let watched = Memo::new(move |_| draft.with(|draft| (draft.when.write(), draft.on.clone())));
     Effect::new(move || {
-        watched.track();
+        // A memo that nobody reads is never made: to track it is not enough.
+        let _ = watched.get();
         check();
     });
     let leave = move || page.step(|view| view.alert = String::new());

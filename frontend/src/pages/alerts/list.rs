@@ -37,6 +37,8 @@ const STATES: [(&str, &str); 6] = [
 pub struct Listed {
     /// All that the server said.
     pub all: RwSignal<Vec<Alert>>,
+    /// The one that was asked for by its id: it is older than the list.
+    older: RwSignal<Option<Alert>>,
     open: Memo<Vec<Alert>>,
     over: Memo<Vec<Alert>>,
     shown: Memo<Option<Alert>>,
@@ -46,6 +48,7 @@ pub struct Listed {
 impl Listed {
     fn start(page: Page, access: Access) -> Listed {
         let (all, known) = (RwSignal::new(Vec::<Alert>::new()), RwSignal::new(false));
+        let older = RwSignal::new(None::<Alert>);
         let span = move || page.view.with(|view| if view.by.is_empty() { "12h".to_string() } else { view.by.clone() });
         let path = move || {
             let seconds = viewer::draft::seconds(&span()).unwrap_or(43_200);
@@ -72,11 +75,14 @@ impl Listed {
         let shown = Memo::new(move |_| {
             let chosen = page.view.with(|view| view.alert.clone());
             match chosen.is_empty() {
-                false => all.with(|all| all.iter().find(|one| one.id == chosen).cloned()),
+                false => {
+                    let listed = all.with(|all| all.iter().find(|one| one.id == chosen).cloned());
+                    listed.or_else(|| older.get().filter(|one| one.id == chosen))
+                }
                 true => open.with(|all| all.first().cloned()).or_else(|| over.with(|all| all.first().cloned())),
             }
         });
-        Listed { all, open, over, shown, known }
+        Listed { all, older, open, over, shown, known }
     }
 
     fn of<T>(self, id: &str, read: impl Fn(&Alert) -> T) -> Option<T> {
@@ -105,7 +111,7 @@ pub fn List() -> impl IntoView {
     };
     poll(page, access, REFRESH_SECONDS, one_path, move |body| {
         if let Some(one) = read::alert(body) {
-            listed.all.update(|all| all.push(one));
+            listed.older.set(Some(one));
         }
     });
     let row = Callback::new(move |id: String| view! { <AlertRow id listed/> }.into_any());
