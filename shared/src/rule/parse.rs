@@ -385,10 +385,10 @@ impl<'a> Reader<'a> {
                 return Err(self.fault_at(at, "`and` stands between conditions on one series, not on groups"));
             }
             let again = self.hold()?;
-            if let (Some(a), Some(b)) = (hold, again) {
-                if a != b {
-                    return Err(self.fault("one `for` is for both conditions: write it once, at the end"));
-                }
+            if let (Some(a), Some(b)) = (hold, again)
+                && a != b
+            {
+                return Err(self.fault("one `for` is for both conditions: write it once, at the end"));
             }
             hold = hold.or(again);
             Some(second)

@@ -55,7 +55,7 @@ pub fn duration(text: &str) -> Result<u32, String> {
 
 fn step(seconds: u32) -> (u32, &'static str, &'static str) {
     let (letter, word, step) =
-        STEPS.into_iter().find(|(.., step)| seconds >= *step && seconds % step == 0).unwrap_or(STEPS[3]);
+        STEPS.into_iter().find(|(.., step)| seconds >= *step && seconds.is_multiple_of(*step)).unwrap_or(STEPS[3]);
     (seconds / step, letter, word)
 }
 
@@ -189,10 +189,9 @@ pub fn check(rule: &Rule, catalog: &Catalog) -> Result<Condition, String> {
             ));
         }
     }
-    if let Some(to) = &rule.to {
-        if to.iter().any(|channel| channel.trim().is_empty() || channel.len() > MAX_TITLE_BYTES) {
-            return Err("to: names of channels; leave it out for the team's default ones".into());
-        }
+    let odd = |channel: &String| channel.trim().is_empty() || channel.len() > MAX_TITLE_BYTES;
+    if rule.to.as_ref().is_some_and(|to| to.iter().any(odd)) {
+        return Err("to: names of channels; leave it out for the team's default ones".into());
     }
     if let Some(title) = &rule.title {
         placeholders(title).map_err(|why| said("title", why))?;

@@ -366,7 +366,7 @@ impl Engine {
                 continue;
             }
             let due = now >= (finding.since + hold) * 1000;
-            if finding.until.is_some() || finding.because.is_some() || (!open && !(wanted && due)) {
+            if finding.until.is_some() || finding.because.is_some() || !(open || wanted && due) {
                 continue;
             }
             let mut labels = BTreeMap::from([("finding".to_string(), finding.kind.clone())]);

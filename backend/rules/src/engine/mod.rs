@@ -406,3 +406,6 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

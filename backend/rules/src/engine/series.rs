@@ -303,7 +303,7 @@ impl Engine {
         self.subjects = self.subjects.saturating_sub(1);
         let host = &self.hosts[at];
         let transition = match subject.state {
-            State { phase: Phase::Pending, .. } if !subject.state.flaps() => {
+            State { phase: Phase::Pending, told: true, .. } if !subject.state.flaps() => {
                 Some((What::Dropped, self.of_series(host, &subject, What::Dropped)))
             }
             ref state if state.fires() => Some((What::Ended, self.of_series(host, &subject, What::Ended))),

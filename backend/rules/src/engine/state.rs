@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 /// A subject that fires more often than this within [`FLAP_MS`] flaps.
 const FLAPS: usize = 4;
 
+/// What holds for a quarter of its time, and at most for so long, is told to be pending: what comes and goes at its limit
+/// is not. Milliseconds.
+const PENDING_MS: u32 = 10_000;
+
 /// In this time; and for so long it must stand still to be heard again. Milliseconds.
 pub const FLAP_MS: i64 = 30 * 60_000;
 
@@ -27,6 +31,8 @@ pub enum Phase {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub phase: Phase,
+    /// It was told to be pending.
+    pub told: bool,
     /// For how long it holds while it is pending, or is gone while it clears; milliseconds.
     pub held: u32,
     /// When it began to hold, and fired; milliseconds since the Unix epoch.
@@ -105,17 +111,17 @@ impl State {
                 if s.hold == 0 {
                     return Some(self.fire(s.t));
                 }
-                self.phase = Phase::Pending;
-                Some(What::Pending)
+                (self.phase, self.told) = (Phase::Pending, false);
+                self.tell_pending(s.hold)
             }
             Phase::Ok => None,
             Phase::Pending if s.holds => {
                 self.held = self.held.saturating_add(s.dt);
-                (self.held >= s.hold).then(|| self.fire(s.t))
+                if self.held >= s.hold { Some(self.fire(s.t)) } else { self.tell_pending(s.hold) }
             }
             Phase::Pending => {
                 self.phase = Phase::Ok;
-                Some(What::Dropped)
+                std::mem::take(&mut self.told).then_some(What::Dropped)
             }
             Phase::Firing if s.clears => {
                 (self.phase, self.held) = (Phase::Clearing, 0);
@@ -130,6 +136,14 @@ impl State {
                 None
             }
         }
+    }
+
+    fn tell_pending(&mut self, hold: u32) -> Option<What> {
+        if self.told || self.held < (hold / 4).min(PENDING_MS) {
+            return None;
+        }
+        self.told = true;
+        Some(What::Pending)
     }
 
     fn fire(&mut self, t: i64) -> What {

@@ -79,6 +79,29 @@ impl Window {
         }
     }
 
+    /// The newest sub-bucket is another: the last one joins the rest, those that are too old leave it.
+    fn roll(&mut self, bucket: i64) {
+        self.rest = self.join(self.rest, self.cells[Self::slot(self.head)]);
+        let sums = matches!(self.function(), Function::Mean | Function::Rate | Function::Increase);
+        // Sums lose a little with each number that leaves them, so now and then they are made anew.
+        let mut anew = sums && bucket.div_euclid(CELLS as i64) != self.head.div_euclid(CELLS as i64);
+        for between in self.head + 1..=bucket {
+            let old = std::mem::take(&mut self.cells[Self::slot(between)]);
+            self.rest.n = self.rest.n.saturating_sub(old.n);
+            if sums {
+                self.rest.a -= old.a;
+            } else {
+                // What was no extreme takes none away.
+                anew |= old.n > 0 && old.a == self.rest.a;
+            }
+        }
+        self.head = bucket;
+        if anew {
+            self.rest = (bucket - CELLS as i64 + 1..bucket)
+                .fold(Cell::default(), |all, one| self.join(all, self.cells[Self::slot(one)]));
+        }
+    }
+
     /// A sample comes.
     pub fn push(&mut self, t: i64, value: f64) {
         let bucket = t.div_euclid(self.bucket);
@@ -87,12 +110,7 @@ impl Window {
             self.cells.fill(Cell::default());
             (self.head, self.since, self.last, self.rest) = (bucket, t, f64::NAN, Cell::default());
         } else if bucket > self.head {
-            for between in self.head + 1..=bucket {
-                self.cells[Self::slot(between)] = Cell::default();
-            }
-            self.head = bucket;
-            self.rest = (bucket - CELLS as i64 + 1..bucket)
-                .fold(Cell::default(), |all, one| self.join(all, self.cells[Self::slot(one)]));
+            self.roll(bucket);
         }
         let one = match self.function() {
             // A counter that falls was reset: it has risen from 0.
@@ -195,6 +213,27 @@ mod tests {
         assert_eq!(value(Function::Change), 59.0);
         assert_eq!(value(Function::Increase), 60.0);
         assert_eq!(value(Function::Rate), 1.0);
+    }
+
+    #[test]
+    fn what_rolls_on_is_what_all_its_samples_give() {
+        let samples: Vec<(i64, f64)> = (0..4000).map(|i| (i * 7 / 3, ((i * 7919) % 1009) as f64 / 3.0)).collect();
+        for function in [Function::Mean, Function::Min, Function::Max, Function::Change] {
+            let mut window = Window::new(function, 120);
+            for (i, (t, v)) in samples.iter().enumerate() {
+                window.push(t * 1000, *v);
+                let Some(value) = window.value() else { continue };
+                let first = t / 2 - 59;
+                let inside: Vec<f64> = samples[..=i].iter().filter(|(t, _)| t / 2 >= first).map(|s| s.1).collect();
+                let expected = match function {
+                    Function::Mean => inside.iter().sum::<f64>() / inside.len() as f64,
+                    Function::Min => inside.iter().copied().fold(f64::MAX, f64::min),
+                    Function::Max => inside.iter().copied().fold(f64::MIN, f64::max),
+                    _ => v - inside[0],
+                };
+                assert!((value - expected).abs() < 1e-9, "{function:?} at {t}: {value} is not {expected}");
+            }
+        }
     }
 
     #[test]

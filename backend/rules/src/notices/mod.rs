@@ -39,6 +39,9 @@ const LOOK_MS: i64 = 10_000;
 /// How often all that fires is sent to an Alertmanager, milliseconds.
 const STANDING_MS: i64 = 60_000;
 
+/// How often it is looked which alerts may be forgotten, milliseconds.
+const TIDY_MS: i64 = 60_000;
+
 /// The most alerts of one such message.
 const STANDING_MOST: usize = 1_000;
 
@@ -91,6 +94,8 @@ struct Known {
 struct Live {
     alert: Alert,
     silence: Option<String>,
+    /// The groups in which it is.
+    groups: Vec<GroupKey>,
 }
 
 /// What a group has told of an alert.
@@ -132,6 +137,10 @@ pub struct Notices {
     inhibitors: BTreeSet<String>,
     held: BTreeMap<String, String>,
     dirty: BTreeSet<GroupKey>,
+    /// Some alert is over, and may be forgotten.
+    tidy: bool,
+    /// When it was looked last which.
+    tidied: i64,
 }
 
 const SEP: char = '\u{1f}';
@@ -224,6 +233,7 @@ impl Notices {
             self.held.insert(id, "it fired too long ago to be told".into());
             return;
         }
+        let mut groups = self.alerts.get(&id).map(|live| live.groups.clone()).unwrap_or_default();
         if fresh {
             for channel in self.channels_of(&alert) {
                 let key = (channel.clone(), self.group_of(&channel, &alert));
@@ -231,17 +241,21 @@ impl Notices {
                 let member = Member { told: false, event: *event, summed: false };
                 group.members.insert(id.clone(), member);
                 group.ask(now + wait);
-                self.dirty.insert(key);
+                self.dirty.insert(key.clone());
+                if !groups.contains(&key) {
+                    groups.push(key);
+                }
             }
-        } else {
-            for (key, group) in &mut self.groups {
-                if group.members.contains_key(&id) && alert.state == AlertState::Resolved {
+        } else if alert.state == AlertState::Resolved {
+            for key in &groups {
+                if let Some(group) = self.groups.get_mut(key).filter(|g| g.members.contains_key(&id)) {
                     group.ask(now + wait);
                     self.dirty.insert(key.clone());
                 }
             }
         }
-        self.alerts.insert(id, Live { alert, silence });
+        self.tidy |= alert.state == AlertState::Resolved;
+        self.alerts.insert(id, Live { alert, silence, groups });
     }
 
     fn channels_of(&self, alert: &Alert) -> Vec<String> {
@@ -337,9 +351,13 @@ impl Notices {
         }
         out.extend(self.sum_up(now));
         out.extend(self.standing(now));
-        let wanted: BTreeSet<&String> = self.groups.values().flat_map(|g| g.members.keys()).collect();
-        let waits = |id: &String| self.channels.waits_for(id);
-        self.alerts.retain(|id, live| live.alert.state == AlertState::Firing || wanted.contains(id) || waits(id));
+        if self.tidy && !(0..TIDY_MS).contains(&(now - self.tidied)) {
+            self.tidied = now;
+            let wanted: BTreeSet<&String> = self.groups.values().flat_map(|g| g.members.keys()).collect();
+            let waits = |id: &String| self.channels.waits_for(id);
+            self.alerts.retain(|id, live| live.alert.state == AlertState::Firing || wanted.contains(id) || waits(id));
+            self.tidy = self.alerts.values().any(|live| live.alert.state == AlertState::Resolved);
+        }
         out
     }
 
@@ -358,7 +376,7 @@ impl Notices {
             let ended = live.alert.state == AlertState::Resolved;
             let known = self.rules.get(&live.alert.rule);
             let tells_end = known.is_none_or(|k| k.rule.resolved) && !member.event && !lost;
-            let passes = live.alert.severity == AlertSeverity::Critical || known.is_some_and(|k| !k.rule.quiet);
+            let passes = self.passes(&live.alert);
             if ended && member.told {
                 gone.push(id.clone());
                 if !tells_end || member.summed {
@@ -385,6 +403,10 @@ impl Notices {
                     gone.push(id.clone());
                 }
                 self.mark(key, id, true);
+                // The summary speaks for it.
+                if let Some(group) = self.groups.get_mut(key) {
+                    group.last = now;
+                }
             } else {
                 if ended {
                     gone.push(id.clone());
@@ -393,7 +415,7 @@ impl Notices {
             }
         }
         let group = self.groups.get(key)?;
-        let repeat = self.repeat_of(&stands, group, now);
+        let repeat = self.repeat_of(&stands, group, quiet.is_some(), now);
         let speaks = !fires.is_empty() || !over.is_empty() || repeat;
         let mut notice = None;
         if speaks && self.channels.storms(&key.0, now, self.setup.storm) {
@@ -439,12 +461,18 @@ impl Notices {
         notice
     }
 
+    /// Whether quiet hours do not hold it.
+    fn passes(&self, alert: &Alert) -> bool {
+        alert.severity == AlertSeverity::Critical || self.rules.get(&alert.rule).is_some_and(|k| !k.rule.quiet)
+    }
+
     /// Whether what stands is told again.
-    fn repeat_of(&self, stands: &[String], group: &Group, now: i64) -> bool {
+    fn repeat_of(&self, stands: &[String], group: &Group, quiet: bool, now: i64) -> bool {
         stands.iter().filter_map(|id| Some((id, self.alerts.get(id)?))).any(|(id, live)| {
             let every = self.rules.get(&live.alert.rule).map_or(REPEAT_MS, |k| k.repeat);
             let event = group.members.get(id).is_some_and(|m| m.event);
-            !event && live.alert.acked.is_none() && now - group.last >= every
+            let waits = event || live.alert.acked.is_some() || (quiet && !self.passes(&live.alert));
+            !waits && group.last != 0 && now - group.last >= every
         })
     }
 
@@ -521,6 +549,14 @@ impl Notices {
                 1 => "1 alert".to_string(),
                 n => format!("{n} alerts"),
             };
+            if why == channel::Sum::Quiet {
+                // It is told now, and so will be its end.
+                for group in self.groups.iter_mut().filter(|((name, _), _)| *name == channel).map(|(_, group)| group) {
+                    for id in &ids {
+                        group.members.entry(id.clone()).and_modify(|m| m.summed = false);
+                    }
+                }
+            }
             let seq = self.channels.next_seq(&channel);
             let group = "digest".to_string();
             out.push(Due {
@@ -648,11 +684,15 @@ impl Notices {
                 _ => {}
             }
         }
+        let mut of: BTreeMap<String, Vec<GroupKey>> = BTreeMap::new();
+        for (key, group) in &self.groups {
+            group.members.keys().for_each(|id| of.entry(id.clone()).or_default().push(key.clone()));
+        }
         for alert in alerts {
-            let known =
-                self.groups.values().any(|g| g.members.contains_key(&alert.id)) || self.channels.waits_for(&alert.id);
+            let groups = of.remove(&alert.id).unwrap_or_default();
+            let known = !groups.is_empty() || self.channels.waits_for(&alert.id);
             if known {
-                self.alerts.insert(alert.id.clone(), Live { alert: alert.clone(), silence: None });
+                self.alerts.insert(alert.id.clone(), Live { alert: alert.clone(), silence: None, groups });
             }
             if alert.state == AlertState::Firing {
                 // The same words again hold back what they held back; what was told stays told.

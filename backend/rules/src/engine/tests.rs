@@ -1,0 +1,529 @@
+use super::*;
+use What::{Changed, Dropped, Ended, Fired, Pending};
+use shared::catalog::VOCABULARY;
+use shared::finding::{Place, Severity};
+use shared::run::{About, Rank, Run, RunProcess, RunState};
+
+const T: i64 = 1_790_000_000_000;
+const SECOND: i64 = 1_000;
+
+fn catalog() -> Catalog {
+    Catalog::new(VOCABULARY.iter().copied().flatten().copied())
+}
+
+fn rule(id: &str, when: &str) -> Rule {
+    Rule {
+        id: id.into(),
+        name: id.into(),
+        when: when.into(),
+        enabled: true,
+        resolved: true,
+        quiet: true,
+        ..Rule::default()
+    }
+}
+
+/// An engine with machines that all have these series.
+struct World {
+    engine: Engine,
+    catalog: Catalog,
+    tags: Vec<String>,
+    now: i64,
+}
+
+impl World {
+    fn new(rules: &[Rule], machines: &[&str], tags: &[&str]) -> World {
+        let mut world = World { engine: Engine::new(T), catalog: catalog(), tags: Vec::new(), now: T };
+        assert_eq!(world.engine.set_rules(rules, &world.catalog, T), []);
+        machines.iter().for_each(|name| world.engine.source(&machine(name)));
+        world.tags = tags.iter().map(ToString::to_string).collect();
+        machines.iter().for_each(|name| world.define(name));
+        world
+    }
+
+    fn define(&mut self, name: &str) {
+        for (i, tag) in self.tags.iter().enumerate() {
+            let found = self.catalog.find(tag).expect("a tag");
+            let series = SeriesDef { metric: found.metric, instance: found.instance };
+            self.engine.define(name, i as u32, &series, &self.catalog);
+        }
+    }
+
+    fn tick(&mut self, name: &str, values: &[f64]) {
+        self.step(name, SECOND, false, values);
+    }
+
+    fn step(&mut self, name: &str, ms: i64, clock_step: bool, values: &[f64]) {
+        self.now += ms;
+        self.engine.tick(&Tick { source: name, t: self.now, now: self.now, clock_step, values });
+    }
+
+    /// So many ticks of one machine.
+    fn ticks(&mut self, n: usize, values: &[f64]) -> Vec<(usize, What)> {
+        let mut all = Vec::new();
+        for i in 1..=n {
+            self.tick("a", values);
+            all.extend(self.engine.take().into_iter().map(|change| (i, change.what)));
+        }
+        all
+    }
+
+    fn whats(&mut self) -> Vec<What> {
+        self.engine.take().into_iter().map(|change| change.what).collect()
+    }
+}
+
+fn machine(name: &str) -> Machine {
+    Machine { id: name.into(), name: name.into(), interval_ms: 1000, labels: BTreeMap::new() }
+}
+
+const HOT: &str = "gpu.*.temp > 85 C for 60s, until < 82 C for 10s";
+
+#[test]
+fn a_series_fires_after_its_time_and_clears_by_its_hysteresis() {
+    let mut world = World::new(&[rule("hot", HOT)], &["a"], &["gpu.0.temp"]);
+    assert_eq!(world.ticks(5, &[80.0]), []);
+    assert_eq!(world.ticks(100, &[90.0]), [(11, Pending), (61, Fired)]);
+    // Below the limit, above `until`: it fires on.
+    assert_eq!(world.ticks(100, &[84.0]), []);
+    assert_eq!(world.ticks(9, &[81.0]), []);
+    assert_eq!(world.ticks(1, &[83.0]), []);
+    assert_eq!(world.ticks(20, &[81.0]), [(11, Ended)]);
+    assert_eq!(world.ticks(30, &[90.0]), [(11, Pending)]);
+    assert_eq!(world.ticks(1, &[85.0]), [(1, Dropped)]);
+    // What comes and goes is not told.
+    assert_eq!(world.ticks(5, &[90.0]), []);
+    assert_eq!(world.ticks(1, &[85.0]), []);
+}
+
+#[test]
+fn an_alert_says_what_where_and_how_much() {
+    let mut world = World::new(&[rule("hot", HOT)], &["node-1"], &["gpu.3.temp"]);
+    for _ in 0..70 {
+        world.tick("node-1", &[89.12]);
+    }
+    let fired = world.engine.take().pop().expect("fired").alert;
+    assert_eq!(fired.sentence, "node-1 GPU 3: GPU temperature 89.1 °C, above 85 °C for 1 min");
+    assert_eq!(
+        (fired.subject.as_str(), fired.value, fired.labels["gpu"].as_str()),
+        ("node-1 gpu.3.temp", Some(89.12), "3")
+    );
+    assert_eq!(fired.fired.map(|t| t - fired.began), Some(60_000));
+    assert_eq!(fired.id, crate::id::alert("hot", "node-1 gpu.3.temp", fired.began));
+    for _ in 0..20 {
+        world.tick("node-1", &[70.0]);
+    }
+    let over = world.engine.take().pop().expect("over").alert;
+    assert_eq!((over.id, over.worst), (fired.id, Some(89.12)));
+    assert_eq!(over.sentence, "node-1 GPU 3: GPU temperature 70 °C now, was above 85 °C for 78 s");
+}
+
+#[test]
+fn without_until_the_opposite_clears_after_a_fifth_of_the_time() {
+    for (hold, clear) in [("0s", 30), ("60s", 30), ("10m", 120)] {
+        let mut world = World::new(&[rule("r", &format!("cpu > 50 for {hold}"))], &["a"], &["cpu"]);
+        world.ticks(3, &[0.0]);
+        world.ticks(700, &[60.0]);
+        assert_eq!(world.ticks(200, &[50.0]), [(clear + 1, Ended)], "{hold}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_neither_fires_nor_clears() {
+    for (ms, said) in [(3_600_000, true), (-3_600_000, true), (-3_600_000, false)] {
+        let mut world = World::new(&[rule("hot", HOT)], &["a"], &["gpu.0.temp"]);
+        world.ticks(5, &[80.0]);
+        world.ticks(30, &[90.0]);
+        world.step("a", ms, said, &[90.0]);
+        assert_eq!(world.whats(), [], "{ms} {said}");
+        assert_eq!(world.ticks(40, &[90.0]), [(30, Fired)], "{ms} {said}");
+        world.step("a", ms, said, &[80.0]);
+        assert_eq!(world.whats(), []);
+        assert_eq!(world.ticks(20, &[80.0]), [(10, Ended)], "{ms} {said}");
+    }
+}
+
+#[test]
+fn a_gap_counts_three_intervals_and_what_fires_says_that_nothing_is_heard() {
+    let mut world = World::new(&[rule("hot", HOT)], &["a"], &["gpu.0.temp", "cpu"]);
+    world.ticks(5, &[80.0, 1.0]);
+    world.ticks(31, &[90.0, 1.0]);
+    // The machine was away for an hour.
+    world.step("a", 3_600_000, false, &[90.0, 1.0]);
+    assert_eq!(world.ticks(40, &[90.0, 1.0]), [(27, Fired)]);
+    // The series alone is away.
+    assert_eq!(world.ticks(100, &[f64::NAN, 1.0]), [(4, Changed)]);
+    assert_eq!(world.ticks(100, &[90.0, 1.0]), [(1, Changed)]);
+    world.ticks(3, &[f64::NAN, 1.0]);
+    let said: Vec<_> = (0..2)
+        .flat_map(|_| {
+            world.tick("a", &[f64::NAN, 1.0]);
+            world.engine.take()
+        })
+        .collect();
+    assert!(said[0].alert.sentence.contains("no data since") && said[0].alert.unknown_since.is_some());
+    // Gone for good.
+    world.engine.undefine("a", 0);
+    let over = world.engine.take();
+    assert_eq!(over.len(), 1);
+    assert!(over[0].what == Ended && over[0].alert.sentence.ends_with("its series has ended"));
+}
+
+#[test]
+fn a_restart_goes_on_where_it_was_and_waits_two_intervals() {
+    for at in [20, 55, 90] {
+        let mut world = World::new(&[rule("hot", HOT)], &["a"], &["gpu.0.temp"]);
+        world.ticks(5, &[80.0]);
+        let mut before: Vec<Alert> = Vec::new();
+        for _ in 0..at {
+            world.tick("a", &[90.0]);
+            world.engine.poll(world.now);
+            before.extend(world.engine.take().into_iter().filter(|c| c.what == Fired).map(|c| c.alert));
+        }
+        world.engine.sweep(true, world.now);
+        let rows = world.engine.changed_rows();
+        let fires = !before.is_empty();
+        let mut next = Engine::new(world.now + 30_000);
+        next.restore(&rows, &before);
+        next.set_rules(&[rule("hot", HOT)], &world.catalog, world.now + 30_000);
+        next.source(&machine("a"));
+        world.engine = next;
+        world.define("a");
+        world.now += 30_000;
+        let after = world.ticks(100, &[90.0]);
+        // Two ticks are looked at only; the gap counts as one step of them.
+        let expected: Vec<(usize, What)> = if fires { Vec::new() } else { vec![(64 - at, Fired)] };
+        assert!(
+            after == expected
+                || (!fires && after.len() == 1 && after[0].1 == Fired && after[0].0.abs_diff(expected[0].0) <= 3),
+            "{at}: {after:?}"
+        );
+        let over = world.ticks(30, &[80.0]);
+        assert_eq!(over.iter().map(|o| o.1).collect::<Vec<_>>(), [Ended], "{at}");
+    }
+}
+
+#[test]
+fn what_fired_before_a_start_and_is_not_found_again_is_over() {
+    let mut world = World::new(&[rule("hot", HOT)], &["a"], &["gpu.0.temp"]);
+    world.ticks(5, &[80.0]);
+    world.ticks(70, &[90.0]);
+    let alert = Alert { state: shared::alert::AlertState::Firing, ..alert_of(&mut world) };
+    let mut next = Engine::new(world.now);
+    next.restore(&[], std::slice::from_ref(&alert));
+    next.set_rules(&[rule("other", HOT)], &world.catalog, world.now);
+    next.source(&machine("a"));
+    next.tick(&Tick { source: "a", t: world.now, now: world.now, clock_step: false, values: &[] });
+    next.poll(world.now + ORPHAN_MS - 1);
+    assert_eq!(next.take(), []);
+    next.poll(world.now + ORPHAN_MS);
+    let over = next.take();
+    assert_eq!((over.len(), over[0].what, &over[0].alert.id), (1, Ended, &alert.id));
+}
+
+fn alert_of(world: &mut World) -> Alert {
+    for _ in 0..10 {
+        world.tick("a", &[f64::NAN]);
+    }
+    world.engine.take().pop().expect("a change").alert
+}
+
+#[test]
+fn a_rule_that_is_changed_ends_what_it_found_and_one_that_stays_goes_on() {
+    let mut world = World::new(&[rule("hot", HOT), rule("busy", "cpu > 50")], &["a"], &["gpu.0.temp", "cpu"]);
+    world.ticks(5, &[80.0, 1.0]);
+    world.ticks(70, &[90.0, 90.0]);
+    let rules = [rule("hot", HOT), rule("busy", "cpu > 60")];
+    world.engine.set_rules(&rules, &world.catalog, world.now);
+    assert_eq!(world.whats(), [Ended]);
+    assert_eq!(world.ticks(5, &[90.0, 90.0]), [(1, Fired)]);
+    world.engine.set_rules(&[], &world.catalog, world.now);
+    assert_eq!(world.whats(), [Ended, Ended]);
+    assert_eq!(world.engine.subjects(), 0);
+}
+
+#[test]
+fn who_flaps_is_told_once_until_it_stands_still() {
+    let mut world = World::new(&[rule("r", "cpu > 50 for 0s, until < 50 for 10s")], &["a"], &["cpu"]);
+    world.ticks(3, &[0.0]);
+    let (mut whats, mut flapping) = (Vec::new(), 0);
+    for minute in 0..120 {
+        for second in 0..60 {
+            world.tick("a", &[if second < 30 && minute < 60 { 90.0 } else { 10.0 }]);
+            for change in world.engine.take() {
+                flapping += u32::from(change.flapping && change.what == Fired);
+                whats.push((minute, change.what));
+            }
+        }
+    }
+    let fired = whats.iter().filter(|w| w.1 == Fired).count();
+    assert_eq!((fired, flapping), (5, 1), "{whats:?}");
+    // Half an hour after its last change it is over; a row each half hour says how often.
+    assert_eq!(whats.last(), Some(&(89, Ended)), "{whats:?}");
+    assert!((2..=3).contains(&whats.iter().filter(|w| w.1 == Changed).count()), "{whats:?}");
+}
+
+#[test]
+fn what_is_missing_fires_while_the_machine_is_heard() {
+    let mut world =
+        World::new(&[rule("gone", "disk.*.usagePercent missing for 1m")], &["a"], &["disk./data.usagePercent", "cpu"]);
+    // It was never there.
+    assert_eq!(world.ticks(200, &[f64::NAN, 1.0]), []);
+    world.ticks(5, &[50.0, 1.0]);
+    world.step("a", 3_600_000, false, &[50.0, 1.0]);
+    assert_eq!(world.ticks(80, &[f64::NAN, 1.0]), [(11, Pending), (61, Fired)]);
+    assert_eq!(world.ticks(1, &[50.0, 1.0]), [(1, Ended)]);
+}
+
+#[test]
+fn functions_and_two_conditions() {
+    let rules = [
+        rule("rate", "rate(network.sent, 1m) > 1 kB/s"),
+        rule("both", "memory_percent > 97 and pressure.memory.full_percent > 10 for 10s"),
+    ];
+    let mut world = World::new(&rules, &["a"], &["network.sent", "memory_percent", "pressure.memory.full_percent"]);
+    let mut fired = Vec::new();
+    for i in 0..300 {
+        let sent = if i < 120 { 0.0 } else { f64::from(i - 120) * 2000.0 };
+        world.tick("a", &[sent, 98.0, if i > 200 { 20.0 } else { 0.0 }]);
+        fired.extend(world.engine.take().into_iter().filter(|c| c.what == Fired).map(|c| (i, c.alert.rule)));
+    }
+    // Half of the minute at 2 kB/s is 1 kB/s.
+    assert!((149..=152).contains(&fired[0].0) && fired[0].1 == "rate", "{fired:?}");
+    assert_eq!(fired[1], (211, "both".to_string()));
+}
+
+#[test]
+fn a_disk_that_fills_is_told_before_it_is_full() {
+    let mut world = World::new(
+        &[rule("full", "disk.*.usagePercent reaches 100 % within 8h")],
+        &["a"],
+        &["disk./data.usagePercent"],
+    );
+    let mut at = None;
+    // 5 % an hour from 50 %: full in 10 h, within 8 h after two of them.
+    for minute in 0..600 {
+        for _ in 0..6 {
+            world.step("a", 10_000, false, &[50.0 + f64::from(minute) / 12.0]);
+        }
+        if let Some(change) = world.engine.take().pop() {
+            at = Some((minute, change));
+            break;
+        }
+    }
+    let (minute, change) = at.expect("fired");
+    assert!((115..=130).contains(&minute), "{minute}");
+    assert!(change.alert.sentence.contains("reaches 100 % at about"), "{}", change.alert.sentence);
+}
+
+#[test]
+fn groups_are_of_machines_runs_and_gpus() {
+    let rules = [
+        rule("run", "mean over run of gpu.*.gpu < 50 for 10s"),
+        rule("share", "share < 5 % over source of gpu.*.gpu >= 50 % for 10s"),
+    ];
+    let mut world = World::new(&rules, &["a", "b"], &["gpu.0.gpu", "gpu.1.gpu"]);
+    let process = |source: &str, gpus: &[u32]| RunProcess {
+        source: source.into(),
+        rank: Some(Rank { gpus: gpus.to_vec(), ..Rank::default() }),
+        ..RunProcess::default()
+    };
+    let mut run =
+        Run { id: "r1".into(), began: T, processes: vec![process("a", &[0]), process("b", &[1])], ..Run::default() };
+    run.about = About { name: Some("llm".into()), project: Some("p".into()), ..About::default() };
+    world.engine.run(&run, T);
+    let mut all = Vec::new();
+    for i in 0..60 {
+        world.now += SECOND;
+        // a.0 and b.1 are the run's; their mean is 40 from 20 on.
+        let low = i >= 20;
+        for (name, values) in [("a", [if low { 70.0 } else { 90.0 }, 0.0]), ("b", [0.0, if low { 10.0 } else { 90.0 }])]
+        {
+            world.engine.tick(&Tick { source: name, t: world.now, now: world.now, clock_step: false, values: &values });
+        }
+        all.extend(world.engine.take().into_iter().map(|c| (i, c.what, c.alert)));
+    }
+    let fired: Vec<_> = all
+        .iter()
+        .filter(|(_, what, _)| *what == Fired)
+        .map(|(i, _, a)| (*i, a.rule.as_str(), a.sentence.as_str()))
+        .collect();
+    // Of each machine one of two GPUs is idle.
+    assert_eq!(fired.len(), 3, "{fired:?}");
+    assert!(
+        fired.iter().any(
+            |f| f.1 == "run" && f.2.starts_with("run llm: mean GPU utilisation of a run 40 %, below 50 % for 10 s")
+        ),
+        "{fired:?}"
+    );
+    assert!(fired.iter().any(|f| f.1 == "share" && f.2.starts_with("b: share of a source")), "{fired:?}");
+    run.state = RunState::Finished;
+    run.ended = Some(world.now);
+    world.engine.run(&run, world.now);
+    world.tick("a", &[1.0, 1.0]);
+    world.tick("b", &[1.0, 1.0]);
+    let over: Vec<_> = world.engine.take().into_iter().filter(|c| c.what == Ended && c.alert.rule == "run").collect();
+    assert_eq!(over.len(), 1);
+}
+
+#[test]
+fn a_machine_is_lost_after_its_time_and_after_a_start_later() {
+    let mut world = World::new(&[rule("lost", "source lost for 60s")], &["a", "b"], &["cpu"]);
+    world.ticks(1, &[1.0]);
+    world.engine.poll(T + 61 * SECOND);
+    let lost = world.engine.take();
+    assert_eq!((lost.len(), lost[0].alert.subject.as_str()), (1, "a"));
+    world.engine.poll(T + 120 * SECOND);
+    assert_eq!(world.engine.take()[0].alert.subject, "b");
+    world.engine.heard("a", T + 130 * SECOND);
+    world.engine.poll(T + 131 * SECOND);
+    let found = world.engine.take();
+    assert_eq!((found.len(), found[0].what), (1, Ended));
+    assert!(found[0].alert.sentence.contains("heard again after 2 min"), "{}", found[0].alert.sentence);
+}
+
+fn run(id: &str, state: RunState, ended: Option<i64>) -> Run {
+    Run { id: id.into(), state, began: T, ended, ..Run::default() }
+}
+
+#[test]
+fn the_states_of_runs_are_told_once_over_a_start_too() {
+    let rules = [rule("crash", "run crashed"), rule("away", "run unreachable"), rule("long", "run longer than 1h")];
+    let mut world = World::new(&rules, &["a"], &["cpu"]);
+    let engine = &mut world.engine;
+    engine.run(&run("1", RunState::Running, None), T);
+    engine.run(&run("1", RunState::Unreachable, None), T + 60_000);
+    engine.run(&run("1", RunState::Running, None), T + 90_000);
+    engine.run(&run("1", RunState::Crashed, Some(T + 95_000)), T + 100_000);
+    engine.run(&run("1", RunState::Crashed, Some(T + 95_000)), T + 100_000);
+    let seen: Vec<_> = engine.take().into_iter().map(|c| (c.what, c.alert.rule, c.event)).collect();
+    assert_eq!(seen, [(Fired, "away".into(), false), (Ended, "away".into(), false), (Fired, "crash".into(), true)]);
+    // The state is sharpened: the same alert.
+    engine.run(&run("1", RunState::OutOfMemory, Some(T + 95_000)), T + 101_000);
+    let seen = engine.take();
+    assert_eq!((seen.len(), seen[0].what, seen[0].alert.began), (1, Changed, T + 95_000));
+    // One that ended long before the start says nothing; one that ended while nobody looked does.
+    let rows = engine.changed_rows();
+    let mut next = Engine::new(T + 7_200_000);
+    next.restore(&rows, &[seen[0].alert.clone()]);
+    next.before = Some(T + 200_000);
+    next.set_rules(&rules, &world.catalog, T + 7_200_000);
+    next.run(&run("1", RunState::OutOfMemory, Some(T + 95_000)), T + 7_200_000);
+    next.run(&run("2", RunState::Failed, Some(T - 3_600_000)), T + 7_200_000);
+    next.run(&run("3", RunState::Failed, Some(T + 3_600_000)), T + 7_200_000);
+    let seen: Vec<_> = next.take().into_iter().map(|c| (c.what, c.alert.subject, c.alert.fired)).collect();
+    assert_eq!(seen, [(Fired, "3".into(), Some(T + 7_200_000))]);
+    next.run(&run("4", RunState::Running, None), T + 7_200_000);
+    next.poll(T + 7_200_000);
+    let long = next.take();
+    assert!(long.iter().any(|c| c.what == Fired && c.alert.rule == "long" && c.alert.subject == "4"), "{long:?}");
+}
+
+fn finding(id: &str, severity: Severity, since: i64) -> Finding {
+    Finding {
+        id: id.into(),
+        kind: "hang".into(),
+        rule: "hang.spin".into(),
+        severity,
+        subject: vec![Place { source: "a".into(), gpus: vec![2] }],
+        affects: Vec::new(),
+        device: None,
+        since,
+        told: since,
+        until: None,
+        sentence: "a GPU 2 hangs since {since}".into(),
+        evidence: Vec::new(),
+        changed: Vec::new(),
+        because: None,
+        confidence: None,
+    }
+}
+
+#[test]
+fn findings_fire_by_kind_and_severity_and_consequences_do_not() {
+    let rules =
+        [rule("now", "finding critical"), rule("later", "finding hang for 2m"), rule("but", "finding *, !hang")];
+    let mut world = World::new(&rules, &["a"], &["cpu"]);
+    let s = T / 1000;
+    world.engine.finding(&finding("1", Severity::Warning, s), T);
+    assert_eq!(world.whats(), []);
+    world.engine.poll(T + 119_000);
+    assert_eq!(world.whats(), []);
+    world.engine.poll(T + 120_000);
+    let later = world.engine.take();
+    assert_eq!((later.len(), later[0].alert.rule.as_str(), later[0].alert.began), (1, "later", T));
+    assert_eq!((later[0].alert.labels["gpu"].as_str(), later[0].alert.labels["finding"].as_str()), ("2", "hang"));
+    world.engine.finding(&finding("1", Severity::Critical, s), T + 130_000);
+    assert_eq!(world.engine.take().iter().map(|c| c.alert.rule.as_str()).collect::<Vec<_>>(), ["now"]);
+    world.engine.finding(&Finding { because: Some("1".into()), ..finding("2", Severity::Critical, s) }, T + 131_000);
+    assert_eq!(world.whats(), []);
+    world.engine.finding(&Finding { until: Some(s + 140), ..finding("1", Severity::Critical, s) }, T + 140_000);
+    assert_eq!(world.whats(), [Ended, Ended]);
+}
+
+#[test]
+fn events_stand_for_an_hour_after_the_last() {
+    let rules = [rule("xid", "xid 79"), rule("oom", "memory.oom_kills increases")];
+    let mut world = World::new(&rules, &["a"], &["memory.oom_kills"]);
+    world.ticks(5, &[7.0]);
+    assert_eq!(world.ticks(3, &[8.0]), [(1, Fired)]);
+    assert_eq!(world.ticks(1800, &[9.0]), []);
+    let over = world.ticks(3600, &[9.0]);
+    assert_eq!(over.iter().map(|o| o.1).collect::<Vec<_>>(), [Ended]);
+    let now = world.now;
+    world.engine.xid("a", Some(1), 48, now);
+    world.engine.xid("a", Some(1), 79, now);
+    world.engine.xid("a", Some(1), 79, now + 1_800_000);
+    assert_eq!(world.whats(), [Fired]);
+    world.engine.poll(now + 3_600_000);
+    assert_eq!(world.whats(), []);
+    world.engine.poll(now + 5_400_000);
+    assert_eq!(world.whats(), [Ended]);
+    assert!(world.engine.facts.is_empty() || world.engine.facts.values().all(|f| f.state.flaps.is_some()));
+}
+
+#[test]
+fn a_rule_watches_what_it_is_on() {
+    let on =
+        |key: &str, text: &str| Rule { on: BTreeMap::from([(key.into(), text.into())]), ..rule("r", "gpu.*.gpu > 1") };
+    for (rule, expected) in [
+        (on("source", "a*"), 2),
+        (on("source", "!a"), 2),
+        (on("source", "a,b"), 4),
+        (on("gpu", "0"), 2),
+        (on("rack", "r1"), 0),
+        (on("project", "llm"), 1),
+        (on("project", "!llm"), 3),
+    ] {
+        let mut world = World::new(std::slice::from_ref(&rule), &["a", "b"], &["gpu.0.gpu", "gpu.1.gpu"]);
+        let process = RunProcess {
+            source: "a".into(),
+            rank: Some(Rank { gpus: vec![1], ..Rank::default() }),
+            ..RunProcess::default()
+        };
+        let about = About { project: Some("llm".into()), ..About::default() };
+        world.engine.run(&Run { id: "1".into(), began: T, about, processes: vec![process], ..Run::default() }, T);
+        world.tick("a", &[0.0, 0.0]);
+        world.tick("b", &[0.0, 0.0]);
+        assert_eq!(world.engine.subjects(), expected, "{:?}", rule.on);
+    }
+}
+
+#[test]
+fn a_rule_has_at_most_ten_thousand_series_and_says_so() {
+    let mut world = World::new(&[rule("r", "gpu.*.gpu > 1")], &["a"], &[]);
+    let metric = world.catalog.position("gpu.{i}.gpu").expect("a row");
+    for i in 0..MAX_OF_RULE + 5 {
+        world.engine.define("a", i, &SeriesDef { metric, instance: i.to_string() }, &world.catalog);
+    }
+    world.tick("a", &[]);
+    assert_eq!(world.engine.subjects(), MAX_OF_RULE as usize);
+    let trouble = world.engine.trouble();
+    assert_eq!(trouble.len(), 1);
+    assert!(trouble[0].1.starts_with("5 series more"), "{trouble:?}");
+}
+
+#[test]
+fn a_subject_is_small() {
+    assert!(size_of::<Subject>() <= 112, "{}", size_of::<Subject>());
+}
