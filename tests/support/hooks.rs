@@ -1,7 +1,7 @@
 //! A receiver of notices on loopback: keeps what is asked of it, and answers as a test wants.
 
 use crate::waiting::until;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard};
