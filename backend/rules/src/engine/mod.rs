@@ -336,10 +336,9 @@ impl Engine {
         for key in facts {
             self.end_fact(&key, now, "its machine was removed");
         }
+        self.leave_groups(at);
+        self.end_empty_groups(now);
         self.hosts[at] = Host { gone: true, ..Host::default() };
-        self.release_groups(|_, _| true);
-        self.hosts.iter_mut().filter(|h| !h.gone).for_each(|h| h.rebuild = true);
-        self.subjects = self.hosts.iter().map(|h| h.subjects.len()).sum();
     }
 
     /// A tick of a machine: only what rules name is touched.

@@ -367,6 +367,27 @@ fn groups_are_of_machines_runs_and_gpus() {
 }
 
 #[test]
+fn groups_of_a_machine_that_is_removed_are_over_and_those_of_others_go_on() {
+    let rule = rule("r", "max over source of gpu.*.temp > 85 C for 5s");
+    let mut world = World::new(&[rule], &["a", "b"], &["gpu.0.temp", "gpu.1.temp"]);
+    for _ in 0..10 {
+        world.tick("a", &[90.0, 80.0]);
+        world.step("b", 0, false, &[90.0, 80.0]);
+    }
+    let fired: Vec<_> = world.engine.take().into_iter().filter(|c| c.what == Fired).map(|c| c.alert.subject).collect();
+    assert_eq!(fired, ["a", "b"]);
+    let now = world.now;
+    world.engine.remove_source("a", now);
+    let ended: Vec<_> = world.engine.take().into_iter().map(|c| (c.what, c.alert.subject, c.alert.ended)).collect();
+    assert_eq!(ended, [(Ended, "a".to_string(), Some(now))]);
+    assert_eq!(world.engine.subjects(), 1);
+    for _ in 0..10 {
+        world.tick("b", &[90.0, 80.0]);
+    }
+    assert_eq!(world.whats(), []);
+}
+
+#[test]
 fn a_machine_is_lost_after_its_time_and_after_a_start_later() {
     let mut world = World::new(&[rule("lost", "source lost for 60s")], &["a", "b"], &["cpu"]);
     world.ticks(1, &[1.0]);
