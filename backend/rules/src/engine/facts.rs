@@ -5,7 +5,7 @@ use super::state::{Phase, State, Step};
 use super::{EVENT_MS, Engine, LOST_AFTER_START_MS, ORPHAN_MS, SWEEP_MS, WINDOW_SWEEPS};
 use crate::{Transition, What};
 use serde::{Deserialize, Serialize};
-use shared::alert::{Alert, AlertState};
+use shared::alert::{Alert, AlertSeverity, AlertState, Rule};
 use shared::finding::Finding;
 use shared::rule::Condition;
 use shared::run::{Run, RunState};
@@ -131,17 +131,17 @@ impl Engine {
         self.save_fact(key);
     }
 
-    /// The rule that it is of is not what it was.
-    pub(super) fn drop_fact(&mut self, key: &(String, String), t: i64, why: &str) {
+    /// The rule that it is of is not what it was; None: it went before the start.
+    pub(super) fn drop_fact(&mut self, key: &(String, String), was: Option<&Rule>, t: i64, why: &str) {
         let Some(fact) = self.facts.remove(key) else { return };
         if fact.state.fires() {
             let (began, fired) = fact.state.times();
             let alert = Alert {
                 id: crate::id::alert(&key.0, &key.1, began),
                 rule: key.0.clone(),
-                name: String::new(),
+                name: was.map(|rule| rule.name.clone()).unwrap_or_default(),
                 subject: key.1.clone(),
-                severity: shared::alert::AlertSeverity::Info,
+                severity: was.map_or(AlertSeverity::Info, |rule| rule.severity),
                 state: AlertState::Resolved,
                 began,
                 fired: Some(fired),
@@ -322,6 +322,12 @@ impl Engine {
         }
     }
 
+    /// Ids of runs that are known and have not ended.
+    pub fn open_runs(&self) -> impl Iterator<Item = &str> {
+        let open = |run: &RunFacts| run.ended.is_none() && run.state.is_none_or(|state| !is_over(state));
+        self.runs.iter().filter(move |(_, run)| open(run)).map(|(id, _)| id.as_str())
+    }
+
     /// A run is gone for good: what was told of it goes, too.
     pub fn remove_run(&mut self, run: &str, now: i64) {
         self.runs.remove(run);
@@ -345,6 +351,23 @@ impl Engine {
         self.judge_finding(finding, now);
         if finding.until.is_some() {
             self.findings.remove(&finding.id);
+        }
+    }
+
+    /// Ids of findings that were told of and have not ended.
+    pub fn findings(&self) -> impl Iterator<Item = &str> {
+        self.findings.keys().map(String::as_str)
+    }
+
+    /// A finding is not there any more, and nobody said when it ended: its alerts end now. `now` in milliseconds since the
+    /// Unix epoch. One that is not known changes nothing.
+    pub fn finding_gone(&mut self, id: &str, now: i64) {
+        self.findings.remove(id);
+        for rule in self.with(|c| matches!(c, Condition::Finding { .. })) {
+            let key = key(&self.rules[rule].rule.id, id);
+            if self.facts.contains_key(&key) {
+                self.end_fact(&key, now, "it is not seen any more");
+            }
         }
     }
 

@@ -238,9 +238,10 @@ impl Engine {
             .cloned()
             .collect();
         // Facts of a rule that was there before the start are not of a rule that changed.
-        self.rules = compiled;
+        let before = std::mem::replace(&mut self.rules, compiled);
         for key in gone {
-            self.drop_fact(&key, now, "the rule was changed");
+            let was = before.iter().find(|old| old.rule.id == key.0).map(|old| &old.rule);
+            self.drop_fact(&key, was, now, "the rule was changed");
         }
         self.subjects = 0;
         self.left = 0;

@@ -1,5 +1,6 @@
 use super::*;
 use What::{Changed, Dropped, Ended, Fired, Pending};
+use shared::alert::AlertSeverity;
 use shared::catalog::VOCABULARY;
 use shared::finding::{Place, Severity};
 use shared::run::{About, Rank, Run, RunProcess, RunState};
@@ -480,6 +481,41 @@ fn findings_fire_by_kind_and_severity_and_consequences_do_not() {
     assert_eq!(world.whats(), []);
     world.engine.finding(&Finding { until: Some(s + 140), ..finding("1", Severity::Critical, s) }, T + 140_000);
     assert_eq!(world.whats(), [Ended, Ended]);
+}
+
+#[test]
+fn a_finding_that_is_not_seen_any_more_is_over_and_runs_that_go_on_are_known() {
+    let mut world = World::new(&[rule("now", "finding critical")], &["a"], &["cpu"]);
+    let s = T / 1000;
+    world.engine.finding(&finding("1", Severity::Critical, s), T);
+    world.engine.finding(&finding("2", Severity::Critical, s), T);
+    world.engine.finding(&Finding { until: Some(s), ..finding("3", Severity::Critical, s) }, T);
+    assert_eq!(world.engine.findings().collect::<Vec<_>>(), ["1", "2"]);
+    assert_eq!(world.whats(), [Fired, Fired]);
+    world.engine.finding_gone("1", T + 5000);
+    let over = world.engine.take();
+    assert_eq!((over.len(), over[0].what, over[0].alert.subject.as_str()), (1, Ended, "1"));
+    assert!(over[0].alert.sentence.ends_with("; it is not seen any more"), "{}", over[0].alert.sentence);
+    assert_eq!(world.engine.findings().collect::<Vec<_>>(), ["2"]);
+    world.engine.finding_gone("1", T + 6000);
+    assert_eq!(world.whats(), []);
+    world.engine.run(&run("r", RunState::Running, None), T);
+    world.engine.run(&run("s", RunState::Running, None), T);
+    world.engine.run(&run("s", RunState::Crashed, Some(T + 1000)), T + 1000);
+    assert_eq!(world.engine.open_runs().collect::<Vec<_>>(), ["r"]);
+}
+
+#[test]
+fn the_end_of_an_event_whose_rule_goes_has_the_name_of_that_rule() {
+    let lost = Rule { name: "gone".into(), severity: AlertSeverity::Critical, ..rule("lost", "source lost for 60s") };
+    let mut world = World::new(&[lost], &["a"], &["cpu"]);
+    world.tick("a", &[1.0]);
+    world.engine.poll(T + 70_000);
+    assert_eq!(world.whats(), [Fired]);
+    world.engine.set_rules(&[], &world.catalog, T + 71_000);
+    let over = world.engine.take();
+    let seen: Vec<_> = over.iter().map(|c| (c.what, c.alert.name.as_str(), c.alert.severity)).collect();
+    assert_eq!(seen, [(Ended, "gone", AlertSeverity::Critical)]);
 }
 
 #[test]
