@@ -163,8 +163,8 @@ impl Engine {
 
     fn end_group(&mut self, group: usize, t: i64, why: &str) {
         let of = self.groups[group].rule as usize;
-        if self.groups[group].state.fires() {
-            let mut transition = self.of_group(&self.groups[group], What::Ended);
+        if let Some(what) = self.groups[group].state.gone() {
+            let mut transition = self.of_group(&self.groups[group], what);
             transition.alert.ended = Some(t.max(transition.alert.began));
             transition.alert.sentence += &format!("; {why}");
             self.out.push(transition);
@@ -181,7 +181,7 @@ impl Engine {
         self.group_of.clear();
         for at in 0..self.groups.len() {
             let group = &self.groups[at];
-            if group.is_empty() && !group.state.fires() {
+            if group.is_empty() && group.state.gone().is_none() {
                 continue;
             }
             let rule = &self.rules[group.rule as usize];

@@ -258,12 +258,12 @@ impl Engine {
         let all: Vec<u32> = (0..host.series.len() as u32).collect();
         self.attach(at, &all);
         let t = self.hosts[at].t;
-        for (key, rule, alert) in before {
+        for (key, rule, told) in before {
             if self.kept.remove(&key).is_some() {
-                if let Some(mut alert) = alert {
-                    (alert.ended, alert.state) = (Some(t), shared::alert::AlertState::Resolved);
+                if let Some((what, mut alert)) = told {
+                    (alert.ended, alert.state) = (Some(t.max(alert.began)), shared::alert::AlertState::Resolved);
                     alert.sentence += "; it is not watched any more";
-                    self.tell(rule, What::Ended, alert, false);
+                    self.tell(rule, what, alert, false);
                 }
                 self.forget(&key);
             }
@@ -272,17 +272,21 @@ impl Engine {
     }
 
     /// A subject goes, its state stays for the one that comes.
-    fn keep(&mut self, at: usize, subject: Subject) -> ((String, String), usize, Option<Alert>) {
+    fn keep(&mut self, at: usize, subject: Subject) -> ((String, String), usize, Option<(What, Alert)>) {
         let of = subject.rule as usize;
         let host = &self.hosts[at];
-        let alert = subject.state.fires().then(|| self.of_series(host, &subject, What::Changed).alert);
+        let told = subject.state.gone().map(|what| {
+            // The words are those of before.
+            let words = if what == What::Ended { What::Changed } else { what };
+            (what, self.of_series(host, &subject, words).alert)
+        });
         let name = host.series[subject.series as usize].as_ref().map(|s| Self::subject_of(host, s)).unwrap_or_default();
         let rule = &mut self.rules[of];
         rule.subjects = rule.subjects.saturating_sub(1);
         self.subjects = self.subjects.saturating_sub(1);
         let key = (rule.rule.id.clone(), name);
         self.kept.insert(key.clone(), Kept { state: subject.state, more: subject.more });
-        (key, of, alert)
+        (key, of, told)
     }
 
     /// All subjects of a machine go; those of rules that stay are kept, others end.
@@ -302,13 +306,7 @@ impl Engine {
         self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
         self.subjects = self.subjects.saturating_sub(1);
         let host = &self.hosts[at];
-        let transition = match subject.state {
-            State { phase: Phase::Pending, told: true, .. } if !subject.state.flaps() => {
-                Some((What::Dropped, self.of_series(host, &subject, What::Dropped)))
-            }
-            ref state if state.fires() => Some((What::Ended, self.of_series(host, &subject, What::Ended))),
-            _ => None,
-        };
+        let transition = subject.state.gone().map(|what| (what, self.of_series(host, &subject, what)));
         if let Some(series) = &host.series[subject.series as usize] {
             let key = (self.rules[of].rule.id.clone(), Self::subject_of(host, series));
             self.forget(&key);

@@ -83,6 +83,14 @@ impl State {
         matches!(self.phase, Phase::Firing | Phase::Clearing) || self.flaps()
     }
 
+    /// What becomes of its alert when it is not watched any more; None: it has none.
+    pub fn gone(&self) -> Option<What> {
+        if self.fires() {
+            return Some(What::Ended);
+        }
+        (self.phase == Phase::Pending && self.told).then_some(What::Dropped)
+    }
+
     pub fn flaps(&self) -> bool {
         self.flaps.as_ref().is_some_and(|f| f.on)
     }

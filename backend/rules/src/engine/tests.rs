@@ -389,6 +389,20 @@ fn groups_of_a_machine_that_is_removed_are_over_and_those_of_others_go_on() {
 }
 
 #[test]
+fn what_is_pending_goes_when_it_is_not_watched_any_more() {
+    let of = |id: &str, when: &str| Rule { on: BTreeMap::from([("rack".into(), "1".into())]), ..rule(id, when) };
+    let rules = [of("one", "gpu.*.temp > 85 C for 60s"), of("all", "max over source of gpu.*.temp > 85 C for 60s")];
+    let mut world = World::new(&rules, &[], &["gpu.0.temp"]);
+    let racked = |rack: &str| Machine { labels: BTreeMap::from([("rack".into(), rack.into())]), ..machine("a") };
+    world.engine.source(&racked("1"));
+    world.define("a");
+    assert_eq!(world.ticks(20, &[90.0]).iter().map(|w| w.1).collect::<Vec<_>>(), [Pending, Pending]);
+    world.engine.source(&racked("2"));
+    assert_eq!(world.ticks(1, &[90.0]).iter().map(|w| w.1).collect::<Vec<_>>(), [Dropped, Dropped]);
+    assert_eq!(world.engine.subjects(), 0);
+}
+
+#[test]
 fn a_machine_is_lost_after_its_time_and_after_a_start_later() {
     let mut world = World::new(&[rule("lost", "source lost for 60s")], &["a", "b"], &["cpu"]);
     world.ticks(1, &[1.0]);
