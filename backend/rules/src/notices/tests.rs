@@ -273,6 +273,64 @@ fn waiting_notices_of_a_group_fold_into_one() {
     assert!(two.title.ends_with(" (was firing 14:13–14:33 UTC)"), "{}", two.title);
 }
 
+fn told(kind: NoticeKind, group: &str, at: i64, alerts: &[Alert]) -> Notice {
+    Notice {
+        id: at.to_string(),
+        kind,
+        group: group.into(),
+        seq: 1,
+        severity: AlertSeverity::Warning,
+        rule: "hot".into(),
+        title: "a is bad".into(),
+        note: String::new(),
+        alerts: alerts.to_vec(),
+        more: 0,
+        counts: Vec::new(),
+        link: None,
+        help: None,
+        team: String::new(),
+        host: String::new(),
+        at: at / 1000,
+    }
+}
+
+#[test]
+fn folded_from_the_newest_on_what_is_newer_stays() {
+    use NoticeKind::{Firing, Resolved};
+    let (a, b) = (alert("hot", "a", T, &[]), alert("hot", "b", T + MINUTE, &[]));
+    let over = |of: &Transition, at| ended(of, at).alert;
+    let notices = [
+        told(Firing, "g", T, std::slice::from_ref(&a.alert)),
+        told(Firing, "g", T + MINUTE, &[a.alert.clone(), b.alert.clone()]),
+        told(Firing, "g", T + 2 * MINUTE, &[over(&a, T + 2 * MINUTE)]),
+        told(Resolved, "g", T + 20 * 60 * MINUTE, &[over(&b, T + 20 * 60 * MINUTE)]),
+    ];
+    let one = notices.iter().rev().skip(1).fold(notices[3].clone(), |new, old| fold(old, &new));
+    assert_eq!((one.kind, one.at, one.more), (Resolved, T / 1000, 0));
+    assert!(one.alerts.iter().all(|a| a.state == AlertState::Resolved), "{:?}", one.alerts);
+    assert_eq!(one.alerts.len(), 2);
+    // It says once when it was, with the date where it is long ago.
+    let (from, to) = (shared::date::text(T), shared::date::text(T + 20 * 60 * MINUTE));
+    let from = from[..16].replace('T', " ");
+    assert_eq!(one.title, format!("a is bad (was firing {from}–{} UTC)", &to[11..16]));
+    let two = fold(&notices[1], &notices[3]);
+    assert!(two.alerts.iter().all(|a| a.state == AlertState::Resolved));
+    assert_eq!((two.alerts.len(), two.more), (1, 1));
+}
+
+#[test]
+fn of_all_that_stood_before_only_what_is_over_is_told_with_what_stands() {
+    let all: Vec<_> = (0..30).map(|i| alert("hot", &format!("n{i}"), T, &[])).collect();
+    let over: Vec<Alert> = all[..5].iter().map(|t| ended(t, T + 1000).alert).collect();
+    let fire: Vec<Alert> = all[5..].iter().map(|t| t.alert.clone()).collect();
+    let old = told(NoticeKind::Firing, "standing", T, &[&over[..], &fire[..]].concat());
+    // Of the newer one n5 is over.
+    let newer: Vec<Alert> = [&[ended(&all[5], T + 2000).alert], &fire[1..20]].concat();
+    let one = fold(&old, &told(NoticeKind::Firing, "standing", T + MINUTE, &newer));
+    assert_eq!(one.alerts, [&newer[..], &over[..]].concat());
+    assert_eq!((one.more, one.at), (0, (T + MINUTE) / 1000));
+}
+
 #[test]
 fn a_crash_at_any_second_loses_no_notice_and_repeats_at_most_one() {
     // Each second the service writes the rows in one transaction with what is due. It dies after `dies` seconds, either
