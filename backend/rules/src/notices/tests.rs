@@ -396,6 +396,57 @@ fn each_alert_is_an_event_of_its_own_for_a_pager_and_all_stand_for_an_alertmanag
     assert_eq!(by["am"], [3, 3, 3, 2, 2]);
 }
 
+#[test]
+fn all_that_stands_is_in_messages_that_are_not_too_long_and_is_written_only_when_told() {
+    let mut all = notices(&rules(), &[channel("am", "alertmanager")]);
+    for i in 0..200 {
+        let mut hot = alert("hot", &format!("n{i}"), T, &[]);
+        hot.alert.text = "\"line\"\n".repeat(200);
+        all.hear(&hot, T);
+    }
+    let due = all.poll(T);
+    assert!(due.len() > 1);
+    assert_eq!(due.iter().map(|d| d.notice.alerts.len()).sum::<usize>(), 200);
+    for one in &due {
+        // It has the same names and the same quotes as JSON.
+        assert!(format!("{:?}", one.notice).len() < 128 * 1024);
+    }
+    all.poll(T + 10_000);
+    all.changed_rows();
+    assert_eq!(all.poll(T + 20_000), []);
+    assert_eq!(all.changed_rows(), []);
+}
+
+#[test]
+fn ids_are_others_for_another_team_and_for_a_channel_that_is_made_again() {
+    let id = |setup: Setup, at: i64| {
+        let mut all = Notices::new(setup);
+        all.set_rules(&rules(), &catalog());
+        all.set_channels(&[channel("lab", "slack")]);
+        all.hear(&alert("hot", "a", T, &[]), at);
+        all.poll(at + MINUTE).pop().expect("due").notice.id
+    };
+    let team = |salt: &str| Setup { salt: salt.into(), ..Setup::default() };
+    assert_eq!(id(team("1"), T), id(team("1"), T));
+    assert_ne!(id(team("1"), T), id(team("2"), T));
+    assert_ne!(id(team("1"), T), id(team("1"), T + 1));
+}
+
+#[test]
+fn what_one_notice_lost_another_may_have_told() {
+    let mut all = notices(&rules(), &[channel("lab", "slack")]);
+    let (a, b) = (alert("hot", "a", T, &[]), alert("hot", "b", T + 2 * MINUTE, &[]));
+    all.hear(&a, T);
+    let first = all.poll(T + MINUTE).pop().expect("due").notice;
+    all.hear(&b, T + 2 * MINUTE);
+    let second = all.poll(T + 4 * MINUTE).pop().expect("due").notice;
+    all.outcome("lab", &second.id, true);
+    all.outcome("lab", &first.id, false);
+    [&a, &b].iter().for_each(|t| all.hear(&ended(t, T + 5 * MINUTE), T + 5 * MINUTE));
+    let over = all.poll(T + 10 * MINUTE).pop().expect("due").notice;
+    assert_eq!(over.alerts.iter().map(|a| a.subject.as_str()).collect::<Vec<_>>(), ["b"]);
+}
+
 /// Series that flap, for an hour at one sample in 10 s: most notices of a channel, and how many alerts there were.
 fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, usize, usize) {
     let catalog = catalog();
