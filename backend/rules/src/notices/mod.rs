@@ -39,6 +39,11 @@ const LOOK_MS: i64 = 10_000;
 /// How often all that fires is sent to an Alertmanager, milliseconds.
 const STANDING_MS: i64 = 60_000;
 
+/// A group without members is forgotten after so long; one whose last notice may still wait later, since what comes then must
+/// count on. Milliseconds.
+const FORGET_MS: i64 = 3_600_000;
+const FORGET_UNKNOWN_MS: i64 = 86_400_000;
+
 /// How often it is looked which alerts may be forgotten, milliseconds.
 const TIDY_MS: i64 = 60_000;
 
@@ -355,14 +360,31 @@ impl Notices {
         }
         out.extend(self.sum_up(now));
         out.extend(self.standing(now));
-        if self.tidy && !(0..TIDY_MS).contains(&(now - self.tidied)) {
-            self.tidied = now;
+        if (0..TIDY_MS).contains(&(now - self.tidied)) {
+            return out;
+        }
+        self.tidied = now;
+        self.forget_groups(now);
+        if self.tidy {
             let wanted: BTreeSet<&String> = self.groups.values().flat_map(|g| g.members.keys()).collect();
             let waits = |id: &String| self.channels.waits_for(id);
             self.alerts.retain(|id, live| live.alert.state == AlertState::Firing || wanted.contains(id) || waits(id));
             self.tidy = self.alerts.values().any(|live| live.alert.state == AlertState::Resolved);
         }
         out
+    }
+
+    /// Groups that have nobody any more.
+    fn forget_groups(&mut self, now: i64) {
+        let dirty = &mut self.dirty;
+        self.groups.retain(|key, group| {
+            let after = if group.made == 0 { FORGET_MS } else { FORGET_UNKNOWN_MS };
+            let stays = !group.members.is_empty() || now - group.last <= after;
+            if !stays {
+                dirty.insert(key.clone());
+            }
+            stays
+        });
     }
 
     /// What a group has to say now.

@@ -447,6 +447,26 @@ fn what_one_notice_lost_another_may_have_told() {
     assert_eq!(over.alerts.iter().map(|a| a.subject.as_str()).collect::<Vec<_>>(), ["b"]);
 }
 
+#[test]
+fn a_group_without_members_is_forgotten_and_so_is_its_row() {
+    let mut all = notices(&rules(), &[channel("lab", "slack")]);
+    let hot = alert("hot", "a", T, &[]);
+    all.hear(&hot, T);
+    all.poll(T + MINUTE);
+    all.hear(&ended(&hot, T + 2 * MINUTE), T + 2 * MINUTE);
+    let over = all.poll(T + 5 * MINUTE).pop().expect("due").notice;
+    all.changed_rows();
+    let gone = |all: &mut Notices, minutes: i64| {
+        all.poll(T + minutes * MINUTE);
+        all.changed_rows().iter().any(|row| row.key.starts_with('g') && row.bytes.is_none())
+    };
+    // Its last notice may still wait.
+    assert!(!gone(&mut all, 120));
+    all.outcome("lab", &over.id, true);
+    assert!(gone(&mut all, 122));
+    assert_eq!(all.groups.len(), 0);
+}
+
 /// Series that flap, for an hour at one sample in 10 s: most notices of a channel, and how many alerts there were.
 fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, usize, usize) {
     let catalog = catalog();
