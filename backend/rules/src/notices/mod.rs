@@ -50,6 +50,9 @@ const TIDY_MS: i64 = 60_000;
 /// Of the built-in rules, what is less goes to no channel that is not named.
 const DEFAULT_LEAST: AlertSeverity = AlertSeverity::Warning;
 
+/// The kind of channels to which each alert is an incident of its own.
+const PAGER: &str = "pagerduty";
+
 /// The driver's number for a GPU that is gone.
 const GPU_GONE: &str = "79";
 
@@ -279,7 +282,7 @@ impl Notices {
 
     /// What is told together: alerts of a rule and a run, or of a rule and a group of machines.
     fn group_of(&self, channel: &str, alert: &Alert) -> String {
-        if self.channels.is_kind(channel, "pagerduty") {
+        if self.channels.is_kind(channel, PAGER) {
             return alert.id.clone();
         }
         let label = |key: &str| alert.labels.get(key).map_or("", String::as_str);
@@ -391,6 +394,8 @@ impl Notices {
     fn speak(&mut self, key: &GroupKey, now: i64) -> Option<Notice> {
         let ids: Vec<(String, Member)> = self.groups.get(key)?.members.iter().map(|(id, m)| (id.clone(), *m)).collect();
         let quiet = self.channels.quiet_until(&key.0, now);
+        // There an end closes what keeps people awake: it neither waits nor is it one too many.
+        let pages = self.channels.is_kind(&key.0, PAGER);
         let (mut fires, mut over, mut stands, mut waits) = (Vec::new(), Vec::new(), Vec::new(), false);
         let mut gone = Vec::new();
         for (id, member) in &ids {
@@ -407,7 +412,7 @@ impl Notices {
                 if !tells_end || member.summed {
                     continue;
                 }
-                match quiet.filter(|_| !passes) {
+                match quiet.filter(|_| !passes && !pages) {
                     Some(end) => self.channels.wait(&key.0, id, end),
                     None => over.push(id.clone()),
                 }
@@ -443,7 +448,8 @@ impl Notices {
         let repeat = self.repeat_of(&stands, group, quiet.is_some(), now);
         let speaks = !fires.is_empty() || !over.is_empty() || repeat;
         let mut notice = None;
-        if speaks && self.channels.storms(&key.0, now, self.setup.storm) {
+        let closes = pages && !over.is_empty();
+        if speaks && !closes && self.channels.storms(&key.0, now, self.setup.storm) {
             // A digest will have it.
             for id in fires.iter().chain(&over) {
                 self.channels.sum(&key.0, id);

@@ -467,6 +467,24 @@ fn a_group_without_members_is_forgotten_and_so_is_its_row() {
     assert_eq!(all.groups.len(), 0);
 }
 
+#[test]
+fn a_pager_is_told_of_ends_in_storms_and_quiet_hours() {
+    let over = |quiet: Vec<Quiet>, storm: usize, from: i64| {
+        let mut all = Notices::new(Setup { storm, ..Setup::default() });
+        all.set_rules(&rules(), &catalog());
+        all.set_channels(&[Channel { quiet, ..channel("duty", "pagerduty") }]);
+        let hot = [alert("hot", "a", from, &[]), alert("hot", "b", from, &[])];
+        hot.iter().for_each(|t| all.hear(t, from));
+        assert_eq!(said(&mut all, from, from + MINUTE).len(), 2);
+        hot.iter().for_each(|t| all.hear(&ended(t, from + 3 * MINUTE), from + 3 * MINUTE));
+        said(&mut all, from + 3 * MINUTE, from + 6 * MINUTE).iter().map(|s| s.1).collect::<Vec<_>>()
+    };
+    // T is 14:13:20 UTC.
+    let hours = vec![Quiet { days: String::new(), from: "14:15".into(), to: "15:00".into() }];
+    assert_eq!(over(hours, 20, T), [NoticeKind::Resolved, NoticeKind::Resolved]);
+    assert_eq!(over(Vec::new(), 2, T), [NoticeKind::Resolved, NoticeKind::Resolved]);
+}
+
 /// Series that flap, for an hour at one sample in 10 s: most notices of a channel, and how many alerts there were.
 fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, usize, usize) {
     let catalog = catalog();
