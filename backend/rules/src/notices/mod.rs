@@ -465,7 +465,10 @@ impl Notices {
             let mut all: Vec<String> = fires;
             all.extend(over);
             if repeat {
-                all.extend(stands.iter().cloned());
+                let heard = |id: &&String| {
+                    quiet.is_none() || self.alerts.get(*id).is_some_and(|live| self.passes(&live.alert))
+                };
+                all.extend(stands.iter().filter(heard).cloned());
             }
             notice = self.notice(key, &all, !stands.is_empty(), now);
         }
@@ -480,10 +483,15 @@ impl Notices {
             .and_then(|id| self.alerts.get(id))
             .and_then(|l| self.rules.get(&l.alert.rule))
             .map_or(REPEAT_MS, |k| k.repeat);
+        let group = self.groups.get(key)?;
+        let passes = group.members.iter().filter(|(_, m)| !m.event).filter_map(|(id, _)| self.alerts.get(id));
+        let passes = passes.into_iter().any(|l| l.alert.acked.is_none() && self.passes(&l.alert));
         let group = self.groups.get_mut(key)?;
         group.waits = false;
         group.due = match (waits, quiet) {
             (true, _) => now + LOOK_MS,
+            // What passes quiet hours is repeated in them.
+            (false, Some(end)) if passes => (end * 1000).min((group.last + every).max(now + LOOK_MS)),
             (false, Some(end)) if !open.is_empty() => end * 1000,
             _ if repeats && group.last != 0 => (group.last + every).max(now + LOOK_MS),
             _ if repeats => now + LOOK_MS,
@@ -589,9 +597,11 @@ impl Notices {
             };
             if why == channel::Sum::Quiet {
                 // It is told now, and so will be its end.
-                for group in self.groups.iter_mut().filter(|((name, _), _)| *name == channel).map(|(_, group)| group) {
-                    for id in &ids {
-                        group.members.entry(id.clone()).and_modify(|m| m.summed = false);
+                for (key, group) in self.groups.iter_mut().filter(|((name, _), _)| *name == channel) {
+                    for member in ids.iter().filter_map(|id| Some(std::mem::take(&mut group.members.get_mut(id)?.summed))) {
+                        if member {
+                            self.dirty.insert(key.clone());
+                        }
                     }
                 }
             }
@@ -819,7 +829,8 @@ fn parts(alerts: Vec<Alert>) -> Vec<Vec<Alert>> {
 pub fn silences(silence: &Silence, alert: &Alert) -> bool {
     !silence.matches.is_empty()
         && silence.matches.iter().all(|(key, pattern)| match key.as_str() {
-            "rule" => glob(pattern, &alert.name) || *pattern == alert.rule,
+            // Of a team's rule the team stands behind it.
+            "rule" => glob(pattern, &alert.name) || alert.rule.split('@').next() == Some(pattern),
             "severity" => glob(pattern, alert.severity.word()),
             "subject" => glob(pattern, &alert.subject),
             "title" => glob(pattern, &alert.sentence) || alert.labels.get("title").is_some_and(|t| glob(pattern, t)),
