@@ -79,7 +79,11 @@ impl Channels {
             };
             self.kept.insert(channel.name.clone(), Kept { channel: channel.clone(), hours });
         }
-        self.rows.retain(|name, _| self.kept.contains_key(name));
+        let gone: Vec<String> = self.rows.keys().filter(|name| !self.knows(name)).cloned().collect();
+        for name in gone {
+            self.rows.remove(&name);
+            self.dirty.insert(name);
+        }
         wrong
     }
 
@@ -198,15 +202,10 @@ impl Channels {
         sums.chain(standing).flatten().min()
     }
 
-    pub fn changed(&mut self) -> Vec<(String, Vec<u8>)> {
-        let dirty = std::mem::take(&mut self.dirty);
-        dirty
-            .into_iter()
-            .filter_map(|name| {
-                let bytes = postcard::to_stdvec(self.rows.get(&name)?).ok()?;
-                Some((name, bytes))
-            })
-            .collect()
+    /// Rows that changed; None: the channel is gone.
+    pub fn changed(&mut self) -> Vec<(String, Option<Vec<u8>>)> {
+        let bytes = |name: &String| self.rows.get(name).and_then(|row| postcard::to_stdvec(row).ok());
+        std::mem::take(&mut self.dirty).into_iter().map(|name| (name.clone(), bytes(&name))).collect()
     }
 
     pub fn restore(&mut self, name: &str, bytes: &[u8]) {

@@ -771,7 +771,7 @@ impl Notices {
             rows.push(StateRow { key: format!("g{SEP}{}{SEP}{}", key.0, key.1), bytes });
         }
         for (name, bytes) in self.channels.changed() {
-            rows.push(StateRow { key: format!("c{SEP}{name}"), bytes: Some(bytes) });
+            rows.push(StateRow { key: format!("c{SEP}{name}"), bytes });
         }
         rows
     }

@@ -526,6 +526,18 @@ fn a_silence_of_a_rule_means_it_in_each_team() {
     assert!(!silences(&of("ho"), &hot));
 }
 
+#[test]
+fn of_a_channel_that_is_removed_no_row_stays() {
+    let mut all = notices(&rules(), &[channel("lab", "slack")]);
+    all.hear(&alert("hot", "a", T, &[]), T);
+    assert_eq!(all.poll(T + MINUTE).len(), 1);
+    let wrote: Vec<String> = all.changed_rows().into_iter().filter(|r| r.bytes.is_some()).map(|r| r.key).collect();
+    assert_eq!(wrote.len(), 2);
+    all.set_channels(&[]);
+    let gone: Vec<String> = all.changed_rows().into_iter().filter(|r| r.bytes.is_none()).map(|r| r.key).collect();
+    assert_eq!(gone, wrote);
+}
+
 /// Series that flap, for an hour at one sample in 10 s: most notices of a channel, and how many alerts there were.
 fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, usize, usize) {
     let catalog = catalog();
