@@ -34,7 +34,7 @@ const STATES: [(&str, &str); 6] = [
 
 /// What the list shows.
 #[derive(Clone, Copy)]
-pub struct Listed {
+pub struct AlertList {
     /// All that the server said.
     pub all: RwSignal<Vec<Alert>>,
     /// The one that was asked for by its id: it is older than the list.
@@ -45,8 +45,8 @@ pub struct Listed {
     known: RwSignal<bool>,
 }
 
-impl Listed {
-    fn start(page: Page, access: Access) -> Listed {
+impl AlertList {
+    fn start(page: Page, access: Access) -> AlertList {
         let (all, known) = (RwSignal::new(Vec::<Alert>::new()), RwSignal::new(false));
         let older = RwSignal::new(None::<Alert>);
         let span = move || page.view.with(|view| if view.by.is_empty() { "12h".to_string() } else { view.by.clone() });
@@ -82,7 +82,7 @@ impl Listed {
                 true => open.with(|all| all.first().cloned()).or_else(|| over.with(|all| all.first().cloned())),
             }
         });
-        Listed { all, older, open, over, shown, known }
+        AlertList { all, older, open, over, shown, known }
     }
 
     fn of<T>(self, id: &str, read: impl Fn(&Alert) -> T) -> Option<T> {
@@ -99,7 +99,7 @@ fn ids(all: &[Alert]) -> Vec<String> {
 pub fn List() -> impl IntoView {
     let page = expect_context::<Page>();
     let access = expect_context::<Access>();
-    let listed = Listed::start(page, access);
+    let listed = AlertList::start(page, access);
     let (form, wrong) = (RwSignal::new(None::<Form>), RwSignal::new(String::new()));
     let keys = window_event_listener(ev::keydown, move |event| pressed(page, access, listed, (form, wrong), &event));
     on_cleanup(move || keys.remove());
@@ -176,7 +176,7 @@ pub fn List() -> impl IntoView {
 }
 
 #[component]
-fn AlertRow(id: String, listed: Listed) -> impl IntoView {
+fn AlertRow(id: String, listed: AlertList) -> impl IntoView {
     let page = expect_context::<Page>();
     let id = StoredValue::new(id);
     let of = move |read: fn(&Alert, i64) -> String| {
@@ -221,7 +221,7 @@ fn AlertRow(id: String, listed: Listed) -> impl IntoView {
 fn pressed(
     page: Page,
     access: Access,
-    listed: Listed,
+    listed: AlertList,
     (form, wrong): (RwSignal<Option<Form>>, RwSignal<String>),
     event: &KeyboardEvent,
 ) {
