@@ -109,15 +109,8 @@ impl Gather {
         }
         let mut cursor = Cursor::new(source.id).with_state();
         cursor.begin_newest(&self.live.store());
-        let mut followed = Followed {
-            key: source.key.clone(),
-            cursor,
-            series: Vec::new(),
-            version: 0,
-            machine,
-            xids: Vec::new(),
-            told: 0,
-        };
+        let mut followed =
+            Followed { key: source.key.clone(), cursor, series: Vec::new(), version: 0, machine, xids: Vec::new() };
         followed.know(&self.live, source.id);
         self.sources.insert(source.id, followed);
     }

@@ -3,7 +3,7 @@
 use super::book::AlertBook;
 use super::found::{alert_of, row_of};
 use super::silences::silence_of;
-use super::team::{Batch, Earlier, Loaded, TeamWatch, of_team, plain};
+use super::team::{Earlier, Loaded, TeamBatch, TeamWatch, of_team, plain};
 use crate::accounts::Denied;
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState};
 use records::outbox::OutboxRow;
@@ -129,7 +129,7 @@ pub(super) async fn write(book: &AlertBook, team: &mut TeamWatch, now: i64) -> R
         team.id = teams::all(&mut change).await?.into_iter().next().map(|team| team.id);
     }
     let Some(id) = team.id.clone() else { return Err(Denied::Unavailable) };
-    let Batch { alerts: changed, events, states, due, held, .. } = &team.batch;
+    let TeamBatch { alerts: changed, events, states, due, held, .. } = &team.batch;
     for alert in changed.values() {
         let source = team.source_of(alert).map(String::as_str);
         let mut row = row_of(&plain(alert.clone()), Some(&id), source, now);

@@ -61,7 +61,7 @@ pub(super) struct TeamWatch {
     /// What is about to fire.
     pub pending: BTreeMap<String, Alert>,
     /// What is not written yet.
-    pub batch: Batch,
+    pub batch: TeamBatch,
 }
 
 /// What of the database a team's rules need.
@@ -83,7 +83,7 @@ pub(super) struct Earlier {
 
 /// What is to be written: the newest of each alone, so that it is no more than there is.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct TeamBatch {
     pub alerts: BTreeMap<String, Alert>,
     pub events: Vec<AlertEvent>,
     pub states: BTreeMap<(&'static str, String), Option<Vec<u8>>>,
@@ -95,7 +95,7 @@ pub(super) struct Batch {
     pub left_out: u64,
 }
 
-impl Batch {
+impl TeamBatch {
     pub fn is_empty(&self) -> bool {
         self.is_state_alone() && self.states.is_empty()
     }
@@ -116,7 +116,7 @@ impl Batch {
     /// Empties it: it is written, or it will never be.
     pub fn clear(&mut self, lost: bool) {
         let more = if lost { (self.alerts.len() + self.due.len()) as u64 } else { 0 };
-        *self = Batch { left_out: self.left_out + more, ..Batch::default() };
+        *self = TeamBatch { left_out: self.left_out + more, ..TeamBatch::default() };
     }
 }
 
@@ -156,7 +156,7 @@ impl TeamWatch {
             silences: Vec::new(),
             firing: HashMap::new(),
             pending: BTreeMap::new(),
-            batch: Batch::default(),
+            batch: TeamBatch::default(),
         }
     }
 
@@ -185,7 +185,8 @@ impl TeamWatch {
                 codes.restore(&earlier.part(CODES));
             }
             let calls = earlier.part(CALLS).into_iter();
-            self.calls = calls.filter_map(|row| Some((row.key, u64::from_le_bytes(row.bytes?.try_into().ok()?)))).collect();
+            self.calls =
+                calls.filter_map(|row| Some((row.key, u64::from_le_bytes(row.bytes?.try_into().ok()?)))).collect();
         }
         if self.rules != loaded.rules {
             for (id, why) in self.engine.set_rules(&loaded.rules, catalog, now) {

@@ -53,7 +53,8 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
     changed.mark_changed();
     let AlertSources { live, runs, findings, book, has_teams, storm, .. } = sources;
     let gather = Gather::new(live.clone(), runs, findings);
-    let mut watcher = Watcher { live, book, has_teams, storm, gather: Some(gather), all: Vec::new(), done, told, away: None };
+    let mut watcher =
+        Watcher { live, book, has_teams, storm, gather: Some(gather), all: Vec::new(), done, told, away: None };
     let (mut answers, mut looks) = (Vec::new(), 0_u64);
     let mut due = tokio::time::interval(PERIOD);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -131,7 +132,6 @@ impl Watcher {
         let about = &self.book.0.about;
         Setup {
             team: team.name.clone(),
-            salt: team.id.clone().unwrap_or_default(),
             host: about.host.clone(),
             public_url: about.public_url.as_ref().map(|url| url.trim_end_matches('/').into()),
             storm: self.storm,

@@ -12,7 +12,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
 use shared::alert::Alert;
-use viewer::alerts::{Filter, Stand, shape, sorted};
+use viewer::alerts::{AlertStand, Filter, shape, sorted};
 
 /// Seconds between two questions.
 const REFRESH_SECONDS: u32 = 5;
@@ -202,13 +202,13 @@ fn AlertRow(id: String, listed: AlertList) -> impl IntoView {
             href=to
             data-alert=id.get_value()
             data-rule=of(|one, _| one.rule.clone())
-            data-state=of(|one, _| Stand::of(one).name().into())
+            data-state=of(|one, _| AlertStand::of(one).name().into())
             data-severity=of(|one, _| one.severity.word().into())
-            data-over=of(|one, _| (Stand::of(one) == Stand::Resolved).to_string())
+            data-over=of(|one, _| (AlertStand::of(one) == AlertStand::Resolved).to_string())
             aria-current=current
             on:click=press
         >
-            <span class=of(|one, _| shape(one.severity, Stand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, Stand::of(one)).1.into())}</span>
+            <span class=of(|one, _| shape(one.severity, AlertStand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, AlertStand::of(one)).1.into())}</span>
             <span class="words">
                 <span class="sentence"><b>{of(|one, _| one.sentence.clone())}</b></span>
                 <span class="below">{of(words::below)}</span>
