@@ -176,10 +176,10 @@ impl Channels {
         names
             .into_iter()
             .filter(|name| {
-                let row = self.row(name);
-                let due = now - row.standing >= every || now < row.standing;
+                let last = self.rows.get(name).map_or(0, |row| row.standing);
+                let due = now - last >= every || now < last;
                 if due {
-                    row.standing = now;
+                    self.row(name).standing = now;
                 }
                 due
             })

@@ -39,14 +39,19 @@ const LOOK_MS: i64 = 10_000;
 /// How often all that fires is sent to an Alertmanager, milliseconds.
 const STANDING_MS: i64 = 60_000;
 
+/// A group without members is forgotten after so long; one whose last notice may still wait later, since what comes then must
+/// count on. Milliseconds.
+const FORGET_MS: i64 = 3_600_000;
+const FORGET_UNKNOWN_MS: i64 = 86_400_000;
+
 /// How often it is looked which alerts may be forgotten, milliseconds.
 const TIDY_MS: i64 = 60_000;
 
-/// The most alerts of one such message.
-const STANDING_MOST: usize = 1_000;
-
 /// Of the built-in rules, what is less goes to no channel that is not named.
 const DEFAULT_LEAST: AlertSeverity = AlertSeverity::Warning;
+
+/// The kind of channels to which each alert is an incident of its own.
+const PAGER: &str = "pagerduty";
 
 /// The driver's number for a GPU that is gone.
 const GPU_GONE: &str = "79";
@@ -56,6 +61,8 @@ const GPU_GONE: &str = "79";
 pub struct Setup {
     /// Name of the team; empty in `serve`.
     pub team: String,
+    /// Goes into the ids of notices, so that teams with channels of one name have none in common: the team's id.
+    pub salt: String,
     /// Name of the host that tells.
     pub host: String,
     /// The page's address without a slash at its end; None where there is none.
@@ -66,7 +73,7 @@ pub struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        Setup { team: String::new(), host: String::new(), public_url: None, storm: 20 }
+        Setup { team: String::new(), salt: String::new(), host: String::new(), public_url: None, storm: 20 }
     }
 }
 
@@ -105,6 +112,11 @@ struct Member {
     event: bool,
     /// It was put into a digest or a summary, and has not been told by itself.
     summed: bool,
+    /// Which notice of the group named it last, and when that was made; 0: none.
+    seq: u64,
+    at: i64,
+    /// That notice was given up.
+    lost: bool,
 }
 
 /// Alerts that are told together to one channel.
@@ -115,8 +127,8 @@ struct Group {
     spacing: i64,
     due: i64,
     members: BTreeMap<String, Member>,
-    /// Its last notice was given up.
-    lost: bool,
+    /// When its last notice was made, while nobody knows what became of it; 0: it is known.
+    made: i64,
     /// It has something to say, and waits.
     waits: bool,
 }
@@ -238,7 +250,7 @@ impl Notices {
             for channel in self.channels_of(&alert) {
                 let key = (channel.clone(), self.group_of(&channel, &alert));
                 let group = self.groups.entry(key.clone()).or_default();
-                let member = Member { told: false, event: *event, summed: false };
+                let member = Member { event: *event, ..Member::default() };
                 group.members.insert(id.clone(), member);
                 group.ask(now + wait);
                 self.dirty.insert(key.clone());
@@ -270,7 +282,7 @@ impl Notices {
 
     /// What is told together: alerts of a rule and a run, or of a rule and a group of machines.
     fn group_of(&self, channel: &str, alert: &Alert) -> String {
-        if self.channels.is_kind(channel, "pagerduty") {
+        if self.channels.is_kind(channel, PAGER) {
             return alert.id.clone();
         }
         let label = |key: &str| alert.labels.get(key).map_or("", String::as_str);
@@ -351,8 +363,12 @@ impl Notices {
         }
         out.extend(self.sum_up(now));
         out.extend(self.standing(now));
-        if self.tidy && !(0..TIDY_MS).contains(&(now - self.tidied)) {
-            self.tidied = now;
+        if (0..TIDY_MS).contains(&(now - self.tidied)) {
+            return out;
+        }
+        self.tidied = now;
+        self.forget_groups(now);
+        if self.tidy {
             let wanted: BTreeSet<&String> = self.groups.values().flat_map(|g| g.members.keys()).collect();
             let waits = |id: &String| self.channels.waits_for(id);
             self.alerts.retain(|id, live| live.alert.state == AlertState::Firing || wanted.contains(id) || waits(id));
@@ -361,11 +377,25 @@ impl Notices {
         out
     }
 
+    /// Groups that have nobody any more.
+    fn forget_groups(&mut self, now: i64) {
+        let dirty = &mut self.dirty;
+        self.groups.retain(|key, group| {
+            let after = if group.made == 0 { FORGET_MS } else { FORGET_UNKNOWN_MS };
+            let stays = !group.members.is_empty() || now - group.last <= after;
+            if !stays {
+                dirty.insert(key.clone());
+            }
+            stays
+        });
+    }
+
     /// What a group has to say now.
     fn speak(&mut self, key: &GroupKey, now: i64) -> Option<Notice> {
         let ids: Vec<(String, Member)> = self.groups.get(key)?.members.iter().map(|(id, m)| (id.clone(), *m)).collect();
-        let lost = self.groups.get(key)?.lost;
         let quiet = self.channels.quiet_until(&key.0, now);
+        // There an end closes what keeps people awake: it neither waits nor is it one too many.
+        let pages = self.channels.is_kind(&key.0, PAGER);
         let (mut fires, mut over, mut stands, mut waits) = (Vec::new(), Vec::new(), Vec::new(), false);
         let mut gone = Vec::new();
         for (id, member) in &ids {
@@ -375,14 +405,14 @@ impl Notices {
             };
             let ended = live.alert.state == AlertState::Resolved;
             let known = self.rules.get(&live.alert.rule);
-            let tells_end = known.is_none_or(|k| k.rule.resolved) && !member.event && !lost;
+            let tells_end = known.is_none_or(|k| k.rule.resolved) && !member.event && !member.lost;
             let passes = self.passes(&live.alert);
             if ended && member.told {
                 gone.push(id.clone());
                 if !tells_end || member.summed {
                     continue;
                 }
-                match quiet.filter(|_| !passes) {
+                match quiet.filter(|_| !passes && !pages) {
                     Some(end) => self.channels.wait(&key.0, id, end),
                     None => over.push(id.clone()),
                 }
@@ -418,7 +448,8 @@ impl Notices {
         let repeat = self.repeat_of(&stands, group, quiet.is_some(), now);
         let speaks = !fires.is_empty() || !over.is_empty() || repeat;
         let mut notice = None;
-        if speaks && self.channels.storms(&key.0, now, self.setup.storm) {
+        let closes = pages && !over.is_empty();
+        if speaks && !closes && self.channels.storms(&key.0, now, self.setup.storm) {
             // A digest will have it.
             for id in fires.iter().chain(&over) {
                 self.channels.sum(&key.0, id);
@@ -528,7 +559,14 @@ impl Notices {
         let group = self.groups.get_mut(key)?;
         group.said(now);
         group.seq += 1;
-        (notice.seq, notice.id) = (group.seq, notice_id(&key.0, &key.1, group.seq));
+        group.made = now;
+        for id in ids {
+            if let Some(member) = group.members.get_mut(id) {
+                (member.seq, member.at, member.lost) = (group.seq, now, false);
+            }
+        }
+        notice.seq = group.seq;
+        notice.id = self.setup.id_of((&key.0, &key.1), notice.seq, now);
         Some(notice)
     }
 
@@ -561,7 +599,7 @@ impl Notices {
             let group = "digest".to_string();
             out.push(Due {
                 notice: Notice {
-                    id: notice_id(&channel, &group, seq),
+                    id: self.setup.id_of((&channel, &group), seq, now),
                     kind: NoticeKind::Digest,
                     seq,
                     severity: alerts.iter().map(|a| a.severity).max().unwrap_or_default(),
@@ -602,20 +640,20 @@ impl Notices {
                     }
                 }
             }
-            for part in alerts.chunks(STANDING_MOST) {
+            for part in parts(alerts) {
                 let seq = self.channels.next_seq(&channel);
                 let fires = part.iter().any(|a| a.state == AlertState::Firing);
-                let group = "standing".to_string();
+                let group = text::STANDING.to_string();
                 out.push(Due {
                     notice: Notice {
-                        id: notice_id(&channel, &group, seq),
+                        id: self.setup.id_of((&channel, &group), seq, now),
                         kind: if fires { NoticeKind::Firing } else { NoticeKind::Resolved },
                         seq,
                         severity: part.iter().map(|a| a.severity).max().unwrap_or_default(),
                         rule: String::new(),
                         title: format!("{} alerts", part.len()),
                         note: String::new(),
-                        alerts: part.to_vec(),
+                        alerts: part,
                         more: 0,
                         counts: Vec::new(),
                         link: self.link(""),
@@ -648,10 +686,19 @@ impl Notices {
     pub fn outcome(&mut self, channel: &str, notice: &str, taken: bool) {
         let of = self.groups.iter_mut().filter(|((name, _), _)| name == channel);
         for (key, group) in of {
-            if notice_id(&key.0, &key.1, group.seq) == notice {
-                group.lost = !taken;
+            let id = |seq: u64, at: i64| self.setup.id_of((&key.0, &key.1), seq, at);
+            if group.made != 0 && id(group.seq, group.made) == notice {
+                group.made = 0;
                 self.dirty.insert(key.clone());
             }
+            // An older one may be known only after a newer one was made; few differ.
+            let made: BTreeSet<(u64, i64)> =
+                group.members.values().filter(|m| m.seq > 0).map(|m| (m.seq, m.at)).collect();
+            let Some(of) = made.into_iter().find(|(seq, at)| id(*seq, *at) == notice) else { continue };
+            for member in group.members.values_mut().filter(|m| (m.seq, m.at) == of) {
+                member.lost = !taken;
+            }
+            self.dirty.insert(key.clone());
         }
     }
 
@@ -723,7 +770,7 @@ impl Group {
     fn said(&mut self, now: i64) {
         let goes_on = self.last != 0 && now - self.last <= SPACING_MOST + LOOK_MS;
         self.spacing = if goes_on { (self.spacing * 2).clamp(SPACING_LEAST, SPACING_MOST) } else { SPACING_LEAST };
-        (self.last, self.lost) = (now, false);
+        self.last = now;
     }
 }
 
@@ -742,9 +789,30 @@ fn worst_first(a: &Alert, b: &Alert, op: Op) -> std::cmp::Ordering {
         .then(a.id.cmp(&b.id))
 }
 
-/// The id of a group's notice: the same after a crash.
-fn notice_id(channel: &str, group: &str, seq: u64) -> String {
-    id::of(&["notice", channel, group, &seq.to_string()])
+impl Setup {
+    /// The id of a channel's and group's notice that was made then: a channel that was removed and is made again counts
+    /// from 1 again.
+    fn id_of(&self, (channel, group): (&str, &str), seq: u64, now: i64) -> String {
+        id::of(&["notice", &self.salt, channel, group, &seq.to_string(), &now.to_string()])
+    }
+}
+
+/// Alerts in parts that are small enough for one message each.
+fn parts(alerts: Vec<Alert>) -> Vec<Vec<Alert>> {
+    let mut parts: Vec<Vec<Alert>> = Vec::new();
+    let mut bytes = 0;
+    for alert in alerts {
+        let own = text::bytes_of(&alert);
+        match parts.last_mut() {
+            Some(part) if bytes + own <= text::STANDING_BYTES => part.push(alert),
+            _ => {
+                bytes = 0;
+                parts.push(vec![alert]);
+            }
+        }
+        bytes += own;
+    }
+    parts
 }
 
 /// Whether a silence means that alert.

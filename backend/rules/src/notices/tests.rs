@@ -275,6 +275,64 @@ fn waiting_notices_of_a_group_fold_into_one() {
     assert!(two.title.ends_with(" (was firing 14:13–14:33 UTC)"), "{}", two.title);
 }
 
+fn told(kind: NoticeKind, group: &str, at: i64, alerts: &[Alert]) -> Notice {
+    Notice {
+        id: at.to_string(),
+        kind,
+        group: group.into(),
+        seq: 1,
+        severity: AlertSeverity::Warning,
+        rule: "hot".into(),
+        title: "a is bad".into(),
+        note: String::new(),
+        alerts: alerts.to_vec(),
+        more: 0,
+        counts: Vec::new(),
+        link: None,
+        help: None,
+        team: String::new(),
+        host: String::new(),
+        at: at / 1000,
+    }
+}
+
+#[test]
+fn folded_from_the_newest_on_what_is_newer_stays() {
+    use NoticeKind::{Firing, Resolved};
+    let (a, b) = (alert("hot", "a", T, &[]), alert("hot", "b", T + MINUTE, &[]));
+    let over = |of: &Transition, at| ended(of, at).alert;
+    let notices = [
+        told(Firing, "g", T, std::slice::from_ref(&a.alert)),
+        told(Firing, "g", T + MINUTE, &[a.alert.clone(), b.alert.clone()]),
+        told(Firing, "g", T + 2 * MINUTE, &[over(&a, T + 2 * MINUTE)]),
+        told(Resolved, "g", T + 20 * 60 * MINUTE, &[over(&b, T + 20 * 60 * MINUTE)]),
+    ];
+    let one = notices.iter().rev().skip(1).fold(notices[3].clone(), |new, old| fold(old, &new));
+    assert_eq!((one.kind, one.at, one.more), (Resolved, T / 1000, 0));
+    assert!(one.alerts.iter().all(|a| a.state == AlertState::Resolved), "{:?}", one.alerts);
+    assert_eq!(one.alerts.len(), 2);
+    // It says once when it was, with the date where it is long ago.
+    let (from, to) = (shared::date::text(T), shared::date::text(T + 20 * 60 * MINUTE));
+    let from = from[..16].replace('T', " ");
+    assert_eq!(one.title, format!("a is bad (was firing {from}–{} UTC)", &to[11..16]));
+    let two = fold(&notices[1], &notices[3]);
+    assert!(two.alerts.iter().all(|a| a.state == AlertState::Resolved));
+    assert_eq!((two.alerts.len(), two.more), (1, 1));
+}
+
+#[test]
+fn of_all_that_stood_before_only_what_is_over_is_told_with_what_stands() {
+    let all: Vec<_> = (0..30).map(|i| alert("hot", &format!("n{i}"), T, &[])).collect();
+    let over: Vec<Alert> = all[..5].iter().map(|t| ended(t, T + 1000).alert).collect();
+    let fire: Vec<Alert> = all[5..].iter().map(|t| t.alert.clone()).collect();
+    let old = told(NoticeKind::Firing, "standing", T, &[&over[..], &fire[..]].concat());
+    // Of the newer one n5 is over.
+    let newer: Vec<Alert> = [&[ended(&all[5], T + 2000).alert], &fire[1..20]].concat();
+    let one = fold(&old, &told(NoticeKind::Firing, "standing", T + MINUTE, &newer));
+    assert_eq!(one.alerts, [&newer[..], &over[..]].concat());
+    assert_eq!((one.more, one.at), (0, (T + MINUTE) / 1000));
+}
+
 #[test]
 fn a_crash_at_any_second_loses_no_notice_and_repeats_at_most_one() {
     // Each second the service writes the rows in one transaction with what is due. It dies after `dies` seconds, either
@@ -338,6 +396,95 @@ fn each_alert_is_an_event_of_its_own_for_a_pager_and_all_stand_for_an_alertmanag
     }
     assert_eq!(by["duty"], [1, 1, 1, 1]);
     assert_eq!(by["am"], [3, 3, 3, 2, 2]);
+}
+
+#[test]
+fn all_that_stands_is_in_messages_that_are_not_too_long_and_is_written_only_when_told() {
+    let mut all = notices(&rules(), &[channel("am", "alertmanager")]);
+    for i in 0..200 {
+        let mut hot = alert("hot", &format!("n{i}"), T, &[]);
+        hot.alert.text = "\"line\"\n".repeat(200);
+        all.hear(&hot, T);
+    }
+    let due = all.poll(T);
+    assert!(due.len() > 1);
+    assert_eq!(due.iter().map(|d| d.notice.alerts.len()).sum::<usize>(), 200);
+    for one in &due {
+        // It has the same names and the same quotes as JSON.
+        assert!(format!("{:?}", one.notice).len() < 128 * 1024);
+    }
+    all.poll(T + 10_000);
+    all.changed_rows();
+    assert_eq!(all.poll(T + 20_000), []);
+    assert_eq!(all.changed_rows(), []);
+}
+
+#[test]
+fn ids_are_others_for_another_team_and_for_a_channel_that_is_made_again() {
+    let id = |setup: Setup, at: i64| {
+        let mut all = Notices::new(setup);
+        all.set_rules(&rules(), &catalog());
+        all.set_channels(&[channel("lab", "slack")]);
+        all.hear(&alert("hot", "a", T, &[]), at);
+        all.poll(at + MINUTE).pop().expect("due").notice.id
+    };
+    let team = |salt: &str| Setup { salt: salt.into(), ..Setup::default() };
+    assert_eq!(id(team("1"), T), id(team("1"), T));
+    assert_ne!(id(team("1"), T), id(team("2"), T));
+    assert_ne!(id(team("1"), T), id(team("1"), T + 1));
+}
+
+#[test]
+fn what_one_notice_lost_another_may_have_told() {
+    let mut all = notices(&rules(), &[channel("lab", "slack")]);
+    let (a, b) = (alert("hot", "a", T, &[]), alert("hot", "b", T + 2 * MINUTE, &[]));
+    all.hear(&a, T);
+    let first = all.poll(T + MINUTE).pop().expect("due").notice;
+    all.hear(&b, T + 2 * MINUTE);
+    let second = all.poll(T + 4 * MINUTE).pop().expect("due").notice;
+    all.outcome("lab", &second.id, true);
+    all.outcome("lab", &first.id, false);
+    [&a, &b].iter().for_each(|t| all.hear(&ended(t, T + 5 * MINUTE), T + 5 * MINUTE));
+    let over = all.poll(T + 10 * MINUTE).pop().expect("due").notice;
+    assert_eq!(over.alerts.iter().map(|a| a.subject.as_str()).collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn a_group_without_members_is_forgotten_and_so_is_its_row() {
+    let mut all = notices(&rules(), &[channel("lab", "slack")]);
+    let hot = alert("hot", "a", T, &[]);
+    all.hear(&hot, T);
+    all.poll(T + MINUTE);
+    all.hear(&ended(&hot, T + 2 * MINUTE), T + 2 * MINUTE);
+    let over = all.poll(T + 5 * MINUTE).pop().expect("due").notice;
+    all.changed_rows();
+    let gone = |all: &mut Notices, minutes: i64| {
+        all.poll(T + minutes * MINUTE);
+        all.changed_rows().iter().any(|row| row.key.starts_with('g') && row.bytes.is_none())
+    };
+    // Its last notice may still wait.
+    assert!(!gone(&mut all, 120));
+    all.outcome("lab", &over.id, true);
+    assert!(gone(&mut all, 122));
+    assert_eq!(all.groups.len(), 0);
+}
+
+#[test]
+fn a_pager_is_told_of_ends_in_storms_and_quiet_hours() {
+    let over = |quiet: Vec<Quiet>, storm: usize, from: i64| {
+        let mut all = Notices::new(Setup { storm, ..Setup::default() });
+        all.set_rules(&rules(), &catalog());
+        all.set_channels(&[Channel { quiet, ..channel("duty", "pagerduty") }]);
+        let hot = [alert("hot", "a", from, &[]), alert("hot", "b", from, &[])];
+        hot.iter().for_each(|t| all.hear(t, from));
+        assert_eq!(said(&mut all, from, from + MINUTE).len(), 2);
+        hot.iter().for_each(|t| all.hear(&ended(t, from + 3 * MINUTE), from + 3 * MINUTE));
+        said(&mut all, from + 3 * MINUTE, from + 6 * MINUTE).iter().map(|s| s.1).collect::<Vec<_>>()
+    };
+    // T is 14:13:20 UTC.
+    let hours = vec![Quiet { days: String::new(), from: "14:15".into(), to: "15:00".into() }];
+    assert_eq!(over(hours, 20, T), [NoticeKind::Resolved, NoticeKind::Resolved]);
+    assert_eq!(over(Vec::new(), 2, T), [NoticeKind::Resolved, NoticeKind::Resolved]);
 }
 
 /// Series that flap, for an hour at one sample in 10 s: most notices of a channel, and how many alerts there were.

@@ -4,6 +4,7 @@ use crate::engine::{hour, lasted};
 use shared::alert::{Alert, AlertState, MAX_NAMED, MAX_TEXT_BYTES, MAX_TITLE_BYTES, Notice, NoticeKind, Rule};
 use shared::rule::{clean, fill, value_words};
 use shared::unit::Unit;
+use std::collections::BTreeSet;
 
 /// The value of a placeholder.
 pub fn value_of(name: &str, alert: &Alert, (limit, unit): (&str, Unit), count: u64, link: Option<&str>) -> String {
@@ -54,13 +55,56 @@ pub fn title_and_note(rule: &Rule, alerts: &[&Alert], limit: (&str, Unit), link:
     (clean(&title, MAX_TITLE_BYTES, false), clean(&note, MAX_TEXT_BYTES, true))
 }
 
-/// Two notices of one group, of which the first still waits, as one: the newest state, all alerts, the first time.
+/// The group of notices that have all that fires.
+pub const STANDING: &str = "standing";
+
+/// The most bytes of alerts in such a notice: with the rest of it, and with what JSON adds, it stays under 128 KiB.
+pub const STANDING_BYTES: usize = 96 * 1024;
+
+/// What a sentence ends with that says when it fired.
+const WAS: &str = " (was firing ";
+
+/// About as many bytes as an alert takes as JSON.
+pub fn bytes_of(alert: &Alert) -> usize {
+    let labels: usize = alert.labels.iter().map(|(key, value)| escaped(key) + escaped(value) + 6).sum();
+    let own = [&alert.sentence, &alert.text, &alert.name, &alert.subject, &alert.rule, &alert.held];
+    let acked = alert.acked.as_ref().map_or(0, |by| escaped(&by.by) + 40);
+    own.into_iter().map(|text| escaped(text)).sum::<usize>() + labels + acked + 400
+}
+
+fn escaped(text: &str) -> usize {
+    let of = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.bytes().map(of).sum()
+}
+
+/// Two notices of one group, of which the first still waits, as one: the newest state, all alerts, the first time. Of more
+/// than two the newest two come first, then the next older one as `old`: what is newer stays.
 pub fn fold(old: &Notice, new: &Notice) -> Notice {
     let mut one = new.clone();
-    one.at = old.at;
-    let missing = old.alerts.iter().filter(|a| !new.alerts.iter().any(|b| b.id == a.id));
-    one.alerts.extend(missing.cloned());
-    let further = one.alerts.len().saturating_sub(MAX_NAMED);
+    let known: BTreeSet<&str> = new.alerts.iter().map(|alert| alert.id.as_str()).collect();
+    let missing = old.alerts.iter().filter(|alert| !known.contains(alert.id.as_str()));
+    if new.group == STANDING {
+        // The newer one has all that fires; of the older one only ends would be lost.
+        let mut bytes: usize = new.alerts.iter().map(bytes_of).sum();
+        for over in missing.filter(|alert| alert.state == AlertState::Resolved) {
+            bytes += bytes_of(over);
+            if bytes > STANDING_BYTES {
+                break;
+            }
+            one.alerts.push(over.clone());
+        }
+        return one;
+    }
+    one.at = old.at.min(new.at);
+    // Once all is over, what an older notice says to fire does not fire any more.
+    let (stays, stale): (Vec<_>, Vec<_>) =
+        missing.partition(|alert| new.kind != NoticeKind::Resolved || alert.state == AlertState::Resolved);
+    one.alerts.extend(stays.into_iter().cloned());
+    let further = one.alerts.len().saturating_sub(MAX_NAMED) + stale.len();
     one.alerts.truncate(MAX_NAMED);
     one.more = new.more.max(old.more) + further as u64;
     one.severity = new.severity.max(old.severity);
@@ -71,11 +115,18 @@ pub fn fold(old: &Notice, new: &Notice) -> Notice {
         }
     }
     if new.kind == NoticeKind::Resolved && old.kind == NoticeKind::Firing {
-        let first = one.alerts.iter().filter_map(|a| a.fired).min().unwrap_or(old.at * 1000);
-        let last = one.alerts.iter().filter_map(|a| a.ended).max().unwrap_or(new.at * 1000);
-        let was = format!(" (was firing {}–{})", &hour(first, last)[..5], hour(last, last));
+        let both = || old.alerts.iter().chain(&new.alerts);
+        let first = both().filter_map(|a| a.fired).min().unwrap_or(one.at * 1000);
+        let last = both().filter_map(|a| a.ended).max().unwrap_or(new.at * 1000);
+        let from = hour(first, last);
+        let was = format!("{WAS}{}–{})", from.strip_suffix(" UTC").unwrap_or(&from), hour(last, last));
+        // A notice between the two may have said so already, of less time.
+        let title = match one.title.rfind(WAS) {
+            Some(at) if one.title.ends_with(')') => &one.title[..at],
+            _ => &one.title,
+        };
         let room = MAX_TITLE_BYTES.saturating_sub(was.len());
-        one.title = clean(&one.title, room, false) + &was;
+        one.title = clean(title, room, false) + &was;
     }
     one
 }
