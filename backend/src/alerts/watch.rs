@@ -132,6 +132,7 @@ impl Watcher {
         let about = &self.book.0.about;
         Setup {
             team: team.name.clone(),
+            salt: team.id.clone().unwrap_or_default(),
             host: about.host.clone(),
             public_url: about.public_url.as_ref().map(|url| url.trim_end_matches('/').into()),
             storm: self.storm,
