@@ -135,6 +135,17 @@ struct Group {
 
 type GroupKey = (String, String);
 
+/// Whose alerts an alert holds back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Holds {
+    /// Those of a machine.
+    Source(String),
+    /// Those of a run.
+    Run(String),
+    /// Those of a GPU: machine and number.
+    Gpu(String, String),
+}
+
 /// Whom to tell, what was told, and what waits.
 #[derive(Default)]
 pub struct Notices {
@@ -145,8 +156,10 @@ pub struct Notices {
     held_back: BTreeMap<String, u64>,
     alerts: BTreeMap<String, Live>,
     groups: BTreeMap<GroupKey, Group>,
-    /// Alerts that hold back others.
-    inhibitors: BTreeSet<String>,
+    /// Alerts that hold back others, by whose.
+    inhibitors: BTreeMap<Holds, BTreeSet<String>>,
+    /// And where each stands among them.
+    holders: BTreeMap<String, Holds>,
     held: BTreeMap<String, String>,
     dirty: BTreeSet<GroupKey>,
     /// Some alert is over, and may be forgotten.
@@ -185,6 +198,11 @@ impl Notices {
                 (rule.id.clone(), known)
             })
             .collect();
+        // A rule may mean something else now.
+        let holders: Vec<_> = self.alerts.iter().map(|(id, live)| (id.clone(), self.holds(&live.alert))).collect();
+        for (id, holds) in holders {
+            self.put_holder(&id, holds);
+        }
     }
 
     /// The channels from now on. Those whose quiet hours cannot be read, and why; they have none.
@@ -230,13 +248,7 @@ impl Notices {
         }
         let silence = before.and_then(|b| b.silence.clone());
         let (nature, id) = (self.nature(&alert), alert.id.clone());
-        let crash = self.rules.get(&alert.rule).is_some_and(|k| k.crash);
-        let gone = nature == Nature::Xid && alert.labels.get("xid").is_some_and(|x| x == GPU_GONE);
-        if alert.state == AlertState::Firing && (nature == Nature::SourceLost || crash || gone) {
-            self.inhibitors.insert(id.clone());
-        } else {
-            self.inhibitors.remove(&id);
-        }
+        self.put_holder(&id, self.holds(&alert));
         let wait = if nature == Nature::Run { RUN_WAIT_MS } else { WAIT_MS };
         let fresh = (*what == What::Fired || rises) && alert.state == AlertState::Firing;
         // An agent that was away tells of what is over, or old; a run's state is always told.
@@ -292,23 +304,60 @@ impl Notices {
         }
     }
 
+    /// Whose alerts that alert holds back; None: nobody's.
+    fn holds(&self, alert: &Alert) -> Option<Holds> {
+        if alert.state != AlertState::Firing {
+            return None;
+        }
+        let label = |key: &str| alert.labels.get(key).cloned();
+        match self.nature(alert) {
+            Nature::SourceLost => label("source").map(Holds::Source),
+            Nature::Run if self.rules.get(&alert.rule).is_some_and(|k| k.crash) => label("run").map(Holds::Run),
+            Nature::Xid if alert.labels.get("xid").is_some_and(|x| x == GPU_GONE) => {
+                Some(Holds::Gpu(label("source")?, label("gpu")?))
+            }
+            _ => None,
+        }
+    }
+
+    fn put_holder(&mut self, id: &str, holds: Option<Holds>) {
+        if self.holders.get(id) == holds.as_ref() {
+            return;
+        }
+        if let Some(before) = self.holders.remove(id)
+            && let Some(ids) = self.inhibitors.get_mut(&before)
+        {
+            ids.remove(id);
+            if ids.is_empty() {
+                self.inhibitors.remove(&before);
+            }
+        }
+        if let Some(holds) = holds {
+            self.inhibitors.entry(holds.clone()).or_default().insert(id.to_string());
+            self.holders.insert(id.to_string(), holds);
+        }
+    }
+
+    /// What holds an alert back.
+    fn inhibitor(&self, alert: &Alert) -> Option<&Alert> {
+        let label = |key: &str| alert.labels.get(key).cloned();
+        let nature = self.nature(alert);
+        let all = match nature {
+            Nature::SourceLost | Nature::Run | Nature::Code => return None,
+            _ => [
+                label("source").map(Holds::Source),
+                label("run").map(Holds::Run).filter(|_| matches!(nature, Nature::Missing | Nature::Idle)),
+                label("source").zip(label("gpu")).map(|(s, g)| Holds::Gpu(s, g)).filter(|_| nature == Nature::Missing),
+            ],
+        };
+        let ids = all.iter().flatten().filter_map(|whose| self.inhibitors.get(whose)).flatten();
+        ids.filter_map(|id| self.alerts.get(id)).map(|live| &live.alert).find(|other| other.id != alert.id)
+    }
+
     /// Why nobody is told of an alert now; None: nothing holds it back.
     fn holds_back(&self, alert: &Alert, now: i64) -> Option<(String, Option<String>)> {
-        let label = |alert: &Alert, key: &str| alert.labels.get(key).cloned();
-        let nature = self.nature(alert);
-        for inhibitor in self.inhibitors.iter().filter_map(|id| self.alerts.get(id)).map(|live| &live.alert) {
-            let same = |key: &str| label(alert, key).is_some() && label(alert, key) == label(inhibitor, key);
-            let holds = match self.nature(inhibitor) {
-                Nature::SourceLost => {
-                    !matches!(nature, Nature::SourceLost | Nature::Run | Nature::Code) && same("source")
-                }
-                Nature::Run => matches!(nature, Nature::Missing | Nature::Idle) && same("run"),
-                Nature::Xid => nature == Nature::Missing && same("source") && same("gpu"),
-                _ => false,
-            };
-            if holds && inhibitor.id != alert.id {
-                return Some((format!("held back: {}", inhibitor.sentence), None));
-            }
+        if let Some(inhibitor) = self.inhibitor(alert) {
+            return Some((format!("held back: {}", inhibitor.sentence), None));
         }
         let silence = self.silences.iter().find(|s| s.from * 1000 <= now && now < s.to * 1000 && silences(s, alert))?;
         let by = if silence.by.is_empty() { String::new() } else { format!(" by {}", silence.by) };
@@ -465,7 +514,9 @@ impl Notices {
             let mut all: Vec<String> = fires;
             all.extend(over);
             if repeat {
-                all.extend(stands.iter().cloned());
+                let heard =
+                    |id: &&String| quiet.is_none() || self.alerts.get(*id).is_some_and(|live| self.passes(&live.alert));
+                all.extend(stands.iter().filter(heard).cloned());
             }
             notice = self.notice(key, &all, !stands.is_empty(), now);
         }
@@ -480,10 +531,15 @@ impl Notices {
             .and_then(|id| self.alerts.get(id))
             .and_then(|l| self.rules.get(&l.alert.rule))
             .map_or(REPEAT_MS, |k| k.repeat);
+        let group = self.groups.get(key)?;
+        let passes = group.members.iter().filter(|(_, m)| !m.event).filter_map(|(id, _)| self.alerts.get(id));
+        let passes = passes.into_iter().any(|l| l.alert.acked.is_none() && self.passes(&l.alert));
         let group = self.groups.get_mut(key)?;
         group.waits = false;
         group.due = match (waits, quiet) {
             (true, _) => now + LOOK_MS,
+            // What passes quiet hours is repeated in them.
+            (false, Some(end)) if passes => (end * 1000).min((group.last + every).max(now + LOOK_MS)),
             (false, Some(end)) if !open.is_empty() => end * 1000,
             _ if repeats && group.last != 0 => (group.last + every).max(now + LOOK_MS),
             _ if repeats => now + LOOK_MS,
@@ -589,9 +645,13 @@ impl Notices {
             };
             if why == channel::Sum::Quiet {
                 // It is told now, and so will be its end.
-                for group in self.groups.iter_mut().filter(|((name, _), _)| *name == channel).map(|(_, group)| group) {
-                    for id in &ids {
-                        group.members.entry(id.clone()).and_modify(|m| m.summed = false);
+                for (key, group) in self.groups.iter_mut().filter(|((name, _), _)| *name == channel) {
+                    for member in
+                        ids.iter().filter_map(|id| Some(std::mem::take(&mut group.members.get_mut(id)?.summed)))
+                    {
+                        if member {
+                            self.dirty.insert(key.clone());
+                        }
                     }
                 }
             }
@@ -819,7 +879,8 @@ fn parts(alerts: Vec<Alert>) -> Vec<Vec<Alert>> {
 pub fn silences(silence: &Silence, alert: &Alert) -> bool {
     !silence.matches.is_empty()
         && silence.matches.iter().all(|(key, pattern)| match key.as_str() {
-            "rule" => glob(pattern, &alert.name) || *pattern == alert.rule,
+            // Of a team's rule the team stands behind it.
+            "rule" => glob(pattern, &alert.name) || alert.rule.split('@').next() == Some(pattern),
             "severity" => glob(pattern, alert.severity.word()),
             "subject" => glob(pattern, &alert.subject),
             "title" => glob(pattern, &alert.sentence) || alert.labels.get("title").is_some_and(|t| glob(pattern, t)),

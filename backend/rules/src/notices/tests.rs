@@ -487,6 +487,47 @@ fn a_pager_is_told_of_ends_in_storms_and_quiet_hours() {
     assert_eq!(over(Vec::new(), 2, T), [NoticeKind::Resolved, NoticeKind::Resolved]);
 }
 
+#[test]
+fn what_passes_quiet_hours_is_repeated_in_them() {
+    // T is 14:13:20 UTC.
+    let hours = Quiet { days: String::new(), from: "14:00".into(), to: "20:00".into() };
+    let every = |id: &str| Rule { repeat: Some("1h".into()), ..rule(id, "gpu.*.temp > 85 C") };
+    let mut all = notices(&[every("hot")], &[Channel { quiet: vec![hours], ..channel("lab", "slack") }]);
+    let (mut worst, plain) = (alert("hot", "a", T, &[]), alert("hot", "b", T, &[]));
+    worst.alert.severity = AlertSeverity::Critical;
+    [&worst, &plain].iter().for_each(|t| all.hear(t, T));
+    let seen = said(&mut all, T, T + 130 * MINUTE);
+    assert_eq!(seen.iter().map(|s| (s.0, s.2)).collect::<Vec<_>>(), [(10, 1), (3610, 1), (7210, 1)]);
+}
+
+#[test]
+fn what_a_summary_told_is_written() {
+    // T is 14:13:20 UTC.
+    let hours = Quiet { days: String::new(), from: "14:00".into(), to: "15:00".into() };
+    let channels = [Channel { quiet: vec![hours], ..channel("lab", "slack") }];
+    let mut all = notices(&rules(), &channels);
+    let hot = alert("hot", "a", T, &[]);
+    all.hear(&hot, T);
+    let mut rows = BTreeMap::new();
+    for t in (T..T + 50 * MINUTE).step_by(1000) {
+        all.poll(t);
+        rows.extend(all.changed_rows().into_iter().map(|row| (row.key.clone(), row)));
+    }
+    // After a start its end is told, too.
+    let mut next = notices(&rules(), &channels);
+    next.restore(&rows.into_values().collect::<Vec<_>>(), std::slice::from_ref(&hot.alert), T + 50 * MINUTE);
+    next.hear(&ended(&hot, T + 51 * MINUTE), T + 51 * MINUTE);
+    assert_eq!(said(&mut next, T + 51 * MINUTE, T + 65 * MINUTE).len(), 1);
+}
+
+#[test]
+fn a_silence_of_a_rule_means_it_in_each_team() {
+    let hot = alert("hot@team", "a", T, &[]).alert;
+    let of = |rule: &str| Silence { matches: BTreeMap::from([("rule".into(), rule.into())]), ..Silence::default() };
+    assert!(silences(&of("hot"), &hot));
+    assert!(!silences(&of("ho"), &hot));
+}
+
 /// Series that flap, for an hour at one sample in 10 s: most notices of a channel, and how many alerts there were.
 fn storm(machines: usize, each: usize, period: usize, groups: usize) -> (usize, usize, usize) {
     let catalog = catalog();
