@@ -102,7 +102,7 @@ impl Engine {
                 let state = self.claim(&id).state;
                 self.rules[of].subjects += 1;
                 self.subjects += 1;
-                self.groups.push(Group {
+                let fresh = Group {
                     rule: of as u32,
                     key: key.to_string(),
                     place: place.to_string(),
@@ -111,8 +111,17 @@ impl Engine {
                     dirty: false,
                     members: Vec::new(),
                     t: 0,
-                });
-                let group = self.groups.len() as u32 - 1;
+                };
+                let group = match self.free.pop() {
+                    Some(free) => {
+                        self.groups[free as usize] = fresh;
+                        free
+                    }
+                    None => {
+                        self.groups.push(fresh);
+                        self.groups.len() as u32 - 1
+                    }
+                };
                 self.group_of.insert((of as u32, key.to_string()), group);
                 group
             }
@@ -158,6 +167,7 @@ impl Engine {
         for key in empty {
             let Some(group) = self.group_of.remove(&key) else { continue };
             self.end_group(group as usize, t, "its series have ended");
+            self.free.push(group);
         }
     }
 
@@ -170,7 +180,7 @@ impl Engine {
             self.out.push(transition);
         }
         let key = (self.rules[of].rule.id.clone(), self.groups[group].key.clone());
-        self.groups[group].state = State::default();
+        (self.groups[group].state, self.groups[group].dirty) = (State::default(), false);
         self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
         self.subjects = self.subjects.saturating_sub(1);
         self.forget(&key);
@@ -197,6 +207,7 @@ impl Engine {
             }
         }
         self.groups.clear();
+        self.free.clear();
         for host in &mut self.hosts {
             host.members.clear();
             host.groups.clear();

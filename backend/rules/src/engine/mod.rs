@@ -176,6 +176,8 @@ pub struct Engine {
     hosts: Vec<Host>,
     by_id: HashMap<String, usize>,
     groups: Vec<Group>,
+    /// Places among them of which the group has ended.
+    free: Vec<u32>,
     group_of: HashMap<(u32, String), u32>,
     facts: BTreeMap<(String, String), Fact>,
     runs: BTreeMap<String, RunFacts>,

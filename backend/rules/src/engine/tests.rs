@@ -391,6 +391,27 @@ fn groups_of_a_machine_that_is_removed_are_over_and_those_of_others_go_on() {
 }
 
 #[test]
+fn groups_of_runs_that_are_over_take_no_room() {
+    let mut world = World::new(&[rule("run", "mean over run of gpu.*.gpu < 50 for 3s")], &["a"], &["gpu.0.gpu"]);
+    let mut fired = Vec::new();
+    for i in 0..10 {
+        let process = RunProcess {
+            source: "a".into(),
+            rank: Some(Rank { gpus: vec![0], ..Rank::default() }),
+            ..RunProcess::default()
+        };
+        let mut one = Run { processes: vec![process], ..run(&i.to_string(), RunState::Running, None) };
+        world.engine.run(&one, world.now);
+        fired.extend(world.ticks(6, &[10.0]).iter().filter(|w| w.1 == Fired).map(|_| i));
+        (one.state, one.ended) = (RunState::Finished, Some(world.now));
+        world.engine.run(&one, world.now);
+        assert!(world.ticks(1, &[10.0]).iter().any(|w| w.1 == Ended));
+    }
+    assert_eq!(fired, (0..10).collect::<Vec<_>>());
+    assert_eq!((world.engine.groups.len(), world.engine.subjects()), (1, 0));
+}
+
+#[test]
 fn what_is_pending_goes_when_it_is_not_watched_any_more() {
     let of = |id: &str, when: &str| Rule { on: BTreeMap::from([("rack".into(), "1".into())]), ..rule(id, when) };
     let rules = [of("one", "gpu.*.temp > 85 C for 60s"), of("all", "max over source of gpu.*.temp > 85 C for 60s")];
