@@ -3,7 +3,7 @@
 
 use super::team::{CALLS, TeamWatch};
 use crate::calls::TakenCall;
-use crate::findings::{FindingBook, named};
+use crate::findings::{Entry, FindingBook, named};
 use crate::live::Live;
 use crate::markers::marker::Marker;
 use crate::runs::RunBook;
@@ -11,7 +11,6 @@ use crate::store::{Cursor, Frame, News};
 use rules::{Machine, Tick, Tied};
 use shared::alert_call::AlertCall;
 use shared::catalog::{Catalog, gpu_parts};
-use shared::finding::Finding;
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};
@@ -274,13 +273,13 @@ impl Gather {
     fn tell_findings(&mut self, teams: &mut [TeamWatch], now: i64) {
         let (changed, newest) = self.findings.changed_since(self.told_findings);
         self.told_findings = newest;
-        let mut all: Option<Vec<(Finding, BTreeMap<String, String>)>> = None;
+        let mut all: Option<Vec<Entry>> = None;
         for team in teams {
             let told = match team.fresh {
                 true => all.get_or_insert_with(|| self.findings.changed_since(0).0),
                 false => &changed,
             };
-            for (finding, machines) in told {
+            for Entry { finding, machines } in told {
                 let sees = |name: &str| machines.get(name).is_some_and(|key| team.scope.sees(key));
                 if named(finding).all(sees) {
                     team.engine.finding(finding, now);
@@ -291,8 +290,8 @@ impl Gather {
                 let sees = |machines: &BTreeMap<String, String>, name: &str| {
                     machines.get(name).is_some_and(|key| team.scope.sees(key))
                 };
-                let seen = all.iter().filter(|(one, machines)| named(one).all(|name| sees(machines, name)));
-                let seen: HashSet<&str> = seen.map(|(finding, _)| finding.id.as_str()).collect();
+                let seen = all.iter().filter(|one| named(&one.finding).all(|name| sees(&one.machines, name)));
+                let seen: HashSet<&str> = seen.map(|one| one.finding.id.as_str()).collect();
                 let gone: Vec<String> =
                     team.engine.findings().filter(|id| !seen.contains(id)).map(Into::into).collect();
                 gone.iter().for_each(|id| team.engine.finding_gone(id, now));
