@@ -98,6 +98,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("DELETE", "/api/v1/channels/{id}", "/api/v1/channels/none", "AOHt", 404),
     ("POST", "/api/v1/channels/{id}/test", "/api/v1/channels/none/test", "AOHt", 404),
     ("GET", "/api/v1/alerts", "/api/v1/alerts", "VMAOHpd", 200),
+    ("POST", "/api/v1/alerts", "/api/v1/alerts", "MAOHr", 400),
     ("GET", "/api/v1/alerts/{id}", "/api/v1/alerts/none", "VMAOHpd", 404),
     ("POST", "/api/v1/alerts/{id}/ack", "/api/v1/alerts/none/ack", "MAOHl", 404),
     ("GET", "/api/v1/audit", "/api/v1/audit?team=main", "AHu", 200),

@@ -121,6 +121,24 @@ pub async fn next_due(on: &mut Connection, now: i64) -> Result<Option<i64>, Erro
     sql::query_scalar(get).bind(now).fetch_one(on).await
 }
 
+/// When the oldest one was written that waits.
+///
+/// # Errors
+/// The statement failed.
+pub async fn oldest(on: &mut Connection) -> Result<Option<i64>, Error> {
+    sql::query_scalar("SELECT min(made) FROM outbox WHERE state = 'waiting'").fetch_one(on).await
+}
+
+/// Forgets those of a group before a number that do not wait any more.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget_done(on: &mut Connection, of: (&str, &str), seq: i64) -> Result<(), Error> {
+    let remove = "DELETE FROM outbox WHERE channel = $1 AND group_key = $2 AND seq < $3 AND state <> 'waiting'";
+    sql::query(remove).bind(of.0).bind(of.1).bind(seq).execute(on).await?;
+    Ok(())
+}
+
 /// One was taken, or given up: `sent` or `failed`. Only of who has it in hand; whether they have.
 ///
 /// # Errors

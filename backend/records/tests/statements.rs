@@ -886,6 +886,7 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     assert_eq!(lease(20, 4).await, None, "the second of a group waits for the first");
     assert_eq!(lease(80, 4).await, Some(("1".into(), 2)), "a lease ends, and the same goes again");
     assert_eq!(outbox::next_due(&mut on, 81).await.unwrap(), Some(20));
+    assert!(outbox::oldest(&mut on).await.unwrap().is_some());
     assert_eq!(outbox::waiting(&mut on, &id('c'), "one", 81).await.unwrap().len(), 1, "the first is in hand");
     assert!(!outbox::finish(&mut on, (&id('1'), "other"), "sent", "", 81).await.unwrap(), "in another's hand");
     assert!(outbox::again(&mut on, (&id('1'), "me"), 90, "502, again in 9 s", 81).await.unwrap());
@@ -914,6 +915,9 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     let newest = outbox::newest(&mut on, &id('t'), 12, 9).await.unwrap();
     assert_eq!(newest.iter().map(|row| &row.id[..1]).collect::<Vec<_>>(), ["5", "2"]);
     assert_eq!(outbox::newest(&mut on, &id('x'), 0, 9).await.unwrap(), []);
+    outbox::forget_done(&mut on, (&id('c'), "one"), 3).await.unwrap();
+    assert_eq!(outbox::get(&mut on, &id('2')).await.unwrap(), None, "done, and of before");
+    assert!(outbox::get(&mut on, &id('5')).await.unwrap().is_some(), "it waits");
     outbox::forget(&mut on, 100).await.unwrap();
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 2, "what waits stays");
     assert!(outbox::give_up(&mut on, &id('4')).await.unwrap() && !outbox::give_up(&mut on, &id('4')).await.unwrap());

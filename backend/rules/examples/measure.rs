@@ -4,7 +4,7 @@
 
 use rules::{Engine, Machine, Tick};
 use shared::alert::Rule;
-use shared::catalog::{Catalog, VOCABULARY};
+use shared::catalog::{Catalog, VOCABULARY, gpu};
 use shared::series::SeriesDef;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,7 +40,7 @@ fn measure(when: &str, series: usize) {
     let rule = Rule { id: "r".into(), name: "r".into(), when: when.into(), enabled: true, ..Rule::default() };
     let mut engine = Engine::new(T);
     assert!(engine.set_rules(&[rule], &catalog, T).is_empty(), "{when}");
-    let metric = catalog.position("gpu.{i}.temp").expect("the catalogue has it");
+    let metric = catalog.position(gpu::TEMP.tag).expect("the catalogue has it");
     const EACH: usize = 100;
     let machines: Vec<String> = (0..series.div_ceil(EACH)).map(|i| format!("node-{i}")).collect();
     for name in &machines {

@@ -65,7 +65,8 @@ impl RuleChecker for StoredChecker {
             for (id, def) in (0..).zip(store.series(source.id, 0)) {
                 let Some(metric) = catalog.metric(def) else { continue };
                 if watches(&condition, &metric.tag, &def.instance, series.is_empty()) {
-                    checker.define(&key, id, def, &catalog);
+                    // Numbered as they are read, so that a tick has no room for what nobody looks at.
+                    checker.define(&key, series.len() as u32, def, &catalog);
                     series.push(id);
                 }
             }
@@ -128,11 +129,10 @@ fn ticks(all: &[Read], (from, to): (i64, i64)) -> impl Iterator<Item = (i64, &st
     let mut ticks: Vec<(i64, &str, Vec<f64>)> = Vec::new();
     for read in all {
         let Some(part) = read.snapshot.as_ref().and_then(|whole| whole.part(from, to)) else { continue };
-        let width = read.series.last().map_or(0, |last| *last as usize + 1);
         let mut by_time: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-        for (id, samples) in read.series.iter().zip(part.samples(&read.series)) {
+        for (at, samples) in part.samples(&read.series).into_iter().enumerate() {
             for (t, value) in samples {
-                by_time.entry(t).or_insert_with(|| vec![f64::NAN; width])[*id as usize] = value;
+                by_time.entry(t).or_insert_with(|| vec![f64::NAN; read.series.len()])[at] = value;
             }
         }
         ticks.extend(by_time.into_iter().map(|(t, values)| (t, read.key.as_str(), values)));

@@ -18,6 +18,9 @@ const LEASE_MS: i64 = 60_000;
 /// Tries at once: of one channel, and of all.
 const AT_ONCE: (i64, usize) = (4, 16);
 
+/// After how long a notice is tried again whose channel cannot be used as it is.
+const UNUSABLE: Duration = Duration::from_secs(60);
+
 /// Time between two looks where nobody says that there is anything to send.
 const PERIOD: Duration = Duration::from_secs(2);
 
@@ -26,6 +29,9 @@ const LAST: Duration = Duration::from_secs(3);
 
 /// Notices that are done of which who watches has not heard yet.
 pub const MAX_DONE: usize = 1_024;
+
+/// How groups are called that tell all that stands, again and again.
+const STANDING: &str = "standing";
 
 /// What became of a notice that is done.
 #[derive(Clone, Debug)]
@@ -83,8 +89,7 @@ pub async fn deliver(
 /// When the oldest notice was written that waits; None also where that cannot be read.
 async fn oldest(book: &AlertBook) -> Option<i64> {
     let records = book.there().await.ok()??;
-    let figures = outbox::figures(&mut *records.read().await.ok()?, i64::MAX).await.ok()?;
-    figures.into_iter().filter_map(|figures| figures.oldest).min()
+    outbox::oldest(&mut *records.read().await.ok()?).await.ok()?
 }
 
 async fn lease(book: &AlertBook, holder: &str, now: i64) -> Result<Option<OutboxRow>, Denied> {
@@ -107,8 +112,9 @@ struct Try {
 impl Try {
     async fn of(self, row: OutboxRow, holder: String) {
         let outcome = match self.settings(&row.channel).await {
+            // Who put it right may yet have it sent.
+            Ok(Err(sentence)) => Outcome::Again { after: UNUSABLE, sentence },
             Ok(Ok(settings)) => self.send(settings, &row).await,
-            Ok(Err(sentence)) => Outcome::GivenUp { sentence },
             // Its lease ends, and it is tried again.
             Err(error) => return tracing::error!(%error, "a notice waits: its channel cannot be read"),
         };
@@ -173,7 +179,13 @@ impl Try {
         let mut change = self.book.made().await?.change().await?;
         let (own, words) = ((row.id.as_str(), holder), outcome.sentence());
         match outcome {
-            Outcome::Done { .. } => outbox::finish(&mut change, own, "sent", words, now).await?,
+            Outcome::Done { .. } => {
+                // What stands is told each minute: the newest says all.
+                if row.group_key.starts_with(STANDING) {
+                    outbox::forget_done(&mut change, (&row.channel, &row.group_key), row.seq).await?;
+                }
+                outbox::finish(&mut change, own, "sent", words, now).await?
+            }
             Outcome::GivenUp { .. } => outbox::finish(&mut change, own, "failed", words, now).await?,
             Outcome::Again { after, .. } => {
                 let next = now + i64::try_from(after.as_millis()).unwrap_or(i64::MAX / 2);

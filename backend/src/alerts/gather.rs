@@ -1,20 +1,20 @@
 //! What rules watch, as it comes: samples, runs, findings and what is wrong with ourselves. A team's rules are told of what
 //! the team may see, and of nothing else, so that no sentence of theirs can name it.
 
-use super::watch::TeamWatch;
+use super::team::{CALLS, TeamWatch};
 use crate::calls::TakenCall;
-use crate::findings::{FindingBook, named};
+use crate::findings::{Entry, FindingBook, named};
 use crate::live::Live;
+use crate::markers::marker::Marker;
 use crate::runs::RunBook;
 use crate::store::{Cursor, Frame, News};
 use rules::{Machine, Tick, Tied};
 use shared::alert_call::AlertCall;
 use shared::catalog::{Catalog, gpu_parts};
-use shared::finding::Finding;
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Between two looks at runs of which no machine says anything new, in looks: one that is silent falls by time.
@@ -22,6 +22,12 @@ const RUNS_RARELY: u64 = 10;
 
 /// Runs that ended longer ago are not looked at, milliseconds.
 const RUNS_BACK_MS: i64 = 30 * 60_000;
+
+/// Likewise where a team's rules look for the first time: an end may have come while nobody looked.
+const RUNS_FIRST_MS: i64 = 24 * 3_600_000;
+
+/// Time between two looks at findings that may not be seen any more, in looks.
+const FINDINGS_RARELY: u64 = 60;
 
 /// Behind a start, what code said longer ago is not looked at, milliseconds.
 const CALLS_BACK_MS: i64 = 10 * 60_000;
@@ -39,8 +45,6 @@ struct Followed {
     machine: Machine,
     /// Which series count critical errors of which GPU, and which has the number of the last one.
     xids: Vec<Xid>,
-    /// Number of the newest record that was looked at for what code says.
-    told: u64,
 }
 
 struct Xid {
@@ -70,6 +74,9 @@ impl Gather {
 
     /// Tells the rules of all teams what came since the look before. It may read the disk.
     pub(super) fn look(&mut self, teams: &mut [TeamWatch], trouble: Option<&str>) {
+        if teams.is_empty() {
+            return; // What comes is heard once it is known what to watch.
+        }
         let (live, now) = (self.live.clone(), self.live.clock.wall());
         let sources = live.store().sources();
         self.looks += 1;
@@ -86,7 +93,7 @@ impl Gather {
         for team in teams {
             team.engine.hub_behind(behind.as_deref(), now);
             team.engine.history_failed(trouble, now);
-            team.fresh = false;
+            (team.fresh, team.rescoped) = (false, false);
         }
     }
 
@@ -101,15 +108,8 @@ impl Gather {
         }
         let mut cursor = Cursor::new(source.id).with_state();
         cursor.begin_newest(&self.live.store());
-        let mut followed = Followed {
-            key: source.key.clone(),
-            cursor,
-            series: Vec::new(),
-            version: 0,
-            machine,
-            xids: Vec::new(),
-            told: 0,
-        };
+        let mut followed =
+            Followed { key: source.key.clone(), cursor, series: Vec::new(), version: 0, machine, xids: Vec::new() };
         followed.know(&self.live, source.id);
         self.sources.insert(source.id, followed);
     }
@@ -122,6 +122,10 @@ impl Gather {
             return;
         }
         team.engine.source(&followed.machine);
+        team.keys.insert(source.name.clone(), source.key.clone());
+        if known.is_none() && !team.fresh {
+            team.engine.joined(&source.key, self.live.clock.wall());
+        }
         if known == Some(followed.version) {
             return;
         }
@@ -133,7 +137,6 @@ impl Gather {
             }
         }
         team.sources.insert(source.id, followed.version);
-        team.keys.insert(source.name.clone(), source.key.clone());
     }
 
     fn read_on(&mut self, teams: &mut [TeamWatch], id: SourceId, now: i64) {
@@ -190,26 +193,67 @@ impl Gather {
         for team in teams {
             // A run is what a team sees of it: ranks on machines of others are not there.
             let own: Vec<Arc<Source>> = sources.iter().filter(|source| team.scope.sees(&source.key)).cloned().collect();
-            let runs: Vec<Run> = self.runs.newest_first(&self.live, &own, (now - RUNS_BACK_MS, now)).collect();
-            runs.iter().for_each(|run| team.engine.run(run, now));
+            let back = if team.fresh { RUNS_FIRST_MS } else { RUNS_BACK_MS };
+            let runs: Vec<Run> = self.runs.newest_first(&self.live, &own, (now - back, now)).collect();
+            // One whose end came late ended longer ago than is looked back.
+            let late: Vec<String> = team.engine.open_runs().map(Into::into).collect();
+            let late = late.into_iter().filter(|id| runs.iter().all(|run| run.id != *id));
+            let late = late.filter_map(|id| self.runs.find(&self.live, &own, &id, (i64::MIN, i64::MAX)));
+            let late: Vec<Run> = late.collect();
+            for run in runs.iter().chain(&late) {
+                team.engine.run(run, now);
+                if run.ended.is_some() {
+                    team.run_ended(&run.id, now);
+                }
+            }
         }
     }
 
-    /// Tells what code said of a machine since: behind a start also what it said shortly before, which is known by its id.
+    /// Tells what code said of a machine since, and when it marked something.
     fn tell_calls(&mut self, teams: &mut [TeamWatch], source: &Source, now: i64) {
-        let Some(told) = self.sources.get(&source.id).map(|followed| followed.told) else { return };
         let newest = self.live.store().last_record(source.id);
-        if newest <= told {
+        let behind = |team: &&mut TeamWatch| {
+            team.scope.sees(&source.key) && team.calls.get(&source.key).copied().unwrap_or(0) < newest
+        };
+        let mut teams: Vec<&mut TeamWatch> = teams.iter_mut().filter(behind).collect();
+        let Some(first) = teams.iter().map(|team| team.calls.get(&source.key).copied().unwrap_or(0)).min() else {
             return;
+        };
+        let records = self.live.store().records_behind(source.id, first);
+        for record in records.into_iter().flatten().flatten() {
+            let call = crate::calls::of(&record);
+            let tied = call.as_ref().and_then(|call| self.tied(source.id, call));
+            let marked = Marker::of(&record).and_then(|marker| marker.run);
+            for team in &mut teams {
+                let told = team.calls.get(&source.key).copied();
+                // Who hears of a machine for the first time hears what was said just before.
+                if told.is_some_and(|told| record.n <= told) || (told.is_none() && record.t < now - CALLS_BACK_MS) {
+                    continue;
+                }
+                if let Some(run) = &marked {
+                    team.engine.marker(run, record.t);
+                }
+                if let (Some(call), Some(tied)) = (&call, &tied) {
+                    team.told(call, tied, now);
+                }
+            }
         }
-        let records = self.live.store().records_behind(source.id, told);
-        let calls = records.into_iter().flatten().flatten().filter_map(|record| crate::calls::of(&record));
-        for call in calls.filter(|call| told > 0 || call.t >= now - CALLS_BACK_MS) {
-            self.told(teams, source.id, &call, now);
+        for team in teams {
+            team.calls.insert(source.key.clone(), newest);
+            team.batch.states.insert((CALLS, source.key.clone()), Some(newest.to_le_bytes().to_vec()));
         }
-        if let Some(followed) = self.sources.get_mut(&source.id) {
-            followed.told = newest;
-        }
+    }
+
+    /// To what a call is tied.
+    fn tied(&self, source: SourceId, call: &AlertCall) -> Option<Tied> {
+        let followed = self.sources.get(&source)?;
+        let mut labels = followed.machine.labels.clone();
+        let about = call.run.as_ref().and_then(|run| {
+            let source = self.live.store().source(source).map(|(source, _)| source.clone())?;
+            self.runs.find(&self.live, &[source], run, (i64::MIN, i64::MAX)).map(|run| run.about)
+        });
+        labels.extend(about.and_then(|about| about.project).map(|project| ("project".to_string(), project)));
+        Some(Tied { source: followed.machine.name.clone(), run: call.run.clone(), labels })
     }
 
     /// Tells the teams that see a machine what code said of it; what became of it.
@@ -220,14 +264,7 @@ impl Gather {
         call: &AlertCall,
         now: i64,
     ) -> Option<TakenCall> {
-        let followed = self.sources.get(&source)?;
-        let mut labels = followed.machine.labels.clone();
-        let about = call.run.as_ref().and_then(|run| {
-            let source = self.live.store().source(source).map(|(source, _)| source.clone())?;
-            self.runs.find(&self.live, &[source], run, (i64::MIN, i64::MAX)).map(|run| run.about)
-        });
-        labels.extend(about.and_then(|about| about.project).map(|project| ("project".to_string(), project)));
-        let tied = Tied { source: followed.machine.name.clone(), run: call.run.clone(), labels };
+        let (tied, followed) = (self.tied(source, call)?, self.sources.get(&source)?);
         let teams = teams.iter_mut().filter(|team| team.scope.sees(&followed.key));
         teams.filter_map(|team| team.told(call, &tied, now)).last()
     }
@@ -236,17 +273,28 @@ impl Gather {
     fn tell_findings(&mut self, teams: &mut [TeamWatch], now: i64) {
         let (changed, newest) = self.findings.changed_since(self.told_findings);
         self.told_findings = newest;
-        let mut all: Option<Vec<(Finding, BTreeMap<String, String>)>> = None;
+        let mut all: Option<Vec<Entry>> = None;
         for team in teams {
             let told = match team.fresh {
                 true => all.get_or_insert_with(|| self.findings.changed_since(0).0),
                 false => &changed,
             };
-            for (finding, machines) in told {
+            for Entry { finding, machines } in told {
                 let sees = |name: &str| machines.get(name).is_some_and(|key| team.scope.sees(key));
                 if named(finding).all(sees) {
                     team.engine.finding(finding, now);
                 }
+            }
+            if team.rescoped || self.looks.is_multiple_of(FINDINGS_RARELY) {
+                let all = all.get_or_insert_with(|| self.findings.changed_since(0).0);
+                let sees = |machines: &BTreeMap<String, String>, name: &str| {
+                    machines.get(name).is_some_and(|key| team.scope.sees(key))
+                };
+                let seen = all.iter().filter(|one| named(&one.finding).all(|name| sees(&one.machines, name)));
+                let seen: HashSet<&str> = seen.map(|one| one.finding.id.as_str()).collect();
+                let gone: Vec<String> =
+                    team.engine.findings().filter(|id| !seen.contains(id)).map(Into::into).collect();
+                gone.iter().for_each(|id| team.engine.finding_gone(id, now));
             }
         }
     }

@@ -9,9 +9,11 @@ mod check;
 mod deliver;
 mod found;
 mod gather;
+mod kept;
 mod rules;
 mod sealing;
 mod silences;
+mod team;
 mod watch;
 
 pub use book::{AlertBook, AlertBookAbout, AlertFigures, OWN_FILE, PendingAlert};
@@ -20,7 +22,7 @@ pub use check::StoredChecker;
 pub use deliver::{Delivered, MAX_DONE, deliver};
 pub use found::{AlertsAsked, alert_of, row_of};
 pub use sealing::{KEY_FILE, SealingKey};
-pub use watch::{Watching, watch};
+pub use watch::{AlertSources, watch};
 
 use crate::live::Reader;
 use shared::alert::{Checked, Rule};

@@ -153,18 +153,16 @@ impl FindingBook {
         ended
     }
 
-    /// Everything that was changed since the change of this number, as it is now, with the keys of its machines by their
-    /// names; and the number of the newest change. Who is too far behind gets all that is kept.
-    pub fn changed_since(&self, number: u64) -> (Vec<(Finding, BTreeMap<String, String>)>, u64) {
+    /// Everything that was changed since the change of this number, as it is now; and the number of the newest change. Who is too far behind gets all that is kept.
+    pub(crate) fn changed_since(&self, number: u64) -> (Vec<Entry>, u64) {
         let inner = self.inner();
         let newest = inner.before + inner.changes.len() as u64;
-        let of = |entry: &Entry| (entry.finding.clone(), entry.machines.clone());
         let changed = match number.checked_sub(inner.before) {
             Some(skip) => {
                 let ids: HashSet<&String> = inner.changes.iter().skip(skip as usize).collect();
-                ids.into_iter().filter_map(|id| inner.by_id.get(id)).map(of).collect()
+                ids.into_iter().filter_map(|id| inner.by_id.get(id)).cloned().collect()
             }
-            None => inner.by_id.values().map(of).collect(),
+            None => inner.by_id.values().cloned().collect(),
         };
         (changed, newest)
     }
@@ -293,7 +291,7 @@ pub(crate) mod tests {
         let book = FindingBook::default();
         let ids = |number| {
             let (changed, newest) = book.changed_since(number);
-            let mut ids: Vec<String> = changed.into_iter().map(|(finding, _)| finding.kind).collect();
+            let mut ids: Vec<String> = changed.into_iter().map(|entry| entry.finding.kind).collect();
             ids.sort();
             (ids.join(" "), newest)
         };

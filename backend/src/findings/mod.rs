@@ -11,9 +11,9 @@ mod feed;
 mod follow;
 mod kept;
 
-pub(crate) use book::machines as named;
 #[cfg(test)]
 pub(crate) use book::tests::finding;
+pub(crate) use book::{Entry, machines as named};
 pub use book::{FindingBook, WantedFindings};
 pub use changed::{Spans, changes};
 pub use command::json;

@@ -12,7 +12,7 @@ pub mod replay;
 
 pub use bind::bind;
 
-use crate::alerts::{self, AlertBook, AlertBookAbout, KEY_FILE, OWN_FILE, StoredChecker, Watching};
+use crate::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, StoredChecker};
 use crate::archive::{self, Archive};
 use crate::calls::{self, Calls};
 use crate::config::Config;
@@ -175,8 +175,8 @@ fn watch_alerts(config: &Config, live: &Arc<Live>, app: &http::App, has_teams: b
     let (done, heard) = mpsc::channel(alerts::MAX_DONE);
     tokio::spawn(alerts::deliver(book.clone(), road, live.clock.clone(), done, stop.clone()));
     let (live, runs, findings, storm) = (live.clone(), app.runs(), app.findings(), config.alerts.storm as usize);
-    let watching = Watching { live, runs, findings, calls, book, has_teams, storm };
-    tokio::spawn(alerts::watch(watching, heard, stop.clone()));
+    let sources = AlertSources { live, runs, findings, calls, book, has_teams, storm };
+    tokio::spawn(alerts::watch(sources, heard, stop.clone()));
 }
 
 /// Looks for what is wrong: in what comes, and in a recording in all that there is.

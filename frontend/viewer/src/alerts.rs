@@ -14,7 +14,7 @@ const MORNING: i64 = 8;
 
 /// How an alert stands for who looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stand {
+pub enum AlertStand {
     /// It fires, and is told.
     Firing,
     /// It fires, and nobody is told.
@@ -25,33 +25,33 @@ pub enum Stand {
     Resolved,
 }
 
-impl Stand {
+impl AlertStand {
     /// How an alert stands.
-    pub fn of(alert: &Alert) -> Stand {
+    pub fn of(alert: &Alert) -> AlertStand {
         match alert.state {
-            AlertState::Resolved => Stand::Resolved,
-            AlertState::Pending => Stand::Pending,
-            AlertState::Firing if alert.held.is_empty() => Stand::Firing,
-            AlertState::Firing => Stand::Silenced,
+            AlertState::Resolved => AlertStand::Resolved,
+            AlertState::Pending => AlertStand::Pending,
+            AlertState::Firing if alert.held.is_empty() => AlertStand::Firing,
+            AlertState::Firing => AlertStand::Silenced,
         }
     }
 
     /// Its name in `data-state`.
     pub fn name(self) -> &'static str {
         match self {
-            Stand::Firing => "firing",
-            Stand::Silenced => "silenced",
-            Stand::Pending => "pending",
-            Stand::Resolved => "resolved",
+            AlertStand::Firing => "firing",
+            AlertStand::Silenced => "silenced",
+            AlertStand::Pending => "pending",
+            AlertStand::Resolved => "resolved",
         }
     }
 }
 
 /// The class of the shape of an alert, and the shape: it says severity without a colour.
-pub fn shape(severity: AlertSeverity, stand: Stand) -> (&'static str, &'static str) {
+pub fn shape(severity: AlertSeverity, stand: AlertStand) -> (&'static str, &'static str) {
     match (stand, severity) {
-        (Stand::Resolved, _) => ("shape is-ok", "●"),
-        (Stand::Pending, _) => ("shape is-unknown", "◌"),
+        (AlertStand::Resolved, _) => ("shape is-ok", "●"),
+        (AlertStand::Pending, _) => ("shape is-unknown", "◌"),
         (_, AlertSeverity::Critical) => ("shape is-bad", "■"),
         (_, AlertSeverity::Warning) => ("shape is-warn", "▲"),
         (_, AlertSeverity::Info) => ("shape is-unknown", "◆"),
@@ -70,10 +70,10 @@ pub struct Filter {
 impl Filter {
     /// Whether an alert is shown.
     pub fn fits(&self, alert: &Alert) -> bool {
-        let stand = Stand::of(alert);
+        let stand = AlertStand::of(alert);
         let state = match self.state.as_str() {
             "" => true,
-            "over" => stand == Stand::Resolved,
+            "over" => stand == AlertStand::Resolved,
             state => state == stand.name() || state == alert.severity.word(),
         };
         let mut all = format!("{} {} {} {}", alert.sentence, alert.name, alert.subject, alert.severity.word());
@@ -88,8 +88,8 @@ impl Filter {
 /// Those that are open, the worst first and of these the newest; then, newest first, those that are over.
 pub fn sorted<'a>(alerts: &'a [Alert], filter: &Filter) -> (Vec<&'a Alert>, Vec<&'a Alert>) {
     let (mut open, mut over): (Vec<&Alert>, Vec<&Alert>) =
-        alerts.iter().filter(|one| filter.fits(one)).partition(|one| Stand::of(one) != Stand::Resolved);
-    open.sort_by_key(|one| (Stand::of(one), Reverse(one.severity), Reverse(one.began)));
+        alerts.iter().filter(|one| filter.fits(one)).partition(|one| AlertStand::of(one) != AlertStand::Resolved);
+    open.sort_by_key(|one| (AlertStand::of(one), Reverse(one.severity), Reverse(one.began)));
     over.sort_by_key(|one| Reverse(one.ended));
     (open, over)
 }
@@ -172,14 +172,14 @@ const FAR: i64 = i64::MAX / 4;
 /// The bars of alerts, in order of their begin: the word says how much it matters, and what it is.
 pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
     let bar = |one: &Alert| {
-        let stand = Stand::of(one);
+        let stand = AlertStand::of(one);
         let (grade, word) = match (stand, one.severity) {
-            (Stand::Pending, _) => (Grade::Pending, "pending"),
+            (AlertStand::Pending, _) => (Grade::Pending, "pending"),
             (_, AlertSeverity::Info) => (Grade::Info, "info"),
             (_, AlertSeverity::Warning) => (Grade::Warning, "warning"),
             (_, AlertSeverity::Critical) => (Grade::Critical, "critical"),
         };
-        let alert = stand != Stand::Pending && one.severity != AlertSeverity::Info;
+        let alert = stand != AlertStand::Pending && one.severity != AlertSeverity::Info;
         let to = one.ended.unwrap_or(FAR);
         Bar { from: one.began, to, word: format!("{word}: {}", one.name), strength: 0.5, alert, grade }
     };
@@ -239,7 +239,7 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 
 /// What is new against the time before, for a notification and for who listens: alerts that fire now and did not.
 pub fn news<'a>(before: &[String], now: &'a [Alert]) -> Vec<&'a Alert> {
-    now.iter().filter(|one| Stand::of(one) == Stand::Firing && !before.contains(&one.id)).collect()
+    now.iter().filter(|one| AlertStand::of(one) == AlertStand::Firing && !before.contains(&one.id)).collect()
 }
 
 /// What is said of those that are new, or of those that have ended; empty where nothing is to be said.
@@ -311,10 +311,10 @@ mod tests {
     #[test]
     fn a_shape_says_severity_without_a_colour() {
         use AlertSeverity::{Critical, Info, Warning};
-        let shapes: Vec<&str> = [Info, Warning, Critical].iter().map(|s| shape(*s, Stand::Firing).1).collect();
+        let shapes: Vec<&str> = [Info, Warning, Critical].iter().map(|s| shape(*s, AlertStand::Firing).1).collect();
         assert_eq!(shapes, ["◆", "▲", "■"]);
-        assert_eq!(shape(Critical, Stand::Resolved).1, "●");
-        assert_eq!(shape(Critical, Stand::Pending).1, "◌");
+        assert_eq!(shape(Critical, AlertStand::Resolved).1, "●");
+        assert_eq!(shape(Critical, AlertStand::Pending).1, "◌");
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! Rules are read, printed, judged and said.
+
 use super::*;
 use crate::alert::Rule;
 use crate::catalog::{Catalog, VOCABULARY};

@@ -1,3 +1,5 @@
+//! Rules fire, clear, flap and start again as they should.
+
 use super::*;
 use What::{Changed, Dropped, Ended, Fired, Pending};
 use shared::alert::AlertSeverity;

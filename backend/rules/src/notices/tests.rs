@@ -1,3 +1,5 @@
+//! People are told once, in time, and never in a storm.
+
 use super::*;
 use crate::{Engine, Machine, Tick};
 use shared::alert::Quiet;

@@ -99,7 +99,10 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> 
         }
         Condition::SourceLost(hold) => held(format!("last_over_time({HEARD}[{LOOKED_BACK}]) unless {HEARD}"), *hold),
         Condition::CollectorFailed(hold) => {
-            let metric = catalog.metrics.iter().find(|metric| metric.tag == "monitor.{collector}.ok");
+            let metric = catalog
+                .metrics
+                .iter()
+                .find(|metric| metric.tag.strip_prefix("monitor.").is_some_and(|rest| rest.ends_with(".ok")));
             let metric = metric.ok_or("there is no such metric")?;
             held(format!("{} == 0", Family::of(metric).name), *hold)
         }

@@ -10,12 +10,12 @@ const MAX_DEPTH: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     pub line: usize,
-    pub what: What,
+    pub what: Part,
 }
 
-/// What a part is. Numbers and words are texts alike.
+/// Part a part is. Numbers and words are texts alike.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum What {
+pub(super) enum Part {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
@@ -24,21 +24,21 @@ pub(super) enum What {
 impl Node {
     pub(super) fn text(&self) -> Option<&str> {
         match &self.what {
-            What::Text(text) => Some(text),
+            Part::Text(text) => Some(text),
             _ => None,
         }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         match &self.what {
-            What::Map(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, node)| node),
+            Part::Map(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, node)| node),
             _ => None,
         }
     }
 
     pub(super) fn list(&self) -> &[Node] {
         match &self.what {
-            What::List(nodes) => nodes,
+            Part::List(nodes) => nodes,
             _ => &[],
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
             event.map_err(|error| (error.marker().line(), format!("this is no YAML: {}", error.info())))?;
         let line = span.start.line();
         let whole = match event {
-            Event::Scalar(text, ..) => Node { line, what: What::Text(text.into_owned()) },
+            Event::Scalar(text, ..) => Node { line, what: Part::Text(text.into_owned()) },
             Event::SequenceStart(..) | Event::MappingStart(..) => {
                 if open.len() >= MAX_DEPTH {
                     return Err((line, format!("it is nested more than {MAX_DEPTH} times")));
@@ -74,8 +74,8 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
-                Some(Open::List(line, nodes)) => Node { line, what: What::List(nodes) },
-                Some(Open::Map(line, fields, _)) => Node { line, what: What::Map(fields) },
+                Some(Open::List(line, nodes)) => Node { line, what: Part::List(nodes) },
+                Some(Open::Map(line, fields, _)) => Node { line, what: Part::Map(fields) },
                 None => continue,
             },
             Event::Alias(_) => return Err((line, "an alias is not followed: write the value out".into())),
@@ -87,7 +87,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
             Some(Open::Map(_, fields, key)) => match key.take() {
                 Some(key) => fields.push((key, whole)),
                 None => match whole.what {
-                    What::Text(text) => *key = Some(text),
+                    Part::Text(text) => *key = Some(text),
                     _ => return Err((whole.line, "a key is a text".into())),
                 },
             },

@@ -18,6 +18,10 @@ use shared::wire::SourceId;
 use std::sync::Arc;
 
 fn read(body: Value) -> Result<CodeAlert, Refusal> {
+    // A list of its values would do as well, and nobody means that.
+    if !body.is_object() {
+        return Err(Refusal::bad("this is no alert: send an object with a title"));
+    }
     let bad = |error: serde_json::Error| {
         let why: String = error.to_string().chars().take(200).collect();
         Refusal::bad(format!("this is no alert: {why}; send {{\"title\": ..., \"text\": ..., \"severity\": ...}}"))

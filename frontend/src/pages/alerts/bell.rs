@@ -12,7 +12,7 @@ use js_sys::{Function, Reflect};
 use leptos::ev;
 use leptos::prelude::*;
 use shared::alert::Alert;
-use viewer::alerts::{Filter, Stand, announced, news, shape, sorted};
+use viewer::alerts::{AlertStand, Filter, announced, news, shape, sorted};
 use wasm_bindgen::{JsCast, JsValue};
 
 /// Alerts that the bell lists.
@@ -36,7 +36,11 @@ pub fn Bell() -> impl IntoView {
     let listed = Memo::new(move |_| {
         page.alerts.with(|told| {
             let (open, _) = sorted(&told.open, &Filter::default());
-            open.into_iter().filter(|one| Stand::of(one) < Stand::Pending).take(MAX_LISTED).cloned().collect::<Vec<_>>()
+            open.into_iter()
+                .filter(|one| AlertStand::of(one) < AlertStand::Pending)
+                .take(MAX_LISTED)
+                .cloned()
+                .collect::<Vec<_>>()
         })
     });
     let keys = Signal::derive(move || listed.with(|all| all.iter().map(|one| one.id.clone()).collect::<Vec<_>>()));
@@ -99,7 +103,7 @@ fn Line(id: String, listed: Memo<Vec<Alert>>) -> impl IntoView {
     };
     view! {
         <a class="finding" href=to data-alert=id>
-            <span class=of(|one, _| shape(one.severity, Stand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, Stand::of(one)).1.into())}</span>
+            <span class=of(|one, _| shape(one.severity, AlertStand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, AlertStand::of(one)).1.into())}</span>
             <span class="words"><span class="sentence">{of(|one, _| one.sentence.clone())}</span><span class="below">{of(words::below)}</span></span>
         </a>
     }
@@ -173,8 +177,12 @@ pub fn Announced() -> impl IntoView {
         if !told.known || now() - last.get_value() < ANNOUNCE_MS {
             return;
         }
-        let open: Vec<String> =
-            told.open.iter().filter(|one| Stand::of(one) == Stand::Firing).map(|one| one.id.clone()).collect();
+        let open: Vec<String> = told
+            .open
+            .iter()
+            .filter(|one| AlertStand::of(one) == AlertStand::Firing)
+            .map(|one| one.id.clone())
+            .collect();
         let Some(old) = before.get_value() else { return before.set_value(Some(open)) };
         let new = news(&old, &told.open);
         let ended = old.iter().filter(|id| !open.contains(id)).count();

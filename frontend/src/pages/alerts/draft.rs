@@ -1,7 +1,7 @@
 //! A rule that is being written: a sentence with fields over a chart of what it watches, a line to drag, and what it would have
 //! done. The address of the page holds it.
 
-use super::series::{Drawn, Wanted, follow};
+use super::series::{DrawnSeries, Wanted, follow};
 use super::{deeds, read, words};
 use crate::access::Access;
 use crate::fetch::{self, Json};
@@ -577,7 +577,7 @@ fn Plot(level: Memo<Option<Level>>, #[prop(into)] source: Signal<String>, fired:
         fired.with(|all| all.iter().take(MAX_CARDS).enumerate().map(place).collect_view())
     };
     let note = text(move || {
-        drawn.with(|drawn: &Option<Drawn>| match drawn {
+        drawn.with(|drawn: &Option<DrawnSeries>| match drawn {
             None => "Nothing is stored of this yet.".to_string(),
             Some(drawn) => {
                 let unit = drawn.chart.symbol();

@@ -12,7 +12,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
 use shared::alert::Alert;
-use viewer::alerts::{Filter, Stand, shape, sorted};
+use viewer::alerts::{AlertStand, Filter, shape, sorted};
 
 /// Seconds between two questions.
 const REFRESH_SECONDS: u32 = 5;
@@ -34,7 +34,7 @@ const STATES: [(&str, &str); 6] = [
 
 /// What the list shows.
 #[derive(Clone, Copy)]
-pub struct Listed {
+pub struct AlertList {
     /// All that the server said.
     pub all: RwSignal<Vec<Alert>>,
     /// The one that was asked for by its id: it is older than the list.
@@ -45,8 +45,8 @@ pub struct Listed {
     known: RwSignal<bool>,
 }
 
-impl Listed {
-    fn start(page: Page, access: Access) -> Listed {
+impl AlertList {
+    fn start(page: Page, access: Access) -> AlertList {
         let (all, known) = (RwSignal::new(Vec::<Alert>::new()), RwSignal::new(false));
         let older = RwSignal::new(None::<Alert>);
         let span = move || page.view.with(|view| if view.by.is_empty() { "12h".to_string() } else { view.by.clone() });
@@ -82,7 +82,7 @@ impl Listed {
                 true => open.with(|all| all.first().cloned()).or_else(|| over.with(|all| all.first().cloned())),
             }
         });
-        Listed { all, older, open, over, shown, known }
+        AlertList { all, older, open, over, shown, known }
     }
 
     fn of<T>(self, id: &str, read: impl Fn(&Alert) -> T) -> Option<T> {
@@ -99,7 +99,7 @@ fn ids(all: &[Alert]) -> Vec<String> {
 pub fn List() -> impl IntoView {
     let page = expect_context::<Page>();
     let access = expect_context::<Access>();
-    let listed = Listed::start(page, access);
+    let listed = AlertList::start(page, access);
     let (form, wrong) = (RwSignal::new(None::<Form>), RwSignal::new(String::new()));
     let keys = window_event_listener(ev::keydown, move |event| pressed(page, access, listed, (form, wrong), &event));
     on_cleanup(move || keys.remove());
@@ -176,7 +176,7 @@ pub fn List() -> impl IntoView {
 }
 
 #[component]
-fn AlertRow(id: String, listed: Listed) -> impl IntoView {
+fn AlertRow(id: String, listed: AlertList) -> impl IntoView {
     let page = expect_context::<Page>();
     let id = StoredValue::new(id);
     let of = move |read: fn(&Alert, i64) -> String| {
@@ -202,13 +202,13 @@ fn AlertRow(id: String, listed: Listed) -> impl IntoView {
             href=to
             data-alert=id.get_value()
             data-rule=of(|one, _| one.rule.clone())
-            data-state=of(|one, _| Stand::of(one).name().into())
+            data-state=of(|one, _| AlertStand::of(one).name().into())
             data-severity=of(|one, _| one.severity.word().into())
-            data-over=of(|one, _| (Stand::of(one) == Stand::Resolved).to_string())
+            data-over=of(|one, _| (AlertStand::of(one) == AlertStand::Resolved).to_string())
             aria-current=current
             on:click=press
         >
-            <span class=of(|one, _| shape(one.severity, Stand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, Stand::of(one)).1.into())}</span>
+            <span class=of(|one, _| shape(one.severity, AlertStand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, AlertStand::of(one)).1.into())}</span>
             <span class="words">
                 <span class="sentence"><b>{of(|one, _| one.sentence.clone())}</b></span>
                 <span class="below">{of(words::below)}</span>
@@ -221,7 +221,7 @@ fn AlertRow(id: String, listed: Listed) -> impl IntoView {
 fn pressed(
     page: Page,
     access: Access,
-    listed: Listed,
+    listed: AlertList,
     (form, wrong): (RwSignal<Option<Form>>, RwSignal<String>),
     event: &KeyboardEvent,
 ) {

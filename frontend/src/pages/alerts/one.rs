@@ -15,7 +15,7 @@ use charts::marks::CellMark;
 use leptos::prelude::*;
 use shared::alert::Alert;
 use std::sync::Arc;
-use viewer::alerts::{Stand, place, shape, span};
+use viewer::alerts::{AlertStand, place, shape, span};
 
 /// The address of what it is about: the board of its machine at its span with its series followed, or its run.
 fn address(page: Page, alert: &Alert) -> Option<String> {
@@ -110,7 +110,7 @@ pub fn One(
             aria-label="The alert"
             data-alert=of(|one, _| one.id.clone())
             data-rule=of(|one, _| one.rule.clone())
-            data-state=of(|one, _| Stand::of(one).name().into())
+            data-state=of(|one, _| AlertStand::of(one).name().into())
             data-severity=of(|one, _| one.severity.word().into())
         >
             <a class="back" href=page.address_of_alerts(Tab::Alerts, "") on:click=move |event| {
@@ -118,7 +118,7 @@ pub fn One(
                 page.step(|view| view.alert = String::new());
             }>"‹ Alerts"</a>
             <header>
-                <span class=of(|one, _| shape(one.severity, Stand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, Stand::of(one)).1.into())}</span>
+                <span class=of(|one, _| shape(one.severity, AlertStand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, AlertStand::of(one)).1.into())}</span>
                 <h2>{of(|one, _| one.name.clone())}</h2>
                 <span class="u">{of(words::times)}</span>
                 <span class="end">

@@ -10,7 +10,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use leptos::ev;
 use leptos::prelude::*;
 use shared::alert::{AlertSeverity, Origin, Rule, RuleRow};
-use viewer::alerts::{Stand, shape};
+use viewer::alerts::{AlertStand, shape};
 use viewer::draft::Draft;
 
 /// Of what a rule is, in words.
@@ -36,7 +36,7 @@ fn sign(row: &RuleRow) -> (&'static str, &'static str) {
     match (row.rule.enabled, row.firing) {
         (false, _) => ("shape is-unknown", "◌"),
         (true, 0) => ("shape is-ok", "●"),
-        (true, _) => shape(row.rule.severity, Stand::Firing),
+        (true, _) => shape(row.rule.severity, AlertStand::Firing),
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Wanted {
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Drawn {
+pub struct DrawnSeries {
     /// The title of what is measured.
     pub title: String,
     /// The lines.
@@ -59,7 +59,7 @@ fn machines(store: &Store, pattern: &str) -> (Vec<String>, usize) {
     (all.into_iter().take(MAX_MACHINES).collect(), count)
 }
 
-fn chart(store: &Store, wanted: &Wanted, body: &Json, (from, to): (i64, i64), step: i64) -> Option<Drawn> {
+fn chart(store: &Store, wanted: &Wanted, body: &Json, (from, to): (i64, i64), step: i64) -> Option<DrawnSeries> {
     let position = metric(&store.catalog, &wanted.tag)?;
     let metric = store.catalog.metrics.get(usize::from(position))?;
     let rate = metric.kind == Kind::Counter;
@@ -109,12 +109,12 @@ fn chart(store: &Store, wanted: &Wanted, body: &Json, (from, to): (i64, i64), st
     let limits = wanted.limits.iter().map(|(value, text)| Limit { value: *value, text: text.clone() }).collect();
     let range = metric.range;
     let chart = CurveChart { unit, range, from, to, step, curves, subjects: Vec::new(), limits, reach: Vec::new() };
-    Some(Drawn { title: metric.title.clone(), chart: Arc::new(chart), series, machines: None })
+    Some(DrawnSeries { title: metric.title.clone(), chart: Arc::new(chart), series, machines: None })
 }
 
 /// Asks for what is wanted, and again while it goes on, as long as the component that calls this is there.
-pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<Drawn>> {
-    let drawn = RwSignal::new(None::<Drawn>);
+pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<DrawnSeries>> {
+    let drawn = RwSignal::new(None::<DrawnSeries>);
     let asked = StoredValue::new((None::<Wanted>, 0u32, 0u32));
     Effect::new(move || {
         page.beat.track();
@@ -161,7 +161,7 @@ pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<Drawn
             let made = answer
                 .is_ok()
                 .then(|| page.store.with_value(|store| chart(store, &now, &answer.body, (from, to), step)));
-            drawn.set(made.flatten().map(|made| Drawn { machines, ..made }));
+            drawn.set(made.flatten().map(|made| DrawnSeries { machines, ..made }));
         });
     });
     drawn

@@ -5,7 +5,7 @@ use crate::browser::offset;
 use crate::pages::findings::words::clock as clock_of_seconds;
 use leptos::prelude::*;
 use shared::alert::Alert;
-use viewer::alerts::{Stand, lasted};
+use viewer::alerts::{AlertStand, lasted};
 
 /// The clock of an instant in ms since the epoch, with its day where that is not today.
 pub fn clock(t: i64) -> String {
@@ -24,7 +24,7 @@ pub fn times(alert: &Alert, now: i64) -> String {
 /// The line below its sentence: how much it matters, its rule, its times, and why nobody is told.
 pub fn below(alert: &Alert, now: i64) -> String {
     let mut said = format!("{}: {}, {}", alert.severity.word(), alert.name, times(alert, now));
-    if Stand::of(alert) == Stand::Pending {
+    if AlertStand::of(alert) == AlertStand::Pending {
         said.push_str("; not long enough yet");
     }
     if !alert.held.is_empty() {

@@ -1,0 +1,212 @@
+//! What the rules of teams need of the database, and what they write there: all of a team in one transaction.
+
+use super::book::AlertBook;
+use super::found::{alert_of, row_of};
+use super::silences::silence_of;
+use super::team::{Earlier, Loaded, TeamBatch, TeamWatch, of_team, plain};
+use crate::accounts::Denied;
+use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState};
+use records::outbox::OutboxRow;
+use records::{Change, alerts, grants, outbox, silences, teams};
+use ring::digest::{SHA256, digest};
+use rules::{StateRow, fold};
+use shared::alert::{Alert, AlertState, Notice, NoticeKind};
+use shared::scope::Scope;
+
+/// How long ago alerts ended of which it is looked at after a start whether that was told, milliseconds; and how many.
+const ENDED_MS: i64 = 24 * 3_600_000;
+const ENDED: i64 = 10_000;
+
+/// Silences that are read, at most.
+const SILENCES: i64 = 10_000;
+
+/// The most bytes of an event's words, of a subject, and of the key of a state that stands in its row as it is.
+const WORDS: usize = 2_000;
+const SUBJECT: usize = 1_000;
+const KEY: usize = 300;
+
+/// What the rules of all teams need; of a server that has no database yet, of its one team.
+pub(super) async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded>, Denied> {
+    let fixed = book.0.about.fixed.clone();
+    let Some(records) = book.there().await? else {
+        let (name, scope) = (String::new(), Scope::All);
+        return Ok(vec![Loaded { id: None, name, scope, rules: fixed, channels: Vec::new(), silences: Vec::new() }]);
+    };
+    let channels = book.all_channels().await?;
+    let mut on = records.read().await?;
+    let silent = silences::of(&mut on, None, book.now(), SILENCES).await?;
+    let made = records::rules::of(&mut on, None).await?;
+    let mut all = Vec::new();
+    for team in teams::all(&mut on).await? {
+        let scope = match has_teams {
+            true => {
+                let granted = grants::of(&mut on, &team.id).await?;
+                Scope::only([team.id.clone()], granted.into_iter().map(|source| source.id))
+            }
+            false => Scope::All,
+        };
+        let own = made.iter().filter(|row| row.team == team.id).filter_map(super::rules::rule_of);
+        let fixed = fixed.iter().cloned().map(|rule| if has_teams { of_team(rule, &team.id) } else { rule });
+        let silences = silent.iter().filter(|row| row.team == team.id).cloned().filter_map(silence_of);
+        // A channel that cannot be opened now is there all the same: its notices wait.
+        let channels = channels.iter().filter(|channel| channel.team == team.id);
+        all.push(Loaded {
+            rules: own.chain(fixed).collect(),
+            channels: channels.map(|channel| channel.shown.clone()).collect(),
+            silences: silences.collect(),
+            scope,
+            name: if has_teams { team.name } else { String::new() },
+            id: Some(team.id),
+        });
+    }
+    Ok(all)
+}
+
+/// Who took which alerts on, and when.
+pub(super) async fn acked(book: &AlertBook) -> Result<Vec<(String, String, i64)>, Denied> {
+    match book.there().await? {
+        Some(records) => Ok(alerts::acked(&mut *records.read().await?).await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// What an earlier life had written.
+pub(super) struct Restored {
+    rows: Vec<(String, String, StateRow)>,
+    alerts: Vec<(Option<String>, Alert)>,
+}
+
+impl Restored {
+    pub async fn read(book: &AlertBook, now: i64) -> Result<Restored, Denied> {
+        let Some(records) = book.there().await? else { return Ok(Restored { rows: Vec::new(), alerts: Vec::new() }) };
+        let mut on = records.read().await?;
+        let row = |state: KeptState| {
+            let mut parts = state.key.splitn(3, '/');
+            let (team, part) = (parts.next()?.to_string(), parts.next()?.to_string());
+            let (key, bytes) = serde_json::from_slice::<(String, Vec<u8>)>(&state.body).ok()?;
+            Some((team, part, StateRow { key, bytes: Some(bytes) }))
+        };
+        let rows = alerts::states(&mut on).await?.into_iter().filter_map(row).collect();
+        let (state, from) = (Some("resolved".into()), Some(now - ENDED_MS));
+        let ended = alerts::newest(&mut on, &AlertFilter { state, from, ..AlertFilter::default() }, ENDED).await?;
+        let of = |row: AlertRow| {
+            let team = row.team.clone();
+            alert_of(row).map(|alert| (team, alert))
+        };
+        let all = alerts::open(&mut on).await?.into_iter().chain(ended);
+        Ok(Restored { rows, alerts: all.filter_map(of).collect() })
+    }
+
+    pub fn of(&self, team: &str) -> Earlier {
+        let rows = self.rows.iter().filter(|(of, ..)| of == team).map(|(_, part, row)| (part.clone(), row.clone()));
+        let own = self.alerts.iter().filter(|(of, _)| of.as_deref() == Some(team)).map(|(_, alert)| alert.clone());
+        let (ended, open) = own.partition(|alert| alert.state == AlertState::Resolved);
+        Earlier { rows: rows.collect(), open, ended }
+    }
+}
+
+/// Whose state it is, under which key; a long one by its SHA-256, since a machine names what it measures as it likes.
+fn state_key(team: &str, part: &str, key: &str) -> String {
+    if key.len() <= KEY {
+        return format!("{team}/{part}/{key}");
+    }
+    let hash = digest(&SHA256, key.as_bytes());
+    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{team}/{part}/#{hex}")
+}
+
+/// A text within so many bytes.
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// Writes what a team has to be written, all or nothing; whether there is something to send now.
+pub(super) async fn write(book: &AlertBook, team: &mut TeamWatch, now: i64) -> Result<bool, Denied> {
+    let mut change = book.made().await?.change().await?;
+    book.tidy(&mut change).await?;
+    if team.id.is_none() {
+        // The database has been made just now, with its one team.
+        team.id = teams::all(&mut change).await?.into_iter().next().map(|team| team.id);
+    }
+    let Some(id) = team.id.clone() else { return Err(Denied::Unavailable) };
+    let TeamBatch { alerts: changed, events, states, due, held, .. } = &team.batch;
+    for alert in changed.values() {
+        let source = team.source_of(alert).map(String::as_str);
+        let mut row = row_of(&plain(alert.clone()), Some(&id), source, now);
+        row.subject = cut(&row.subject, SUBJECT).into();
+        alerts::put(&mut change, &row).await?;
+    }
+    for event in events {
+        let words = cut(&event.words, WORDS).into();
+        alerts::happened(&mut change, &AlertEvent { words, ..event.clone() }).await?;
+    }
+    for ((part, key), body) in states {
+        let row = state_key(&id, part, key);
+        match body {
+            Some(body) => {
+                let body = serde_json::to_vec(&(key, body)).expect("texts and numbers only");
+                alerts::keep_state(&mut change, &KeptState { key: row, body, updated: now }).await?;
+            }
+            None => alerts::drop_state(&mut change, &row).await?,
+        }
+    }
+    for (id, more) in held {
+        silences::held(&mut change, id, *more).await?;
+    }
+    let mut mail = false;
+    for one in due {
+        if let Some(channel) = team.channels.iter().find(|channel| channel.name == one.channel) {
+            post(&mut change, &channel.id, &one.notice, now).await?;
+            mail = true;
+        }
+    }
+    change.commit().await?;
+    Ok(mail)
+}
+
+/// Puts a notice into the outbox. Where the channel is down, what waits there of its group becomes one with it, so that a
+/// receiver that was away for hours gets one message.
+async fn post(change: &mut Change, channel: &str, notice: &Notice, now: i64) -> Result<(), Denied> {
+    let mut waiting = outbox::waiting(change, channel, &notice.group, now).await?;
+    waiting.retain(|old| old.id != notice.id);
+    let is_down = waiting.iter().any(|old| old.tries > 0);
+    let older = waiting.iter().rev().filter(|_| is_down);
+    let older = older.filter_map(|old| serde_json::from_str::<Notice>(&old.body).ok());
+    // The newest first: what a later notice says of an alert counts.
+    let mut notice = older.fold(notice.clone(), |notice, old| fold(&old, &notice));
+    notice.alerts = notice.alerts.into_iter().map(plain).collect();
+    let seq = i64::try_from(notice.seq).unwrap_or(i64::MAX);
+    // When that which was tried in vain may be tried again counts for this one.
+    let next = waiting.iter().filter(|old| old.tries > 0).map(|old| old.next).max().unwrap_or(now).max(now);
+    let row = OutboxRow {
+        id: notice.id.clone(),
+        channel: channel.into(),
+        group_key: notice.group.clone(),
+        seq,
+        kind: kind(notice.kind).into(),
+        title: notice.title.clone(),
+        body: serde_json::to_string(&notice).expect("texts, lists and finite numbers only"),
+        made: now,
+        state: "waiting".into(),
+        tries: 0,
+        next,
+        lease: None,
+        holder: None,
+        tried: None,
+        words: String::new(),
+    };
+    outbox::add(change, &row).await?;
+    if is_down {
+        outbox::fold(change, (channel, &notice.group), seq, now).await?;
+    }
+    Ok(())
+}
+
+fn kind(kind: NoticeKind) -> &'static str {
+    match kind {
+        NoticeKind::Firing => "firing",
+        NoticeKind::Resolved => "resolved",
+        NoticeKind::Digest => "digest",
+        NoticeKind::Test => "test",
+    }
+}

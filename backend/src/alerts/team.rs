@@ -1,0 +1,376 @@
+//! The rules of one team, and how they stand.
+
+use super::book::PendingAlert;
+use super::deliver::Delivered;
+use crate::calls::TakenCall;
+use records::alerts::AlertEvent;
+use rules::builtin::FROM_CODE;
+use rules::{Codes, Due, Engine, Notices, Setup, StateRow, Tied, Transition, What};
+use shared::alert::{Acked, Alert, AlertState, Channel, Rule, Silence};
+use shared::alert_call::AlertCall;
+use shared::catalog::Catalog;
+use shared::scope::Scope;
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, HashMap};
+
+/// Between the id of a rule that all teams have and a team's id: an alert is of one team, so that its id has to be.
+const OF_TEAM: char = '@';
+
+/// Letters of an id that tell an alert, and those that tell its team.
+const ID_HALF: usize = 13;
+
+/// Events, and notices, that wait for the database.
+const MOST_WAITING: usize = 20_000;
+
+/// Channels that need no row.
+const OWN_CHANNELS: [&str; 2] = super::rules::OWN_CHANNELS;
+
+/// The parts of what is kept of a team.
+pub(super) const ENGINE: &str = "engine";
+pub(super) const CODES: &str = "codes";
+pub(super) const NOTICES: &str = "notices";
+pub(super) const CALLS: &str = "calls";
+
+/// The rules of one team, and how they stand.
+pub(super) struct TeamWatch {
+    /// None as long as there is no database.
+    pub id: Option<String>,
+    /// Its id, where other teams have the same rules.
+    salt: Option<String>,
+    pub scope: Scope,
+    /// Its scope was changed since the look before.
+    pub rescoped: bool,
+    pub engine: Engine,
+    /// What code says; none where nobody is to be told of it.
+    pub codes: Option<Codes>,
+    heard: Vec<Transition>,
+    notices: Notices,
+    /// Its sources, and which of their lists of series its rules know.
+    pub sources: HashMap<SourceId, u64>,
+    /// Their keys by their names.
+    pub keys: BTreeMap<String, String>,
+    /// Up to which record of each source, by its key, it has heard what code says.
+    pub calls: BTreeMap<String, u64>,
+    /// It has not looked yet.
+    pub fresh: bool,
+    rules: Vec<Rule>,
+    pub channels: Vec<Channel>,
+    silences: Vec<Silence>,
+    /// What fires, as it was written last.
+    pub firing: HashMap<String, Alert>,
+    /// What is about to fire.
+    pub pending: BTreeMap<String, Alert>,
+    /// What is not written yet.
+    pub batch: TeamBatch,
+}
+
+/// What of the database a team's rules need.
+pub(super) struct Loaded {
+    pub id: Option<String>,
+    pub name: String,
+    pub scope: Scope,
+    pub rules: Vec<Rule>,
+    pub channels: Vec<Channel>,
+    pub silences: Vec<Silence>,
+}
+
+/// What an earlier life had written of a team.
+pub(super) struct Earlier {
+    pub rows: Vec<(String, StateRow)>,
+    pub open: Vec<Alert>,
+    pub ended: Vec<Alert>,
+}
+
+/// What is to be written: the newest of each alone, so that it is no more than there is.
+#[derive(Default)]
+pub(super) struct TeamBatch {
+    pub alerts: BTreeMap<String, Alert>,
+    pub events: Vec<AlertEvent>,
+    pub states: BTreeMap<(&'static str, String), Option<Vec<u8>>>,
+    pub due: Vec<Due>,
+    pub held: BTreeMap<String, i64>,
+    /// Looks in which the database was there and did not take it.
+    pub refused: u32,
+    /// Events and notices that had no room while the database was away, or that it did not take.
+    pub left_out: u64,
+}
+
+impl TeamBatch {
+    pub fn is_empty(&self) -> bool {
+        self.is_state_alone() && self.states.is_empty()
+    }
+
+    /// There is nothing in it that anybody would look for.
+    pub fn is_state_alone(&self) -> bool {
+        self.alerts.is_empty() && self.events.is_empty() && self.due.is_empty() && self.held.is_empty()
+    }
+
+    pub fn bound(&mut self) {
+        let excess = self.events.len().saturating_sub(MOST_WAITING);
+        self.events.drain(..excess);
+        let notices = self.due.len().saturating_sub(MOST_WAITING);
+        self.due.drain(..notices);
+        self.left_out += (excess + notices) as u64;
+    }
+
+    /// Empties it: it is written, or it will never be.
+    pub fn clear(&mut self, lost: bool) {
+        let more = if lost { (self.alerts.len() + self.due.len()) as u64 } else { 0 };
+        *self = TeamBatch { left_out: self.left_out + more, ..TeamBatch::default() };
+    }
+}
+
+/// The id of a rule as people know it.
+pub(super) fn shown_rule(id: &str) -> &str {
+    id.split(OF_TEAM).next().unwrap_or_default()
+}
+
+/// A rule that all teams have, as one of a team.
+pub(super) fn of_team(rule: Rule, team: &str) -> Rule {
+    Rule { id: format!("{}{OF_TEAM}{team}", rule.id), ..rule }
+}
+
+/// An alert with the id of its rule as people know it.
+pub(super) fn plain(mut alert: Alert) -> Alert {
+    alert.rule = shown_rule(&alert.rule).to_string();
+    alert
+}
+
+impl TeamWatch {
+    pub fn new(setup: Setup, now: i64) -> Self {
+        TeamWatch {
+            id: None,
+            salt: None,
+            scope: Scope::nothing(),
+            rescoped: true,
+            engine: Engine::new(now),
+            codes: None,
+            heard: Vec::new(),
+            notices: Notices::new(setup),
+            sources: HashMap::new(),
+            keys: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            fresh: true,
+            rules: Vec::new(),
+            channels: Vec::new(),
+            silences: Vec::new(),
+            firing: HashMap::new(),
+            pending: BTreeMap::new(),
+            batch: TeamBatch::default(),
+        }
+    }
+
+    /// It has neither looked nor been told what to look for.
+    pub fn is_first(&self) -> bool {
+        self.fresh && self.rules.is_empty()
+    }
+
+    /// What people have changed; of one that has not looked yet also what an earlier life had written.
+    pub fn take_in(&mut self, loaded: Loaded, has_teams: bool, earlier: Option<Earlier>, catalog: &Catalog, now: i64) {
+        self.salt = loaded.id.clone().filter(|_| has_teams);
+        self.id = loaded.id;
+        self.rescoped |= self.scope != loaded.scope;
+        self.scope = loaded.scope;
+        let from_code = loaded.rules.iter().any(|rule| rule.enabled && shown_rule(&rule.id) == FROM_CODE);
+        if from_code != self.codes.is_some() {
+            self.codes = from_code.then(Codes::default);
+        }
+        let earlier = earlier.map(|earlier| earlier.with_ids_of(&loaded.rules));
+        if let Some(earlier) = &earlier {
+            // What code said ends by its own time, where it is still listened to.
+            let others = |alert: &&Alert| self.codes.is_none() || shown_rule(&alert.rule) != FROM_CODE;
+            let open: Vec<Alert> = earlier.open.iter().filter(others).cloned().collect();
+            self.engine.restore(&earlier.part(ENGINE), &open);
+            if let Some(codes) = &mut self.codes {
+                codes.restore(&earlier.part(CODES));
+            }
+            let calls = earlier.part(CALLS).into_iter();
+            self.calls =
+                calls.filter_map(|row| Some((row.key, u64::from_le_bytes(row.bytes?.try_into().ok()?)))).collect();
+        }
+        if self.rules != loaded.rules {
+            for (id, why) in self.engine.set_rules(&loaded.rules, catalog, now) {
+                tracing::warn!(rule = id, "a rule does not watch: {why}");
+            }
+            self.notices.set_rules(&loaded.rules, catalog);
+            self.rules = loaded.rules;
+        }
+        if self.channels != loaded.channels {
+            for (channel, why) in self.notices.set_channels(&loaded.channels) {
+                tracing::warn!(channel, "a channel has no quiet hours: {why}");
+            }
+            self.channels = loaded.channels;
+        }
+        if self.silences != loaded.silences {
+            self.notices.set_silences(&loaded.silences);
+            self.silences = loaded.silences;
+        }
+        if let Some(earlier) = earlier {
+            let rows = earlier.part(NOTICES);
+            let all: Vec<Alert> = earlier.open.iter().chain(&earlier.ended).cloned().collect();
+            self.notices.restore(&rows, &all, now);
+            self.firing = earlier.open.into_iter().map(|alert| (alert.id.clone(), alert)).collect();
+        }
+    }
+
+    /// Somebody took alerts on: which, who, and when, milliseconds since the Unix epoch.
+    pub fn acked(&mut self, all: &[(String, String, i64)]) {
+        for (id, by, at) in all {
+            if let Some(alert) = self.firing.get_mut(id).filter(|alert| alert.acked.is_none()) {
+                let acked = Acked { by: by.clone(), at: at / 1_000 };
+                self.notices.ack(id, acked.clone());
+                alert.acked = Some(acked);
+            }
+        }
+    }
+
+    /// Takes what code says of a machine that it may see.
+    pub fn told(&mut self, call: &AlertCall, tied: &Tied, now: i64) -> Option<TakenCall> {
+        let (taken, heard) = self.codes.as_mut()?.take(call, tied, now);
+        let (id, new) = (self.alert_id(&taken.id), taken.count <= call.count);
+        let heard: Vec<Transition> = heard.into_iter().map(|one| self.of_code(one)).collect();
+        self.heard.extend(heard);
+        Some(TakenCall { id, began: call.t, count: taken.count, new })
+    }
+
+    /// A run has ended, and with it what its code said.
+    pub fn run_ended(&mut self, run: &str, now: i64) {
+        let ended = self.codes.as_mut().map(|codes| codes.run_ended(run, now)).unwrap_or_default();
+        let ended: Vec<Transition> = ended.into_iter().map(|one| self.of_code(one)).collect();
+        self.heard.extend(ended);
+    }
+
+    /// The id of an alert from code, which is another for each team that is told.
+    fn alert_id(&self, id: &str) -> String {
+        match &self.salt {
+            Some(team) => id.chars().take(ID_HALF).chain(team.chars().take(ID_HALF)).collect(),
+            None => id.into(),
+        }
+    }
+
+    /// An alert from code as one of this team.
+    fn of_code(&self, mut transition: Transition) -> Transition {
+        let alert = &mut transition.alert;
+        alert.id = self.alert_id(&alert.id);
+        if let Some(team) = &self.salt {
+            alert.rule = format!("{}{OF_TEAM}{team}", alert.rule);
+        }
+        transition
+    }
+
+    /// What changed since the look before, and who is told.
+    pub fn collect(&mut self, now: i64) {
+        self.engine.poll(now);
+        let over = self.codes.as_mut().map(|codes| codes.poll(now)).unwrap_or_default();
+        let over: Vec<Transition> = over.into_iter().map(|one| self.of_code(one)).collect();
+        let mut heard = std::mem::take(&mut self.heard);
+        heard.extend(self.engine.take());
+        heard.extend(over);
+        for transition in heard {
+            self.notices.hear(&transition, now);
+            self.note(transition, now);
+        }
+        let due = self.notices.poll(now);
+        self.batch.due.extend(due);
+        self.note_held();
+        let codes = self.codes.as_mut().map(Codes::changed_rows).unwrap_or_default();
+        for (part, rows) in
+            [(ENGINE, self.engine.changed_rows()), (NOTICES, self.notices.changed_rows()), (CODES, codes)]
+        {
+            self.batch.states.extend(rows.into_iter().map(|row| ((part, row.key), row.bytes)));
+        }
+    }
+
+    fn note(&mut self, transition: Transition, now: i64) {
+        let Transition { what, mut alert, flapping, .. } = transition;
+        match what {
+            What::Pending => return drop(self.pending.insert(alert.id.clone(), alert)),
+            What::Dropped => return drop(self.pending.remove(&alert.id)),
+            What::Fired | What::Changed | What::Ended => drop(self.pending.remove(&alert.id)),
+        }
+        if let Some(known) = self.firing.get(&alert.id) {
+            alert.acked.clone_from(&known.acked);
+            alert.held.clone_from(&known.held);
+        }
+        let kind = match what {
+            What::Fired if flapping => "flapping",
+            What::Fired => "firing",
+            What::Ended => "resolved",
+            What::Pending | What::Dropped | What::Changed => "",
+        };
+        if !kind.is_empty() {
+            let (alert, kind, words) = (alert.id.clone(), kind.into(), alert.sentence.clone());
+            self.batch.events.push(AlertEvent { alert, t: now, kind, who: String::new(), words });
+        }
+        match alert.state {
+            AlertState::Resolved => drop(self.firing.remove(&alert.id)),
+            AlertState::Pending | AlertState::Firing => drop(self.firing.insert(alert.id.clone(), alert.clone())),
+        }
+        self.batch.alerts.insert(alert.id.clone(), alert);
+    }
+
+    /// Notes of which alerts nobody is told, and why, and how many each silence held back.
+    fn note_held(&mut self) {
+        for (id, why) in self.notices.held() {
+            if let Some(alert) = self.firing.get_mut(&id).filter(|alert| alert.held != why) {
+                alert.held = why;
+                self.batch.alerts.insert(id, alert.clone());
+            }
+        }
+        for (silence, more) in self.notices.held_back() {
+            *self.batch.held.entry(silence).or_default() += i64::try_from(more).unwrap_or(i64::MAX);
+        }
+    }
+
+    /// A notice of one of its channels is done.
+    pub fn outcome(&mut self, done: &Delivered) {
+        if let Some(channel) = self.channels.iter().find(|channel| channel.id == done.channel) {
+            self.notices.outcome(&channel.name, &done.notice, done.taken);
+        }
+    }
+
+    /// The id of the machine that an alert is of.
+    pub fn source_of(&self, alert: &Alert) -> Option<&String> {
+        alert.labels.get("source").and_then(|name| self.keys.get(name))
+    }
+
+    pub fn about_to_fire(&self) -> impl Iterator<Item = PendingAlert> {
+        let one = |alert: &Alert| PendingAlert {
+            team: self.id.clone(),
+            source: self.source_of(alert).cloned(),
+            alert: plain(alert.clone()),
+        };
+        self.pending.values().map(one)
+    }
+
+    /// What hinders its rules, by their ids, in sentences.
+    pub fn troubles(&self) -> Vec<(String, String)> {
+        let mut all = self.engine.trouble();
+        for rule in self.rules.iter().filter(|rule| rule.enabled) {
+            let known = |name: &&String| {
+                OWN_CHANNELS.contains(&name.as_str()) || self.channels.iter().any(|channel| channel.name == **name)
+            };
+            for name in rule.to.iter().flatten().filter(|name| !known(name)) {
+                all.push((rule.id.clone(), format!("there is no channel {name:?}: nobody is told there")));
+            }
+        }
+        all
+    }
+}
+
+impl Earlier {
+    /// Likewise, with the ids that rules have here.
+    fn with_ids_of(mut self, rules: &[Rule]) -> Self {
+        let ids: HashMap<&str, &str> = rules.iter().map(|rule| (shown_rule(&rule.id), rule.id.as_str())).collect();
+        for alert in self.open.iter_mut().chain(&mut self.ended) {
+            if let Some(id) = ids.get(alert.rule.as_str()) {
+                alert.rule = (*id).to_string();
+            }
+        }
+        self
+    }
+
+    fn part(&self, part: &str) -> Vec<StateRow> {
+        self.rows.iter().filter(|(of, _)| of == part).map(|(_, row)| row.clone()).collect()
+    }
+}
