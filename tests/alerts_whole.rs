@@ -13,6 +13,9 @@ use watchglass_tests::waiting::until;
 /// Rules that fire at once, each a group of its own.
 const RULES: usize = 5;
 
+/// By what the receiver knows us.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
 /// A server of a folder with rules, and a receiver that it tells.
 struct Whole {
     folder: tempfile::TempDir,
@@ -46,7 +49,8 @@ impl Whole {
 
     /// The channel to the receiver.
     fn channel(&self, server: &Server) {
-        let body = json!({ "name": "hook", "kind": "webhook", "address": self.hooks.url("/hook") }).to_string();
+        let body = json!({ "name": "hook", "kind": "webhook", "address": self.hooks.url("/hook"), "secret": SECRET })
+            .to_string();
         let (addr, length) = (server.addr(), body.len());
         let lines = format!(
             "POST /api/v1/channels HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"

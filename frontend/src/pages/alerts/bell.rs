@@ -70,8 +70,8 @@ pub fn Bell() -> impl IntoView {
         keys_pressed.remove();
     });
     view! {
-        <If when=known>
-            <details class="person bell">
+            // Its place is kept, so that nothing moves when the first answer comes.
+            <details class="person bell" data-known=move || known.get().to_string()>
                 <summary class="icon" aria-label=label title=label>
                     <icons::Bell/>
                     <b class="count" aria-hidden="true">{text(move || if firing() > 0 { firing().to_string() } else { String::new() })}</b>
@@ -85,7 +85,6 @@ pub fn Bell() -> impl IntoView {
                     <p class="ways"><a href=all>"All alerts"</a>" "<a href=rules>"Rules"</a></p>
                 </div>
             </details>
-        </If>
     }
 }
 
