@@ -98,6 +98,8 @@ fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
     until("a notice is under way", || (!whole.told().is_empty()).then_some(()));
     server.end_by("KILL");
     whole.hooks.answers(Reply::Status(200));
+    // What was under way is in nobody's hands a minute later.
+    whole.clock.set_ahead(61_000);
     let server = whole.server();
     let told = until("each rule is told of", || {
         let told = whole.told();
