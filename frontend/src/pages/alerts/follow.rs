@@ -44,9 +44,8 @@ pub fn poll(
         page.beat.track();
         let changes = page.alert_changes.get();
         let Some(path) = path() else { return };
-        // Before the first data it is not known who may ask.
-        let known = page.state.get() != LinkState::Connecting || page.player.with(|player| player.is_some());
-        let open = known && access.gate.get() == Gate::Open;
+        // Before the first data it is not known who may ask; a server that is away is not asked.
+        let open = page.state.get() == LinkState::Live && access.gate.get() == Gate::Open;
         let last = asked.get_value();
         let due = last.path != path || last.changes != changes || last.since >= every;
         if last.refused || !open || !due || document().hidden() {
