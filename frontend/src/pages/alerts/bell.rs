@@ -71,7 +71,7 @@ pub fn Bell() -> impl IntoView {
     });
     view! {
             // Its place is kept, so that nothing moves when the first answer comes.
-            <details class="person bell" data-known=move || known.get().to_string()>
+            <details class="bell" data-known=move || known.get().to_string()>
                 <summary class="icon" aria-label=label title=label>
                     <icons::Bell/>
                     <b class="count" aria-hidden="true">{text(move || if firing() > 0 { firing().to_string() } else { String::new() })}</b>
@@ -79,7 +79,7 @@ pub fn Bell() -> impl IntoView {
                 <div>
                     <p class="wrong">{trouble}</p>
                     <If when=flag(move || listed.with(Vec::is_empty))>
-                        <p class="calm-line"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing fires."</p>
+                        <p class="calm"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing fires."</p>
                     </If>
                     <Each keys row/>
                     <p class="ways"><a href=all>"All alerts"</a>" "<a href=rules>"Rules"</a></p>
