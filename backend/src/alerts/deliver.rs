@@ -30,9 +30,6 @@ const LAST: Duration = Duration::from_secs(3);
 /// Notices that are done of which who watches has not heard yet.
 pub const MAX_DONE: usize = 1_024;
 
-/// How groups are called that tell all that stands, again and again.
-const STANDING: &str = "standing";
-
 /// What became of a notice that is done.
 #[derive(Clone, Debug)]
 pub struct Delivered {
@@ -181,7 +178,7 @@ impl Try {
         match outcome {
             Outcome::Done { .. } => {
                 // What stands is told each minute: the newest says all.
-                if row.group_key.starts_with(STANDING) {
+                if row.group_key == rules::STANDING {
                     outbox::forget_done(&mut change, (&row.channel, &row.group_key), row.seq).await?;
                 }
                 outbox::finish(&mut change, own, "sent", words, now).await?

@@ -2,6 +2,7 @@
 
 use super::book::PendingAlert;
 use super::deliver::Delivered;
+use super::rules::OWN_CHANNELS;
 use crate::calls::TakenCall;
 use records::alerts::AlertEvent;
 use rules::builtin::FROM_CODE;
@@ -21,9 +22,6 @@ const ID_HALF: usize = 13;
 
 /// Events, and notices, that wait for the database.
 const MOST_WAITING: usize = 20_000;
-
-/// Channels that need no row.
-const OWN_CHANNELS: [&str; 2] = super::rules::OWN_CHANNELS;
 
 /// The parts of what is kept of a team.
 pub(super) const ENGINE: &str = "engine";

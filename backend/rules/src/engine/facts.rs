@@ -328,17 +328,6 @@ impl Engine {
         self.runs.iter().filter(move |(_, run)| open(run)).map(|(id, _)| id.as_str())
     }
 
-    /// A run is gone for good: what was told of it goes, too.
-    pub fn remove_run(&mut self, run: &str, now: i64) {
-        self.runs.remove(run);
-        self.save_run(run);
-        self.put_runs_on_hosts();
-        let of_it: Vec<_> = self.facts.keys().filter(|(_, subject)| subject == run).cloned().collect();
-        for key in of_it {
-            self.end_fact(&key, now, "the run was removed");
-        }
-    }
-
     /// A run has put a marker, at `t`, milliseconds since the Unix epoch.
     pub fn marker(&mut self, run: &str, t: i64) {
         let Some(facts) = self.runs.get_mut(run) else { return };

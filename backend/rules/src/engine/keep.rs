@@ -7,7 +7,6 @@ use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS};
 use crate::{StateRow, Transition};
 use serde::Serialize;
 use shared::alert::{Alert, AlertState};
-use shared::rule::Condition;
 
 /// Between the parts of a row's key: no rule, tag or run has it.
 const SEP: char = '\u{1f}';
@@ -162,16 +161,5 @@ impl Engine {
     /// Subjects that are watched now.
     pub fn subjects(&self) -> usize {
         self.subjects
-    }
-
-    /// How many of them a rule has; of rules over events the alerts that fire.
-    pub fn subjects_of(&self, rule: &str) -> usize {
-        let of = |c: &super::Compiled| c.rule.id == rule;
-        match self.rules.iter().find(|c| of(c)) {
-            Some(rule) if matches!(rule.condition, Condition::Threshold(_)) || rule.subjects > 0 => {
-                rule.subjects as usize
-            }
-            _ => self.facts.keys().filter(|(id, _)| id == rule).count(),
-        }
     }
 }

@@ -198,7 +198,7 @@ impl Channels {
             .kept
             .keys()
             .filter(|n| self.is_kind(n, "alertmanager"))
-            .map(|name| Some(self.rows.get(name).map_or(0, |row| row.standing + super::STANDING_MS)));
+            .map(|name| Some(self.rows.get(name).map_or(0, |row| row.standing + super::sums::STANDING_MS)));
         sums.chain(standing).flatten().min()
     }
 

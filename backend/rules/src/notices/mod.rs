@@ -1,20 +1,24 @@
 //! From changes of alerts to notices: what is held back, what belongs together, when it is told.
 
 mod channel;
+mod inhibit;
+mod keep;
 mod quiet;
+mod sums;
 mod text;
 
 pub use quiet::Hours;
-pub use text::{fold, value_of};
+pub use text::{STANDING, fold};
 
 use crate::engine::{limit_of, unit_of};
-use crate::{StateRow, Transition, What, id};
+use crate::{Transition, What, id};
 use channel::Channels;
+use inhibit::Holds;
 use serde::{Deserialize, Serialize};
 use shared::alert::{
     Acked, Alert, AlertSeverity, AlertState, Channel, MAX_NAMED, Notice, NoticeKind, Origin, Rule, Silence,
 };
-use shared::catalog::{Catalog, glob};
+use shared::catalog::Catalog;
 use shared::rule::{CRASHED, Condition, Nature, Op, duration};
 use shared::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,9 +40,6 @@ const LATE_MS: i64 = 600_000;
 /// How soon it is looked again whether what is held back may be told, milliseconds.
 const LOOK_MS: i64 = 10_000;
 
-/// How often all that fires is sent to an Alertmanager, milliseconds.
-const STANDING_MS: i64 = 60_000;
-
 /// A group without members is forgotten after so long; one whose last notice may still wait later, since what comes then must
 /// count on. Milliseconds.
 const FORGET_MS: i64 = 3_600_000;
@@ -52,9 +53,6 @@ const DEFAULT_LEAST: AlertSeverity = AlertSeverity::Warning;
 
 /// The kind of channels to which each alert is an incident of its own.
 const PAGER: &str = "pagerduty";
-
-/// The driver's number for a GPU that is gone.
-const GPU_GONE: &str = "79";
 
 /// What does not change with alerts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,17 +132,6 @@ struct Group {
 }
 
 type GroupKey = (String, String);
-
-/// Whose alerts an alert holds back.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Holds {
-    /// Those of a machine.
-    Source(String),
-    /// Those of a run.
-    Run(String),
-    /// Those of a GPU: machine and number.
-    Gpu(String, String),
-}
 
 /// Whom to tell, what was told, and what waits.
 #[derive(Default)]
@@ -302,95 +289,6 @@ impl Notices {
             "" => format!("{}/{}", alert.rule, label("group")),
             run => format!("{}/run {run}", alert.rule),
         }
-    }
-
-    /// Whose alerts that alert holds back; None: nobody's.
-    fn holds(&self, alert: &Alert) -> Option<Holds> {
-        if alert.state != AlertState::Firing {
-            return None;
-        }
-        let label = |key: &str| alert.labels.get(key).cloned();
-        match self.nature(alert) {
-            Nature::SourceLost => label("source").map(Holds::Source),
-            Nature::Run if self.rules.get(&alert.rule).is_some_and(|k| k.crash) => label("run").map(Holds::Run),
-            Nature::Xid if alert.labels.get("xid").is_some_and(|x| x == GPU_GONE) => {
-                Some(Holds::Gpu(label("source")?, label("gpu")?))
-            }
-            _ => None,
-        }
-    }
-
-    fn put_holder(&mut self, id: &str, holds: Option<Holds>) {
-        if self.holders.get(id) == holds.as_ref() {
-            return;
-        }
-        if let Some(before) = self.holders.remove(id)
-            && let Some(ids) = self.inhibitors.get_mut(&before)
-        {
-            ids.remove(id);
-            if ids.is_empty() {
-                self.inhibitors.remove(&before);
-            }
-        }
-        if let Some(holds) = holds {
-            self.inhibitors.entry(holds.clone()).or_default().insert(id.to_string());
-            self.holders.insert(id.to_string(), holds);
-        }
-    }
-
-    /// What holds an alert back.
-    fn inhibitor(&self, alert: &Alert) -> Option<&Alert> {
-        let label = |key: &str| alert.labels.get(key).cloned();
-        let nature = self.nature(alert);
-        let all = match nature {
-            Nature::SourceLost | Nature::Run | Nature::Code => return None,
-            _ => [
-                label("source").map(Holds::Source),
-                label("run").map(Holds::Run).filter(|_| matches!(nature, Nature::Missing | Nature::Idle)),
-                label("source").zip(label("gpu")).map(|(s, g)| Holds::Gpu(s, g)).filter(|_| nature == Nature::Missing),
-            ],
-        };
-        let ids = all.iter().flatten().filter_map(|whose| self.inhibitors.get(whose)).flatten();
-        ids.filter_map(|id| self.alerts.get(id)).map(|live| &live.alert).find(|other| other.id != alert.id)
-    }
-
-    /// Why nobody is told of an alert now; None: nothing holds it back.
-    fn holds_back(&self, alert: &Alert, now: i64) -> Option<(String, Option<String>)> {
-        if let Some(inhibitor) = self.inhibitor(alert) {
-            return Some((format!("held back: {}", inhibitor.sentence), None));
-        }
-        let silence = self.silences.iter().find(|s| s.from * 1000 <= now && now < s.to * 1000 && silences(s, alert))?;
-        let by = if silence.by.is_empty() { String::new() } else { format!(" by {}", silence.by) };
-        let until = crate::engine::hour(silence.to * 1000, now);
-        Some((format!("silenced{by} until {until}"), Some(silence.id.clone())))
-    }
-
-    /// Looks whether an alert is held back, and remembers it.
-    fn judge(&mut self, id: &str, now: i64) -> bool {
-        let Some(live) = self.alerts.get(id) else { return true };
-        let why = self.holds_back(&live.alert, now);
-        let (text, silence) = why.map_or((String::new(), None), |(text, silence)| (text, silence));
-        let held = !text.is_empty();
-        let Some(live) = self.alerts.get_mut(id) else { return true };
-        if live.alert.held != text {
-            live.alert.held.clone_from(&text);
-            self.held.insert(id.to_string(), text);
-        }
-        if silence.is_some() && live.silence != silence {
-            *self.held_back.entry(silence.clone().unwrap_or_default()).or_default() += 1;
-            live.silence = silence;
-        }
-        held
-    }
-
-    /// Alerts for which the reason that nobody is told is another now; empty: there is none. Since it was asked last.
-    pub fn held(&mut self) -> Vec<(String, String)> {
-        std::mem::take(&mut self.held).into_iter().collect()
-    }
-
-    /// How many further alerts each silence held back, since it was asked last.
-    pub fn held_back(&mut self) -> Vec<(String, u64)> {
-        std::mem::take(&mut self.held_back).into_iter().collect()
     }
 
     /// The notices that are due.
@@ -626,116 +524,6 @@ impl Notices {
         Some(notice)
     }
 
-    /// Digests of storms, and summaries of quiet hours.
-    fn sum_up(&mut self, now: i64) -> Vec<Due> {
-        let mut out = Vec::new();
-        for (channel, why, ids) in self.channels.due(now, self.setup.storm) {
-            let alerts: Vec<&Alert> = ids.iter().filter_map(|id| self.alerts.get(id)).map(|l| &l.alert).collect();
-            if alerts.is_empty() {
-                continue;
-            }
-            let mut alerts = alerts;
-            alerts.sort_by(|a, b| worst_first(a, b, Op::Above));
-            let stand = alerts.iter().filter(|a| a.state == AlertState::Firing).count();
-            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-            alerts.iter().for_each(|a| *counts.entry(a.name.clone()).or_default() += 1);
-            let all = match alerts.len() {
-                1 => "1 alert".to_string(),
-                n => format!("{n} alerts"),
-            };
-            if why == channel::Sum::Quiet {
-                // It is told now, and so will be its end.
-                for (key, group) in self.groups.iter_mut().filter(|((name, _), _)| *name == channel) {
-                    for member in
-                        ids.iter().filter_map(|id| Some(std::mem::take(&mut group.members.get_mut(id)?.summed)))
-                    {
-                        if member {
-                            self.dirty.insert(key.clone());
-                        }
-                    }
-                }
-            }
-            let seq = self.channels.next_seq(&channel);
-            let group = "digest".to_string();
-            out.push(Due {
-                notice: Notice {
-                    id: self.setup.id_of((&channel, &group), seq, now),
-                    kind: NoticeKind::Digest,
-                    seq,
-                    severity: alerts.iter().map(|a| a.severity).max().unwrap_or_default(),
-                    rule: String::new(),
-                    title: format!("{}: {all}, {stand} still firing", why.words()),
-                    note: String::new(),
-                    more: alerts.len().saturating_sub(why.named()) as u64,
-                    alerts: alerts.into_iter().take(why.named()).cloned().collect(),
-                    counts: counts.into_iter().collect(),
-                    link: self.link(""),
-                    help: None,
-                    team: self.setup.team.clone(),
-                    host: self.setup.host.clone(),
-                    at: now / 1000,
-                    group,
-                },
-                channel,
-            });
-        }
-        out
-    }
-
-    /// All that fires, for channels that group and repeat by themselves.
-    fn standing(&mut self, now: i64) -> Vec<Due> {
-        let mut out = Vec::new();
-        for channel in self.channels.standing(now, STANDING_MS) {
-            let mut alerts = Vec::new();
-            let mut over = Vec::new();
-            for (key, group) in self.groups.iter().filter(|(key, _)| key.0 == channel) {
-                for id in group.members.keys() {
-                    let Some(live) = self.alerts.get(id) else { continue };
-                    if live.alert.state == AlertState::Resolved {
-                        over.push((key.clone(), id.clone()));
-                    }
-                    let inhibited = self.holds_back(&live.alert, now).is_some_and(|(_, silence)| silence.is_none());
-                    if !inhibited {
-                        alerts.push(live.alert.clone());
-                    }
-                }
-            }
-            for part in parts(alerts) {
-                let seq = self.channels.next_seq(&channel);
-                let fires = part.iter().any(|a| a.state == AlertState::Firing);
-                let group = text::STANDING.to_string();
-                out.push(Due {
-                    notice: Notice {
-                        id: self.setup.id_of((&channel, &group), seq, now),
-                        kind: if fires { NoticeKind::Firing } else { NoticeKind::Resolved },
-                        seq,
-                        severity: part.iter().map(|a| a.severity).max().unwrap_or_default(),
-                        rule: String::new(),
-                        title: format!("{} alerts", part.len()),
-                        note: String::new(),
-                        alerts: part,
-                        more: 0,
-                        counts: Vec::new(),
-                        link: self.link(""),
-                        help: None,
-                        team: self.setup.team.clone(),
-                        host: self.setup.host.clone(),
-                        at: now / 1000,
-                        group,
-                    },
-                    channel: channel.clone(),
-                });
-            }
-            for (key, id) in over {
-                if let Some(group) = self.groups.get_mut(&key) {
-                    group.members.remove(&id);
-                    self.dirty.insert(key);
-                }
-            }
-        }
-        out
-    }
-
     /// When [`poll`](Self::poll) has something to do next, milliseconds since the Unix epoch; None: not before it hears.
     pub fn next_due(&self) -> Option<i64> {
         let groups = self.groups.values().map(|g| g.due).filter(|due| *due != i64::MAX);
@@ -759,62 +547,6 @@ impl Notices {
                 member.lost = !taken;
             }
             self.dirty.insert(key.clone());
-        }
-    }
-
-    /// Parts of the state that changed since it was asked last.
-    pub fn changed_rows(&mut self) -> Vec<StateRow> {
-        let mut rows: Vec<StateRow> = Vec::new();
-        for key in std::mem::take(&mut self.dirty) {
-            let group = self.groups.get(&key);
-            let bytes = group.filter(|g| g.seq > 0 || !g.members.is_empty()).and_then(|g| postcard::to_stdvec(g).ok());
-            rows.push(StateRow { key: format!("g{SEP}{}{SEP}{}", key.0, key.1), bytes });
-        }
-        for (name, bytes) in self.channels.changed() {
-            rows.push(StateRow { key: format!("c{SEP}{name}"), bytes });
-        }
-        rows
-    }
-
-    /// After a start, once rules and channels are set: all rows that stand, and all alerts that fire or that ended in the
-    /// last 24 h. What fires and was in nobody's row is told as if it were new.
-    pub fn restore(&mut self, rows: &[StateRow], alerts: &[Alert], now: i64) {
-        for row in rows {
-            let (Some(bytes), Some((sort, rest))) = (&row.bytes, row.key.split_once(SEP)) else { continue };
-            match (sort, rest.split_once(SEP)) {
-                ("g", Some((channel, group))) => {
-                    if let Ok(read) = postcard::from_bytes::<Group>(bytes) {
-                        self.groups.insert((channel.to_string(), group.to_string()), read);
-                    }
-                }
-                ("c", None) => self.channels.restore(rest, bytes),
-                _ => {}
-            }
-        }
-        let mut of: BTreeMap<String, Vec<GroupKey>> = BTreeMap::new();
-        for (key, group) in &self.groups {
-            group.members.keys().for_each(|id| of.entry(id.clone()).or_default().push(key.clone()));
-        }
-        for alert in alerts {
-            let groups = of.remove(&alert.id).unwrap_or_default();
-            let known = !groups.is_empty() || self.channels.waits_for(&alert.id);
-            if known {
-                self.alerts.insert(alert.id.clone(), Live { alert: alert.clone(), silence: None, groups });
-            }
-            if alert.state == AlertState::Firing {
-                // The same words again hold back what they held back; what was told stays told.
-                let event =
-                    self.rules.get(&alert.rule).is_some_and(|k| k.nature == Nature::Run || k.nature == Nature::Xid);
-                let what = if known { What::Changed } else { What::Fired };
-                self.hear(&Transition { what, alert: alert.clone(), event, flapping: false }, now);
-            }
-        }
-        for (key, group) in &mut self.groups {
-            let before = group.members.len();
-            group.members.retain(|id, _| self.alerts.contains_key(id));
-            if before != group.members.len() {
-                self.dirty.insert(key.clone());
-            }
         }
     }
 }
@@ -855,37 +587,6 @@ impl Setup {
     fn id_of(&self, (channel, group): (&str, &str), seq: u64, now: i64) -> String {
         id::of(&["notice", &self.salt, channel, group, &seq.to_string(), &now.to_string()])
     }
-}
-
-/// Alerts in parts that are small enough for one message each.
-fn parts(alerts: Vec<Alert>) -> Vec<Vec<Alert>> {
-    let mut parts: Vec<Vec<Alert>> = Vec::new();
-    let mut bytes = 0;
-    for alert in alerts {
-        let own = text::bytes_of(&alert);
-        match parts.last_mut() {
-            Some(part) if bytes + own <= text::STANDING_BYTES => part.push(alert),
-            _ => {
-                bytes = 0;
-                parts.push(vec![alert]);
-            }
-        }
-        bytes += own;
-    }
-    parts
-}
-
-/// Whether a silence means that alert.
-pub fn silences(silence: &Silence, alert: &Alert) -> bool {
-    !silence.matches.is_empty()
-        && silence.matches.iter().all(|(key, pattern)| match key.as_str() {
-            // Of a team's rule the team stands behind it.
-            "rule" => glob(pattern, &alert.name) || alert.rule.split('@').next() == Some(pattern),
-            "severity" => glob(pattern, alert.severity.word()),
-            "subject" => glob(pattern, &alert.subject),
-            "title" => glob(pattern, &alert.sentence) || alert.labels.get("title").is_some_and(|t| glob(pattern, t)),
-            key => alert.labels.get(key).is_some_and(|value| glob(pattern, value)),
-        })
 }
 
 #[cfg(test)]

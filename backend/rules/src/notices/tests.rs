@@ -1,5 +1,7 @@
 //! People are told once, in time, and never in a storm.
 
+use super::inhibit::silences;
+use crate::StateRow;
 use super::*;
 use crate::{Engine, Machine, Tick};
 use shared::alert::Quiet;

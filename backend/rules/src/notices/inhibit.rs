@@ -1,0 +1,124 @@
+//! Which alerts nobody is told of: those that another one explains, and those that somebody silenced.
+
+use super::Notices;
+use shared::alert::{Alert, AlertState, Silence};
+use shared::catalog::glob;
+use shared::rule::Nature;
+
+/// The driver's number for a GPU that is gone.
+const GPU_GONE: &str = "79";
+
+/// Whose alerts an alert holds back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Holds {
+    /// Those of a machine.
+    Source(String),
+    /// Those of a run.
+    Run(String),
+    /// Those of a GPU: machine and number.
+    Gpu(String, String),
+}
+
+impl Notices {
+    /// Whose alerts that alert holds back; None: nobody's.
+    pub(super) fn holds(&self, alert: &Alert) -> Option<Holds> {
+        if alert.state != AlertState::Firing {
+            return None;
+        }
+        let label = |key: &str| alert.labels.get(key).cloned();
+        match self.nature(alert) {
+            Nature::SourceLost => label("source").map(Holds::Source),
+            Nature::Run if self.rules.get(&alert.rule).is_some_and(|k| k.crash) => label("run").map(Holds::Run),
+            Nature::Xid if alert.labels.get("xid").is_some_and(|x| x == GPU_GONE) => {
+                Some(Holds::Gpu(label("source")?, label("gpu")?))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn put_holder(&mut self, id: &str, holds: Option<Holds>) {
+        if self.holders.get(id) == holds.as_ref() {
+            return;
+        }
+        if let Some(before) = self.holders.remove(id)
+            && let Some(ids) = self.inhibitors.get_mut(&before)
+        {
+            ids.remove(id);
+            if ids.is_empty() {
+                self.inhibitors.remove(&before);
+            }
+        }
+        if let Some(holds) = holds {
+            self.inhibitors.entry(holds.clone()).or_default().insert(id.to_string());
+            self.holders.insert(id.to_string(), holds);
+        }
+    }
+
+    /// What holds an alert back.
+    fn inhibitor(&self, alert: &Alert) -> Option<&Alert> {
+        let label = |key: &str| alert.labels.get(key).cloned();
+        let nature = self.nature(alert);
+        let all = match nature {
+            Nature::SourceLost | Nature::Run | Nature::Code => return None,
+            _ => [
+                label("source").map(Holds::Source),
+                label("run").map(Holds::Run).filter(|_| matches!(nature, Nature::Missing | Nature::Idle)),
+                label("source").zip(label("gpu")).map(|(s, g)| Holds::Gpu(s, g)).filter(|_| nature == Nature::Missing),
+            ],
+        };
+        let ids = all.iter().flatten().filter_map(|whose| self.inhibitors.get(whose)).flatten();
+        ids.filter_map(|id| self.alerts.get(id)).map(|live| &live.alert).find(|other| other.id != alert.id)
+    }
+
+    /// Why nobody is told of an alert now; None: nothing holds it back.
+    pub(super) fn holds_back(&self, alert: &Alert, now: i64) -> Option<(String, Option<String>)> {
+        if let Some(inhibitor) = self.inhibitor(alert) {
+            return Some((format!("held back: {}", inhibitor.sentence), None));
+        }
+        let silence = self.silences.iter().find(|s| s.from * 1000 <= now && now < s.to * 1000 && silences(s, alert))?;
+        let by = if silence.by.is_empty() { String::new() } else { format!(" by {}", silence.by) };
+        let until = crate::engine::hour(silence.to * 1000, now);
+        Some((format!("silenced{by} until {until}"), Some(silence.id.clone())))
+    }
+
+    /// Looks whether an alert is held back, and remembers it.
+    pub(super) fn judge(&mut self, id: &str, now: i64) -> bool {
+        let Some(live) = self.alerts.get(id) else { return true };
+        let why = self.holds_back(&live.alert, now);
+        let (text, silence) = why.map_or((String::new(), None), |(text, silence)| (text, silence));
+        let held = !text.is_empty();
+        let Some(live) = self.alerts.get_mut(id) else { return true };
+        if live.alert.held != text {
+            live.alert.held.clone_from(&text);
+            self.held.insert(id.to_string(), text);
+        }
+        if silence.is_some() && live.silence != silence {
+            *self.held_back.entry(silence.clone().unwrap_or_default()).or_default() += 1;
+            live.silence = silence;
+        }
+        held
+    }
+
+    /// Alerts for which the reason that nobody is told is another now; empty: there is none. Since it was asked last.
+    pub fn held(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.held).into_iter().collect()
+    }
+
+    /// How many further alerts each silence held back, since it was asked last.
+    pub fn held_back(&mut self) -> Vec<(String, u64)> {
+        std::mem::take(&mut self.held_back).into_iter().collect()
+    }
+}
+
+/// Whether a silence means that alert.
+pub(super) fn silences(silence: &Silence, alert: &Alert) -> bool {
+    !silence.matches.is_empty()
+        && silence.matches.iter().all(|(key, pattern)| match key.as_str() {
+            // Of a team's rule the team stands behind it.
+            "rule" => glob(pattern, &alert.name) || alert.rule.split('@').next() == Some(pattern),
+            "severity" => glob(pattern, alert.severity.word()),
+            "subject" => glob(pattern, &alert.subject),
+            "title" => glob(pattern, &alert.sentence) || alert.labels.get("title").is_some_and(|t| glob(pattern, t)),
+            key => alert.labels.get(key).is_some_and(|value| glob(pattern, value)),
+        })
+}
