@@ -1,17 +1,21 @@
 //! Tests remote write and reading back: against receivers that fail in every way, and against the real VictoriaMetrics
 //! and Prometheus.
 
-use backend::clock::{Clock, System};
+use backend::clock::{Clock, Manual, System};
 use backend::config::RemoteWrite;
 use backend::live::Live;
+use backend::remote_write::{Cluster, Covered, CoverageTable, SentRange, keep_covered};
 use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
 use backend::store::{Chunk, Column, Limits, Store};
 use shared::catalog::prometheus::{self, Family};
 use shared::rollup::roll;
 use shared::series::{SeriesDef, quantize};
 use shared::wire::{CheckState, SourceId};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use watchglass_tests::programs::Program;
@@ -45,6 +49,10 @@ fn value(series: usize, tick: usize) -> f64 {
 
 impl Known {
     fn new(from: i64, ticks: usize) -> Known {
+        Self::by(Arc::new(System), from, ticks)
+    }
+
+    fn by(clock: Arc<dyn Clock>, from: i64, ticks: usize) -> Known {
         let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 24 * HOUR, bytes: 256 << 20 });
         let source = store.add_source(host(), 1_000, Vec::new());
         let tag = &shared::catalog::cpu::CORE_PERCENT.tag;
@@ -53,7 +61,7 @@ impl Known {
         for def in &defs {
             store.intern(source, def.clone()).expect("a number");
         }
-        let known = Known { live: Live::new(store, Arc::new(System), 1, 24 * HOUR), defs, from };
+        let known = Known { live: Live::new(store, clock, 1, 24 * HOUR), defs, from };
         known.extend(0, ticks);
         known
     }
@@ -264,7 +272,7 @@ fn a_server_that_has_the_last_minute_already_may_refuse_it() {
 fn a_refused_request_is_dropped_and_counted() {
     let known = Known::new(hours_ago(1), TICKS);
     let receiver = Receiver::start(|n| match n {
-        1 => Answer::Status(400, "", "out of order sample"),
+        1 => Answer::Status(400, "", "label name too long"),
         _ => Answer::Take,
     });
     let remote = known.send(receiver.url(), None);
@@ -379,7 +387,7 @@ fn what_came_late_is_sent_on_once_and_a_refusal_says_what_cures_it() {
     });
     refused.store(true, Relaxed);
     known.fill(65, 70);
-    until_so("the refusal is told", || remote.check().reason.contains("out_of_order_time_window"));
+    until_so("the refusal is told", || remote.check().reason.contains("out of order sample"));
     refused.store(false, Relaxed);
     known.fill(70, 80);
     let mut wanted = known.samples(120);
@@ -387,6 +395,132 @@ fn what_came_late_is_sent_on_once_and_a_refusal_says_what_cures_it() {
     wanted.values_mut().for_each(|own| own.retain(|t, _| !lost.contains(t)));
     until_so("all but what was refused, each once", || receiver.samples() == wanted);
     assert!(remote.counts.dropped.load(Relaxed) > 0);
+    // It is said as long as the server runs, though all else is taken.
+    let check = remote.check();
+    assert!(check.reason.contains("samples that came late were refused"), "{}", check.reason);
+    assert!(check.remedy.contains("out_of_order_time_window: 12h"), "{}", check.remedy);
+}
+
+/// The table that hubs of a cluster share, in memory.
+#[derive(Clone, Default)]
+struct Table(Arc<Mutex<BTreeMap<String, Vec<SentRange>>>>);
+
+impl CoverageTable for Table {
+    async fn read(&self, sources: Vec<String>) -> Result<BTreeMap<String, Vec<SentRange>>, String> {
+        let table = self.0.lock().expect("no panic");
+        Ok(sources.into_iter().filter_map(|own| Some((own.clone(), table.get(&own)?.clone()))).collect())
+    }
+
+    async fn extend(&self, taken: BTreeMap<String, Vec<SentRange>>) -> Result<(), String> {
+        let mut table = self.0.lock().expect("no panic");
+        taken.into_iter().for_each(|(source, ranges)| table.entry(source).or_default().extend(ranges));
+        Ok(())
+    }
+}
+
+impl Table {
+    fn ranges(&self) -> Vec<SentRange> {
+        let mut all = self.0.lock().expect("no panic").get(&host()).cloned().unwrap_or_default();
+        all.sort_unstable();
+        all
+    }
+}
+
+/// A hub of a cluster that has a history of the known machine, and may hold it.
+struct ClusterHub {
+    known: Known,
+    holds: Arc<AtomicBool>,
+    clock: Arc<Manual>,
+    remote: Arc<RemoteWriter>,
+    _runtime: tokio::runtime::Runtime,
+    _stop: tokio::sync::watch::Sender<bool>,
+}
+
+impl ClusterHub {
+    fn new(from: i64, ticks: std::ops::Range<usize>, url: String, table: &Table) -> ClusterHub {
+        let clock = Arc::new(Manual::at(System.wall(), Duration::ZERO));
+        let known = Known::by(clock.clone(), from, 0);
+        known.extend_behind_a_gap(0, ticks.start, ticks.end);
+        let (holds, covered) = (Arc::new(AtomicBool::new(false)), Arc::new(Covered::default()));
+        let ours = holds.clone();
+        let cluster = Cluster { covered: covered.clone(), holds: Box::new(move |_| ours.load(Relaxed)) };
+        let settings = RemoteWrite { url, read_url: None, headers: Vec::new() };
+        let remote = RemoteWriter::start_in(Some(cluster), &known.live, settings, None);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let (runtime, (stop, stopped)) = (runtime.expect("a runtime"), tokio::sync::watch::channel(false));
+        let table = table.clone();
+        runtime.spawn(async move { keep_covered(&covered, table, stopped).await });
+        ClusterHub { known, holds, clock, remote, _runtime: runtime, _stop: stop }
+    }
+
+    fn hold(&self, holds: bool) {
+        self.holds.store(holds, Relaxed);
+    }
+}
+
+#[test]
+fn hubs_of_a_cluster_send_each_sample_once_though_the_machine_moves_between_them() {
+    let (from, table) = (hours_ago(1), Table::default());
+    let receiver = Receiver::start(|_| Answer::Take);
+    // Both have the same: one holds it, the other has it by a relay, with a gap that is filled later.
+    let one = ClusterHub::new(from, 0..100, receiver.url(), &table);
+    let other = ClusterHub::new(from, 40..100, receiver.url(), &table);
+    one.hold(true);
+    until_so("it waits for what others sent", || {
+        // Nothing goes before the interval is over, however often it is looked.
+        one.clock.pass(Duration::from_secs(1));
+        let taken = once(receiver.samples()).0 == one.known.samples(100);
+        assert!(taken || receiver.came().requests.is_empty() || !receiver.samples().is_empty());
+        taken
+    });
+    // The machine moves before the first hub has said what it sent: it says so when it learns of it.
+    one.hold(false);
+    until_so("what was sent is written down", || table.ranges() == [(1, 100)]);
+    other.known.fill(0, 40);
+    other.known.extend(100, 130);
+    one.known.extend(100, 130);
+    other.hold(true);
+    until_so("what follows is sent by the other", || {
+        other.clock.pass(Duration::from_secs(1));
+        once(receiver.samples()).0 == one.known.samples(130)
+    });
+    // And back, where ticks have come by the relay, and one gap was filled that nobody has sent.
+    other.hold(false);
+    until_so("what was sent is written down, too", || table.ranges().iter().any(|(_, last)| *last == 130));
+    one.known.extend(130, 160);
+    one.hold(true);
+    until_so("the first goes on", || {
+        one.clock.pass(Duration::from_secs(1));
+        once(receiver.samples()).0 == one.known.samples(160)
+    });
+    assert_eq!(once(receiver.samples()).1, 0, "nothing was sent twice");
+    assert_eq!((one.remote.counts.dropped.load(Relaxed), other.remote.counts.dropped.load(Relaxed)), (0, 0));
+}
+
+#[test]
+fn what_a_killed_hub_did_not_write_down_goes_once_more_and_no_more() {
+    let (from, table) = (hours_ago(1), Table::default());
+    let receiver = Receiver::start(|_| Answer::Take);
+    // The first hub had sent all, and said so of the ticks up to the fiftieth.
+    let one = Known::new(from, 100);
+    let _remote = one.send(receiver.url(), None);
+    until_so("all is taken", || receiver.samples() == one.samples(100));
+    table.0.lock().expect("no panic").insert(host(), vec![(1, 20), (31, 50)]);
+    let other = ClusterHub::new(from, 0..130, receiver.url(), &table);
+    other.hold(true);
+    until_so("what follows is sent by the other", || {
+        other.clock.pass(Duration::from_secs(1));
+        once(receiver.samples()).0 == one.samples(130)
+    });
+    let of = |ranges: [(usize, usize); 2]| -> usize {
+        ranges.iter().map(|(from, to)| one.samples_from(*from, *to).values().map(|own| own.len()).sum::<usize>()).sum()
+    };
+    until_so("what was not written down came twice", || once(receiver.samples()).1 == of([(20, 30), (50, 100)]));
+    until_so("and it is written down now", || {
+        let mut ranges = table.ranges();
+        ranges.dedup_by(|next, range| next.0 <= range.1 + 1 && { range.1 = range.1.max(next.1); true });
+        ranges == [(1, 130)]
+    });
 }
 
 #[test]

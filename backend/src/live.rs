@@ -139,6 +139,13 @@ impl Live {
         sources[usize::from(source)].clone()
     }
 
+    /// The sources whose ticks somebody waits for.
+    pub fn watched(&self) -> Vec<SourceId> {
+        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let watched = sources.iter().enumerate().filter(|(_, source)| source.ticks.receiver_count() > 0);
+        watched.map(|(id, _)| id as SourceId).collect()
+    }
+
     /// The store, for a moment: decode outside.
     pub fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)

@@ -6,6 +6,8 @@ use serde::Deserialize;
 use shared::catalog::Metric;
 use shared::catalog::prometheus::{self, Family, SOURCE};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Points of a series in one answer; Prometheus refuses 11,000 and more.
 const MAX_POINTS: i64 = 10_000;
@@ -192,6 +194,59 @@ fn ask(server: &Server, query: &str, first: i64, last: i64, step: i64) -> Result
     let answer: Answer =
         serde_json::from_str(&text).map_err(|_| "its answer is not that of Prometheus's query_range")?;
     Ok(answer.data.result)
+}
+
+/// Samples that the server has twice: equal in time, since something was sent once more. A server that keeps both counts
+/// them twice in sums and means.
+#[derive(Debug, Default)]
+pub(super) struct Doubled(AtomicU64);
+
+impl Doubled {
+    /// How many were met.
+    pub fn met(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// A series as the server has it: every sample, by its time in milliseconds since the Unix epoch and its value in the base
+/// unit.
+pub(super) struct RawSeries {
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+    pub samples: Vec<(i64, f64)>,
+}
+
+/// Reads the samples of all series with these labels from `window` milliseconds before `to` up to it, without the first
+/// instant. Blocks until the server has answered.
+///
+/// # Errors
+/// Why there are none, a sentence without a full stop.
+pub(super) fn raw(
+    server: &Server,
+    labels: &[(&str, &str)],
+    to: i64,
+    window: i64,
+    doubled: &Doubled,
+) -> Result<Vec<RawSeries>, String> {
+    let selector: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
+    let seconds = format!("{}.{:03}", to.div_euclid(1000), to.rem_euclid(1000));
+    let query = format!("{{{}}}[{window}ms]", selector.join(","));
+    let text = server.read("/api/v1/query", &[("query", query), ("time", seconds), ("nocache", "1".into())])?;
+    let answer: Answer = serde_json::from_str(&text).map_err(|_| "its answer is not that of Prometheus's query")?;
+    let series = |mut matrix: Matrix| {
+        let name = matrix.metric.remove("__name__")?;
+        let sample = |(time, value): (f64, String)| {
+            let (t, value) = ((time * 1000.0).round() as i64, value.parse::<f64>().ok()?);
+            (t > to - window && t <= to && value.is_finite()).then_some((t, value))
+        };
+        let mut samples: Vec<(i64, f64)> = matrix.values.into_iter().filter_map(sample).collect();
+        samples.sort_by_key(|(t, _)| *t);
+        let all = samples.len();
+        samples.dedup_by_key(|(t, _)| *t);
+        doubled.0.fetch_add((all - samples.len()) as u64, Relaxed);
+        Some(RawSeries { name, labels: matrix.metric, samples })
+    };
+    Ok(answer.data.result.into_iter().filter_map(series).collect())
 }
 
 fn quoted(text: &str) -> String {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How far behind is caught up, milliseconds.
-const MAX_BEHIND_MS: i64 = 12 * 3_600_000;
+pub(super) const MAX_BEHIND_MS: i64 = 12 * 3_600_000;
 /// The longest time that one span takes, milliseconds: its series go one after the other, and Prometheus takes samples that are at
 /// most an hour behind the newest it has.
 const MAX_SPAN_MS: i64 = 900_000;
@@ -105,7 +105,7 @@ impl Follower {
             Found::Frames(_) if self.cursor.seq() >= through => Due::At(self.cursor.seq()),
             Found::Frames(frames) => {
                 let most = MAX_VALUES_HELD / self.names.len().max(1) + 1;
-                let (mut times, mut ticks) = (Vec::new(), Vec::new());
+                let (mut times, mut ticks, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
                 for frame in frames.iter().take_while(|frame| frame.seq <= through) {
                     let long = times.first().is_some_and(|first| frame.t - first >= MAX_SPAN_MS);
                     if ticks.len() >= most || long {
@@ -114,6 +114,10 @@ impl Follower {
                     self.cursor.take(frame);
                     if frame.seq > place {
                         times.push(frame.t);
+                        match ranges.last_mut() {
+                            Some((_, last)) if *last + 1 == frame.seq => *last = frame.seq,
+                            _ => ranges.push((frame.seq, frame.seq)),
+                        }
                         ticks.extend(self.cursor.state().map(|state| state.values().to_vec()));
                     }
                 }
@@ -121,7 +125,7 @@ impl Follower {
                     // A power cut took what was in flight, and the next life has other sequences.
                     true if frames.iter().any(|frame| frame.seq > through) => Due::At(place.max(self.cursor.seq())),
                     true => Due::Nothing,
-                    false => Due::Ticks(TickSpan::new(self.cursor.seq(), times, SpanValues::Ticks(ticks))),
+                    false => Due::Ticks(TickSpan::new(ranges, times, SpanValues::Ticks(ticks))),
                 }
             }
         }
@@ -160,8 +164,9 @@ impl Follower {
         if short {
             times.truncate(times.partition_point(|t| *t < end));
         }
-        let last = place.max(block.first_seq() - 1) + times.len() as u64;
-        Due::Ticks(TickSpan::new(last, times, SpanValues::Block(block, skip)))
+        let first = place.max(block.first_seq() - 1) + 1;
+        let range = (first, first + times.len() as u64 - 1);
+        Due::Ticks(TickSpan::new(vec![range], times, SpanValues::Block(block, skip)))
     }
 
     /// Whether what the disk refuses now, `now` by the steady clock, is waited for: a disk that fails for a while must cost

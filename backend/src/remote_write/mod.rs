@@ -3,28 +3,34 @@
 //!
 //! Reading order: [`follow`] (ticks behind a place in a source) and [`span`] (the samples in them), [`batch`] (a request's
 //! worth of them), [`message`] (its bytes), [`server`] (what an answer means), `link` (whether the connection was lost),
-//! [`progress`] (how far we got, on disk), [`sender`] (the thread that puts them together), [`back`] (windows older than
-//! our own history).
+//! [`progress`] (how far we got, on disk), [`covered`] (how far the hubs of a cluster
+//! got, in their database), [`sender`] (the thread that puts them together), [`back`] (windows older than
+//! our own history), [`recall`] (machines that nobody has any more).
 //!
 //! The sender reads what the store keeps, by sequence; it has no queue, and a tick never waits for it. What it was kept
 //! from sending it catches up, up to 12 h; what comes late from an agent is sent after it. Names and labels are those of `GET /metrics`.
 
 mod back;
 mod batch;
+mod covered;
 mod follow;
 mod link;
 mod message;
 mod progress;
+mod recall;
 mod sender;
 mod server;
 mod span;
 
 pub use back::{ReadBack, RemoteSeries, Summary, Window};
+pub use covered::{Cluster, CoverageTable, Covered, SentRange, keep as keep_covered};
 pub use message::{Label, Sample, TimeSeries, WriteRequest};
+pub use recall::{Recall, RecallCounts, keep as keep_recalling};
 
 use crate::config::RemoteWrite;
 use crate::live::Live;
 use crate::throttle::Throttle;
+use back::Doubled;
 use progress::ProgressFile;
 use sender::Sender;
 use server::Server;
@@ -33,8 +39,14 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
+
+/// What helps where a server takes no samples that are older than its newest.
+const LATE_CURE: &str = "let the server take what comes late: Prometheus by storage.tsdb.out_of_order_time_window: 12h in its configuration file, Mimir by limits.out_of_order_time_window: 12h; VictoriaMetrics takes all within its -retentionPeriod";
+
+/// What helps where a server keeps a sample twice that was sent twice.
+const TWICE_CURE: &str = "start VictoriaMetrics with -dedup.minScrapeInterval=1ms; its cluster wants it on vmselect and vmstorage";
 
 /// The name of our check.
 pub const CHECK: &str = "remote_write";
@@ -67,6 +79,11 @@ pub struct RemoteWriter {
     server: Arc<Server>,
     standing: Mutex<Standing>,
     told_refusal: AtomicBool,
+    /// Reads machines back that nobody has any more; none where there is no server to read from.
+    recall: Option<Arc<Recall>>,
+    /// Why the server refused what was older than its newest sample, the first time.
+    disorder: OnceLock<String>,
+    doubled: Arc<Doubled>,
     /// Warnings that it takes nothing: it may do so in turn with taking all.
     waited: Mutex<Throttle>,
     /// Never sent on: its end is the word to stop.
@@ -90,19 +107,33 @@ impl RemoteWriter {
     /// Starts to send what `live` has to the server of these settings. How far it got is kept in `folder`; without one a
     /// restart begins with what the history then has.
     pub fn start(live: &Arc<Live>, settings: RemoteWrite, folder: Option<&Path>) -> Arc<RemoteWriter> {
+        Self::start_in(None, live, settings, folder)
+    }
+
+    /// Likewise; in a cluster only what this hub holds is sent, and nothing that another hub has sent.
+    pub fn start_in(
+        cluster: Option<Cluster>,
+        live: &Arc<Live>,
+        settings: RemoteWrite,
+        folder: Option<&Path>,
+    ) -> Arc<RemoteWriter> {
         let (stop, stopped) = sync_channel(0);
         let server = Arc::new(Server::new(settings, live.clock.clone()));
+        let doubled = Arc::new(Doubled::default());
         let progress = ProgressFile::open(folder, &server.shown());
         let remote = Arc::new(RemoteWriter {
             counts: SendCounts::default(),
-            server,
             standing: Mutex::new(Standing::Starting),
             told_refusal: AtomicBool::new(false),
+            recall: server.reads().then(|| Recall::new(live, &server, &doubled)),
+            disorder: OnceLock::new(),
+            doubled,
             waited: Mutex::default(),
+            server,
             stop: Mutex::new(Some(stop)),
         });
         live.remember_late();
-        let sender = Sender::new(live.clone(), remote.clone(), progress, stopped);
+        let sender = Sender::new(live.clone(), remote.clone(), cluster, progress, stopped);
         let thread = std::thread::Builder::new().name("remote-write".into()).spawn(move || sender.run());
         if let Err(error) = thread {
             tracing::error!(%error, "nothing is sent by remote write: its thread could not be started");
@@ -141,6 +172,18 @@ impl RemoteWriter {
         live.store().set_check(&self.check());
     }
 
+    /// The server refused samples that are older than the newest it has, in these words.
+    fn refused_late(&self, reason: &str) {
+        if self.disorder.set(reason.into()).is_ok() {
+            tracing::warn!(server = self.server.shown(), reason, "what came late is not taken: {LATE_CURE}");
+        }
+    }
+
+    /// What reads machines back that nobody has any more; none where there is no server to read from.
+    pub fn recall(&self) -> Option<&Arc<Recall>> {
+        self.recall.as_ref()
+    }
+
     /// Whether windows older than our own history can be read back.
     pub fn reads(&self) -> bool {
         self.server.reads()
@@ -155,10 +198,24 @@ impl RemoteWriter {
     }
 
     /// The counts as rows for `GET /metrics`: name, kind, help and value.
-    pub fn figures(&self) -> [(&'static str, &'static str, &'static str, u64); 8] {
+    pub fn figures(&self) -> [(&'static str, &'static str, &'static str, u64); 11] {
         let c = &self.counts;
         let row = |name, help, count: &AtomicU64| (name, "counter", help, count.load(Relaxed));
+        let none = RecallCounts::default();
+        let recalled = self.recall.as_ref().map_or(&none, |recall| &recall.counts);
         [
+            row(
+                "remote_write_recalled",
+                "Samples read back of machines that no hub has any more.",
+                &recalled.samples,
+            ),
+            row("remote_write_recalled_left_out", "Samples likewise that this hub has no row for.", &recalled.left_out),
+            (
+                "remote_write_doubled",
+                "counter",
+                "Samples that the other server was seen to keep twice.",
+                self.doubled.met(),
+            ),
             row("remote_write_samples", "Samples that the other server took.", &c.sent),
             row(
                 "remote_write_resent",
@@ -183,9 +240,18 @@ impl RemoteWriter {
     pub fn check(&self) -> Check {
         let (state, reason, remedy) = match &*self.standing.lock().unwrap_or_else(PoisonError::into_inner) {
             Standing::Starting => (CheckState::Starting, String::new(), ""),
+            Standing::Well if self.disorder.get().is_some() => {
+                let words = self.disorder.get().map_or("", String::as_str);
+                (CheckState::Partial, format!("samples that came late were refused and dropped: {words}"), LATE_CURE)
+            }
+            Standing::Well if self.doubled.met() > 0 => {
+                let reason = "it keeps samples twice that were sent twice, and counts them twice in sums and means";
+                (CheckState::Partial, reason.into(), TWICE_CURE)
+            }
             Standing::Well => (CheckState::Ok, String::new(), ""),
             Standing::Refused(reason) => {
-                (CheckState::Partial, format!("samples were refused and dropped: {reason}"), "")
+                let cure = if self.disorder.get().is_some() { LATE_CURE } else { "" };
+                (CheckState::Partial, format!("samples were refused and dropped: {reason}"), cure)
             }
             Standing::Waiting(reason) => (
                 CheckState::Failed,

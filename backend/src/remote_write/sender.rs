@@ -1,12 +1,14 @@
 //! The thread that sends: what is due, once, until it was taken or refused.
 
 use super::batch::Batch;
-use super::follow::{Due, Follower};
+use super::covered::{Cluster, SentRange, WRITE_INTERVAL, without};
+use super::follow::{Due, Follower, MAX_BEHIND_MS};
 use super::progress::{Flight, Progress, ProgressFile};
 use super::server::{SendError, Server};
 use super::span::TickSpan;
 use super::{RemoteWriter, Standing};
 use crate::live::Live;
+use shared::tick::TickState;
 use shared::wire::{Source, SourceId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,8 +27,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// What helps where a server does not take samples that are older than its newest.
-const LATE_CURE: &str = "samples that came late from a machine: Prometheus and Mimir take them with out_of_order_time_window = 12h, VictoriaMetrics always";
+/// What servers say of samples that are older than the newest they have, in small letters.
+const DISORDER: [&str; 4] = ["out of order", "out-of-order", "out of bounds", "too old"];
 
 /// Why a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,11 @@ pub struct Sender {
     progress: ProgressFile,
     stop: Receiver<()>,
     followers: BTreeMap<SourceId, Follower>,
+    /// The hubs that write to the same server; none: this one alone.
+    cluster: Option<Cluster>,
+    /// Sources of a cluster that are ours, and since when, by the steady clock; none once it is known what the server
+    /// has of them.
+    ours: BTreeMap<SourceId, Option<Duration>>,
     /// The losses of the connection after which a source has sent its last minute once more.
     losses: BTreeMap<SourceId, u64>,
     /// A failure to write the progress down was told.
@@ -57,7 +64,13 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(live: Arc<Live>, remote: Arc<RemoteWriter>, progress: ProgressFile, stop: Receiver<()>) -> Self {
+    pub(super) fn new(
+        live: Arc<Live>,
+        remote: Arc<RemoteWriter>,
+        cluster: Option<Cluster>,
+        progress: ProgressFile,
+        stop: Receiver<()>,
+    ) -> Self {
         let server = remote.server.clone();
         Sender {
             live,
@@ -66,6 +79,8 @@ impl Sender {
             progress,
             stop,
             followers: BTreeMap::new(),
+            cluster,
+            ours: BTreeMap::new(),
             losses: BTreeMap::new(),
             told: false,
         }
@@ -75,7 +90,8 @@ impl Sender {
     pub fn run(mut self) {
         self.remote.stand(&self.live, Standing::Starting);
         loop {
-            let sources = self.live.store().sources();
+            let mut sources = self.live.store().sources();
+            sources.retain(|source| self.is_ours(source));
             let mut more = false;
             // In turn, so that no source is hours ahead of another: a server may take nothing that is so far behind.
             for source in &sources {
@@ -100,15 +116,83 @@ impl Sender {
         ticks * source.interval.max(0) as u64
     }
 
+    /// Whether the samples of a source are for us to send, now.
+    ///
+    /// One that has just arrived waits for as long as the hub before may take to write down what it sent: then it is known
+    /// what the server has.
+    fn is_ours(&mut self, source: &Source) -> bool {
+        let Some(cluster) = &self.cluster else { return true };
+        if !(cluster.holds)(source.id) {
+            if self.ours.remove(&source.id).is_some() {
+                cluster.covered.left(&source.key);
+                self.followers.remove(&source.id);
+            }
+            // All that is here and not with the server is sent should it arrive.
+            drop(self.live.take_late(source.id));
+            return false;
+        }
+        let now = self.live.clock.steady();
+        let Some(since) = *self.ours.entry(source.id).or_insert(Some(now)) else { return true };
+        if now.saturating_sub(since) < WRITE_INTERVAL {
+            return false;
+        }
+        let Some(covered) = cluster.covered.of(&source.key) else { return false };
+        let place = self.progress.get(&source.key).seq;
+        let oldest = self.live.clock.wall() - MAX_BEHIND_MS;
+        let runs = self.live.store().runs(source.id);
+        let sent = runs.iter().filter(|run| run.first <= place).map(|run| (run.first, run.last.min(place)));
+        if covered.is_empty() {
+            // The table begins with what this hub has sent by itself.
+            let late = self.progress.late(&source.key);
+            let taken: Vec<SentRange> = sent.flat_map(|range| without(range, late)).collect();
+            cluster.covered.took(&source.key, &taken);
+        } else {
+            let recent = runs.iter().filter(|run| run.first <= place && run.to >= oldest);
+            let recent = recent.map(|run| (run.first, run.last.min(place)));
+            let late: Vec<SentRange> = recent.flat_map(|range| without(range, &covered)).collect();
+            self.keep_late(source, late);
+        }
+        self.ours.insert(source.id, None);
+        true
+    }
+
+    /// What the server has of a source by any hub of the cluster; nothing where there is none.
+    fn covered(&self, source: &Source) -> Vec<SentRange> {
+        self.cluster.as_ref().and_then(|cluster| cluster.covered.of(&source.key)).unwrap_or_default()
+    }
+
+    /// The server has taken these, or refused them for good.
+    fn took(&self, source: &Source, ranges: &[SentRange]) {
+        if let Some(cluster) = &self.cluster {
+            cluster.covered.took(&source.key, ranges);
+        }
+    }
+
     /// Sends the next span of a source, if it is due; whether it was.
     fn go_on(&mut self, source: &Source) -> Result<bool, Stopped> {
         let ticks = (BATCH_MS / source.interval.max(1)).max(1) as u64;
         // The first goes at once: a wrong address is told at the start.
         let due = if self.remote.counts.requests.load(Relaxed) == 0 { 1 } else { ticks };
         let place = self.progress.get(&source.key);
+        let covered = self.covered(source);
+        let newest = self.live.store().state(source.id).map_or(0, TickState::seq);
+        let next = covered.iter().find(|(_, last)| *last > place.seq);
+        if let Some(&(_, last)) = next.filter(|(first, _)| *first <= place.seq + 1) {
+            // Another hub has sent what comes next.
+            let seq = last.min(newest);
+            if seq > place.seq {
+                self.keep(source, Progress { seq, flight: None });
+            }
+            return Ok(seq > place.seq);
+        }
+        // And what comes behind this.
+        let end = next.map(|(first, _)| first - 1).filter(|end| *end <= newest);
+        let through = place.flight.map(|f| f.through).or(end);
         let follower = self.followers.entry(source.id).or_insert_with(|| Follower::new(source));
-        let seq = match follower.next(&self.live, place.seq, place.flight.map(|f| f.through), due) {
+        let seq = match follower.next(&self.live, place.seq, through, due) {
             Due::Nothing => return Ok(false),
+            // Nothing that is here lies in front of what another has sent.
+            Due::At(seq) if seq == place.seq && through == end => end.unwrap_or(seq),
             Due::At(seq) => seq,
             Due::TooOld { seq, samples } => {
                 self.remote.counts.expired.fetch_add(samples, Relaxed);
@@ -117,6 +201,7 @@ impl Sender {
             }
             Due::Ticks(span) => {
                 let Some(taken) = self.send(source, place, &span)? else { return Ok(false) };
+                self.took(source, &span.ranges);
                 self.keep(source, Progress { seq: span.last, flight: None });
                 self.send_again(source, taken)?;
                 return Ok(true);
@@ -153,6 +238,15 @@ impl Sender {
         late.sort_unstable();
         self.keep_late(source, late.clone());
         let Some(&(first, last)) = late.first() else { return Ok(true) };
+        if self.cluster.is_some() {
+            // Another hub may have sent it by now.
+            let left = without((first, last), &self.covered(source));
+            if left != [(first, last)] {
+                late.splice(..1, left);
+                self.keep_late(source, late);
+                return Ok(true);
+            }
+        }
         if !self.send_range(source, first - 1, last.min(place), Why::Late)? {
             return Ok(false);
         }
@@ -197,6 +291,9 @@ impl Sender {
                     self.deliver(&batch, why)?;
                 }
                 from = batch.to;
+            }
+            if why == Why::Late {
+                self.took(source, &span.ranges);
             }
             seq = span.last;
         }
@@ -267,7 +364,10 @@ impl Sender {
                 }
                 Err(SendError::Refused(reason)) => {
                     counts.dropped.fetch_add(batch.samples, Relaxed);
-                    let reason = if why == Why::Late { format!("{reason} ({LATE_CURE})") } else { reason };
+                    let words = reason.to_ascii_lowercase();
+                    if why == Why::Late || DISORDER.iter().any(|words_of| words.contains(words_of)) {
+                        self.remote.refused_late(&reason);
+                    }
                     self.remote.stand(&self.live, Standing::Refused(reason));
                     return Ok(());
                 }

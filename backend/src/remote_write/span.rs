@@ -9,6 +9,8 @@ use std::cell::Cell;
 pub struct TickSpan {
     /// Sequence of the last one.
     pub last: u64,
+    /// The sequences of all of them, as ranges that rise.
+    pub ranges: Vec<(u64, u64)>,
     times: Vec<i64>,
     values: SpanValues,
     refused: Cell<bool>,
@@ -22,9 +24,10 @@ pub(super) enum SpanValues {
 }
 
 impl TickSpan {
-    /// Ticks up to sequence `last`.
-    pub(super) fn new(last: u64, times: Vec<i64>, values: SpanValues) -> Self {
-        TickSpan { last, times, values, refused: Cell::new(false) }
+    /// Ticks of these sequences, which rise and do not touch.
+    pub(super) fn new(ranges: Vec<(u64, u64)>, times: Vec<i64>, values: SpanValues) -> Self {
+        let last = ranges.last().map_or(0, |(_, last)| *last);
+        TickSpan { last, ranges, times, values, refused: Cell::new(false) }
     }
 
     /// Whether the disk did not hand out some of what was read of it.

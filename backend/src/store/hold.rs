@@ -17,14 +17,38 @@ impl Store {
     /// announced already. They are dropped by age, and where memory is full, as all others.
     pub fn fill(&mut self, source: SourceId, chunks: &[Arc<Chunk>]) {
         let blocks: Vec<Block> = chunks.iter().map(|chunk| Block::Memory(chunk.clone())).collect();
-        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
-            blocks.iter().for_each(|block| kept.instants.take_block(block));
-        }
+        self.change(source, |kept| {
+            blocks.iter().for_each(|block| {
+                kept.instants.take_block(block);
+                kept.replace_recalled(block.from(), block.to());
+            });
+        });
         self.hold(source, blocks);
+    }
+
+    /// Puts a block without sequences into a source that was read back from elsewhere. It is no history of ours: it is not
+    /// offered, not sent and not written, and what comes of the source itself takes its place.
+    pub fn recall(&mut self, source: SourceId, chunk: Arc<Chunk>) {
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            kept.recalled = true;
+        }
+        self.hold(source, vec![Block::Memory(chunk)]);
+    }
+
+    /// Drops what was [read back](Self::recall) of a source.
+    pub fn forget_recalled(&mut self, source: SourceId) {
+        self.change(source, |kept| kept.replace_recalled(i64::MIN, i64::MAX));
     }
 }
 
 impl Kept {
+    /// Drops the blocks that were read back from elsewhere and reach into a span.
+    pub fn replace_recalled(&mut self, from: i64, to: i64) {
+        if self.recalled {
+            self.remove(|block| block.late() && block.in_memory() && block.from() <= to && block.to() >= from);
+        }
+    }
+
     fn hold(&mut self, blocks: Vec<Block>) {
         for block in &blocks {
             let Ok(times) = block.read_times() else { continue };

@@ -53,6 +53,8 @@ pub(super) struct Kept {
     pub set_back: bool,
     /// Nothing of it is here, and nothing more is taken.
     pub removed: bool,
+    /// Some of it was read back from elsewhere, into blocks without sequences.
+    pub recalled: bool,
 }
 
 impl Kept {
@@ -82,6 +84,7 @@ impl Kept {
             clock_step: false,
             set_back: false,
             removed: false,
+            recalled: false,
         }
     }
 

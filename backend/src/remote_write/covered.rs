@@ -1,0 +1,281 @@
+//! What the other server has been sent by any hub of a cluster: ranges of sequences by source, in a table that all hubs
+//! share.
+//!
+//! A source moves between hubs. The one that holds it now reads here what those before it have sent, and writes down what
+//! it sends itself, at most every [`WRITE_INTERVAL`]. What a hub that is killed had sent and not written down goes once
+//! more, equal in time and value.
+//!
+//! The sender never waits for the table: [`keep`] reads and writes it beside the sender. Where it is away, what was taken
+//! waits in memory, joined to few ranges; sources that have arrived since then wait, too, and their samples are where they
+//! are kept anyway.
+
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// First and last sequence, both included.
+pub type SentRange = (u64, u64);
+
+/// How often what was taken is written down.
+pub const WRITE_INTERVAL: Duration = Duration::from_secs(15);
+/// How often it is looked whether something is to be read.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// The table is not waited for any longer.
+const TABLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Ranges of a source; beyond them the oldest are forgotten, and may be sent once more.
+const MAX_RANGES: usize = 1_024;
+
+/// The table that hubs share.
+pub trait CoverageTable: Send + Sync + 'static {
+    /// What of these sources was taken by the other server: ranges that rise, by source; of one that is unknown nothing.
+    ///
+    /// # Errors
+    /// A sentence without a full stop.
+    fn read(&self, sources: Vec<String>) -> impl Future<Output = Result<BTreeMap<String, Vec<SentRange>>, String>> + Send;
+
+    /// Adds what was taken, by source.
+    ///
+    /// # Errors
+    /// A sentence without a full stop. Then it is told once more, with what has come to it.
+    fn extend(&self, taken: BTreeMap<String, Vec<SentRange>>) -> impl Future<Output = Result<(), String>> + Send;
+}
+
+/// How this hub sends where it is one of several.
+pub struct Cluster {
+    /// What was sent by any of them.
+    pub covered: Arc<Covered>,
+    /// Whether a source is for this hub to send.
+    pub holds: Box<dyn Fn(SourceId) -> bool + Send>,
+}
+
+/// What is known of the table, and what is to be written to it.
+#[derive(Default)]
+pub struct Covered {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Sources of which it is to be read, or was read, what they have.
+    asked: BTreeSet<String>,
+    known: BTreeMap<String, Vec<SentRange>>,
+    /// Taken and not written down yet.
+    waiting: BTreeMap<String, Vec<SentRange>>,
+    /// What waits is to be written at once.
+    hurry: bool,
+    /// Why the table did not answer.
+    failed: Option<String>,
+}
+
+impl Covered {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What of a source the other server has; none before the table has said it.
+    pub fn of(&self, source: &str) -> Option<Vec<SentRange>> {
+        let mut state = self.state();
+        let known = state.known.get(source).cloned();
+        if known.is_none() {
+            state.asked.insert(source.into());
+        }
+        known
+    }
+
+    /// The other server has taken these, or refused them for good.
+    pub fn took(&self, source: &str, ranges: &[SentRange]) {
+        let state = &mut *self.state();
+        for all in [state.known.entry(source.into()).or_default(), state.waiting.entry(source.into()).or_default()] {
+            all.extend(ranges);
+            join(all);
+        }
+    }
+
+    /// The source is another hub's now: what was taken is written at once, and what is known is read anew should it return.
+    pub fn left(&self, source: &str) {
+        let mut state = self.state();
+        state.asked.remove(source);
+        if state.known.remove(source).is_some() {
+            state.hurry = true;
+        }
+    }
+
+    /// Why the table does not answer, a sentence without a full stop; none where it does.
+    pub fn failed(&self) -> Option<String> {
+        self.state().failed.clone()
+    }
+
+    /// Reads what is asked for, and writes what waits where that is `due`.
+    async fn exchange(&self, table: &impl CoverageTable, due: bool) {
+        let asked: Vec<String> = std::mem::take(&mut self.state().asked).into_iter().collect();
+        if !asked.is_empty() {
+            match bounded(table.read(asked.clone())).await {
+                Ok(mut read) => {
+                    let mut state = self.state();
+                    state.failed = None;
+                    for source in asked {
+                        let mut ranges = read.remove(&source).unwrap_or_default();
+                        ranges.extend(state.waiting.get(&source).into_iter().flatten());
+                        join(&mut ranges);
+                        state.known.insert(source, ranges);
+                    }
+                }
+                Err(why) => {
+                    let mut state = self.state();
+                    state.failed = Some(why);
+                    state.asked.extend(asked);
+                }
+            }
+        }
+        let waiting = {
+            let mut state = self.state();
+            if !(due || state.hurry) {
+                return;
+            }
+            state.hurry = false;
+            std::mem::take(&mut state.waiting)
+        };
+        if waiting.is_empty() {
+            return;
+        }
+        let written = bounded(table.extend(waiting.clone())).await;
+        let mut state = self.state();
+        match written {
+            Ok(()) => state.failed = None,
+            Err(why) => {
+                state.failed = Some(why);
+                for (source, ranges) in waiting {
+                    let all = state.waiting.entry(source).or_default();
+                    all.extend(ranges);
+                    join(all);
+                }
+            }
+        }
+    }
+}
+
+/// Reads and writes the table until `stop` becomes true, and then writes what is left.
+pub async fn keep(covered: &Covered, table: impl CoverageTable, mut stop: watch::Receiver<bool>) {
+    let mut look = tokio::time::interval(LOOK_INTERVAL);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut written = tokio::time::Instant::now();
+    loop {
+        let ends = tokio::select! {
+            _ = look.tick() => false,
+            _ = stop.wait_for(|stop| *stop) => true,
+        };
+        let due = ends || written.elapsed() >= WRITE_INTERVAL;
+        covered.exchange(&table, due).await;
+        if ends {
+            return;
+        }
+        if due {
+            written = tokio::time::Instant::now();
+        }
+    }
+}
+
+async fn bounded<T>(asked: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let late = |_| format!("the database has not answered within {} s", TABLE_TIMEOUT.as_secs());
+    tokio::time::timeout(TABLE_TIMEOUT, asked).await.map_err(late)?
+}
+
+/// Makes those that touch one, in rising order.
+pub(super) fn join(ranges: &mut Vec<SentRange>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, range| {
+        let touches = next.0 <= range.1.saturating_add(1);
+        range.1 = if touches { range.1.max(next.1) } else { range.1 };
+        touches
+    });
+    if ranges.len() > MAX_RANGES {
+        ranges.drain(..ranges.len() - MAX_RANGES);
+    }
+}
+
+/// What of a range lies in none of others, which rise and do not overlap.
+pub(super) fn without((mut first, last): SentRange, others: &[SentRange]) -> Vec<SentRange> {
+    let mut left = Vec::new();
+    for &(start, end) in others {
+        if end < first {
+            continue;
+        }
+        if start > last {
+            break;
+        }
+        if first < start {
+            left.push((first, start - 1));
+        }
+        first = first.max(end.saturating_add(1));
+    }
+    if first <= last {
+        left.push((first, last));
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table in memory, which may be away.
+    #[derive(Clone, Default)]
+    struct Table(Arc<Mutex<(bool, BTreeMap<String, Vec<SentRange>>)>>);
+
+    impl CoverageTable for Table {
+        async fn read(&self, sources: Vec<String>) -> Result<BTreeMap<String, Vec<SentRange>>, String> {
+            let table = self.0.lock().expect("no panic");
+            let of = |source: String| table.1.get(&source).map(|ranges| (source.clone(), ranges.clone()));
+            if table.0 { Err("away".into()) } else { Ok(sources.into_iter().filter_map(of).collect()) }
+        }
+
+        async fn extend(&self, taken: BTreeMap<String, Vec<SentRange>>) -> Result<(), String> {
+            let mut table = self.0.lock().expect("no panic");
+            if table.0 {
+                return Err("away".into());
+            }
+            for (source, ranges) in taken {
+                table.1.entry(source).or_default().extend(ranges);
+            }
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_one_hub_sent_another_knows_once_it_is_written_down() {
+        let (table, one, other) = (Table::default(), Covered::default(), Covered::default());
+        assert_eq!(one.of("a"), None, "it is not known before it was read");
+        one.exchange(&table, false).await;
+        assert_eq!(one.of("a"), Some(vec![]));
+        one.took("a", &[(1, 15)]);
+        one.took("a", &[(16, 30), (41, 50)]);
+        one.exchange(&table, false).await;
+        assert!(table.0.lock().expect("no panic").1.is_empty(), "not before its time");
+        // The table is away for a while: nothing that was taken is forgotten.
+        table.0.lock().expect("no panic").0 = true;
+        one.exchange(&table, true).await;
+        assert_eq!(one.failed().as_deref(), Some("away"));
+        one.took("a", &[(51, 60)]);
+        assert_eq!(other.of("a"), None);
+        other.exchange(&table, true).await;
+        assert_eq!(other.of("a"), None, "who cannot read waits");
+        table.0.lock().expect("no panic").0 = false;
+        one.left("a");
+        one.exchange(&table, false).await;
+        other.exchange(&table, false).await;
+        assert_eq!((one.failed(), other.of("a")), (None, Some(vec![(1, 30), (41, 60)])));
+        assert_eq!(one.of("a"), None, "it is read anew when the source returns");
+    }
+
+    #[test]
+    fn what_is_left_of_a_range_is_outside_of_the_others() {
+        assert_eq!(without((5, 20), &[]), [(5, 20)]);
+        assert_eq!(without((5, 20), &[(1, 7), (10, 12), (19, 30)]), [(8, 9), (13, 18)]);
+        assert_eq!(without((5, 20), &[(1, u64::MAX)]), []);
+        let mut many: Vec<SentRange> = (0..5_000).map(|n| (n * 3, n * 3)).collect();
+        join(&mut many);
+        assert_eq!((many.len(), many.last().copied()), (MAX_RANGES, Some((14_997, 14_997))));
+    }
+}

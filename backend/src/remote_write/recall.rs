@@ -1,0 +1,232 @@
+//! The last 12 hours of a machine that no hub holds any more, and of which nothing is here: its hub died, and it did, too.
+//! They are read back from the server that remote write goes to, when somebody looks at that machine.
+//!
+//! What is read back lies in memory as blocks without sequences. So it is never counted as history of ours: it is not
+//! offered, not sent, not written to disk, and the machine's agent is asked for all of it should it return. Then what was
+//! read back goes.
+//!
+//! One machine at a time, window by window, the newest first, so that who looks sees something at once; the work ends when
+//! nobody waits for it any more, and goes on where it was.
+
+use super::back::{Doubled, RawSeries};
+use super::server::Server;
+use crate::live::Live;
+use crate::store::{Chunk, Column};
+use shared::catalog::prometheus::{Names, SOURCE};
+use shared::column;
+use shared::series::SeriesId;
+use shared::standing::Standing;
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
+
+/// How far back is read, milliseconds.
+const SPAN_MS: i64 = 12 * 3_600_000;
+/// What one question asks for, milliseconds: of 500 series each second 3 MB.
+const WINDOW_MS: i64 = 300_000;
+/// Bytes of blocks of one machine; what is older than fits is left out.
+const MAX_BYTES: usize = 64 << 20;
+/// Bytes of blocks of all; beyond them those go that were read first.
+const MAX_ALL_BYTES: usize = 256 << 20;
+/// After a failure nothing is asked for so long.
+const PAUSE: Duration = Duration::from_secs(30);
+/// How often it is looked whether somebody looks at such a machine.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What was read back, for our own health.
+#[derive(Debug, Default)]
+pub struct RecallCounts {
+    /// Samples.
+    pub samples: AtomicU64,
+    /// Samples of series that this hub has no row for, or of a machine of which as much was read as may be.
+    pub left_out: AtomicU64,
+}
+
+/// How far one machine was read back.
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    /// The newest instant that was asked for, milliseconds since the Unix epoch.
+    to: i64,
+    /// All behind this was read.
+    from: i64,
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct State {
+    reached: BTreeMap<SourceId, Reached>,
+    /// In the order in which they were begun.
+    order: Vec<SourceId>,
+    /// When the server failed, by the steady clock.
+    failed: Option<Duration>,
+}
+
+/// Reads machines back.
+pub struct Recall {
+    live: Arc<Live>,
+    server: Arc<Server>,
+    /// Whose turn it is: one at a time.
+    state: Arc<Mutex<State>>,
+    /// What was read back.
+    pub counts: RecallCounts,
+    doubled: Arc<Doubled>,
+}
+
+impl Recall {
+    pub(super) fn new(live: &Arc<Live>, server: &Arc<Server>, doubled: &Arc<Doubled>) -> Arc<Self> {
+        Arc::new(Recall {
+            live: live.clone(),
+            server: server.clone(),
+            state: Arc::default(),
+            counts: RecallCounts::default(),
+            doubled: doubled.clone(),
+        })
+    }
+
+    /// Whether a machine is to be read back: nobody holds it, and no tick of it is here.
+    pub fn lacks(&self, source: SourceId) -> bool {
+        let silent = matches!(
+            self.live.source(source).standing().0,
+            Standing::Unreachable | Standing::Stopped(_) | Standing::Refused(_) | Standing::Ended
+        );
+        let store = self.live.store();
+        let known = store.source(source).is_some() && !store.is_removed(source);
+        silent && known && store.ticks_after(source, 0) == 0
+    }
+
+    /// Reads a machine back as far as it is lacking; at once where nothing is. Dropped, it ends with the question that is
+    /// being asked.
+    pub async fn read(self: &Arc<Self>, source: SourceId) {
+        let mut state = self.state.clone().lock_owned().await;
+        while self.lacks(source) {
+            let this = self.clone();
+            let step = tokio::task::spawn_blocking(move || {
+                let more = this.step(&mut state, source);
+                (state, more)
+            });
+            let Ok((kept, more)) = step.await else { return };
+            state = kept;
+            if !more {
+                return;
+            }
+        }
+        state.reached.remove(&source);
+        state.order.retain(|own| *own != source);
+    }
+
+    /// Reads the next window; whether there may be more.
+    fn step(&self, state: &mut OwnedMutexGuard<State>, source: SourceId) -> bool {
+        let (wall, steady) = (self.live.clock.wall(), self.live.clock.steady());
+        if state.failed.is_some_and(|failed| steady.saturating_sub(failed) < PAUSE) {
+            return false;
+        }
+        if !state.reached.contains_key(&source) {
+            state.order.push(source);
+        }
+        let reached = *state.reached.entry(source).or_insert(Reached { to: wall, from: wall, bytes: 0 });
+        if reached.from <= reached.to - SPAN_MS.min(self.live.retention) || reached.bytes >= MAX_BYTES {
+            return false;
+        }
+        let Some(name) = self.live.store().source(source).map(|(source, _)| source.name.clone()) else { return false };
+        let read = match super::back::raw(&self.server, &[(SOURCE, &name)], reached.from, WINDOW_MS, &self.doubled) {
+            Ok(read) => read,
+            Err(reason) => {
+                tracing::warn!(source = name, reason, "what no hub holds could not be read back; it is tried again");
+                state.failed = Some(steady);
+                return false;
+            }
+        };
+        state.failed = None;
+        let bytes = self.lay(source, read);
+        if let Some(reached) = state.reached.get_mut(&source) {
+            reached.from -= WINDOW_MS;
+            reached.bytes += bytes;
+        }
+        self.make_room(state, source);
+        true
+    }
+
+    /// Drops what was read first where all are too much; never the one that is being read.
+    fn make_room(&self, state: &mut State, reading: SourceId) {
+        let all = |state: &State| state.reached.values().map(|reached| reached.bytes).sum::<usize>();
+        while all(state) > MAX_ALL_BYTES
+            && let Some(at) = state.order.iter().position(|source| *source != reading)
+        {
+            let oldest = state.order.remove(at);
+            state.reached.remove(&oldest);
+            self.live.store().forget_recalled(oldest);
+        }
+    }
+
+    /// Lays what was read beside the history of a machine; the bytes that it takes.
+    fn lay(&self, source: SourceId, read: Vec<RawSeries>) -> usize {
+        let catalog = self.live.store().catalog().clone();
+        let names = Names::new(&catalog);
+        let mut columns: BTreeMap<SeriesId, (f64, Vec<(i64, f64)>)> = BTreeMap::new();
+        for RawSeries { name, labels, samples } in read {
+            let labels: Vec<(&str, &str)> = labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let def = names.find(&name, &labels);
+            let family = def.as_ref().and_then(|def| names.family(def.metric));
+            let placed = def.as_ref().and_then(|def| {
+                let steps = catalog.metric(def)?.steps;
+                Some((self.live.store().intern(source, def.clone())?, steps))
+            });
+            match (placed, family) {
+                (Some((id, steps)), Some(family)) => {
+                    self.counts.samples.fetch_add(samples.len() as u64, Relaxed);
+                    let stored = samples.into_iter().map(|(t, value)| (t, family.stored(value)));
+                    columns.entry(id).or_insert((steps, Vec::new())).1.extend(stored);
+                }
+                _ => drop(self.counts.left_out.fetch_add(samples.len() as u64, Relaxed)),
+            }
+        }
+        let times: BTreeSet<i64> = columns.values().flat_map(|(_, own)| own.iter().map(|(t, _)| *t)).collect();
+        let times: Vec<i64> = times.into_iter().collect();
+        let mut bytes = 0;
+        for times in times.chunks(column::MAX_TICKS) {
+            let (from, to) = (times[0], times[times.len() - 1]);
+            let column = |(id, (steps, own)): (&SeriesId, &(f64, Vec<(i64, f64)>))| {
+                let mut values = vec![f64::NAN; times.len()];
+                for (t, value) in own.iter().filter(|(t, _)| (from..=to).contains(t)) {
+                    if let Ok(at) = times.binary_search(t) {
+                        values[at] = *value;
+                    }
+                }
+                let samples = values.iter().filter(|value| value.is_finite()).count() as u64;
+                (samples > 0)
+                    .then(|| Column { id: *id, raw: column::encode(&values, *steps).into_boxed_slice(), samples })
+            };
+            let chunk = Arc::new(Chunk::new(0, times, columns.iter().filter_map(column).collect()));
+            bytes += chunk.bytes();
+            self.live.store().recall(source, chunk);
+            self.live.refilled(source, from, to);
+        }
+        bytes
+    }
+}
+
+/// Reads machines back that somebody looks at, until `stop` becomes true.
+pub async fn keep(recall: Arc<Recall>, mut stop: watch::Receiver<bool>) {
+    let mut look = tokio::time::interval(LOOK_INTERVAL);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let ends = tokio::select! {
+            _ = look.tick() => false,
+            _ = stop.wait_for(|stop| *stop) => true,
+        };
+        if ends {
+            return;
+        }
+        let watched: Vec<SourceId> = recall.live.watched();
+        for source in watched.into_iter().filter(|source| recall.lacks(*source)) {
+            tokio::select! {
+                () = recall.read(source) => {}
+                _ = stop.wait_for(|stop| *stop) => return,
+            }
+        }
+    }
+}
