@@ -27,6 +27,7 @@ mod principal;
 mod provided;
 mod random;
 mod service_keys;
+mod sent;
 mod services;
 mod session;
 mod shares;

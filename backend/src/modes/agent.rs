@@ -17,7 +17,7 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let control = data.as_ref().and_then(|data| socket_of(data.path(), FolderSocket::Control));
     let Some(machine::OwnMachine { live, archive, source }) = machine::open(&config, data) else { return };
     let links = Links::new(&config, &live, source);
-    let remote = remote_writer(&config, &live);
+    let remote = remote_writer(&config, &live, None);
     let work = machine::sampling(&config, &live, source, &[]);
     let guard = Arc::new(Guard::new(&config));
     // It watches nothing: its hubs do.

@@ -1,7 +1,7 @@
 //! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
 
 use super::machine::KnownSources;
-use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, serve, socket_of};
+use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
 use crate::accounts::{Accounts, Database, Denied, Principal, StandingKey, new_join_key};
 use crate::clock;
 use crate::config::user::own_uid;
@@ -166,6 +166,13 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         let (accounts, stop) = (accounts.clone(), serving.stop.clone());
         tokio::spawn(async move { accounts.keep_audit_file(file, stop).await })
     });
+    let (sending, sent) = match config.cluster.nats {
+        Some(_) => {
+            let (sending, keeping) = sent::sending(&accounts, &serving.stop);
+            (Some(sending), Some(keeping))
+        }
+        None => (None, None),
+    };
     let runs = source.map(|source| (source, folder.clone()));
     let served = Served {
         live: live.clone(),
@@ -176,6 +183,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         page: None,
         runs,
         kept_in: Some(folder),
+        sending,
     };
     let following =
         tokio::spawn(follow(ingest.clone(), live.clone(), accounts.clone(), config.agent_limits.keep.clone(), changed));
@@ -197,6 +205,9 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         let _ = usage.await;
         if let Some(audit) = audit {
             let _ = audit.await;
+        }
+        if let Some(sent) = sent {
+            let _ = sent.await;
         }
     };
     let _ = tokio::time::timeout(LAST_WORDS, rest).await;

@@ -9,6 +9,7 @@ pub mod hub;
 pub mod links;
 pub mod machine;
 pub mod replay;
+mod sent;
 
 pub use bind::bind;
 
@@ -24,7 +25,7 @@ use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::live::Live;
 use crate::markers::Markers;
-use crate::remote_write::RemoteWriter;
+use crate::remote_write::{Cluster, RemoteWriter, keep_recalling};
 use crate::runs;
 use crate::runs::RunBook;
 #[cfg(unix)]
@@ -79,12 +80,14 @@ struct Served {
     runs: Option<(SourceId, PathBuf)>,
     /// The data folder, in which summaries of runs are kept.
     kept_in: Option<PathBuf>,
+    /// What several hubs send to one sample store.
+    sending: Option<Cluster>,
 }
 
 impl Served {
     /// What one machine shows of itself.
     fn alone(live: Arc<Live>, archive: Option<Archive>) -> Self {
-        Served { live, archive, hub: None, certificate: None, control: None, page: None, runs: None, kept_in: None }
+        Served { live, archive, hub: None, certificate: None, control: None, page: None, runs: None, kept_in: None, sending: None }
     }
 
     /// Likewise, with the sockets of its data folder.
@@ -102,7 +105,7 @@ impl Served {
 /// Serves what there is until `stop` becomes true, or the work that fills it ends.
 async fn serve(
     config: &Config,
-    Served { live, archive, hub, certificate, control, page, runs: runs_of, kept_in }: Served,
+    Served { live, archive, hub, certificate, control, page, runs: runs_of, kept_in, sending }: Served,
     Serving { listeners, unix, within, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
@@ -110,7 +113,11 @@ async fn serve(
         Some(hub) => Guard::of_hub(config, &hub.public),
         None => Guard::new(config),
     });
-    let remote = remote_writer(config, &live);
+    let in_cluster = sending.is_some();
+    let remote = remote_writer(config, &live, sending);
+    if let Some(recall) = remote.as_ref().filter(|_| in_cluster).and_then(|remote| remote.recall()) {
+        tokio::spawn(keep_recalling(recall.clone(), stop.clone()));
+    }
     let base = config.base_path.clone();
     let of_others = hub.is_some();
     let alerts = alert_book(config, &live, hub.as_ref(), kept_in.as_deref());
@@ -264,10 +271,10 @@ fn follow_runs(
 }
 
 /// What sends samples to another server, where the configuration names one: only what was measured here and now.
-fn remote_writer(config: &Config, live: &Arc<Live>) -> Option<Arc<RemoteWriter>> {
+fn remote_writer(config: &Config, live: &Arc<Live>, cluster: Option<Cluster>) -> Option<Arc<RemoteWriter>> {
     let settings = config.remote_write.clone().filter(|_| live.provenance.is_measured());
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
-    settings.map(|settings| RemoteWriter::start(live, settings, folder))
+    settings.map(|settings| RemoteWriter::start_in(cluster, live, settings, folder))
 }
 
 /// Fills `live` by this work and keeps its history while `during` runs, or until the work ends.

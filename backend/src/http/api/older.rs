@@ -7,7 +7,7 @@ use crate::http::App;
 use crate::live::Reader;
 use crate::remote_write::{ReadBack, RemoteSeries, Summary, Window};
 use shared::catalog::Catalog;
-use shared::wire::SourceId;
+use shared::wire::{Source, SourceId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +45,26 @@ pub(in crate::http) async fn older(app: &Arc<App>, reader: &Reader, ask: &Ask) -
     let step = show_duration(Duration::from_millis(step.unsigned_abs()));
     (!series.is_empty())
         .then(|| format!("{{\"origin\":\"remote\",\"step\":\"{step}\",\"series\":[{}]}}", series.join(",")))
+}
+
+/// How long an answer waits for a machine that is read back; what has not come by then comes to the next answer.
+const RECALL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Reads machines back that this question names, that no hub holds any more and of which nothing is here.
+pub(in crate::http) async fn recalled(app: &Arc<App>, reader: &Reader, ask: &Ask) {
+    let Some(recall) = app.remote.as_ref().and_then(|remote| remote.recall()) else { return };
+    if ask.sources.is_empty() {
+        return;
+    }
+    let named = |source: &Source| ask.sources.contains(&source.name) || ask.sources.contains(&source.key);
+    let lacking = reader.sources().into_iter().filter(|source| named(source) && recall.lacks(source.id));
+    let all = async {
+        for source in lacking {
+            recall.read(source.id).await;
+        }
+    };
+    // Who goes on looking gets the rest.
+    let _ = tokio::time::timeout(RECALL_TIMEOUT, all).await;
 }
 
 fn failed(reason: &str) -> String {

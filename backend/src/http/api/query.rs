@@ -2,7 +2,7 @@
 
 use super::answer::{AnswerSlot, history_slot, stream};
 use super::holes::{holes, tell};
-use super::older::older;
+use super::older::{older, recalled};
 use super::params::Params;
 use crate::config::step;
 use crate::export::openmetrics::OPENMETRICS;
@@ -54,6 +54,7 @@ pub(in crate::http) async fn query(
     }
     let slot = history_slot(&app, &asker)?;
     let reader = asker.reader(&app);
+    recalled(&app, &reader, &ask).await;
     let theirs = reader.clone();
     let selection = Arc::new(slot.blocking(move || select(&theirs, ask)).await?.map_err(refusal)?);
     counted(&slot, &selection).await?;
