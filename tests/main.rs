@@ -31,6 +31,7 @@ mod prometheus;
 mod recording;
 mod remote_write;
 mod runs;
+mod sample_stores;
 mod scrape;
 mod servers;
 mod stream;

@@ -23,24 +23,24 @@ use watchglass_tests::receiver::{Answer, Receiver, Samples};
 use watchglass_tests::server::Server;
 use watchglass_tests::waiting::until_so;
 
-const SERIES: usize = 300;
+pub(crate) const SERIES: usize = 300;
 const TICKS: usize = 200;
 const HOUR: i64 = 3_600_000;
 
 /// The name of this machine, so that the binary here finds what the known machine has sent.
-fn host() -> String {
+pub(crate) fn host() -> String {
     collectors::host_name().unwrap_or_else(|| "this machine".into())
 }
 
 /// A machine whose measurements are known: series of a core each, one of which comes and goes.
-struct Known {
-    live: Arc<Live>,
-    defs: Vec<SeriesDef>,
-    from: i64,
+pub(crate) struct Known {
+    pub live: Arc<Live>,
+    pub defs: Vec<SeriesDef>,
+    pub from: i64,
 }
 
 /// Value of a series at a tick in percent; NaN for absent.
-fn value(series: usize, tick: usize) -> f64 {
+pub(crate) fn value(series: usize, tick: usize) -> f64 {
     match series {
         7 if !tick.is_multiple_of(5) => f64::NAN,
         _ => quantize(((series * 31 + tick * 7) % 10_000) as f64 / 100.0, 100.0),
@@ -48,11 +48,11 @@ fn value(series: usize, tick: usize) -> f64 {
 }
 
 impl Known {
-    fn new(from: i64, ticks: usize) -> Known {
+    pub fn new(from: i64, ticks: usize) -> Known {
         Self::by(Arc::new(System), from, ticks)
     }
 
-    fn by(clock: Arc<dyn Clock>, from: i64, ticks: usize) -> Known {
+    pub fn by(clock: Arc<dyn Clock>, from: i64, ticks: usize) -> Known {
         let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 24 * HOUR, bytes: 256 << 20 });
         let source = store.add_source(host(), 1_000, Vec::new());
         let tag = &shared::catalog::cpu::CORE_PERCENT.tag;
@@ -67,7 +67,7 @@ impl Known {
     }
 
     /// Measures the ticks from `first` to before `last`.
-    fn extend(&self, first: usize, last: usize) {
+    pub fn extend(&self, first: usize, last: usize) {
         let mut store = self.live.store();
         for tick in first..last {
             let values: Vec<f64> = (0..SERIES).map(|series| value(series, tick)).collect();
@@ -76,12 +76,12 @@ impl Known {
     }
 
     /// The samples that a server should have of the first `ticks` ticks.
-    fn samples(&self, ticks: usize) -> Samples {
+    pub fn samples(&self, ticks: usize) -> Samples {
         self.samples_from(0, ticks)
     }
 
     /// The samples that a server should have of the ticks from `first` to before `ticks`.
-    fn samples_from(&self, first: usize, ticks: usize) -> Samples {
+    pub fn samples_from(&self, first: usize, ticks: usize) -> Samples {
         let catalog = self.live.store().catalog().clone();
         let mut all = Samples::new();
         for (series, def) in self.defs.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Known {
     }
 
     /// Measures the ticks behind the first `first`, with a gap of `gap` ticks before them, whose numbers stay free.
-    fn extend_behind_a_gap(&self, first: usize, gap: usize, last: usize) {
+    pub fn extend_behind_a_gap(&self, first: usize, gap: usize, last: usize) {
         let mut store = self.live.store();
         for tick in first + gap..last {
             let values: Vec<f64> = (0..SERIES).map(|series| value(series, tick)).collect();
@@ -111,7 +111,7 @@ impl Known {
     }
 
     /// The ticks from `first` to before `last` come late.
-    fn fill(&self, first: usize, last: usize) {
+    pub fn fill(&self, first: usize, last: usize) {
         let times: Vec<i64> = (first..last).map(|tick| self.from + tick as i64 * 1_000).collect();
         let column = |series: usize| {
             let values: Vec<f64> = (first..last).map(|tick| value(series, tick)).collect();
@@ -123,13 +123,13 @@ impl Known {
         self.live.fill(0 as SourceId, vec![Arc::new(chunk.after_gap(false))]);
     }
 
-    fn send(&self, url: String, folder: Option<&Path>) -> Arc<RemoteWriter> {
+    pub fn send(&self, url: String, folder: Option<&Path>) -> Arc<RemoteWriter> {
         RemoteWriter::start(&self.live, RemoteWrite { url, read_url: None, headers: Vec::new() }, folder)
     }
 }
 
 /// The instant `hours` hours ago, at a whole second; ms since the epoch.
-fn hours_ago(hours: i64) -> i64 {
+pub(crate) fn hours_ago(hours: i64) -> i64 {
     System.wall() / 1_000 * 1_000 - hours * HOUR
 }
 
@@ -650,7 +650,7 @@ fn victoria_metrics(folder: &Path) -> Program {
 }
 
 /// What VictoriaMetrics has of a series.
-fn exported(server: &Program, selector: &str) -> Vec<(i64, f64)> {
+pub(crate) fn exported(server: &Program, selector: &str) -> Vec<(i64, f64)> {
     server.get("/internal/force_flush");
     let text = server.get(&format!("/api/v1/export?match[]={}", escaped(selector))).body;
     let mut all = Vec::new();
@@ -712,7 +712,7 @@ fn older(server: &Program, write: &str, from: i64, first: f64) {
 }
 
 /// A text in the form that a query in an address needs.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.bytes()
         .map(|b| if b.is_ascii_alphanumeric() { (b as char).to_string() } else { format!("%{b:02X}") })
         .collect()

@@ -432,6 +432,21 @@ impl Fleet {
         agent.into_keys().filter(|at| at.0 <= newest && !hub.contains_key(at)).collect()
     }
 
+    /// What the hub has of the ledger: as text, by time, ms since the epoch, and tag.
+    pub fn stored(&self) -> BTreeMap<(i64, String), String> {
+        samples(&self.of_hub())
+    }
+
+    /// The endpoint that the agent scrapes.
+    pub fn ledger(&self) -> &str {
+        &self.ledger.url
+    }
+
+    /// Has this agent be the one that is looked after.
+    pub fn take_agent(&mut self, agent: Agent) {
+        self.agent = Some(agent);
+    }
+
     /// The times of the first and of the last sample that the hub has, ms since the epoch.
     ///
     /// # Panics

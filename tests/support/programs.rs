@@ -104,6 +104,11 @@ impl Program {
         program
     }
 
+    /// Process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The answer to a GET request.
     pub fn get(&self, path: &str) -> Answer {
         ask(self.addr, &format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n"))

@@ -17,6 +17,15 @@ pub async fn of(on: &mut Connection, source: &str) -> Result<Vec<(i64, i64)>, Er
 /// # Errors
 /// The statement failed, the machine is not there, or the span ends before it begins.
 pub async fn add(on: &mut Connection, source: &str, first: i64, last: i64) -> Result<(), Error> {
+    // Nearly always the newest span goes on: one statement.
+    let go_on = "UPDATE coverage SET last = $3 WHERE source = $1 AND first <= $2 AND last >= $4 AND last < $3
+                 AND NOT EXISTS (SELECT 1 FROM coverage AS next
+                                 WHERE next.source = $1 AND next.first > $2 AND next.first <= $5)";
+    let go_on = sql::query(go_on).bind(source).bind(first).bind(last);
+    let go_on = go_on.bind(first.saturating_sub(1)).bind(last.saturating_add(1));
+    if go_on.execute(on).await?.rows_affected() == 1 {
+        return Ok(());
+    }
     let get = "SELECT first, last FROM coverage
                WHERE source = $1 AND first <= $3 AND last >= $2 ORDER BY first";
     let touching = sql::query_as(get).bind(source).bind(first.saturating_sub(1)).bind(last.saturating_add(1));

@@ -30,9 +30,9 @@ const PACKAGES: [Package; 12] = [
     Package {
         name: "victoria-metrics",
         with: &[],
-        programs: &["victoria-metrics"],
+        programs: &["victoria-metrics", "vmagent", "vmauth"],
         tests: "with_victoria_metrics_",
-        what: "remote write to a real VictoriaMetrics",
+        what: "remote write to a real VictoriaMetrics, and to two of them",
     },
     Package {
         name: "prometheus",
