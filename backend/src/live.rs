@@ -1,6 +1,7 @@
 //! The live stream: what the sampler appends to and everybody reads; and what a page that follows it is sent.
 
 mod append;
+mod elsewhere;
 mod fills;
 #[cfg(test)]
 pub(crate) mod fleeting;
@@ -17,6 +18,7 @@ mod viewer;
 mod wakes;
 
 pub use append::NewTick;
+pub use elsewhere::Holder;
 pub use outgoing::Outgoing;
 pub use overview::{Overview, OverviewPlace};
 pub use reader::Reader;
@@ -69,6 +71,8 @@ pub struct Live {
     sources: Mutex<Vec<Arc<SourceState>>>,
     /// Rises with the ticks of any source.
     ticks: watch::Sender<u64>,
+    /// Rises when a source of another hub is wanted that does not come here yet.
+    wants: watch::Sender<u64>,
     /// Blocks that came late and are not written yet.
     fills: Mutex<fills::Fills>,
     /// What came late and is to be handed on; none where nobody does.
@@ -115,6 +119,7 @@ impl Live {
             writing: Mutex::default(),
             sources: Mutex::default(),
             ticks: watch::Sender::default(),
+            wants: watch::Sender::default(),
             fills: Mutex::default(),
             late: Mutex::default(),
             changes: AtomicU64::default(),

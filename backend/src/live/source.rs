@@ -3,7 +3,7 @@
 use collectors::{GpuNumbers, Kernels, Processes};
 use shared::standing::Standing;
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -24,6 +24,12 @@ pub struct SourceState {
     pub(super) ticks: watch::Sender<u64>,
     /// When that was last, by the steady clock, milliseconds.
     pub(super) heard: AtomicU64,
+    /// Who has its link, a [`Holder`](super::Holder).
+    pub(super) holder: AtomicU8,
+    /// When somebody wanted to see it last that another hub holds, by the steady clock, milliseconds; 0: never.
+    pub(super) wanted: AtomicU64,
+    /// What that hub has of it comes here.
+    pub(super) brought: AtomicBool,
     about: Mutex<About>,
 }
 
