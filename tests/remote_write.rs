@@ -4,7 +4,7 @@
 use backend::clock::{Clock, Manual, System};
 use backend::config::RemoteWrite;
 use backend::live::Live;
-use backend::remote_write::{Cluster, Covered, CoverageTable, SentRange, keep_covered};
+use backend::remote_write::{CoverageTable, Covered, SendingCluster, SentRange, keep_covered};
 use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
 use backend::store::{Chunk, Column, Limits, Store};
 use shared::catalog::prometheus::{self, Family};
@@ -14,10 +14,10 @@ use shared::wire::{CheckState, SourceId};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use watchglass_tests::programs::Program;
 use watchglass_tests::receiver::{Answer, Receiver, Samples};
 use watchglass_tests::server::Server;
@@ -443,7 +443,7 @@ impl ClusterHub {
         known.extend_behind_a_gap(0, ticks.start, ticks.end);
         let (holds, covered) = (Arc::new(AtomicBool::new(false)), Arc::new(Covered::default()));
         let ours = holds.clone();
-        let cluster = Cluster { covered: covered.clone(), holds: Box::new(move |_| ours.load(Relaxed)) };
+        let cluster = SendingCluster { covered: covered.clone(), holds: Box::new(move |_| ours.load(Relaxed)) };
         let settings = RemoteWrite { url, read_url: None, headers: Vec::new() };
         let remote = RemoteWriter::start_in(Some(cluster), &known.live, settings, None);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -518,7 +518,12 @@ fn what_a_killed_hub_did_not_write_down_goes_once_more_and_no_more() {
     until_so("what was not written down came twice", || once(receiver.samples()).1 == of([(20, 30), (50, 100)]));
     until_so("and it is written down now", || {
         let mut ranges = table.ranges();
-        ranges.dedup_by(|next, range| next.0 <= range.1 + 1 && { range.1 = range.1.max(next.1); true });
+        ranges.dedup_by(|next, range| {
+            next.0 <= range.1 + 1 && {
+                range.1 = range.1.max(next.1);
+                true
+            }
+        });
         ranges == [(1, 130)]
     });
 }

@@ -4,10 +4,10 @@
 use crate::remote_write::{Known, SERIES, escaped, exported, host, hours_ago, value};
 use backend::clock::{Clock, System};
 use backend::config::RemoteWrite;
+use backend::live::Holder;
 use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
 use serde_json::Value;
 use shared::catalog::prometheus::Family;
-use shared::standing::Standing;
 use shared::wire::CheckState;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -129,7 +129,7 @@ fn with_prometheus_what_comes_late_is_refused_with_the_cure_and_taken_with_it() 
 /// A hub that has nothing of the known machine, which nobody holds any more.
 fn stranger(addr: SocketAddr, known: &Known) -> (Known, Arc<RemoteWriter>) {
     let other = Known::new(known.from, 0);
-    other.live.set_standing(0, Standing::Unreachable);
+    other.live.set_holder(0, Holder::Nobody);
     let (url, read_url) = (format!("http://{addr}/api/v1/write"), Some(format!("http://{addr}")));
     let remote = RemoteWriter::start(&other.live, RemoteWrite { url, read_url, headers: Vec::new() }, None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -278,7 +278,11 @@ fn with_victoria_metrics_twice_behind_vmagent_and_vmauth_both_have_all() {
     );
     std::fs::write(&config, settings).expect("a file");
     let auth = Program::start("vmauth", |addr| {
-        vec![format!("-httpListenAddr={addr}"), format!("-auth.config={}", config.display()), "-loggerLevel=ERROR".into()]
+        vec![
+            format!("-httpListenAddr={addr}"),
+            format!("-auth.config={}", config.display()),
+            "-loggerLevel=ERROR".into(),
+        ]
     });
     let known = Known::new(hours_ago(1), 120);
     let (url, read_url) = (format!("http://{}/api/v1/write", auth.addr), Some(format!("http://{}", auth.addr)));

@@ -34,8 +34,11 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
         }
         None => table.missing(wire, "3.5 B", "the recording is too short, or the requests were not taken"),
     }
-    let (share, many) = ("CPU of remote write, 1,000 machines of 500 series, of one core", "machines that its thread keeps up with");
-    let on = format!("{MACHINES} machines of {series} series each, {ROUNDS} rounds of {TICKS} s, progress on this disk, scaled to 500");
+    let (share, many) =
+        ("CPU of remote write, 1,000 machines of 500 series, of one core", "machines that its thread keeps up with");
+    let on = format!(
+        "{MACHINES} machines of {series} series each, {ROUNDS} rounds of {TICKS} s, progress on this disk, scaled to 500"
+    );
     let receiver = Receiver::start(|_| Answer::Take);
     match of_many(procfs, receiver.url(), || None) {
         Some((cpu, wall, _)) => {

@@ -79,7 +79,10 @@ mod tests {
         assert_eq!(known().await["here"], [(1, 20), (31, 45)]);
         assert_eq!(known().await["gone"], []);
         for n in 0..MAX_SPANS as u64 {
-            accounts.add_sent(&BTreeMap::from([("here".into(), vec![(100 + 3 * n, 100 + 3 * n)])])).await.expect("written");
+            accounts
+                .add_sent(&BTreeMap::from([("here".into(), vec![(100 + 3 * n, 100 + 3 * n)])]))
+                .await
+                .expect("written");
         }
         assert_eq!(known().await["here"].first(), Some(&(100, 100)), "the oldest leave the table");
     }

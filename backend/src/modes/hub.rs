@@ -191,7 +191,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     });
     let (sending, sent) = match config.cluster.nats {
         Some(_) => {
-            let (sending, keeping) = sent::sending(&accounts, &serving.stop);
+            let (sending, keeping) = sent::sending(&live, &accounts, &serving.stop);
             (Some(sending), Some(keeping))
         }
         None => (None, None),

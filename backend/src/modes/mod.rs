@@ -25,7 +25,7 @@ use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::live::Live;
 use crate::markers::Markers;
-use crate::remote_write::{Cluster, RemoteWriter, keep_recalling};
+use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
 use crate::runs;
 use crate::runs::RunBook;
 #[cfg(unix)]
@@ -81,13 +81,23 @@ struct Served {
     /// The data folder, in which summaries of runs are kept.
     kept_in: Option<PathBuf>,
     /// What several hubs send to one sample store.
-    sending: Option<Cluster>,
+    sending: Option<SendingCluster>,
 }
 
 impl Served {
     /// What one machine shows of itself.
     fn alone(live: Arc<Live>, archive: Option<Archive>) -> Self {
-        Served { live, archive, hub: None, certificate: None, control: None, page: None, runs: None, kept_in: None, sending: None }
+        Served {
+            live,
+            archive,
+            hub: None,
+            certificate: None,
+            control: None,
+            page: None,
+            runs: None,
+            kept_in: None,
+            sending: None,
+        }
     }
 
     /// Likewise, with the sockets of its data folder.
@@ -271,7 +281,7 @@ fn follow_runs(
 }
 
 /// What sends samples to another server, where the configuration names one: only what was measured here and now.
-fn remote_writer(config: &Config, live: &Arc<Live>, cluster: Option<Cluster>) -> Option<Arc<RemoteWriter>> {
+fn remote_writer(config: &Config, live: &Arc<Live>, cluster: Option<SendingCluster>) -> Option<Arc<RemoteWriter>> {
     let settings = config.remote_write.clone().filter(|_| live.provenance.is_measured());
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     settings.map(|settings| RemoteWriter::start_in(cluster, live, settings, folder))

@@ -1,7 +1,8 @@
 //! The hubs of a cluster send to one sample store: which of them sends what stands in their database.
 
 use crate::accounts::Accounts;
-use crate::remote_write::{Cluster, CoverageTable, Covered, SentRange, keep_covered};
+use crate::live::Live;
+use crate::remote_write::{CoverageTable, Covered, SendingCluster, SentRange, keep_covered};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -22,9 +23,15 @@ impl CoverageTable for SentTable {
 
 /// How a hub of a cluster sends, and the task that reads and writes the table until `stop` becomes true. It is waited for at
 /// the end, so that what was sent last is written down, too.
-pub(super) fn sending(accounts: &Accounts, stop: &watch::Receiver<bool>) -> (Cluster, JoinHandle<()>) {
+pub(super) fn sending(
+    live: &Arc<Live>,
+    accounts: &Accounts,
+    stop: &watch::Receiver<bool>,
+) -> (SendingCluster, JoinHandle<()>) {
     let covered = Arc::new(Covered::default());
     let (theirs, table, stop) = (covered.clone(), SentTable(accounts.clone()), stop.clone());
     let keeping = tokio::spawn(async move { keep_covered(&theirs, table, stop).await });
-    (Cluster { covered, holds: Box::new(|_| true) }, keeping)
+    let live = Arc::downgrade(live);
+    let holds = move |source| live.upgrade().is_some_and(|live| live.holds(source));
+    (SendingCluster { covered, holds: Box::new(holds) }, keeping)
 }

@@ -33,7 +33,10 @@ pub trait CoverageTable: Send + Sync + 'static {
     ///
     /// # Errors
     /// A sentence without a full stop.
-    fn read(&self, sources: Vec<String>) -> impl Future<Output = Result<BTreeMap<String, Vec<SentRange>>, String>> + Send;
+    fn read(
+        &self,
+        sources: Vec<String>,
+    ) -> impl Future<Output = Result<BTreeMap<String, Vec<SentRange>>, String>> + Send;
 
     /// Adds what was taken, by source.
     ///
@@ -43,7 +46,7 @@ pub trait CoverageTable: Send + Sync + 'static {
 }
 
 /// How this hub sends where it is one of several.
-pub struct Cluster {
+pub struct SendingCluster {
     /// What was sent by any of them.
     pub covered: Arc<Covered>,
     /// Whether a source is for this hub to send.

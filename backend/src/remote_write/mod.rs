@@ -23,7 +23,7 @@ mod server;
 mod span;
 
 pub use back::{ReadBack, RemoteSeries, Summary, Window};
-pub use covered::{Cluster, CoverageTable, Covered, SentRange, keep as keep_covered};
+pub use covered::{CoverageTable, Covered, SendingCluster, SentRange, keep as keep_covered};
 pub use message::{Label, Sample, TimeSeries, WriteRequest};
 pub use recall::{Recall, RecallCounts, keep as keep_recalling};
 
@@ -46,7 +46,8 @@ use std::time::Instant;
 const LATE_CURE: &str = "let the server take what comes late: Prometheus by storage.tsdb.out_of_order_time_window: 12h in its configuration file, Mimir by limits.out_of_order_time_window: 12h; VictoriaMetrics takes all within its -retentionPeriod";
 
 /// What helps where a server keeps a sample twice that was sent twice.
-const TWICE_CURE: &str = "start VictoriaMetrics with -dedup.minScrapeInterval=1ms; its cluster wants it on vmselect and vmstorage";
+const TWICE_CURE: &str =
+    "start VictoriaMetrics with -dedup.minScrapeInterval=1ms; its cluster wants it on vmselect and vmstorage";
 
 /// The name of our check.
 pub const CHECK: &str = "remote_write";
@@ -112,7 +113,7 @@ impl RemoteWriter {
 
     /// Likewise; in a cluster only what this hub holds is sent, and nothing that another hub has sent.
     pub fn start_in(
-        cluster: Option<Cluster>,
+        cluster: Option<SendingCluster>,
         live: &Arc<Live>,
         settings: RemoteWrite,
         folder: Option<&Path>,
@@ -204,11 +205,7 @@ impl RemoteWriter {
         let none = RecallCounts::default();
         let recalled = self.recall.as_ref().map_or(&none, |recall| &recall.counts);
         [
-            row(
-                "remote_write_recalled",
-                "Samples read back of machines that no hub has any more.",
-                &recalled.samples,
-            ),
+            row("remote_write_recalled", "Samples read back of machines that no hub has any more.", &recalled.samples),
             row("remote_write_recalled_left_out", "Samples likewise that this hub has no row for.", &recalled.left_out),
             (
                 "remote_write_doubled",

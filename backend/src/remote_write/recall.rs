@@ -10,12 +10,11 @@
 
 use super::back::{Doubled, RawSeries};
 use super::server::Server;
-use crate::live::Live;
+use crate::live::{Holder, Live};
 use crate::store::{Chunk, Column};
 use shared::catalog::prometheus::{Names, SOURCE};
 use shared::column;
 use shared::series::SeriesId;
-use shared::standing::Standing;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -89,13 +88,12 @@ impl Recall {
 
     /// Whether a machine is to be read back: nobody holds it, and no tick of it is here.
     pub fn lacks(&self, source: SourceId) -> bool {
-        let silent = matches!(
-            self.live.source(source).standing().0,
-            Standing::Unreachable | Standing::Stopped(_) | Standing::Refused(_) | Standing::Ended
-        );
+        if self.live.holder(source) != Holder::Nobody {
+            return false;
+        }
         let store = self.live.store();
         let known = store.source(source).is_some() && !store.is_removed(source);
-        silent && known && store.ticks_after(source, 0) == 0
+        known && store.ticks_after(source, 0) == 0
     }
 
     /// Reads a machine back as far as it is lacking; at once where nothing is. Dropped, it ends with the question that is
@@ -168,7 +166,8 @@ impl Recall {
         let names = Names::new(&catalog);
         let mut columns: BTreeMap<SeriesId, (f64, Vec<(i64, f64)>)> = BTreeMap::new();
         for RawSeries { name, labels, samples } in read {
-            let labels: Vec<(&str, &str)> = labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let labels: Vec<(&str, &str)> =
+                labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
             let def = names.find(&name, &labels);
             let family = def.as_ref().and_then(|def| names.family(def.metric));
             let placed = def.as_ref().and_then(|def| {
@@ -197,8 +196,11 @@ impl Recall {
                     }
                 }
                 let samples = values.iter().filter(|value| value.is_finite()).count() as u64;
-                (samples > 0)
-                    .then(|| Column { id: *id, raw: column::encode(&values, *steps).into_boxed_slice(), samples })
+                (samples > 0).then(|| Column {
+                    id: *id,
+                    raw: column::encode(&values, *steps).into_boxed_slice(),
+                    samples,
+                })
             };
             let chunk = Arc::new(Chunk::new(0, times, columns.iter().filter_map(column).collect()));
             bytes += chunk.bytes();

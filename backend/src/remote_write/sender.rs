@@ -1,7 +1,7 @@
 //! The thread that sends: what is due, once, until it was taken or refused.
 
 use super::batch::Batch;
-use super::covered::{Cluster, SentRange, WRITE_INTERVAL, without};
+use super::covered::{SendingCluster, SentRange, WRITE_INTERVAL, without};
 use super::follow::{Due, Follower, MAX_BEHIND_MS};
 use super::progress::{Flight, Progress, ProgressFile};
 use super::server::{SendError, Server};
@@ -53,7 +53,7 @@ pub struct Sender {
     stop: Receiver<()>,
     followers: BTreeMap<SourceId, Follower>,
     /// The hubs that write to the same server; none: this one alone.
-    cluster: Option<Cluster>,
+    cluster: Option<SendingCluster>,
     /// Sources of a cluster that are ours, and since when, by the steady clock; none once it is known what the server
     /// has of them.
     ours: BTreeMap<SourceId, Option<Duration>>,
@@ -67,7 +67,7 @@ impl Sender {
     pub(super) fn new(
         live: Arc<Live>,
         remote: Arc<RemoteWriter>,
-        cluster: Option<Cluster>,
+        cluster: Option<SendingCluster>,
         progress: ProgressFile,
         stop: Receiver<()>,
     ) -> Self {

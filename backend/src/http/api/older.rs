@@ -50,16 +50,11 @@ pub(in crate::http) async fn older(app: &Arc<App>, reader: &Reader, ask: &Ask) -
 /// How long an answer waits for a machine that is read back; what has not come by then comes to the next answer.
 const RECALL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Reads machines back that this question names, that no hub holds any more and of which nothing is here.
-pub(in crate::http) async fn recalled(app: &Arc<App>, reader: &Reader, ask: &Ask) {
+/// Reads machines back that a question names, that no hub holds any more and of which nothing is here.
+pub(super) async fn recalled(app: &App, named: &[Arc<Source>]) {
     let Some(recall) = app.remote.as_ref().and_then(|remote| remote.recall()) else { return };
-    if ask.sources.is_empty() {
-        return;
-    }
-    let named = |source: &Source| ask.sources.contains(&source.name) || ask.sources.contains(&source.key);
-    let lacking = reader.sources().into_iter().filter(|source| named(source) && recall.lacks(source.id));
     let all = async {
-        for source in lacking {
+        for source in named.iter().filter(|source| recall.lacks(source.id)) {
             recall.read(source.id).await;
         }
     };

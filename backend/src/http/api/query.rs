@@ -54,7 +54,6 @@ pub(in crate::http) async fn query(
     }
     let slot = history_slot(&app, &asker)?;
     let reader = asker.reader(&app);
-    recalled(&app, &reader, &ask).await;
     let theirs = reader.clone();
     let selection = Arc::new(slot.blocking(move || select(&theirs, ask)).await?.map_err(refusal)?);
     counted(&slot, &selection).await?;
@@ -143,6 +142,9 @@ pub(super) async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<A
     // What no machine fits is refused by the question itself.
     let sources = fitting(&asker.reader(app).sources(), &ask.sources).unwrap_or_default();
     app.live.bring(&sources.iter().map(|source| source.id).collect::<Vec<_>>(), (ask.from, ask.to)).await;
+    if !ask.sources.is_empty() {
+        recalled(app, &sources).await;
+    }
     Ok(ask)
 }
 
