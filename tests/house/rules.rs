@@ -108,6 +108,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // What is used, written down each minute.
     ("backend/src", "usage", &["accounts", "clock", "live"]),
     ("backend/src", "ingest", &["accounts", "clock", "live", "store", "throttle"]),
+    // The other hubs that share our database.
+    ("backend/src", "cluster", &["accounts", "clock", "config", "file", "ingest", "live", "store", "uplink"]),
     (
         "backend/src",
         "http",
@@ -118,6 +120,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "calls",
             "ingest",
             "clock",
+            "cluster",
             "config",
             "control",
             "doctor",
@@ -146,6 +149,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "archive",
             "calls",
             "clock",
+            "cluster",
             "config",
             "control",
             "data",
