@@ -1,9 +1,10 @@
 //! What a source has beside its samples.
 
 use collectors::{GpuNumbers, Kernels, Processes};
+use serde::{Deserialize, Serialize};
 use shared::standing::Standing;
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -24,6 +25,12 @@ pub struct SourceState {
     pub(super) ticks: watch::Sender<u64>,
     /// When that was last, by the steady clock, milliseconds.
     pub(super) heard: AtomicU64,
+    /// Who has its link, a [`Holder`](super::Holder).
+    pub(super) holder: AtomicU8,
+    /// When somebody wanted to see it last that another hub holds, by the steady clock, milliseconds; 0: never.
+    pub(super) wanted: AtomicU64,
+    /// What that hub has of it comes here.
+    pub(super) brought: AtomicBool,
     about: Mutex<About>,
 }
 
@@ -53,7 +60,7 @@ pub(super) struct About {
 }
 
 /// How the link to a source does, as far as it is known.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkFigures {
     /// How far the newest tick is behind the source's own, milliseconds.
     pub behind_ms: Option<u64>,

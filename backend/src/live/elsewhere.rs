@@ -1,0 +1,101 @@
+//! Sources that another hub holds: which they are, and who wants to see them here.
+
+use super::Live;
+use shared::wire::SourceId;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// How long an answer waits for what another hub has.
+const BRING_TIMEOUT: Duration = Duration::from_secs(5);
+/// Between two looks whether it has come.
+const BRING_INTERVAL: Duration = Duration::from_millis(50);
+/// Sources that one question brings here; of more, what is here already is answered.
+const MAX_BROUGHT: usize = 64;
+
+/// Who has the link of a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Holder {
+    /// This server, as always where there is one alone.
+    #[default]
+    Here,
+    /// Another hub that is there.
+    There,
+    /// A hub that is not there any more, or none yet.
+    Nobody,
+}
+
+impl Live {
+    /// Whether a source is this server's own to judge and to hand on: always, but for one that another hub of the cluster
+    /// holds, or none.
+    pub fn holds(&self, source: SourceId) -> bool {
+        self.holder(source) == Holder::Here
+    }
+
+    /// Who has the link of a source.
+    pub fn holder(&self, source: SourceId) -> Holder {
+        match self.source(source).holder.load(Ordering::Acquire) {
+            at if at == Holder::There as u8 => Holder::There,
+            at if at == Holder::Nobody as u8 => Holder::Nobody,
+            _ => Holder::Here,
+        }
+    }
+
+    /// Says who has it; whether that is new.
+    pub fn set_holder(&self, source: SourceId, holder: Holder) -> bool {
+        self.source(source).holder.swap(holder as u8, Ordering::AcqRel) != holder as u8
+    }
+
+    /// Somebody wants to see these sources here now.
+    pub fn want(&self, sources: &[SourceId]) {
+        let now = self.steady_ms().max(1);
+        let mut new = false;
+        for source in sources.iter().filter(|source| self.holder(**source) == Holder::There) {
+            let state = self.source(*source);
+            state.wanted.store(now, Ordering::Relaxed);
+            new |= !state.brought.load(Ordering::Acquire);
+        }
+        if new {
+            self.wants.send_modify(|n| *n += 1);
+        }
+    }
+
+    /// How long ago somebody wanted to see a source that another hub holds; none: never.
+    pub fn wanted(&self, source: SourceId) -> Option<Duration> {
+        let at = self.source(source).wanted.load(Ordering::Relaxed);
+        (at > 0).then(|| Duration::from_millis(self.steady_ms().saturating_sub(at)))
+    }
+
+    /// Rises when somebody wants to see a source that is not brought here yet.
+    pub fn wants(&self) -> watch::Receiver<u64> {
+        self.wants.subscribe()
+    }
+
+    /// What another hub has of a source comes here now, and it is known what lacks; or it does not any more.
+    pub fn set_brought(&self, source: SourceId, brought: bool) {
+        self.source(source).brought.store(brought, Ordering::Release);
+    }
+
+    /// Whether what another hub has of a source comes here.
+    pub fn is_brought(&self, source: SourceId) -> bool {
+        self.source(source).brought.load(Ordering::Acquire)
+    }
+
+    /// Waits until what other hubs have of these sources between two times is here, milliseconds since the Unix epoch, but
+    /// not for long: what lacks then is told as lacking.
+    pub async fn bring(&self, sources: &[SourceId], (from, to): (i64, i64)) {
+        let there = sources.iter().copied().filter(|source| self.holder(*source) == Holder::There);
+        let there: Vec<SourceId> = there.take(MAX_BROUGHT).collect();
+        let lacks = |source: &SourceId| {
+            let meets = |(first, last): &(i64, i64)| *first <= to && *last >= from;
+            !self.is_brought(*source) || self.source(*source).figures().holes.iter().any(meets)
+        };
+        let until = Instant::now() + BRING_TIMEOUT;
+        self.want(&there);
+        while there.iter().any(lacks) && Instant::now() < until {
+            sleep_until(until.min(Instant::now() + BRING_INTERVAL)).await;
+        }
+    }
+}
