@@ -83,7 +83,7 @@ pub(super) async fn link(
                 let mut ended = accounts.watch_agent(&identity);
                 let labels = identity.labels.into_iter().collect();
                 let (source, key, name) = (identity.source, identity.key, identity.name);
-                let arrival = Arrival { source, key, from, name, labels };
+                let arrival = Arrival { source, key, from, name, labels, relayed: false };
                 let denied = std::pin::pin!(async move {
                     let why = ended.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
                     // Where nobody can say why, the agent comes back and is told then.

@@ -6,6 +6,7 @@ use super::join_road::JoinRoad;
 use super::pace::{RequestPace, Seats};
 use super::tls::Certificate;
 use crate::accounts::{Accounts, Network, Principal, Who};
+use crate::cluster::Cluster;
 use crate::config::{AddressRange, Config, NewAccounts, ProxySignIn, PublicUrl};
 use crate::ingest::Ingest;
 use crate::providers::Providers;
@@ -26,6 +27,8 @@ pub struct Hub {
     pub accounts: Accounts,
     /// The hub's end of the links of agents.
     pub ingest: Ingest,
+    /// The other hubs, where there are several.
+    pub cluster: Option<Arc<Cluster>>,
     /// The address that people and agents type.
     pub public: PublicUrl,
     /// Other machines reach it without TLS, which every page says.
@@ -81,6 +84,7 @@ impl Hub {
             proxy: config.sign_in.proxy.clone(),
             admits: config.sign_in.new_accounts == NewAccounts::Viewer,
             meter,
+            cluster: None,
             accounts,
             ingest,
             public,

@@ -72,7 +72,9 @@ impl From<NoAnswer> for Refusal {
     fn from(none: NoAnswer) -> Self {
         let status = match none {
             NoAnswer::Late => StatusCode::GATEWAY_TIMEOUT,
-            NoAnswer::Unlinked | NoAnswer::Busy | NoAnswer::Nothing => StatusCode::SERVICE_UNAVAILABLE,
+            NoAnswer::Unlinked | NoAnswer::Busy | NoAnswer::Nothing | NoAnswer::HubAway => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         };
         Self::new(status, none.to_string())
     }

@@ -26,7 +26,7 @@ const MAX_CAME: usize = 64;
 const MAX_WAITING: usize = 8;
 
 /// Why a machine gave no answer. Its text is one sentence for who asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum NoAnswer {
     /// It has no link now.
     Unlinked,
@@ -36,6 +36,8 @@ pub enum NoAnswer {
     Late,
     /// It has nothing to tell.
     Nothing,
+    /// The hub that it is linked to cannot be asked.
+    HubAway,
 }
 
 impl fmt::Display for NoAnswer {
@@ -46,6 +48,9 @@ impl fmt::Display for NoAnswer {
             NoAnswer::Late => {
                 let seconds = TURN_TIMEOUT.as_secs();
                 write!(f, "this machine did not answer within {seconds} s; its link may be slow, so try again")
+            }
+            NoAnswer::HubAway => {
+                f.write_str("another hub of this cluster has the link of this machine, and does not answer now")
             }
             NoAnswer::Nothing => {
                 f.write_str("this machine has no answer to that; it may not be read there, or not read yet")
@@ -58,9 +63,9 @@ impl std::error::Error for NoAnswer {}
 
 /// What an agent answered, and what its link adds to its stamps, milliseconds.
 #[derive(Clone, Debug)]
-struct Answer {
-    bytes: Arc<Vec<u8>>,
-    shift: i64,
+pub(super) struct Answer {
+    pub bytes: Arc<Vec<u8>>,
+    pub shift: i64,
 }
 
 /// A question and who waits for its answer.
@@ -81,7 +86,13 @@ impl Desk {
         Questions { came, asked: None, waiting: VecDeque::new(), known: None, id: 0 }
     }
 
-    async fn ask(&self, source: SourceId, what: Question) -> Result<Answer, NoAnswer> {
+    /// No questions: another hub tells of the source, and is asked itself.
+    pub fn none() -> Questions {
+        let (_, came) = mpsc::channel(1);
+        Questions { came, asked: None, waiting: VecDeque::new(), known: None, id: 0 }
+    }
+
+    pub(super) async fn ask(&self, source: SourceId, what: Question) -> Result<Answer, NoAnswer> {
         let link = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned();
         let (tell, told) = oneshot::channel();
         link.ok_or(NoAnswer::Unlinked)?.try_send(Asking { what, tell }).map_err(|error| match error {
@@ -178,13 +189,24 @@ async fn at(time: Option<Instant>) {
 }
 
 impl Ingest {
+    /// What the agent of a source says, on whichever hub its link is.
+    async fn ask(&self, source: SourceId, what: Question) -> Result<Answer, NoAnswer> {
+        match self.0.others.get().filter(|_| !self.0.live.holds(source)) {
+            Some(others) => {
+                let (bytes, shift) = others.ask(source, what).await?;
+                Ok(Answer { bytes: Arc::new(bytes), shift })
+            }
+            None => self.0.desk.ask(source, what).await,
+        }
+    }
+
     /// What runs on a linked machine: its newest process table, or its largest users at a time, milliseconds since the Unix
     /// epoch by our clock. It has arguments only where they were asked for when the agent was started.
     ///
     /// # Errors
     /// [`NoAnswer`], after 10 s at the latest.
     pub async fn processes(&self, source: SourceId, at: Option<i64>) -> Result<ProcessTable, NoAnswer> {
-        let answer = self.0.desk.ask(source, Question::Processes { at }).await?;
+        let answer = self.ask(source, Question::Processes { at }).await?;
         let table = table(&answer.bytes, &self.0.refusals(Some(source))).ok_or(NoAnswer::Nothing)?;
         Ok(ProcessTable { t: table.t.saturating_add(answer.shift), ..table })
     }
@@ -198,7 +220,7 @@ impl Ingest {
         struct Report {
             checks: Vec<Check>,
         }
-        let answer = self.0.desk.ask(source, Question::Doctor).await?;
+        let answer = self.ask(source, Question::Doctor).await?;
         let Report { mut checks } = serde_json::from_slice(&answer.bytes).map_err(|_| NoAnswer::Nothing)?;
         checks.truncate(MAX_CHECKS);
         checks.retain(limits::is_check);

@@ -79,7 +79,7 @@ mod tests {
 
     fn arrival(key: &str) -> Arrival {
         let (source, from) = ("abc".to_owned(), "10.0.0.5".to_owned());
-        Arrival { source, key: key.into(), from, name: "node-7".into(), labels: Vec::new() }
+        Arrival { source, key: key.into(), from, name: "node-7".into(), labels: Vec::new(), relayed: false }
     }
 
     /// What is said at the last of these boots, so many minutes apart.

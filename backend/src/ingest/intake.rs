@@ -46,6 +46,8 @@ const FIRST_BY_CLOCK: u64 = 1_000_000_000;
 pub(super) struct Intake {
     ingest: Arc<Inner>,
     pub source: SourceId,
+    /// Another hub tells what it took in.
+    relayed: bool,
     name: String,
     host: String,
     version: String,
@@ -176,6 +178,7 @@ impl Intake {
         let ahead = hello.now.saturating_add(clock.shift()).saturating_sub(live.clock.wall());
         let intake = Intake {
             source,
+            relayed: arrival.relayed,
             name: arrival.name.clone(),
             host: hello.host,
             version: hello.version,
@@ -196,7 +199,7 @@ impl Intake {
             meeting,
             waiting: WaitingRecords::default(),
             ticks: Vec::new(),
-            is_off: ahead.unsigned_abs() > FAR_MS,
+            is_off: ahead.unsigned_abs() > FAR_MS && !arrival.relayed,
             ticked: false,
             behind: None,
             began: steady,
@@ -208,7 +211,10 @@ impl Intake {
             ingest,
         };
         let called = (arrival.name.as_str(), arrival.labels.as_slice());
-        intake.ingest.names.met(&intake.ingest.live, source, called, hello.labels);
+        // How a machine of another hub is labelled and stands, that hub tells all.
+        if !intake.relayed {
+            intake.ingest.names.met(&intake.ingest.live, source, called, hello.labels);
+        }
         Ok((intake, welcome))
     }
 
@@ -299,15 +305,21 @@ impl Intake {
                     self.host = host;
                 }
                 let told = limits::facts(told, &self.refusals);
-                let name = self.ingest.names.name(self.source);
+                let called = || self.ingest.names.name(self.source);
+                let name = if self.relayed { self.name.clone() } else { called() };
                 live.store().renew(self.source, self.interval, facts(&name, &self.host, told));
-                self.ingest.names.told(&live, self.source, limits::labels(labels, &self.refusals));
+                if !self.relayed {
+                    self.ingest.names.told(&live, self.source, limits::labels(labels, &self.refusals));
+                }
             }
             AgentMessage::Clock { id, sent, arrived } => {
                 let now = live.clock.wall();
-                self.clock.asked(id, sent, arrived, (now, now));
-                let era = self.clock.part(self.state.seq(), self.interval);
-                self.begin_era(era);
+                // Another hub's stamps are right as they are.
+                if !self.relayed {
+                    self.clock.asked(id, sent, arrived, (now, now));
+                    let era = self.clock.part(self.state.seq(), self.interval);
+                    self.begin_era(era);
+                }
                 let answer = HubMessage::Clock { id, sent, received: now, answered: now };
                 return Ok(Taken { answer: Some(answer), ..Taken::default() });
             }
@@ -340,7 +352,9 @@ impl Intake {
     }
 
     fn knows_clock(&self) -> bool {
-        self.clock.is_known() || self.ingest.live.clock.steady().saturating_sub(self.began) >= CLOCK_TIMEOUT
+        self.relayed
+            || self.clock.is_known()
+            || self.ingest.live.clock.steady().saturating_sub(self.began) >= CLOCK_TIMEOUT
     }
 
     fn records(&mut self, new: Vec<Record>) {
@@ -352,7 +366,9 @@ impl Intake {
     fn remark(&mut self, is_new: bool) {
         let lost = remarks::lost(&self.name, &self.meeting, self.clock.shift()).filter(|_| self.knows_clock());
         let limited = remarks::limited(&self.refusals.all());
-        let remarks: Vec<Check> = remarks::clock(self.clock.shift()).into_iter().chain(lost).chain(limited).collect();
+        let all = remarks::clock(self.clock.shift()).into_iter().chain(lost).chain(limited);
+        // The hub that holds it has said all that.
+        let remarks: Vec<Check> = all.filter(|_| !self.relayed).collect();
         if is_new || remarks != self.remarks {
             let all = [&self.told[..], &remarks].concat();
             self.remarks = remarks;
@@ -401,7 +417,7 @@ impl Intake {
         if seq > MAX_SEQUENCE {
             return Err(LinkEnd::frame_error("no tick has so high a number"));
         }
-        if clock_step {
+        if clock_step && !self.relayed {
             let passed = (seq - before.0) as i64;
             let by = t.saturating_sub(before.1).saturating_sub(passed.saturating_mul(self.interval));
             let era = self.clock.stepped(seq, by, self.interval);
@@ -465,12 +481,17 @@ impl Intake {
         let filling = missing > 2 * self.interval || self.fetch.is_open();
         if filling || self.filling {
             let standing = if filling { Standing::Filling { missing, rate } } else { Standing::Live };
-            self.ingest.live.set_standing(self.source, standing);
+            if !self.relayed {
+                self.ingest.live.set_standing(self.source, standing);
+            }
             self.filling = filling;
         }
         self.records(Vec::new());
         self.remark(false);
         self.note();
+        if self.relayed && self.looked.is_some() {
+            self.ingest.live.set_brought(self.source, true);
+        }
         Ok(())
     }
 
@@ -487,6 +508,11 @@ impl Intake {
     /// How the link does, for the API.
     pub fn note(&self) {
         let live = &self.ingest.live;
+        let holes = self.fetch.holes.iter().map(|hole| (hole.from, hole.to)).take(MAX_HOLES_TOLD).collect();
+        if self.relayed {
+            let known = live.source(self.source).figures();
+            return live.set_link_figures(self.source, LinkFigures { holes, ..known });
+        }
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         live.set_link_figures(
             self.source,
@@ -496,7 +522,7 @@ impl Intake {
                 version: text(&self.version),
                 host: text(&self.host),
                 refused: self.refusals.all(),
-                holes: self.fetch.holes.iter().map(|hole| (hole.from, hole.to)).take(MAX_HOLES_TOLD).collect(),
+                holes,
             },
         );
     }

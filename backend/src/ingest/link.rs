@@ -1,10 +1,12 @@
 //! The socket of one agent: hello and welcome, heartbeat, credit, and how it ends.
 
 use super::append;
+use super::ask::{Desk, Questions};
 use super::end::LinkEnd;
 use super::intake::{Intake, Past};
 use super::limits::{self, Cause};
-use super::presence::{NoPlace, Order, Place, Process};
+use super::others::NoTake;
+use super::presence::{LinkProcess, NoPlace, Order, Place};
 use super::{Arrival, Inner};
 use crate::accounts::Denied;
 use futures_util::{SinkExt, StreamExt};
@@ -143,6 +145,25 @@ impl super::Ingest {
         }
     }
 
+    /// Takes in what another hub tells of a source that it holds, as if its agent told it, until that ends or `denied`
+    /// resolves. Nothing is written down of the machine, and no other rule holds it.
+    pub async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        arrival: Arrival,
+        socket: WebSocketStream<S>,
+        denied: Denial<'_>,
+    ) {
+        let mut socket = Socket::new(socket);
+        let end = match bring(&self.0, &arrival, &mut socket, denied).await {
+            Ok(never) => match never {},
+            Err(end) => end,
+        };
+        if let LinkEnd::Told { code, reason, wait } = end {
+            tracing::debug!(machine = arrival.name, code, "what another hub told of a machine was ended: {reason}");
+            socket.end(code, &reason, wait).await;
+        }
+    }
+
     /// Tells an agent that came with a key that has ended why it is not let in.
     pub async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(&self, socket: WebSocketStream<S>, code: u16, reason: &str) {
         Socket::new(socket).end(code, reason, 0).await;
@@ -160,7 +181,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello came within 10 s")));
     let hello = hello.inspect_err(|_| ingest.refusals(None).add(Cause::Link, 1))?;
     let host = if limits::is_fact(&hello.host) { hello.host.clone() } else { String::new() };
-    let process = Process { instance: hello.instance, host: host.clone(), started: hello.started };
+    let process = LinkProcess { instance: hello.instance, host: host.clone(), started: hello.started };
     let place = ingest.presence.enter(&arrival.source, &process).await;
     let place = place.map_err(|why| {
         ingest.refusals(None).add(Cause::Link, 1);
@@ -170,6 +191,15 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         let source = ingest.live.store().named(&arrival.source);
         source.into_iter().for_each(|source| ingest.live.set_standing(source, Standing::Refused(reason.clone())));
         return Err(LinkEnd::Told { code: close::IN_USE, reason, wait: IN_USE_WAIT_MS });
+    }
+    if let Some(others) = ingest.others.get() {
+        others.take(&arrival.source, &process).await.map_err(|why| {
+            ingest.refusals(None).add(Cause::Link, 1);
+            match why {
+                NoTake::InUse(process) => no_place(NoPlace::InUse(process), ingest.live.clock.wall()),
+                NoTake::Unavailable(why) => LinkEnd::told(close::GOING, why),
+            }
+        })?;
     }
     let past = past(ingest, &arrival.source).await?;
     let (mut intake, welcome) = Intake::begin(ingest.clone(), arrival, hello, past)?;
@@ -191,6 +221,40 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     end
 }
 
+/// Takes in what another hub tells, until that ends.
+async fn bring<S: AsyncRead + AsyncWrite + Unpin>(
+    ingest: &Arc<Inner>,
+    arrival: &Arrival,
+    socket: &mut Socket<S>,
+    denied: Denial<'_>,
+) -> Result<std::convert::Infallible, LinkEnd> {
+    let hello = timeout(HELLO_TIMEOUT, socket.hello()).await;
+    let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello came within 10 s")))?;
+    let place = ingest.presence.enter_relay(&arrival.source);
+    let mut place = place.ok_or_else(|| LinkEnd::told(close::GOING, "its agent is linked here"))?;
+    // How its clock was corrected is in the stamps already.
+    let erased = past(ingest, &arrival.source).await.map(|past| past.erased).unwrap_or_default();
+    let past = Past { eras: Vec::new(), erased };
+    let (mut intake, welcome) = Intake::begin(ingest.clone(), arrival, hello, past)?;
+    let brought = Brought { ingest, source: intake.source };
+    socket.send(&welcome).await?;
+    let end = follow(ingest, arrival, (&mut intake, socket, &mut place), denied).await;
+    drop(brought);
+    end
+}
+
+/// What another hub tells of a source comes no more, however that ends.
+struct Brought<'a> {
+    ingest: &'a Inner,
+    source: shared::wire::SourceId,
+}
+
+impl Drop for Brought<'_> {
+    fn drop(&mut self) {
+        self.ingest.live.set_brought(self.source, false);
+    }
+}
+
 /// What was written down of a source.
 async fn past(ingest: &Inner, source: &str) -> Result<Past, LinkEnd> {
     let Some(accounts) = &ingest.accounts else { return Ok(Past::default()) };
@@ -201,7 +265,7 @@ async fn past(ingest: &Inner, source: &str) -> Result<Past, LinkEnd> {
 
 /// Writes down that a machine was `heard` of, and a new era of its clock.
 async fn note(ingest: &Inner, arrival: &Arrival, intake: &mut Intake, heard: bool) {
-    let Some(accounts) = &ingest.accounts else { return };
+    let Some(accounts) = ingest.accounts.as_ref().filter(|_| !arrival.relayed) else { return };
     let written = async {
         if let Some(era) = intake.era {
             accounts.put_era(&arrival.source, &era).await?;
@@ -249,7 +313,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     mut denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let mut end = ingest.end.subscribe();
-    let mut questions = ingest.desk.open(intake.source);
+    let mut questions: Questions = if arrival.relayed { Desk::none() } else { ingest.desk.open(intake.source) };
     let (mut acknowledged, mut credit, mut held) = (0, None::<Instant>, None::<Instant>);
     let (mut upkeep, mut heard) = (Instant::now(), Instant::now() + HEARD_INTERVAL);
     // Whose turn it is to fetch: it is waited for in one queue, and given back after each answer.

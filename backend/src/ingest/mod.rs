@@ -4,7 +4,8 @@
 //! in: it applies frames, `map.rs` gives its rows and series the hub's numbers, `clock.rs` moves its stamps, `limits.rs` says
 //! how much of it is taken. `append.rs` appends what many links bring in groups. `coverage.rs` says what is lacking, and
 //! `fetch.rs` gets it. `ask.rs` brings an agent what pages ask of its machine. `presence.rs` knows who is linked, and what
-//! becomes of a second link with one key; `clones.rs` knows of machines that take turns with one.
+//! becomes of a second link with one key; `clones.rs` knows of machines that take turns with one. `others.rs` is what other
+//! hubs of a cluster are asked, and ask.
 
 mod append;
 mod ask;
@@ -18,6 +19,7 @@ mod limits;
 mod link;
 mod map;
 mod names;
+mod others;
 mod presence;
 mod records;
 mod remarks;
@@ -25,6 +27,8 @@ mod remarks;
 pub use ask::NoAnswer;
 pub use limits::{Cause, IngestLimits, Refusals};
 pub use link::{Denial, socket_config};
+pub use others::{Asked, NoTake, OtherHubs};
+pub use presence::LinkProcess;
 
 use crate::accounts::Accounts;
 use crate::live::Live;
@@ -40,7 +44,7 @@ use shared::standing::Standing;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -65,6 +69,8 @@ pub struct Arrival {
     pub name: String,
     /// Labels that people gave it: they stand before its own.
     pub labels: Vec<(String, String)>,
+    /// Another hub tells what it took in: stamps are right, and judging is that hub's.
+    pub relayed: bool,
 }
 
 /// What went through all links since the start.
@@ -111,6 +117,8 @@ struct Inner {
     limits: IngestLimits,
     vocabulary: Vocabulary,
     presence: Arc<Presence>,
+    /// The other hubs of a cluster.
+    others: OnceLock<Arc<dyn OtherHubs>>,
     clones: Clones,
     names: CalledMachines,
     turns: Turns,
@@ -151,6 +159,7 @@ impl Ingest {
             limits,
             vocabulary: Vocabulary::new(),
             presence: Arc::default(),
+            others: OnceLock::new(),
             clones: Clones::default(),
             names: CalledMachines::default(),
             turns: Turns::default(),
@@ -219,9 +228,10 @@ impl Ingest {
         })
     }
 
-    /// Whether a source is another machine's, which its agent measures.
+    /// Whether a source is another machine's, which its agent measures, or another hub.
     pub fn has_agent(&self, source: SourceId) -> bool {
-        self.0.live.store().source(source).is_some_and(|(info, _)| is_source_id(&info.key))
+        !self.0.live.holds(source)
+            || self.0.live.store().source(source).is_some_and(|(info, _)| is_source_id(&info.key))
     }
 
     /// What went through all links.

@@ -25,8 +25,8 @@ pub(super) enum Order {
 }
 
 /// Who is at the other end of a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Process {
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct LinkProcess {
     /// The random number of the process.
     pub instance: u64,
     /// The name of its machine.
@@ -35,10 +35,27 @@ pub(super) struct Process {
     pub started: i64,
 }
 
+/// What has a place: an agent, or another hub that tells what an agent told it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Who {
+    Agent(LinkProcess),
+    Relay,
+}
+
+impl Who {
+    /// Whether a link of this process may take the place without a question.
+    fn yields_to(&self, process: &LinkProcess) -> bool {
+        match self {
+            Who::Agent(own) => own.instance == process.instance,
+            Who::Relay => true,
+        }
+    }
+}
+
 /// A link.
 struct Slot {
     number: u64,
-    process: Process,
+    who: Who,
     orders: watch::Sender<Order>,
     heard: watch::Sender<u64>,
 }
@@ -65,7 +82,7 @@ enum Taken {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoPlace {
     /// This process has one, and answers.
-    InUse(Process),
+    InUse(LinkProcess),
     /// There are too many.
     Full,
 }
@@ -108,35 +125,86 @@ impl Presence {
 
     /// How many links there are.
     pub fn links(&self) -> usize {
-        self.slots().all.len()
+        self.slots().all.values().filter(|slot| slot.who != Who::Relay).count()
+    }
+
+    /// The sources that agents are linked of.
+    pub fn agents(&self) -> Vec<String> {
+        let slots = self.slots();
+        let agents = slots.all.iter().filter(|(_, slot)| slot.who != Who::Relay);
+        agents.map(|(source, _)| source.clone()).collect()
+    }
+
+    /// Whether an agent is linked as this source.
+    pub fn has_agent(&self, source: &str) -> bool {
+        self.slots().all.get(source).is_some_and(|slot| slot.who != Who::Relay)
+    }
+
+    /// The link of an agent ends, where there is one: another hub has its source.
+    pub fn leave(&self, source: &str) {
+        let slot = self.slots().all.get(source).filter(|slot| slot.who != Who::Relay).cloned();
+        if let Some(slot) = slot {
+            slot.orders.send_replace(Order::Leave);
+        }
     }
 
     /// Takes the place of a source, unless `old` is not in it any more. A source that has a place keeps it, however many
     /// links there are.
-    fn take(self: &Arc<Self>, source: &str, process: &Process, old: Option<u64>) -> Result<Place, Taken> {
+    fn take(self: &Arc<Self>, source: &str, process: &LinkProcess, old: Option<u64>) -> Result<Place, Taken> {
         let mut slots = self.slots();
         match slots.all.get(source) {
             None if slots.all.len() >= MAX_LINKS => return Err(Taken::Full),
-            Some(now) if Some(now.number) != old && now.process.instance != process.instance => {
+            Some(now) if Some(now.number) != old && !now.who.yields_to(process) => {
                 return Err(Taken::By(now.clone()));
             }
             _ => {}
         }
+        Ok(self.put(&mut slots, source, Who::Agent(process.clone())))
+    }
+
+    fn put(self: &Arc<Self>, slots: &mut Slots, source: &str, who: Who) -> Place {
         slots.last += 1;
         let (orders, told) = watch::channel(Order::Stay);
         let heard = watch::Sender::default();
-        let slot = Arc::new(Slot { number: slots.last, process: process.clone(), orders, heard });
+        let slot = Arc::new(Slot { number: slots.last, who, orders, heard });
         if let Some(old) = slots.all.insert(source.into(), slot.clone()) {
             old.orders.send_replace(Order::Leave);
         }
-        Ok(Place { presence: self.clone(), source: source.into(), slot, orders: told })
+        Place { presence: self.clone(), source: source.into(), slot, orders: told }
+    }
+
+    /// Takes the place of a source for what another hub tells of it; none where its agent is linked here.
+    pub fn enter_relay(self: &Arc<Self>, source: &str) -> Option<Place> {
+        let mut slots = self.slots();
+        let is_free = slots.all.get(source).is_none_or(|slot| slot.who == Who::Relay);
+        is_free.then(|| self.put(&mut slots, source, Who::Relay))
+    }
+
+    /// A link of this process has come to another hub: whether the one here yields to it, by the same rules. It ends then.
+    ///
+    /// # Errors
+    /// The process that has the link here, and answers.
+    pub async fn yields(&self, source: &str, process: &LinkProcess) -> Result<(), LinkProcess> {
+        let Some(slot) = self.slots().all.get(source).cloned() else { return Ok(()) };
+        if let Who::Agent(own) = &slot.who
+            && own.instance != process.instance
+        {
+            let (own, mut heard) = (own.clone(), slot.heard.subscribe());
+            slot.orders.send_replace(Order::Ask);
+            drop(slot);
+            if let Ok(Ok(())) = tokio::time::timeout(ANSWER_TIMEOUT, heard.changed()).await {
+                return Err(own);
+            }
+        }
+        self.leave(source);
+        Ok(())
     }
 
     /// Takes the place of a source for a link of this process.
     ///
     /// # Errors
     /// [`NoPlace`].
-    pub async fn enter(self: &Arc<Self>, source: &str, process: &Process) -> Result<Place, NoPlace> {
+    pub async fn enter(self: &Arc<Self>, source: &str, process: &LinkProcess) -> Result<Place, NoPlace> {
         let mut silent = None;
         loop {
             let other = match self.take(source, process, silent) {
@@ -144,7 +212,8 @@ impl Presence {
                 Err(Taken::Full) => return Err(NoPlace::Full),
                 Err(Taken::By(other)) => other,
             };
-            let (number, of_other) = (other.number, other.process.clone());
+            let number = other.number;
+            let Who::Agent(of_other) = other.who.clone() else { continue };
             let mut heard = other.heard.subscribe();
             other.orders.send_replace(Order::Ask);
             // Held on, it could not be seen that the other link has ended.
@@ -162,8 +231,8 @@ impl Presence {
 mod tests {
     use super::*;
 
-    fn process(instance: u64) -> Process {
-        Process { instance, host: format!("host {instance}"), started: 0 }
+    fn process(instance: u64) -> LinkProcess {
+        LinkProcess { instance, host: format!("host {instance}"), started: 0 }
     }
 
     #[tokio::test(start_paused = true)]
@@ -210,6 +279,33 @@ mod tests {
         assert!(presence.enter("8", &process(2)).await.is_ok());
         drop(again);
         assert!(presence.enter("new", &process(1)).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_another_hub_tells_makes_way_for_an_agent_and_an_agent_for_none_but_itself() {
+        let presence = Arc::new(Presence::default());
+        let relay = presence.enter_relay("a").expect("nobody is there");
+        assert_eq!((presence.links(), presence.agents()), (0, vec![]));
+        let agent = presence.enter("a", &process(1)).await.unwrap_or_else(|_| panic!("a relay yields at once"));
+        assert!(relay.is_taken() && presence.enter_relay("a").is_none());
+        drop(relay);
+        assert_eq!((presence.links(), presence.agents()), (1, vec!["a".to_string()]));
+        // It has come to another hub.
+        assert_eq!(presence.yields("a", &process(1)).await, Ok(()));
+        assert!(agent.is_taken());
+        assert_eq!(presence.yields("b", &process(1)).await, Ok(()), "there is none");
+        drop(agent);
+        let mut agent = presence.enter("a", &process(1)).await.unwrap_or_else(|_| panic!("there is room"));
+        let answers = async {
+            agent.orders.wait_for(|order| *order == Order::Ask).await.map(drop).unwrap_or_else(|_| panic!("asked"));
+            agent.heard();
+        };
+        let two = process(2);
+        let (refused, ()) = tokio::join!(presence.yields("a", &two), answers);
+        assert_eq!(refused, Err(process(1)));
+        assert!(!agent.is_taken());
+        assert_eq!(presence.yields("a", &two).await, Ok(()), "it is silent");
+        assert!(agent.is_taken());
     }
 
     #[tokio::test(start_paused = true)]

@@ -33,6 +33,7 @@ pub struct Hub {
 fn arrival(source: &str) -> Arrival {
     let text = String::from;
     Arrival {
+        relayed: false,
         source: source.into(),
         key: text("key"),
         from: text("10.0.0.5"),

@@ -4,7 +4,7 @@ use collectors::{GpuNumbers, Kernels, Processes};
 use serde::{Deserialize, Serialize};
 use shared::standing::Standing;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 

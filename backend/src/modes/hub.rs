@@ -4,6 +4,7 @@ use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, serve, socket_of};
 use crate::accounts::{Accounts, Database, Denied, Principal, StandingKey, new_join_key};
 use crate::clock;
+use crate::cluster::{Bus, Cluster};
 use crate::config::user::own_uid;
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
@@ -43,6 +44,8 @@ pub struct Opened {
     public: PublicUrl,
     port: u16,
     providers: Arc<Providers>,
+    /// The way to the other hubs, where there are several.
+    bus: Option<Bus>,
     /// For who starts it: how the first admin is made and the first machine joins. Empty once there is an account.
     pub sentences: Vec<Secret>,
 }
@@ -82,8 +85,18 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
         let line = JoinRoad { public: &public, unencrypted, pin }.line(&key, true);
         Secret::new(format!("To add a machine, start there (24 h, any number of machines):\n  {line}"))
     });
+    let bus = match &config.cluster.nats {
+        Some(_) => Some(Bus::connect(&config.cluster, &called(address.port())).await.map_err(|why| (2, why))?),
+        None => None,
+    };
     let sentences = first.into_iter().chain(machine).collect();
-    Ok(Opened { data, accounts, certificate, public, port: address.port(), providers, sentences })
+    Ok(Opened { data, accounts, certificate, public, port: address.port(), providers, bus, sentences })
+}
+
+/// What people call this hub among others: its machine and its port.
+fn called(port: u16) -> String {
+    const MOST: usize = 56;
+    format!("{}:{port}", machine::name().chars().filter(char::is_ascii).take(MOST).collect::<String>())
 }
 
 /// Has the join keys of the configuration hold. A file that is not there yet gets one, for our user alone.
@@ -134,7 +147,7 @@ fn public(config: &Config, port: u16) -> PublicUrl {
 
 /// Serves until `stop` becomes true, and returns within some seconds of that.
 pub async fn run(config: Config, opened: Opened, serving: Serving) {
-    let Opened { data, accounts, certificate, public, port, providers, .. } = opened;
+    let Opened { data, accounts, certificate, public, port, providers, bus, .. } = opened;
     let control = socket_of(data.path(), FolderSocket::Control);
     let folder = data.path().to_path_buf();
     let own = (!config.no_local).then(machine::name);
@@ -153,14 +166,24 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         Err(error) => return tracing::error!(%error, "it cannot be read how machines are labelled"),
     };
     let known = KnownSources { removed, retentions };
-    let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own, known);
+    let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own.clone(), known);
     let Some((live, archive, source)) = found else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
+    let cluster = match bus {
+        Some(bus) => {
+            let parts = (live.clone(), ingest.clone(), accounts.clone());
+            Some(Cluster::begin(bus, called(port), own, parts, serving.stop.clone()).await)
+        }
+        None => None,
+    };
+    let clustered = cluster.clone().map(|cluster| tokio::spawn(cluster.run()));
     let meter = Arc::new(Meter::new(live.clock.clone()));
     let providing = tokio::spawn(providers.clone().keep(serving.stop.clone()));
     let place = (public, port);
-    let hub = Hub::new(&config, accounts.clone(), ingest.clone(), meter.clone(), place, certificate.clone(), providers);
+    let mut hub =
+        Hub::new(&config, accounts.clone(), ingest.clone(), meter.clone(), place, certificate.clone(), providers);
+    hub.cluster.clone_from(&cluster);
     let usage = tokio::spawn(usage::keep(live.clone(), accounts.clone(), meter, serving.stop.clone()));
     let audit = config.audit.file.clone().map(|file| {
         let (accounts, stop) = (accounts.clone(), serving.stop.clone());
@@ -194,6 +217,9 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     farewell.abort();
     // Told to end, it writes the rest; ended by a failure, it is not told.
     let rest = async {
+        if let Some(cluster) = cluster {
+            cluster.end().await;
+        }
         let _ = usage.await;
         if let Some(audit) = audit {
             let _ = audit.await;
@@ -201,6 +227,7 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     };
     let _ = tokio::time::timeout(LAST_WORDS, rest).await;
     providing.abort();
+    clustered.into_iter().for_each(|task| task.abort());
     following.abort();
     ending.abort();
     looking.abort();

@@ -121,6 +121,10 @@ pub(super) struct Introduction {
     pub labels: Vec<(String, String)>,
     /// Nothing is kept on disk.
     pub memory: bool,
+    /// It is told of another machine, by a hub.
+    pub relayed: bool,
+    /// The version of the program that measures.
+    pub version: String,
 }
 
 impl Introduction {
@@ -128,7 +132,7 @@ impl Introduction {
     pub fn facts(&self, live: &Live, source: SourceId) -> (TextPairs, TextPairs) {
         let all = live.store().source(source).map(|(s, _)| s.facts.clone()).unwrap_or_default();
         let fits = |text: &String| text.len() <= MAX_FACT_BYTES && is_text(text);
-        let own = self.evidence.labels(&all);
+        let own = if self.relayed { live.source(source).labels() } else { self.evidence.labels(&all) };
         let mut labels: Vec<(String, String)> = own.into_iter().filter(|(key, value)| is_label(key, value)).collect();
         labels.retain(|(key, _)| self.labels.iter().all(|(given, _)| given != key));
         labels.extend(self.labels.iter().cloned());
@@ -152,7 +156,7 @@ impl Introduction {
             boot: self.evidence.boot,
             machine: self.evidence.machine,
             host: self.evidence.host.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
+            version: self.version.clone(),
             started: self.started,
             interval,
             facts,

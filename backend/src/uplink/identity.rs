@@ -55,6 +55,23 @@ pub(super) struct Known {
     pub shifts: Vec<Shift>,
 }
 
+impl Known {
+    /// A source of a hub, for another hub, which has the same numbers.
+    pub fn of_relay(source: &str) -> Self {
+        Known {
+            hub: String::new(),
+            source: source.into(),
+            name: String::new(),
+            key: String::new(),
+            pin: None,
+            machine: None,
+            join: None,
+            from: 0,
+            shifts: Vec::new(),
+        }
+    }
+}
+
 impl fmt::Debug for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Known({} as {}, key ***)", self.hub, self.name)

@@ -3,7 +3,7 @@
 //! Nothing is queued: what waits for a hub that is away is the history itself, and what the hub lacks it asks for. Read
 //! [`Uplink`] (when it is tried, and again), `road.rs` (how to get there), `join.rs` and `identity.rs` (who we are there),
 //! `hello.rs` (how a link begins), `serve.rs` (what is sent), `fill.rs` (what is asked for later),
-//! `reports.rs` (what pages of the hub ask).
+//! `reports.rs` (what pages of the hub ask). `relay.rs` is a hub that tells another one what it took in, by the same code.
 
 mod again;
 mod evidence;
@@ -14,6 +14,7 @@ mod hello;
 mod identity;
 mod join;
 mod names;
+mod relay;
 mod reply;
 mod reports;
 mod road;
@@ -24,6 +25,8 @@ mod unit;
 mod walk;
 
 pub use identity::{AGENT_FILE, AgentFile};
+pub use relay::tell;
+pub use reports::answer;
 pub use road::{Road, RoadEnd, Stage, Wire};
 pub use unit::unit;
 pub use walk::{Step, json, report, walk_all};
@@ -150,6 +153,8 @@ impl Uplink {
                 evidence: evidence.clone(),
                 labels: hub.labels.clone(),
                 memory: config.memory,
+                relayed: false,
+                version: env!("CARGO_PKG_VERSION").into(),
             };
             let shown = Arc::new(UplinkState::new(hub.url().to_string(), source, started));
             live.add_uplink(shown.clone());

@@ -11,7 +11,7 @@ const ENVELOPE: usize = 64;
 
 /// The answer to a question; empty where there is none. Arguments of processes are in no table, unless the operator asked for
 /// them when we were started.
-pub(super) fn answer(live: &Live, source: SourceId, what: Question) -> Vec<u8> {
+pub fn answer(live: &Live, source: SourceId, what: Question) -> Vec<u8> {
     match what {
         Question::Processes { at } => {
             let processes = live.source(source).processes.clone();

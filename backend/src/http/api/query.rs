@@ -6,7 +6,7 @@ use super::older::older;
 use super::params::Params;
 use crate::config::step;
 use crate::export::openmetrics::OPENMETRICS;
-use crate::export::{Ask, Count, Format, Look, Pieces, Refused, Selection, query as form, select};
+use crate::export::{Ask, Count, Format, Look, Pieces, Refused, Selection, fitting, query as form, select};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal, error, json};
 use crate::live::Reader;
@@ -138,7 +138,11 @@ pub(super) async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<A
     let ask = ask(params, now, run.as_ref())?;
     let (from, to) = asker.within(now, ask.from, ask.to)?;
     let ask = Ask { from, to, ..ask };
-    Ok(Ask { sources: asker.sources(app, ask.sources).await, ..ask })
+    let ask = Ask { sources: asker.sources(app, ask.sources).await, ..ask };
+    // What no machine fits is refused by the question itself.
+    let sources = fitting(&asker.reader(app).sources(), &ask.sources).unwrap_or_default();
+    app.live.bring(&sources.iter().map(|source| source.id).collect::<Vec<_>>(), (ask.from, ask.to)).await;
+    Ok(ask)
 }
 
 /// The run of an id, as who asks may see it.

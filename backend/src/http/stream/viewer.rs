@@ -183,6 +183,8 @@ async fn beats(live: Arc<Live>, overview: Weak<Overview>) {
 async fn tell<C: Carrier>(carrier: &mut C, app: &App, viewer: &mut Viewer) -> Result<bool, End> {
     let live = &app.live;
     let mut any = false;
+    // What another hub holds is brought here as long as somebody looks at it.
+    live.want(&viewer.sources());
     while let Some(next) = viewer.next_message() {
         let (bytes, rest) = match next {
             Outgoing::Message(bytes) => {

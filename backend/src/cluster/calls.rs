@@ -1,0 +1,161 @@
+//! What one hub asks another by name, and what all are told. Messages are postcard; a kind that is not known has no answer.
+
+use super::relay::Told;
+use super::{BusError, Cluster};
+use crate::ingest::{LinkProcess, NoAnswer, NoTake};
+use crate::live::Holder;
+use crate::uplink;
+use serde::{Deserialize, Serialize};
+use shared::agent::Question;
+use shared::wire::SourceId;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// The subject of what all are told of links.
+pub(super) const HELD: &str = "held";
+/// How long another hub may take to say whether a link yields: it asks the agent for 5 s.
+const YIELD_TIMEOUT: Duration = Duration::from_secs(7);
+/// How long it may take for an answer of an agent: that takes 10 s at most.
+const ASK_TIMEOUT: Duration = Duration::from_secs(12);
+/// How long it may take to begin to tell.
+const RELAY_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The subject on which a hub is called.
+pub(super) fn subject_of(hub: &str) -> String {
+    format!("hub.{hub}")
+}
+
+/// A source is a hub's from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Announced {
+    pub source: String,
+    pub hub: String,
+    pub since: i64,
+}
+
+impl Announced {
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self)
+    }
+}
+
+/// What a hub is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Call {
+    /// A process of this source has come to another hub.
+    Yield { source: String, process: LinkProcess },
+    /// To tell all there is of a source over a pipe of this name.
+    Relay { source: String, pipe: String },
+    /// What the agent of a source says.
+    Ask { source: String, what: Question },
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Reply {
+    /// The link has gone.
+    Free,
+    /// That process has it, and answers.
+    InUse(LinkProcess),
+    /// It tells.
+    Telling,
+    /// It does not hold that source.
+    NotHere,
+    /// It does as much as it can.
+    Busy,
+    /// What an agent said, and what is to be added to its stamps, milliseconds.
+    Said(Vec<u8>, i64),
+    /// The agent says nothing.
+    Silent(NoAnswer),
+}
+
+pub(super) fn encode(value: &impl Serialize) -> Vec<u8> {
+    postcard::to_stdvec(value).unwrap_or_default()
+}
+
+pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+    postcard::take_from_bytes(bytes).ok().filter(|(_, rest)| rest.is_empty()).map(|(value, _)| value)
+}
+
+impl Cluster {
+    async fn call(&self, hub: &str, call: &Call, wait: Duration) -> Result<Reply, BusError> {
+        let answer = self.bus.request(&subject_of(hub), encode(call), wait).await?;
+        Ok(decode(&answer).unwrap_or(Reply::Busy))
+    }
+
+    /// Asks a hub to let go of a source. One that does not answer has gone, or cannot be reached by its agent either.
+    pub(super) async fn ask_to_yield(&self, hub: &str, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
+        let call = Call::Yield { source: source.into(), process: process.clone() };
+        match self.call(hub, &call, YIELD_TIMEOUT).await {
+            Ok(Reply::InUse(process)) => Err(NoTake::InUse(process)),
+            Ok(_) => Ok(()),
+            Err(why) => {
+                tracing::info!("a machine comes from a hub that is not asked: {why}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks the hub that holds a source to tell all there is of it.
+    pub(super) async fn ask_to_tell(&self, hub: &str, source: &str, pipe: &str) -> Result<(), String> {
+        let call = Call::Relay { source: source.into(), pipe: pipe.into() };
+        match self.call(hub, &call, RELAY_TIMEOUT).await {
+            Ok(Reply::Telling) => Ok(()),
+            Ok(Reply::Busy) => Err("the hub that has this machine's link tells as much as it can".into()),
+            Ok(_) => Err("the hub that had this machine's link has it no more".into()),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+
+    /// Asks the hub that holds a source what its agent says.
+    pub(super) async fn ask_holder(&self, source: SourceId, what: Question) -> Result<(Vec<u8>, i64), NoAnswer> {
+        let key = self.live.store().source(source).map(|(source, _)| source.key.clone()).unwrap_or_default();
+        let held = self.holders.of(&key).filter(|held| held.alive && held.hub != self.id);
+        let held = held.ok_or(NoAnswer::Unlinked)?;
+        match self.call(&held.hub, &Call::Ask { source: key, what }, ASK_TIMEOUT).await {
+            Ok(Reply::Said(bytes, shift)) => Ok((bytes, shift)),
+            Ok(Reply::Silent(why)) => Err(why),
+            Ok(Reply::Busy) => Err(NoAnswer::Busy),
+            Ok(_) => Err(NoAnswer::Unlinked),
+            Err(BusError::Late) => Err(NoAnswer::Late),
+            Err(_) => Err(NoAnswer::HubAway),
+        }
+    }
+
+    /// The answer to a call of another hub.
+    pub(super) async fn answer(self: &Arc<Self>, call: Call) -> Reply {
+        self.counts.calls.fetch_add(1, Relaxed);
+        match call {
+            Call::Yield { source, process } => match self.ingest.yields(&source, &process).await {
+                Ok(()) => Reply::Free,
+                Err(process) => Reply::InUse(process),
+            },
+            Call::Relay { source, pipe } => match self.held_here(&source) {
+                Some(id) => match self.tell(id, &pipe).await {
+                    Told::Telling => Reply::Telling,
+                    Told::Busy => Reply::Busy,
+                },
+                None => Reply::NotHere,
+            },
+            Call::Ask { source, what } => match self.held_here(&source) {
+                // Our own machine has no agent.
+                Some(id) if self.own.as_ref() == Some(&source) => {
+                    let live = self.live.clone();
+                    let read = tokio::task::spawn_blocking(move || uplink::answer(&live, id, what)).await;
+                    Reply::Said(read.unwrap_or_default(), 0)
+                }
+                Some(id) => match self.ingest.ask_agent(id, what).await {
+                    Ok((bytes, shift)) => Reply::Said(bytes, shift),
+                    Err(why) => Reply::Silent(why),
+                },
+                None => Reply::NotHere,
+            },
+        }
+    }
+
+    fn held_here(&self, source: &str) -> Option<SourceId> {
+        let id = self.live.store().named(source)?;
+        (self.live.holder(id) == Holder::Here).then_some(id)
+    }
+}

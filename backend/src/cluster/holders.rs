@@ -1,0 +1,259 @@
+//! Which hub holds which source: what the database says, as it was told last. It is read every two seconds, and what another
+//! hub announces counts at once.
+
+use super::Cluster;
+use super::calls::Announced;
+use crate::ingest::{LinkProcess, NoTake};
+use crate::live::Holder;
+use records::links::LinkRow;
+use records::{leases, links};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long a hub may be silent before what it holds is void.
+const LEASE_MS: i64 = 15_000;
+/// How often it says that it is there.
+pub(super) const LEASE_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the database is read.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+/// How long the database may take.
+const RECORDS_TIMEOUT: Duration = Duration::from_secs(5);
+/// What hubs left behind that ended without a word is forgotten after this time, milliseconds.
+const FORGET_MS: i64 = 86_400_000;
+
+/// Where the link of a source is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Id of the hub.
+    pub hub: String,
+    /// Since when, milliseconds since the Unix epoch.
+    pub since: i64,
+    /// Whether that hub is there, by its lease.
+    pub alive: bool,
+}
+
+#[derive(Default)]
+struct Known {
+    all: BTreeMap<String, Held>,
+    /// Hubs that are there: id, and what people call them.
+    hubs: Vec<(String, String)>,
+    /// The database could be read.
+    read: bool,
+    /// Our lease is written.
+    leased: bool,
+}
+
+/// What is known of all sources.
+#[derive(Default)]
+pub(super) struct Holders(Mutex<Known>);
+
+impl Holders {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn of(&self, source: &str) -> Option<Held> {
+        self.known().all.get(source).cloned()
+    }
+
+    /// Hubs that are there: id, and what people call them.
+    pub fn hubs(&self) -> Vec<(String, String)> {
+        self.known().hubs.clone()
+    }
+
+    /// What people call a hub.
+    pub fn name_of(&self, hub: &str) -> Option<String> {
+        self.known().hubs.iter().find(|(id, _)| id == hub).map(|(_, name)| name.clone())
+    }
+
+    /// How many sources this hub holds, and others that are there.
+    pub fn counts(&self, own: &str) -> (usize, usize) {
+        let known = self.known();
+        let own = |held: &&Held| held.hub == own;
+        (known.all.values().filter(own).count(), known.all.values().filter(|held| held.alive && !own(held)).count())
+    }
+
+    /// Whether the database could be read when it was looked at last.
+    pub fn is_read(&self) -> bool {
+        self.known().read
+    }
+
+    fn put(&self, source: &str, held: Held) {
+        self.known().all.insert(source.into(), held);
+    }
+}
+
+impl Cluster {
+    /// Says that this hub is there.
+    pub(super) async fn renew(&self) {
+        let now = self.live.clock.wall();
+        let written = self.written(async |on| {
+            let name = links::lease_of(&self.id);
+            leases::take(on, &name, &self.name, (now, now + LEASE_MS)).await.map(drop)
+        });
+        let leased = written.await;
+        self.holders.known().leased = leased.is_ok();
+        if let Err(why) = leased {
+            tracing::warn!("that this hub is there could not be written down: {why}");
+        }
+    }
+
+    /// Changes rows that nobody is judged by.
+    async fn written(
+        &self,
+        change: impl AsyncFnOnce(&mut records::Connection) -> Result<(), records::Error>,
+    ) -> Result<(), String> {
+        let written = async {
+            let mut on = self.records.note().await?;
+            change(&mut on).await?;
+            on.commit().await
+        };
+        match timeout(RECORDS_TIMEOUT, written).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("the database did not answer within {} s", RECORDS_TIMEOUT.as_secs())),
+        }
+    }
+
+    /// Reads who holds what, and acts by it.
+    pub(super) async fn look(&self) {
+        let now = self.live.clock.wall();
+        let read = async {
+            let mut on = self.records.read().await?;
+            Ok::<_, records::Error>((links::all(&mut on, now).await?, links::hubs(&mut on, now).await?))
+        };
+        let (rows, hubs) = match timeout(RECORDS_TIMEOUT, read).await {
+            Ok(Ok(read)) => read,
+            // What was known goes on to count, our own links above all.
+            _ => return self.holders.known().read = false,
+        };
+        let rows = rows.into_iter().map(|LinkRow { source, hub, since, alive }| (source, Held { hub, since, alive }));
+        {
+            let mut known = self.holders.known();
+            known.all = rows.collect();
+            (known.hubs, known.read) = (hubs, true);
+        }
+        self.settle().await;
+    }
+
+    /// Has the stream say what is known, ends links that are another hub's now, and writes down those of ours that nobody has.
+    async fn settle(&self) {
+        let linked: BTreeSet<String> = self.ingest.linked().into_iter().chain(self.own.clone()).collect();
+        let mut lost = Vec::new();
+        for source in &linked {
+            match self.holders.of(source) {
+                Some(held) if held.hub == self.id => {}
+                // Two hubs on one machine measure it both.
+                Some(held) if held.alive => self.ingest.leave(source),
+                _ => lost.push(source.clone()),
+            }
+        }
+        for source in lost {
+            let _ = self.put(&source).await;
+        }
+        let known: BTreeMap<String, Held> = self.holders.known().all.clone();
+        self.show(&known);
+    }
+
+    /// Says of each source who holds it.
+    fn show(&self, known: &BTreeMap<String, Held>) {
+        let missing: Vec<&String> = {
+            let store = self.live.store();
+            known.keys().filter(|source| store.named(source).is_none()).collect()
+        };
+        missing.into_iter().for_each(|source| self.add(source));
+        for source in self.live.store().sources() {
+            let holder = match known.get(&source.key) {
+                _ if Some(&source.key) == self.own.as_ref() => Holder::Here,
+                Some(held) if held.hub == self.id => Holder::Here,
+                Some(held) if held.alive => Holder::There,
+                _ => Holder::Nobody,
+            };
+            self.live.set_holder(source.id, holder);
+        }
+    }
+
+    /// A source that another hub has met.
+    fn add(&self, key: &str) {
+        const INTERVAL_MS: i64 = 1_000;
+        let mut store = self.live.store();
+        if store.sources().len() < super::MAX_SOURCES && store.named(key).is_none() {
+            let source = store.add_source(key.into(), INTERVAL_MS, Vec::new());
+            drop(store);
+            self.live.set_standing(source, shared::standing::Standing::Unreachable);
+        }
+    }
+
+    /// Writes down that a source is this hub's, and tells the others.
+    async fn put(&self, source: &str) -> Result<(), String> {
+        let since = self.live.clock.wall();
+        self.written(async |on| links::take(on, source, &self.id, since).await).await?;
+        self.announced(Announced { source: source.into(), hub: self.id.clone(), since });
+        Ok(())
+    }
+
+    /// A source is a hub's now: this one's, which tells the others.
+    fn announced(&self, said: Announced) {
+        self.bus.publish(super::calls::HELD, said.encode());
+        self.heard(said);
+    }
+
+    /// A source is a hub's now, by its own word.
+    pub(super) fn heard(&self, Announced { source, hub, since }: Announced) {
+        if self.holders.of(&source).is_some_and(|held| held.since > since) {
+            return;
+        }
+        let (ours, known) = (hub == self.id, self.live.store().named(&source));
+        self.holders.put(&source, Held { hub, since, alive: true });
+        if known.is_none() && !ours {
+            self.add(&source);
+        }
+        if let Some(id) = self.live.store().named(&source) {
+            self.live.set_holder(id, if ours { Holder::Here } else { Holder::There });
+        }
+        if !ours {
+            self.ingest.leave(&source);
+        }
+        self.moved.send_modify(|n| *n += 1);
+    }
+
+    /// The agent of a source has come here.
+    pub(super) async fn take_over(&self, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
+        // What was told last may be older than the end of the hub that had it.
+        let now = self.live.clock.wall();
+        let row = async { links::of(&mut *self.records.read().await?, source, now).await };
+        let row = match timeout(RECORDS_TIMEOUT, row).await {
+            Ok(Ok(row)) => row.map(|row| Held { hub: row.hub, since: row.since, alive: row.alive }),
+            Ok(Err(_)) | Err(_) => self.holders.of(source),
+        };
+        if let Some(held) = row.filter(|held| held.hub != self.id && held.alive) {
+            self.ask_to_yield(&held.hub, source, process).await?;
+        }
+        let away = |why: String| {
+            tracing::warn!("that a machine came here could not be written down: {why}");
+            NoTake::Unavailable("the database of this hub cannot be used now".into())
+        };
+        self.put(source).await.map_err(away)
+    }
+
+    /// What hubs that ended without a word left behind goes.
+    pub(super) async fn forget(&self) {
+        let before = self.live.clock.wall() - FORGET_MS;
+        if let Err(why) = self.written(async |on| links::forget(on, before).await).await {
+            tracing::warn!("hubs that ended could not be forgotten: {why}");
+        }
+    }
+
+    /// This hub ends: what it holds is anybody's.
+    pub(super) async fn give_back(&self) {
+        let given = self.written(async |on| {
+            links::give_all_back(on, &self.id).await?;
+            leases::give_back(on, &links::lease_of(&self.id), &self.name).await
+        });
+        if let Err(why) = given.await {
+            tracing::warn!("that this hub ends could not be written down: {why}");
+        }
+    }
+}

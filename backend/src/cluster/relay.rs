@@ -1,0 +1,172 @@
+//! A source that another hub holds is brought here while somebody wants to see it: that hub tells it as an agent tells a hub,
+//! and it is taken in by the same code. It ends some time after the last one who wanted it.
+
+use super::pipe::{self, BUFFER};
+use super::{Cluster, new_hub_id};
+use crate::ingest::Arrival;
+use crate::live::Holder;
+use crate::uplink;
+use shared::agent::close;
+use shared::wire::SourceId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::io::duplex;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+/// Sources that come here from other hubs at once, and that are told to others.
+pub(super) const MAX_RELAYS: usize = 256;
+/// A source that nobody wanted for so long is not brought any more.
+const UNWANTED: Duration = Duration::from_secs(60);
+/// Between two attempts to have a source brought: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// How often it is looked whether somebody wants it still.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Whether a source is told from now on.
+pub(super) enum Told {
+    Telling,
+    Busy,
+}
+
+impl Cluster {
+    /// Tells another hub all there is of a source, over a pipe of this name.
+    pub(super) async fn tell(self: &Arc<Self>, source: SourceId, name: &str) -> Told {
+        let plain = !name.is_empty() && name.len() <= 32 && name.bytes().all(|b| b.is_ascii_hexdigit());
+        let Some(permit) = self.telling.clone().try_acquire_owned().ok().filter(|_| plain) else {
+            self.counts.refused.fetch_add(1, Relaxed);
+            return Told::Busy;
+        };
+        let Ok(heard) = self.bus.subscribe(&format!("pipe.{name}.holder")).await else { return Told::Busy };
+        let (wire, far) = duplex(BUFFER);
+        let to = format!("pipe.{name}.asker");
+        let carried = pipe::carry(self.bus.clone(), heard, to, far, self.pipes.clone());
+        let (live, stop, own) = (self.live.clone(), self.stop.clone(), self.clone());
+        tokio::spawn(async move {
+            let _permit = permit;
+            let held = async {
+                // What is another hub's now is told by that one.
+                while own.live.holds(source) {
+                    sleep(LOOK_INTERVAL).await;
+                }
+                "another hub has its link now".to_string()
+            };
+            let why = tokio::select! {
+                ((), why) = async { tokio::join!(carried, uplink::tell(live, source, Box::new(wire), stop)) } => why,
+                why = held => why,
+            };
+            tracing::debug!("a machine is not told to another hub any more: {why}");
+        });
+        Told::Telling
+    }
+
+    /// Has what is wanted brought, until the hub ends.
+    pub(super) async fn bring_all(self: Arc<Self>) {
+        let (mut wants, mut moved) = (self.live.wants(), self.moved.subscribe());
+        let mut running: BTreeMap<SourceId, tokio::task::JoinHandle<()>> = BTreeMap::new();
+        let mut ends = self.stop.clone();
+        loop {
+            running.retain(|_, task| !task.is_finished());
+            self.counts.relays.store(running.len() as u64, Relaxed);
+            for source in self.wanted() {
+                if running.contains_key(&source) {
+                    continue;
+                }
+                if running.len() >= MAX_RELAYS {
+                    self.counts.refused.fetch_add(1, Relaxed);
+                    break;
+                }
+                running.insert(source, tokio::spawn(self.clone().keep_bringing(source)));
+            }
+            tokio::select! {
+                _ = ends.wait_for(|stop| *stop) => break,
+                _ = wants.changed() => {}
+                _ = moved.changed() => {}
+                () = sleep(LOOK_INTERVAL) => {}
+            }
+        }
+        running.into_values().for_each(|task| task.abort());
+    }
+
+    /// The sources that are to be brought.
+    fn wanted(&self) -> Vec<SourceId> {
+        let sources = self.live.store().sources();
+        sources.iter().map(|source| source.id).filter(|source| self.is_wanted(*source)).collect()
+    }
+
+    fn is_wanted(&self, source: SourceId) -> bool {
+        self.live.holder(source) == Holder::There && self.live.wanted(source).is_some_and(|ago| ago < UNWANTED)
+    }
+
+    /// Brings a source as long as somebody wants it, from whichever hub holds it.
+    async fn keep_bringing(self: Arc<Self>, source: SourceId) {
+        let mut pause = FIRST_PAUSE;
+        while self.is_wanted(source) && !*self.stop.borrow() {
+            let (begun, mut moved) = (Instant::now(), self.moved.subscribe());
+            if let Err(why) = self.bring(source).await {
+                tracing::debug!("a machine is not brought here: {why}");
+                self.counts.failed.fetch_add(1, Relaxed);
+            }
+            pause = if begun.elapsed() > UNWANTED { FIRST_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
+            // A hub that has just taken it over can be asked at once.
+            tokio::select! {
+                () = sleep(pause) => {}
+                _ = moved.changed() => pause = FIRST_PAUSE,
+            }
+        }
+    }
+
+    /// Brings a source until it ends, or nobody wants it any more, or another hub has it.
+    async fn bring(&self, source: SourceId) -> Result<(), String> {
+        let (key, name) = {
+            let store = self.live.store();
+            let (info, _) = store.source(source).ok_or("it is not there any more")?;
+            (info.key.clone(), info.name.clone())
+        };
+        let held = self.holders.of(&key).filter(|held| held.alive).ok_or("no hub has its link")?;
+        let pipe = new_hub_id();
+        let away = |why: super::BusError| why.to_string();
+        let heard = self.bus.subscribe(&format!("pipe.{pipe}.asker")).await.map_err(away)?;
+        self.ask_to_tell(&held.hub, &key, &pipe).await?;
+        self.counts.begun.fetch_add(1, Relaxed);
+        let (wire, far) = duplex(BUFFER);
+        let to = format!("pipe.{pipe}.holder");
+        let carried = pipe::carry(self.bus.clone(), heard, to, far, self.pipes.clone());
+        let config = Some(crate::ingest::socket_config());
+        let socket = WebSocketStream::from_raw_socket(wire, Role::Server, config).await;
+        let from = self.holders.name_of(&held.hub).unwrap_or_default();
+        let arrival =
+            Arrival { source: key.clone(), key: String::new(), from, name, labels: Vec::new(), relayed: true };
+        let (over, ended) = watch::channel(());
+        let unwanted = async {
+            let mut moved = self.moved.subscribe();
+            let same = || self.holders.of(&key).is_some_and(|now| now.alive && now.hub == held.hub);
+            while self.is_wanted(source) && same() {
+                tokio::select! {
+                    () = sleep(LOOK_INTERVAL) => {}
+                    _ = moved.changed() => {}
+                }
+            }
+            (close::GOING, "nobody wants to see it here any more".to_string())
+        };
+        let unwanted = std::pin::pin!(unwanted);
+        let taken = async {
+            self.ingest.relay(arrival, socket, unwanted).await;
+            drop(over);
+        };
+        let mut ended: watch::Receiver<()> = ended;
+        let carried = async {
+            tokio::select! {
+                () = carried => {}
+                _ = ended.changed() => {}
+            }
+        };
+        tokio::join!(taken, carried);
+        Ok(())
+    }
+}

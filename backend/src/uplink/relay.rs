@@ -1,0 +1,51 @@
+//! A hub tells another one what it takes in of a source, as an agent tells its hub.
+
+use super::UplinkEnd;
+use super::evidence::Evidence;
+use super::hello::{Introduction, LinkSocket, greet};
+use super::identity::Known;
+use super::road::Wire;
+use super::serve::{self, LinkParts};
+use crate::live::{Live, UplinkState};
+use shared::agent::MAX_MESSAGE;
+use shared::wire::SourceId;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+/// Tells the hub at the other end of a wire all that there is of a source, and what comes, until one of them ends, or `stop`
+/// becomes true. Returns why it ended, a sentence without a full stop.
+pub async fn tell(live: Arc<Live>, source: SourceId, wire: Box<dyn Wire>, stop: watch::Receiver<bool>) -> String {
+    let config = WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
+    let mut socket: LinkSocket = WebSocketStream::from_raw_socket(wire, Role::Client, Some(config)).await;
+    let figures = live.source(source).figures();
+    let key = live.store().source(source).map(|(source, _)| source.key.clone()).unwrap_or_default();
+    let told = Arc::new(Introduction {
+        instance: super::random(),
+        folder: 0,
+        started: live.clock.wall(),
+        evidence: Evidence { host: figures.host.unwrap_or_default(), ..Evidence::default() },
+        labels: Vec::new(),
+        memory: false,
+        relayed: true,
+        version: figures.version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").into()),
+    });
+    let known = Known::of_relay(&key);
+    let welcome = match greet(&mut socket, &told, &live, source, &known).await {
+        Ok(welcome) => welcome,
+        Err(end) => return why(end),
+    };
+    let shown = Arc::new(UplinkState::new(String::new(), source, live.clock.wall()));
+    let link = LinkParts { live, source, told, shifts: Vec::new(), spread: Duration::ZERO, shown };
+    why(serve::serve(link, socket, &welcome, stop).await)
+}
+
+fn why(end: UplinkEnd) -> String {
+    match end {
+        UplinkEnd::Lost(end) => end.why,
+        UplinkEnd::Later(why, _) | UplinkEnd::Refused(_, why) => why,
+        UplinkEnd::Stopped => "it was told to end".into(),
+    }
+}
