@@ -12,6 +12,7 @@ mod gather;
 mod kept;
 mod rules;
 mod sealing;
+mod sharing;
 mod silences;
 mod team;
 mod watch;

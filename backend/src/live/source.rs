@@ -1,6 +1,7 @@
 //! What a source has beside its samples.
 
 use collectors::{GpuNumbers, Kernels, Processes};
+use serde::{Deserialize, Serialize};
 use shared::standing::Standing;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
@@ -59,7 +60,7 @@ pub(super) struct About {
 }
 
 /// How the link to a source does, as far as it is known.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkFigures {
     /// How far the newest tick is behind the source's own, milliseconds.
     pub behind_ms: Option<u64>,

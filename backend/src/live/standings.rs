@@ -40,6 +40,26 @@ impl Live {
         self.source(source).heard.store(self.steady_ms(), Ordering::Relaxed);
     }
 
+    /// Says how a source stands that another hub holds, as that says it: since when, by which labels people group and filter,
+    /// and how the link there does. What lacks here is known here.
+    pub fn tell_standing(
+        &self,
+        source: SourceId,
+        (standing, since): (Standing, i64),
+        labels: Option<Vec<(String, String)>>,
+        figures: Option<LinkFigures>,
+    ) {
+        self.change(source, |about| {
+            if let Some(figures) = figures {
+                about.figures = LinkFigures { holes: std::mem::take(&mut about.figures.holes), ..figures };
+            }
+            let labels = labels.unwrap_or_else(|| about.labels.clone());
+            let changed = about.standing != standing || about.since != since || about.labels != labels;
+            (about.standing, about.since, about.labels) = (standing, since, labels);
+            changed
+        });
+    }
+
     /// Gives a source the labels by which people group and filter.
     pub fn set_labels(&self, source: SourceId, mut labels: Vec<(String, String)>) {
         labels.sort();
@@ -98,7 +118,8 @@ impl Live {
         }
         let wall = self.clock.wall();
         let sources = self.store().sources();
-        for source in &sources {
+        // Of others the hub that holds them says so.
+        for source in sources.iter().filter(|source| self.holds(source.id)) {
             let silent = steady.saturating_sub(self.source(source.id).heard.load(Ordering::Relaxed)) as i64;
             let late = silent > (source.interval * LATE_AFTER).max(MIN_LATE_MS);
             self.change(source.id, |about| {

@@ -192,7 +192,7 @@ fn watch_alerts(config: &Config, live: &Arc<Live>, app: &http::App, has_teams: b
     let (done, heard) = mpsc::channel(alerts::MAX_DONE);
     tokio::spawn(alerts::deliver(book.clone(), road, live.clock.clone(), done, stop.clone()));
     let (live, runs, findings, storm) = (live.clone(), app.runs(), app.findings(), config.alerts.storm as usize);
-    let sources = AlertSources { live, runs, findings, calls, book, has_teams, storm };
+    let sources = AlertSources { live, runs, findings, calls, book, has_teams, storm, hub: None };
     tokio::spawn(alerts::watch(sources, heard, stop.clone()));
 }
 
