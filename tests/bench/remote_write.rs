@@ -72,13 +72,13 @@ fn cpu_of(process: u32) -> Option<Duration> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
     let one = |task: std::fs::DirEntry| {
         let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse().ok()
+        text.split(' ').next()?.parse::<u64>().ok()
     };
     Some(Duration::from_nanos(tasks.filter_map(one).sum()))
 }
 
 /// Machines of a hub that sends, and how often each of them sends after the first time.
-const MACHINES: usize = 100;
+const MACHINES: usize = 300;
 const ROUNDS: usize = 4;
 
 /// CPU and time of the sender's thread for a second of one of many machines, and CPU of the `other` end where that is

@@ -1,7 +1,7 @@
 //! The thread that sends: what is due, once, until it was taken or refused.
 
 use super::batch::Batch;
-use super::covered::{SendingCluster, SentRange, WRITE_INTERVAL, without};
+use super::covered::{SendingCluster, SentRange, WRITE_INTERVAL, join, without};
 use super::follow::{Due, Follower, MAX_BEHIND_MS};
 use super::progress::{Flight, Progress, ProgressFile};
 use super::server::{SendError, Server};
@@ -29,6 +29,19 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// What servers say of samples that are older than the newest they have, in small letters.
 const DISORDER: [&str; 4] = ["out of order", "out-of-order", "out of bounds", "too old"];
+
+/// Ranges that are late of one source; beyond them all are one, and what lies between is sent once more.
+const MAX_LATE: usize = 256;
+
+/// Makes those that touch one, and beyond [`MAX_LATE`] all of them.
+fn bound(late: &mut Vec<SentRange>) {
+    let first = late.iter().map(|(first, _)| *first).min();
+    let last = late.iter().map(|(_, last)| *last).max();
+    join(late);
+    if let (true, Some(first), Some(last)) = (late.len() > MAX_LATE, first, last) {
+        *late = vec![(first, last)];
+    }
+}
 
 /// Why a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,18 +153,19 @@ impl Sender {
         let place = self.progress.get(&source.key).seq;
         let oldest = self.live.clock.wall() - MAX_BEHIND_MS;
         let runs = self.live.store().runs(source.id);
-        let sent = runs.iter().filter(|run| run.first <= place).map(|run| (run.first, run.last.min(place)));
         if covered.is_empty() {
             // The table begins with what this hub has sent by itself.
+            let sent = runs.iter().filter(|run| run.first <= place).map(|run| (run.first, run.last.min(place)));
             let late = self.progress.late(&source.key);
             let taken: Vec<SentRange> = sent.flat_map(|range| without(range, late)).collect();
             cluster.covered.took(&source.key, &taken);
-        } else {
-            let recent = runs.iter().filter(|run| run.first <= place && run.to >= oldest);
-            let recent = recent.map(|run| (run.first, run.last.min(place)));
-            let late: Vec<SentRange> = recent.flat_map(|range| without(range, &covered)).collect();
-            self.keep_late(source, late);
         }
+        // Ticks that were brought here late lie among others, and are not met again by who reads on.
+        let recent = runs.iter().filter(|run| run.to >= oldest).map(|run| (run.first, run.last));
+        let covered = self.covered(source);
+        let mut late: Vec<SentRange> = recent.flat_map(|range| without(range, &covered)).collect();
+        bound(&mut late);
+        self.keep_late(source, late);
         self.ours.insert(source.id, None);
         true
     }
@@ -203,6 +217,7 @@ impl Sender {
                 let Some(taken) = self.send(source, place, &span)? else { return Ok(false) };
                 self.took(source, &span.ranges);
                 self.keep(source, Progress { seq: span.last, flight: None });
+                self.not_late(source, &span.ranges);
                 self.send_again(source, taken)?;
                 return Ok(true);
             }
@@ -232,27 +247,37 @@ impl Sender {
             return Ok(false);
         }
         late.extend(new);
-        // What lies behind the place is sent in its turn.
+        // Another hub may have sent some of it by now.
+        let covered = self.covered(source);
+        let mut late: Vec<SentRange> = late.into_iter().flat_map(|range| without(range, &covered)).collect();
+        bound(&mut late);
+        // What lies behind the place may be sent in its turn; what is left of it then is sent here.
         let place = self.progress.get(&source.key).seq;
-        late.retain(|(first, _)| *first <= place);
-        late.sort_unstable();
-        self.keep_late(source, late.clone());
-        let Some(&(first, last)) = late.first() else { return Ok(true) };
-        if self.cluster.is_some() {
-            // Another hub may have sent it by now.
-            let left = without((first, last), &self.covered(source));
-            if left != [(first, last)] {
-                late.splice(..1, left);
+        let Some(&(first, last)) = late.first().filter(|(first, _)| *first <= place) else {
+            if late != self.progress.late(&source.key) {
                 self.keep_late(source, late);
-                return Ok(true);
             }
-        }
-        if !self.send_range(source, first - 1, last.min(place), Why::Late)? {
+            return Ok(false);
+        };
+        self.keep_late(source, late);
+        let last = last.min(place);
+        if !self.send_range(source, first - 1, last, Why::Late)? {
             return Ok(false);
         }
-        late.remove(0);
-        self.keep_late(source, late);
+        self.not_late(source, &[(first, last)]);
         Ok(true)
+    }
+
+    /// These were sent, and are not late any more.
+    fn not_late(&mut self, source: &Source, sent: &[SentRange]) {
+        let late = self.progress.late(&source.key);
+        if late.is_empty() {
+            return;
+        }
+        let left: Vec<SentRange> = late.iter().flat_map(|range| without(*range, sent)).collect();
+        if left != late {
+            self.keep_late(source, left);
+        }
     }
 
     fn keep_late(&mut self, source: &Source, late: Vec<(u64, u64)>) {
