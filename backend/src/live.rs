@@ -35,7 +35,7 @@ use overview::Overviews;
 use shared::catalog::fleet::Grain;
 use shared::scope::Scope;
 use shared::wire::{Recorded, SourceId};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -73,6 +73,8 @@ pub struct Live {
     ticks: watch::Sender<u64>,
     /// Rises when a source of another hub is wanted that does not come here yet.
     wants: watch::Sender<u64>,
+    /// The hubs that hold other sources cannot be reached.
+    apart: AtomicBool,
     /// Blocks that came late and are not written yet.
     fills: Mutex<fills::Fills>,
     /// What came late and is to be handed on; none where nobody does.
@@ -120,6 +122,7 @@ impl Live {
             sources: Mutex::default(),
             ticks: watch::Sender::default(),
             wants: watch::Sender::default(),
+            apart: AtomicBool::default(),
             fills: Mutex::default(),
             late: Mutex::default(),
             changes: AtomicU64::default(),
