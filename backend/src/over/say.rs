@@ -74,7 +74,7 @@ impl Sayer {
         let sources = self.live.store().sources();
         let mut lines = Vec::new();
         let mut left: BTreeSet<SourceId> = self.said.keys().copied().collect();
-        for source in sources.iter().filter(|source| self.live.holds(source.id)) {
+        for source in sources.iter().filter(|source| self.live.holds(source.id) && self.live.is_shown(source.id)) {
             left.remove(&source.id);
             let state = self.live.source(source.id);
             let (standing, since) = state.standing();
