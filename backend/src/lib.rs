@@ -26,6 +26,7 @@ pub mod ingest;
 pub mod live;
 pub mod markers;
 pub mod modes;
+pub mod over;
 mod providers;
 pub mod recording;
 pub mod remote_write;

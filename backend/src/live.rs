@@ -20,7 +20,7 @@ mod wakes;
 pub use append::NewTick;
 pub use elsewhere::Holder;
 pub use outgoing::Outgoing;
-pub use overview::{Overview, OverviewPlace};
+pub use overview::{CellsElsewhere, Overview, OverviewPlace};
 pub use reader::Reader;
 pub use source::{LinkFigures, Provenance, SourceState, TakenCounts};
 pub use standings::KnownIndex;
@@ -35,6 +35,7 @@ use overview::Overviews;
 use shared::catalog::fleet::Grain;
 use shared::scope::Scope;
 use shared::wire::{Recorded, SourceId};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -82,6 +83,8 @@ pub struct Live {
     /// How often what is said of a source in the index was changed.
     changes: AtomicU64,
     overviews: Overviews,
+    /// The newest values of sources that other hubs hold, as those tell them.
+    elsewhere: Mutex<HashMap<SourceId, Arc<CellsElsewhere>>>,
     /// Links to hubs.
     uplinks: Mutex<Vec<Arc<UplinkState>>>,
     /// When it was last looked which sources are late, by the steady clock, milliseconds.
@@ -127,6 +130,7 @@ impl Live {
             late: Mutex::default(),
             changes: AtomicU64::default(),
             overviews: Overviews::default(),
+            elsewhere: Mutex::default(),
             uplinks: Mutex::default(),
             looked: AtomicU64::default(),
             counts: StreamCounts::default(),
@@ -188,6 +192,27 @@ impl Live {
     /// as long as anybody holds it.
     pub fn overview(&self, grain: Grain, scope: &Scope) -> (Arc<Overview>, bool) {
         self.overviews.of(grain, scope)
+    }
+
+    /// An overview of the sources that this hub holds, for the other hubs. Whoever asked lets it [beat](Overview::beat).
+    pub fn own_overview(&self, grain: Grain) -> Overview {
+        Overview::own(grain)
+    }
+
+    /// Takes the newest values of sources that another hub holds; None: nobody knows them.
+    pub fn tell_cells(&self, all: impl IntoIterator<Item = (SourceId, Option<CellsElsewhere>)>) {
+        let mut known = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        for (source, cells) in all {
+            match cells {
+                Some(cells) => drop(known.insert(source, Arc::new(cells))),
+                None => drop(known.remove(&source)),
+            }
+        }
+    }
+
+    /// The newest values of a source that another hub holds.
+    fn cells_elsewhere(&self, source: SourceId) -> Option<Arc<CellsElsewhere>> {
+        self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
     }
 
     /// Announcements that concern these sources; with none, any source.

@@ -200,6 +200,8 @@ fn an_alert_is_taken_on_by_members_of_those_who_see_it() {
                 acked_by: None,
                 acked_at: None,
                 updated: 1,
+                heard: 2,
+                held: String::new(),
             };
             alerts::put(&mut change, &row).await.expect("written");
         }

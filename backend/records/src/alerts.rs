@@ -34,8 +34,15 @@ row! {
         pub acked_at: Option<i64>,
         /// When this was written.
         pub updated: i64,
+        /// Whether who tells has heard of it: 0 not yet, 1 it has changed since, 2 yes.
+        pub heard: i64,
+        /// Why nobody is told of it; empty where nothing hinders.
+        pub held: String,
     }
 }
+
+/// Who tells has heard of an alert as it is.
+pub const HEARD: i64 = 2;
 
 row! {
     /// Something that happened to an alert.
@@ -179,18 +186,50 @@ pub async fn by_rule(on: &mut Connection, filter: &AlertFilter) -> Result<Vec<(S
     sql::query_as(get).on_postgres(on_postgres).bind(&teams).bind(&sources).fetch_all(on).await
 }
 
-/// Writes one as it is now, whether it was there or not. Who took it on stays.
+/// Writes one as it is now, whether it was there or not. Who took it on, and why nobody is told of it, stays. Where who writes
+/// is not who tells, what was written is to be heard.
 ///
 /// # Errors
 /// The statement failed.
 pub async fn put(on: &mut Connection, alert: &AlertRow) -> Result<(), Error> {
-    let put = "INSERT INTO alerts (id, team, rule, subject, source, run, severity, state, began, ended, body, updated)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    let put = "INSERT INTO alerts
+               (id, team, rule, subject, source, run, severity, state, began, ended, body, updated, heard)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
                ON CONFLICT (id) DO UPDATE SET severity = excluded.severity, state = excluded.state,
-               ended = excluded.ended, body = excluded.body, updated = excluded.updated";
+               ended = excluded.ended, body = excluded.body, updated = excluded.updated,
+               heard = CASE WHEN excluded.heard = 2 THEN 2 WHEN alerts.heard = 0 THEN 0 ELSE 1 END";
     let query = sql::query(put).bind(&alert.id).bind(&alert.team).bind(&alert.rule).bind(&alert.subject);
     let query = query.bind(&alert.source).bind(&alert.run).bind(&alert.severity).bind(&alert.state);
-    query.bind(alert.began).bind(alert.ended).bind(&alert.body).bind(alert.updated).execute(on).await?;
+    let query = query.bind(alert.began).bind(alert.ended).bind(&alert.body).bind(alert.updated);
+    query.bind(alert.heard).execute(on).await?;
+    Ok(())
+}
+
+/// Those that who tells has not heard of as they are, the oldest first.
+///
+/// # Errors
+/// The statement failed.
+pub async fn unheard(on: &mut Connection, limit: i64) -> Result<Vec<AlertRow>, Error> {
+    let get = "SELECT * FROM alerts WHERE heard < 2 ORDER BY updated, id LIMIT $1";
+    sql::query_as(get).bind(limit).fetch_all(on).await
+}
+
+/// Who tells has heard of one as it was written at a time in this state; if it was written again since, it has changed.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_heard(on: &mut Connection, id: &str, state: &str, updated: i64) -> Result<(), Error> {
+    let set = "UPDATE alerts SET heard = CASE WHEN state = $2 AND updated = $3 THEN 2 ELSE 1 END WHERE id = $1";
+    sql::query(set).bind(id).bind(state).bind(updated).execute(on).await?;
+    Ok(())
+}
+
+/// Notes why nobody is told of one; empty: nothing hinders.
+///
+/// # Errors
+/// The statement failed.
+pub async fn set_held(on: &mut Connection, id: &str, why: &str) -> Result<(), Error> {
+    sql::query("UPDATE alerts SET held = $2 WHERE id = $1").bind(id).bind(why).execute(on).await?;
     Ok(())
 }
 

@@ -39,6 +39,7 @@ pub mod teams;
 mod transfer;
 pub mod usage;
 pub mod views;
+pub mod watched;
 
 pub use backup::{backup, restore};
 pub use connection::{Change, Connection, Reader};

@@ -222,6 +222,16 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<OutboxRow>, Err
     sql::query_as("SELECT * FROM outbox WHERE id = $1").bind(id).fetch_optional(on).await
 }
 
+/// Notices that were taken or given up since a time: id, channel, and `sent` or `failed`.
+///
+/// # Errors
+/// The statement failed.
+pub async fn done_since(on: &mut Connection, since: i64, limit: i64) -> Result<Vec<(String, String, String)>, Error> {
+    let get = "SELECT id, channel, state FROM outbox WHERE state IN ('sent', 'failed') AND tried >= $1
+               ORDER BY tried DESC, id LIMIT $2";
+    sql::query_as(get).bind(since).bind(limit).fetch_all(on).await
+}
+
 /// How the deliveries of all channels go that had any, by channel; those that are done count since a time.
 ///
 /// # Errors

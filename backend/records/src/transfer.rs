@@ -8,7 +8,7 @@ use sqlx::{Arguments, AssertSqlSafe, PgConnection, Row, SqliteConnection};
 use std::path::Path;
 
 /// All tables, each behind those that it refers to.
-const TABLES: [&str; 29] = [
+const TABLES: [&str; 30] = [
     "meta",
     "teams",
     "accounts",
@@ -38,6 +38,7 @@ const TABLES: [&str; 29] = [
     "leases",
     "links",
     "coverage",
+    "watched",
 ];
 
 /// Tables whose rows get their number from the server.

@@ -29,7 +29,7 @@ use records::usage::Used;
 use records::views::View;
 use records::{
     Records, accounts, alerts, audit, channels, codes, coverage, enrolments, eras, grants, keys, leases, links, meta,
-    outbox, rules, services, sessions, shares, silences, sources, teams, usage, views,
+    outbox, rules, services, sessions, shares, silences, sources, teams, usage, views, watched,
 };
 
 /// A test of each on SQLite, and one of all on PostgreSQL, which starts once for them.
@@ -78,6 +78,7 @@ on_both! {
     notices_of_a_group_go_out_one_by_one_and_in_their_order,
     what_only_one_may_do_is_done_by_one,
     a_link_is_one_hubs_and_void_without_its_lease,
+    who_judges_a_machine_follows_its_link_and_else_is_who_tells,
     what_the_store_has_taken_is_spans_that_do_not_touch,
 }
 
@@ -751,6 +752,8 @@ async fn alerts_are_one_row_each_and_seen_by_whose_they_are(records: &Records) {
         acked_by: None,
         acked_at: None,
         updated: 1,
+        heard: 0,
+        held: String::new(),
     };
     teams::add(&mut on, &Team { id: id('o'), name: "other".into(), settings: "{}".into() }).await.unwrap();
     let all = [
@@ -816,6 +819,19 @@ async fn alerts_are_one_row_each_and_seen_by_whose_they_are(records: &Records) {
     let told: Vec<_> = happened.iter().map(|event| (event.kind.as_str(), event.who.as_str())).collect();
     assert_eq!(told, [("firing", "erased-1"), ("acked", "erased-1")]);
     assert_eq!(alerts::events(&mut on, &id('a'), 1).await.unwrap().len(), 1);
+
+    // Who tells hears of each as it is, and of what was written meanwhile again.
+    assert_eq!(alerts::unheard(&mut on, 9).await.unwrap().len(), 7);
+    for (letter, state) in [('a', "firing"), ('b', "firing"), ('c', "firing")] {
+        alerts::set_heard(&mut on, &id(letter), state, 1).await.unwrap();
+    }
+    alerts::put(&mut on, &AlertRow { severity: "info".into(), updated: 2, ..all[2].clone() }).await.unwrap();
+    alerts::put(&mut on, &AlertRow { heard: alerts::HEARD, ..all[3].clone() }).await.unwrap();
+    let heard: Vec<_> = alerts::unheard(&mut on, 9).await.unwrap().into_iter().map(|row| (row.id, row.heard)).collect();
+    assert_eq!(heard, [(id('b'), 1), (id('e'), 0), (id('f'), 0), (id('g'), 0), (id('c'), 1)], "b is over by now");
+    alerts::set_held(&mut on, &id('a'), "silenced").await.unwrap();
+    alerts::put(&mut on, &all[0]).await.unwrap();
+    assert_eq!(alerts::get(&mut on, &id('a')).await.unwrap().unwrap().held, "silenced", "it stays, too");
 
     alerts::forget(&mut on, 5).await.unwrap();
     assert!(alerts::get(&mut on, &id('b')).await.unwrap().is_some());
@@ -915,6 +931,9 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     let both = [figures('c', 1, Some(13), 1, 1), figures('d', 1, Some(11), 0, 0)];
     assert_eq!(outbox::figures(&mut on, 92).await.unwrap(), both);
     assert_eq!(outbox::figures(&mut on, 93).await.unwrap()[0], figures('c', 1, Some(13), 0, 1), "sent before");
+    let done = outbox::done_since(&mut on, 93, 9).await.unwrap();
+    assert_eq!(done, [(id('3'), id('c'), "failed".to_string())]);
+    assert_eq!(outbox::done_since(&mut on, 92, 9).await.unwrap().len(), 2);
     let newest = outbox::newest(&mut on, &id('t'), 12, 9).await.unwrap();
     assert_eq!(newest.iter().map(|row| &row.id[..1]).collect::<Vec<_>>(), ["5", "2"]);
     assert_eq!(outbox::newest(&mut on, &id('x'), 0, 9).await.unwrap(), []);
@@ -938,6 +957,38 @@ async fn what_only_one_may_do_is_done_by_one(records: &Records) {
     assert!(!leases::take(&mut on, "rules:t", "a", (30, 45)).await.unwrap(), "another's is not given back");
     leases::give_back(&mut on, "rules:t", "b").await.unwrap();
     assert!(leases::take(&mut on, "rules:t", "a", (30, 45)).await.unwrap());
+}
+
+async fn who_judges_a_machine_follows_its_link_and_else_is_who_tells(records: &Records) {
+    let mut on = change(records).await;
+    for letter in ['m', 'n', 'o'] {
+        sources::add(&mut on, &source(letter)).await.unwrap();
+    }
+    for (hub, until) in [("one", 15), ("two", 30), ("three", 30)] {
+        assert!(leases::take(&mut on, &links::lease_of(hub), hub, (0, until)).await.unwrap());
+    }
+    links::take(&mut on, &id('m'), "one", 1).await.unwrap();
+    links::take(&mut on, &id('n'), "two", 1).await.unwrap();
+    let first_seen = source('m').first_seen;
+    for (hub, since, new) in [("one", first_seen, "m"), ("two", first_seen + 1, ""), ("one", 0, "")] {
+        let found = watched::follow_links(&mut on, hub, since).await.unwrap();
+        assert_eq!(found.concat().replace(char::is_numeric, "").chars().next().map(String::from).unwrap_or_default(), new);
+    }
+    // Of those that never had a link here, who tells judges; a link that ended leaves all as it is.
+    let own = |all: Vec<String>| all.iter().filter(|id| "mno".contains(&id[..1])).map(|id| id[..1].to_string()).collect::<String>();
+    links::give_back(&mut on, &id('m'), "one", 9).await.unwrap();
+    watched::take_left(&mut on, "three", 10).await.unwrap();
+    assert_eq!(own(watched::of(&mut on, "one").await.unwrap()), "m");
+    assert_eq!(own(watched::of(&mut on, "three").await.unwrap()), "o");
+    // A hub is gone.
+    assert_eq!(watched::take_left(&mut on, "three", 20).await.unwrap(), 1);
+    assert_eq!(own(watched::of(&mut on, "three").await.unwrap()), "mo");
+    links::take(&mut on, &id('m'), "two", 21).await.unwrap();
+    watched::follow_links(&mut on, "two", 0).await.unwrap();
+    assert_eq!(own(watched::of(&mut on, "two").await.unwrap()), "mn");
+    watched::take(&mut on, &id('o'), "two").await.unwrap();
+    assert_eq!(own(watched::of(&mut on, "two").await.unwrap()), "mno");
+    assert_eq!(watched::of(&mut on, "one").await.unwrap(), [""; 0]);
 }
 
 async fn a_link_is_one_hubs_and_void_without_its_lease(records: &Records) {

@@ -161,6 +161,22 @@ impl Codes {
             .collect()
     }
 
+    /// Another hub judges a machine of this name from now on: nothing of it ends here.
+    pub fn release(&mut self, name: &str) {
+        let gone: Vec<_> = self.open.keys().filter(|(whose, _)| whose == name).cloned().collect();
+        for key in gone {
+            self.open.remove(&key);
+            self.dirty.remove(&key);
+        }
+    }
+
+    /// Goes on with machines of these names as another hub has left them.
+    pub fn adopt(&mut self, names: &BTreeSet<String>, rows: &[StateRow]) {
+        let own = |row: &&StateRow| row.key.split(SEP).nth(1).is_some_and(|whose| names.contains(whose));
+        let own: Vec<StateRow> = rows.iter().filter(own).cloned().collect();
+        self.restore(&own);
+    }
+
     /// After a start: all rows that stand.
     pub fn restore(&mut self, rows: &[StateRow]) {
         for row in rows {

@@ -165,6 +165,12 @@ impl AlertBook {
         self.0.mail.send_modify(|count| *count += 1);
     }
 
+    /// A number that is another once anything that people make was changed, here or on another hub; None where the database
+    /// is not there.
+    pub(super) async fn generation(&self) -> Option<u64> {
+        Some(self.there().await.ok()??.generation())
+    }
+
     pub(super) fn has_changed(&self) {
         self.0.changed.send_modify(|count| *count += 1);
     }

@@ -2,7 +2,7 @@
 
 use super::book::{AlertBook, maker, missing, scoped};
 use crate::accounts::{Denied, Principal};
-use records::alerts::{AlertEvent, AlertFilter, AlertRow};
+use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD};
 use records::{Connection, alerts, grants};
 use shared::alert::{Acked, Alert, AlertState, Alerts};
 use shared::role::{KeyScope, Role};
@@ -54,11 +54,13 @@ pub fn row_of(alert: &Alert, team: Option<&str>, source: Option<&str>, now: i64)
         state: state_word(alert.state).into(),
         began: alert.began,
         ended: alert.ended,
-        body: serde_json::to_string(&Alert { acked: None, ..alert.clone() })
+        body: serde_json::to_string(&Alert { acked: None, held: String::new(), ..alert.clone() })
             .expect("texts, lists and finite numbers only"),
         acked_by: None,
         acked_at: None,
         updated: now,
+        heard: HEARD,
+        held: String::new(),
     }
 }
 
@@ -68,7 +70,7 @@ pub fn alert_of(row: AlertRow) -> Option<Alert> {
     let read =
         read.inspect_err(|error| tracing::error!(%error, alert = row.id, "an alert in the database cannot be read"));
     let acked = row.acked_by.zip(row.acked_at).map(|(by, at)| Acked { by, at: at / 1_000 });
-    Some(Alert { acked, ..read.ok()? })
+    Some(Alert { acked, held: row.held, ..read.ok()? })
 }
 
 /// What a scope lets through, of all its teams or of these alone.

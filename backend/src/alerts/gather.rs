@@ -14,7 +14,7 @@ use shared::catalog::{Catalog, gpu_parts};
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Between two looks at runs of which no machine says anything new, in looks: one that is silent falls by time.
@@ -54,6 +54,26 @@ struct Xid {
     seen: Option<f64>,
 }
 
+/// Which machines are judged here.
+#[derive(Default)]
+pub(super) struct Judged {
+    /// By id; None: all.
+    pub own: Option<BTreeSet<String>>,
+    /// Those that joined just now.
+    pub joined: BTreeSet<String>,
+}
+
+impl Judged {
+    fn has(&self, key: &str) -> bool {
+        self.own.as_ref().is_none_or(|own| own.contains(key))
+    }
+
+    /// Whether one that rules do not know is new; among several hubs it may come from another.
+    fn has_joined(&self, key: &str) -> bool {
+        self.own.is_none() || self.joined.contains(key)
+    }
+}
+
 /// What is followed, and how far.
 pub(super) struct Gather {
     live: Arc<Live>,
@@ -73,28 +93,44 @@ impl Gather {
     }
 
     /// Tells the rules of all teams what came since the look before. It may read the disk.
-    pub(super) fn look(&mut self, teams: &mut [TeamWatch], trouble: Option<&str>) {
+    pub(super) fn look(&mut self, teams: &mut [TeamWatch], judged: &Judged, trouble: Option<&str>) {
         if teams.is_empty() {
             return; // What comes is heard once it is known what to watch.
         }
         let (live, now) = (self.live.clone(), self.live.clock.wall());
         let sources = live.store().sources();
         self.looks += 1;
-        for source in &sources {
+        for source in sources.iter().filter(|source| judged.has(&source.key)) {
             self.enter(source);
-            teams.iter_mut().for_each(|team| self.introduce(team, source));
+            teams.iter_mut().for_each(|team| self.introduce(team, source, judged.has_joined(&source.key)));
             self.read_on(teams, source.id, now);
             self.tell_calls(teams, source, now);
         }
         self.leave(teams, &sources, now);
         self.tell_runs(teams, &sources, now);
-        self.tell_findings(teams, now);
+        self.tell_findings(teams, judged, now);
         let behind = behind(&live);
         for team in teams {
             team.engine.hub_behind(behind.as_deref(), now);
             team.engine.history_failed(trouble, now);
             (team.fresh, team.rescoped) = (false, false);
         }
+    }
+
+    /// Others judge these machines, by id.
+    pub(super) fn release(&mut self, teams: &mut [TeamWatch], lost: &BTreeSet<String>) {
+        let names: BTreeMap<String, String> = self
+            .sources
+            .values()
+            .filter(|followed| lost.contains(&followed.key))
+            .map(|followed| (followed.key.clone(), followed.machine.name.clone()))
+            .collect();
+        let gone = |id: &SourceId| self.sources.get(id).is_some_and(|followed| lost.contains(&followed.key));
+        for team in teams {
+            team.lose(lost, &names);
+            team.sources.retain(|id, _| !gone(id));
+        }
+        self.sources.retain(|_, followed| !lost.contains(&followed.key));
     }
 
     /// Begins to follow a source at its newest tick.
@@ -115,7 +151,7 @@ impl Gather {
     }
 
     /// Tells a team's rules of a source and its series, where they do not know it so; what they may not see is removed.
-    fn introduce(&self, team: &mut TeamWatch, source: &Source) {
+    fn introduce(&self, team: &mut TeamWatch, source: &Source, joined: bool) {
         let Some(followed) = self.sources.get(&source.id) else { return };
         let known = team.sources.get(&source.id).copied();
         if !team.scope.sees(&source.key) {
@@ -123,7 +159,7 @@ impl Gather {
         }
         team.engine.source(&followed.machine);
         team.keys.insert(source.name.clone(), source.key.clone());
-        if known.is_none() && !team.fresh {
+        if known.is_none() && !team.fresh && joined {
             team.engine.joined(&source.key, self.live.clock.wall());
         }
         if known == Some(followed.version) {
@@ -148,7 +184,7 @@ impl Gather {
                     followed.know(&self.live, id);
                     let source = self.live.store().source(id).map(|(source, _)| source.clone());
                     if let Some(source) = source {
-                        teams.iter_mut().for_each(|team| self.introduce(team, &source));
+                        teams.iter_mut().for_each(|team| self.introduce(team, &source, false));
                     }
                 }
                 let Some(followed) = self.sources.get_mut(&id) else { return };
@@ -270,7 +306,7 @@ impl Gather {
     }
 
     /// Tells of findings that were changed; a team that is new is told of all.
-    fn tell_findings(&mut self, teams: &mut [TeamWatch], now: i64) {
+    fn tell_findings(&mut self, teams: &mut [TeamWatch], judged: &Judged, now: i64) {
         let (changed, newest) = self.findings.changed_since(self.told_findings);
         self.told_findings = newest;
         let mut all: Option<Vec<Entry>> = None;
@@ -280,6 +316,10 @@ impl Gather {
                 false => &changed,
             };
             for Entry { finding, machines } in told {
+                let first = finding.subject.first().and_then(|place| machines.get(&place.source));
+                if first.is_some_and(|key| !judged.has(key)) {
+                    continue;
+                }
                 let sees = |name: &str| machines.get(name).is_some_and(|key| team.scope.sees(key));
                 if named(finding).all(sees) {
                     team.engine.finding(finding, now);

@@ -2,10 +2,11 @@
 
 use super::book::AlertBook;
 use super::found::{alert_of, row_of};
+use super::sharing::Shared;
 use super::silences::silence_of;
 use super::team::{Earlier, Loaded, TeamBatch, TeamWatch, of_team, plain};
 use crate::accounts::Denied;
-use records::alerts::{AlertEvent, AlertFilter, AlertRow, KeptState};
+use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD, KeptState};
 use records::outbox::OutboxRow;
 use records::{Change, alerts, grants, outbox, silences, teams};
 use ring::digest::{SHA256, digest};
@@ -121,19 +122,33 @@ fn cut(text: &str, most: usize) -> &str {
 }
 
 /// Writes what a team has to be written, all or nothing; whether there is something to send now.
-pub(super) async fn write(book: &AlertBook, team: &mut TeamWatch, now: i64) -> Result<bool, Denied> {
-    let mut change = book.made().await?.change().await?;
+/// It tells no more where another hub does.
+pub(super) async fn write(
+    book: &AlertBook,
+    team: &mut TeamWatch,
+    shared: Option<&Shared>,
+    now: i64,
+) -> Result<bool, Denied> {
+    let records = book.made().await?;
+    // By alerts nobody is judged.
+    let mut change = if shared.is_some() { records.note().await? } else { records.change().await? };
+    if let Some(shared) = shared.filter(|_| team.tells)
+        && !shared.tells_still(&mut change, now).await?
+    {
+        team.stop_telling();
+    }
     book.tidy(&mut change).await?;
     if team.id.is_none() {
         // The database has been made just now, with its one team.
         team.id = teams::all(&mut change).await?.into_iter().next().map(|team| team.id);
     }
     let Some(id) = team.id.clone() else { return Err(Denied::Unavailable) };
-    let TeamBatch { alerts: changed, events, states, due, held, .. } = &team.batch;
+    let TeamBatch { alerts: changed, events, states, due, held, whys, heard, .. } = &team.batch;
     for alert in changed.values() {
         let source = team.source_of(alert).map(String::as_str);
         let mut row = row_of(&plain(alert.clone()), Some(&id), source, now);
         row.subject = cut(&row.subject, SUBJECT).into();
+        row.heard = if team.tells { HEARD } else { 0 };
         alerts::put(&mut change, &row).await?;
     }
     for event in events {
@@ -149,6 +164,12 @@ pub(super) async fn write(book: &AlertBook, team: &mut TeamWatch, now: i64) -> R
             }
             None => alerts::drop_state(&mut change, &row).await?,
         }
+    }
+    for (id, state, updated) in heard {
+        alerts::set_heard(&mut change, id, state, *updated).await?;
+    }
+    for (id, why) in whys {
+        alerts::set_held(&mut change, id, cut(why, WORDS)).await?;
     }
     for (id, more) in held {
         silences::held(&mut change, id, *more).await?;

@@ -13,6 +13,7 @@ use shared::catalog::Catalog;
 use shared::scope::Scope;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Between the id of a rule that all teams have and a team's id: an alert is of one team, so that its id has to be.
 const OF_TEAM: char = '@';
@@ -42,7 +43,8 @@ pub(super) struct TeamWatch {
     /// What code says; none where nobody is to be told of it.
     pub codes: Option<Codes>,
     heard: Vec<Transition>,
-    notices: Notices,
+    pub notices: Notices,
+    setup: Setup,
     /// Its sources, and which of their lists of series its rules know.
     pub sources: HashMap<SourceId, u64>,
     /// Their keys by their names.
@@ -51,7 +53,11 @@ pub(super) struct TeamWatch {
     pub calls: BTreeMap<String, u64>,
     /// It has not looked yet.
     pub fresh: bool,
-    rules: Vec<Rule>,
+    /// It makes notices of what it finds; else another hub does.
+    pub tells: bool,
+    pub rules: Vec<Rule>,
+    /// The rows that its rules name.
+    catalog: Arc<Catalog>,
     pub channels: Vec<Channel>,
     silences: Vec<Silence>,
     /// What fires, as it was written last.
@@ -86,7 +92,11 @@ pub(super) struct TeamBatch {
     pub events: Vec<AlertEvent>,
     pub states: BTreeMap<(&'static str, String), Option<Vec<u8>>>,
     pub due: Vec<Due>,
+    /// How many alerts silences held back, and why nobody is told of alerts.
     pub held: BTreeMap<String, i64>,
+    pub whys: BTreeMap<String, String>,
+    /// Alerts of other hubs that were heard as they were then: id, state, when they were written.
+    pub heard: Vec<(String, String, i64)>,
     /// Looks in which the database was there and did not take it.
     pub refused: u32,
     /// Events and notices that had no room while the database was away, or that it did not take.
@@ -101,6 +111,29 @@ impl TeamBatch {
     /// There is nothing in it that anybody would look for.
     pub fn is_state_alone(&self) -> bool {
         self.alerts.is_empty() && self.events.is_empty() && self.due.is_empty() && self.held.is_empty()
+            && self.whys.is_empty() && self.heard.is_empty()
+    }
+
+    /// What is found is told by another.
+    pub fn stop_telling(&mut self) {
+        self.states.retain(|(part, _), _| *part != NOTICES);
+        self.due.clear();
+        self.held.clear();
+        self.whys.clear();
+        self.heard.clear();
+    }
+
+    /// Another judges a machine: what it writes counts.
+    pub fn forget_source(&mut self, id: &str, name: &str) {
+        let gone: Vec<String> =
+            self.alerts.values().filter(|one| one.labels.get("source").is_some_and(|of| of == name)).map(|one| one.id.clone()).collect();
+        self.alerts.retain(|alert, _| !gone.contains(alert));
+        self.events.retain(|event| !gone.contains(&event.alert));
+        self.states.retain(|(part, key), _| match *part {
+            ENGINE => !Engine::is_row_of(key, name),
+            CALLS => key != id,
+            _ => true,
+        });
     }
 
     pub fn bound(&mut self) {
@@ -144,12 +177,15 @@ impl TeamWatch {
             engine: Engine::new(now),
             codes: None,
             heard: Vec::new(),
-            notices: Notices::new(setup),
+            notices: Notices::new(setup.clone()),
+            setup,
             sources: HashMap::new(),
             keys: BTreeMap::new(),
             calls: BTreeMap::new(),
             fresh: true,
+            tells: true,
             rules: Vec::new(),
+            catalog: Arc::default(),
             channels: Vec::new(),
             silences: Vec::new(),
             firing: HashMap::new(),
@@ -164,7 +200,8 @@ impl TeamWatch {
     }
 
     /// What people have changed; of one that has not looked yet also what an earlier life had written.
-    pub fn take_in(&mut self, loaded: Loaded, has_teams: bool, earlier: Option<Earlier>, catalog: &Catalog, now: i64) {
+    pub fn take_in(&mut self, loaded: Loaded, has_teams: bool, earlier: Option<Earlier>, catalog: &Arc<Catalog>, now: i64) {
+        self.catalog = catalog.clone();
         self.salt = loaded.id.clone().filter(|_| has_teams);
         self.id = loaded.id;
         self.rescoped |= self.scope != loaded.scope;
@@ -182,9 +219,7 @@ impl TeamWatch {
             if let Some(codes) = &mut self.codes {
                 codes.restore(&earlier.part(CODES));
             }
-            let calls = earlier.part(CALLS).into_iter();
-            self.calls =
-                calls.filter_map(|row| Some((row.key, u64::from_le_bytes(row.bytes?.try_into().ok()?)))).collect();
+            self.take_calls(&earlier.part(CALLS), |_| true);
         }
         if self.rules != loaded.rules {
             for (id, why) in self.engine.set_rules(&loaded.rules, catalog, now) {
@@ -204,19 +239,40 @@ impl TeamWatch {
             self.silences = loaded.silences;
         }
         if let Some(earlier) = earlier {
-            let rows = earlier.part(NOTICES);
-            let all: Vec<Alert> = earlier.open.iter().chain(&earlier.ended).cloned().collect();
-            self.notices.restore(&rows, &all, now);
+            self.restore_notices(&earlier, now);
             self.firing = earlier.open.into_iter().map(|alert| (alert.id.clone(), alert)).collect();
         }
+    }
+
+    /// Goes on with notices where an earlier life, or another hub, stopped.
+    pub fn restore_notices(&mut self, earlier: &Earlier, now: i64) {
+        self.notices = Notices::new(self.setup.clone());
+        self.notices.set_rules(&self.rules, &self.catalog);
+        // What is wrong with them was said.
+        let _ = self.notices.set_channels(&self.channels);
+        self.notices.set_silences(&self.silences);
+        let all: Vec<Alert> = earlier.open.iter().chain(&earlier.ended).cloned().collect();
+        self.notices.restore(&earlier.part(NOTICES), &all, now);
+    }
+
+    /// Up to which records of machines it has heard what code says, of those that are `own` by their keys.
+    pub fn take_calls(&mut self, rows: &[StateRow], own: impl Fn(&str) -> bool) {
+        let read = |row: &StateRow| Some((row.key.clone(), u64::from_le_bytes(row.bytes.clone()?.try_into().ok()?)));
+        self.calls.extend(rows.iter().filter(|row| own(&row.key)).filter_map(read));
+    }
+
+    /// Whether alerts of a rule are instants.
+    pub fn is_event(&self, rule: &str) -> bool {
+        let found = self.rules.iter().find(|known| known.id == rule);
+        found.and_then(|rule| shared::rule::parse(&rule.when, &self.catalog).ok()).is_none_or(|condition| condition.is_event())
     }
 
     /// Somebody took alerts on: which, who, and when, milliseconds since the Unix epoch.
     pub fn acked(&mut self, all: &[(String, String, i64)]) {
         for (id, by, at) in all {
-            if let Some(alert) = self.firing.get_mut(id).filter(|alert| alert.acked.is_none()) {
-                let acked = Acked { by: by.clone(), at: at / 1_000 };
-                self.notices.ack(id, acked.clone());
+            let acked = Acked { by: by.clone(), at: at / 1_000 };
+            self.notices.ack(id, acked.clone());
+            if let Some(alert) = self.firing.get_mut(id) {
                 alert.acked = Some(acked);
             }
         }
@@ -265,16 +321,19 @@ impl TeamWatch {
         heard.extend(self.engine.take());
         heard.extend(over);
         for transition in heard {
-            self.notices.hear(&transition, now);
+            if self.tells {
+                self.notices.hear(&transition, now);
+            }
             self.note(transition, now);
         }
-        let due = self.notices.poll(now);
-        self.batch.due.extend(due);
-        self.note_held();
+        if self.tells {
+            let due = self.notices.poll(now);
+            self.batch.due.extend(due);
+            self.note_held();
+        }
         let codes = self.codes.as_mut().map(Codes::changed_rows).unwrap_or_default();
-        for (part, rows) in
-            [(ENGINE, self.engine.changed_rows()), (NOTICES, self.notices.changed_rows()), (CODES, codes)]
-        {
+        let notices = if self.tells { self.notices.changed_rows() } else { Vec::new() };
+        for (part, rows) in [(ENGINE, self.engine.changed_rows()), (NOTICES, notices), (CODES, codes)] {
             self.batch.states.extend(rows.into_iter().map(|row| ((part, row.key), row.bytes)));
         }
     }
@@ -288,7 +347,6 @@ impl TeamWatch {
         }
         if let Some(known) = self.firing.get(&alert.id) {
             alert.acked.clone_from(&known.acked);
-            alert.held.clone_from(&known.held);
         }
         let kind = match what {
             What::Fired if flapping => "flapping",
@@ -309,12 +367,7 @@ impl TeamWatch {
 
     /// Notes of which alerts nobody is told, and why, and how many each silence held back.
     fn note_held(&mut self) {
-        for (id, why) in self.notices.held() {
-            if let Some(alert) = self.firing.get_mut(&id).filter(|alert| alert.held != why) {
-                alert.held = why;
-                self.batch.alerts.insert(id, alert.clone());
-            }
-        }
+        self.batch.whys.extend(self.notices.held());
         for (silence, more) in self.notices.held_back() {
             *self.batch.held.entry(silence).or_default() += i64::try_from(more).unwrap_or(i64::MAX);
         }
@@ -358,7 +411,7 @@ impl TeamWatch {
 
 impl Earlier {
     /// Likewise, with the ids that rules have here.
-    fn with_ids_of(mut self, rules: &[Rule]) -> Self {
+    pub fn with_ids_of(mut self, rules: &[Rule]) -> Self {
         let ids: HashMap<&str, &str> = rules.iter().map(|rule| (shown_rule(&rule.id), rule.id.as_str())).collect();
         for alert in self.open.iter_mut().chain(&mut self.ended) {
             if let Some(id) = ids.get(alert.rule.as_str()) {
@@ -368,7 +421,7 @@ impl Earlier {
         self
     }
 
-    fn part(&self, part: &str) -> Vec<StateRow> {
+    pub fn part(&self, part: &str) -> Vec<StateRow> {
         self.rows.iter().filter(|(of, _)| of == part).map(|(_, row)| row.clone()).collect()
     }
 }

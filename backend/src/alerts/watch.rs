@@ -2,8 +2,9 @@
 
 use super::book::AlertBook;
 use super::deliver::Delivered;
-use super::gather::Gather;
+use super::gather::{Gather, Judged};
 use super::kept::{Restored, acked, load, write};
+use super::sharing::Shared;
 use super::team::{Loaded, TeamWatch, shown_rule};
 use crate::accounts::Denied;
 use crate::calls::{Calls, TakenCall, ToldCall};
@@ -11,13 +12,16 @@ use crate::findings::FindingBook;
 use crate::live::Live;
 use crate::runs::RunBook;
 use rules::Setup;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
+
+/// How long it may take to say at the end that another hub may tell.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// Looks after which it is asked anew what people changed: other hubs change it, too.
 const RELOAD_LOOKS: u64 = 5;
@@ -44,6 +48,18 @@ pub struct AlertSources {
     pub has_teams: bool,
     /// The most notices of a channel in ten minutes.
     pub storm: usize,
+    /// This hub, where several share the machines.
+    pub hub: Option<SharingHub>,
+}
+
+/// A hub of several.
+pub struct SharingHub {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// The key of the machine that it measures itself.
+    pub own: Option<String>,
 }
 
 /// Watches until `stop` becomes true.
@@ -51,23 +67,34 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
     let told = sources.calls.listen();
     let mut changed = sources.book.changed();
     changed.mark_changed();
-    let AlertSources { live, runs, findings, book, has_teams, storm, .. } = sources;
+    let AlertSources { live, runs, findings, book, has_teams, storm, hub, .. } = sources;
     let gather = Gather::new(live.clone(), runs, findings);
+    let shared = hub.map(Shared::new);
+    let judged = Judged::default();
+    let all = Vec::new();
     let mut watcher =
-        Watcher { live, book, has_teams, storm, gather: Some(gather), all: Vec::new(), done, told, away: None };
-    let (mut answers, mut looks) = (Vec::new(), 0_u64);
+        Watcher { live, book, has_teams, storm, gather: Some(gather), all, done, told, away: None, shared, judged };
+    let (mut answers, mut looks, mut generation) = (Vec::new(), 0_u64, None);
     let mut due = tokio::time::interval(PERIOD);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            _ = due.tick() => {}
-            _ = stop.wait_for(|stop| *stop) => return,
+        let ends = tokio::select! {
+            _ = due.tick() => false,
+            _ = stop.wait_for(|stop| *stop) => true,
+        };
+        if ends {
+            return watcher.end().await;
         }
         looks += 1;
         let anew = changed.has_changed().unwrap_or(false) || looks.is_multiple_of(RELOAD_LOOKS);
-        if anew || watcher.away.is_some() {
+        let now_changed = watcher.book.generation().await;
+        if anew || watcher.away.is_some() || (watcher.shared.is_some() && generation != now_changed) {
             changed.mark_unchanged();
+            generation = now_changed;
             watcher.away = watcher.reload().await.err().map(|error| error.to_string());
+        }
+        if watcher.away.is_none() {
+            watcher.away = watcher.share().await.err().map(|error| error.to_string());
         }
         watcher.hear(&mut answers);
         if !watcher.look().await {
@@ -76,7 +103,10 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
             watcher.book.set_troubles(BTreeMap::from([(String::new(), vec![sentence])]));
             return;
         }
-        watcher.write(&mut answers).await;
+        // What was found while nobody knows who judges is written once that is known.
+        if watcher.shared.is_none() || watcher.away.is_none() {
+            watcher.write(&mut answers).await;
+        }
         watcher.say();
     }
 }
@@ -96,6 +126,9 @@ struct Watcher {
     told: mpsc::Receiver<ToldCall>,
     /// Why the database is not there.
     away: Option<String>,
+    /// None: there is no other hub.
+    shared: Option<Shared>,
+    judged: Judged,
 }
 
 impl Watcher {
@@ -109,6 +142,8 @@ impl Watcher {
         };
         let is_new = |one: &Loaded| known(&self.all, one).is_none_or(|at| self.all[at].is_first());
         let restored = match loaded.iter().any(|one| one.id.is_some() && is_new(one)) {
+            // Of several hubs each goes on with what it judges.
+            _ if self.shared.is_some() => None,
             true => Some(Restored::read(&self.book, now).await?),
             false => None,
         };
@@ -117,7 +152,7 @@ impl Watcher {
             let at = before.iter().position(|team| team.id == one.id || (!self.has_teams && team.id.is_none()));
             let mut team = match at {
                 Some(at) => before.swap_remove(at),
-                None => TeamWatch::new(self.setup(&one), now),
+                None => self.new_team(&one, now),
             };
             let restored = restored.as_ref().filter(|_| team.is_first());
             let earlier = restored.zip(one.id.as_ref()).map(|(restored, id)| restored.of(id));
@@ -125,6 +160,61 @@ impl Watcher {
             team.acked(&acked);
             self.all.push(team);
         }
+        Ok(())
+    }
+
+    fn new_team(&self, one: &Loaded, now: i64) -> TeamWatch {
+        let mut team = TeamWatch::new(self.setup(one), now);
+        if let Some(shared) = &self.shared {
+            team.engine.share(&shared.hub().id, &shared.hub().name);
+            team.tells = shared.tells;
+        }
+        team
+    }
+
+    /// Another tells from now on.
+    async fn end(self) {
+        if let Some(shared) = &self.shared
+            && tokio::time::timeout(LAST_WORD, shared.end(&self.book)).await.is_err()
+        {
+            tracing::warn!("that another hub may tell was not written: the database does not answer");
+        }
+    }
+
+    /// Looks what this hub judges and whether it tells, and what the others have found.
+    async fn share(&mut self) -> Result<(), Denied> {
+        let Some(shared) = self.shared.as_mut().filter(|_| !self.all.is_empty()) else { return Ok(()) };
+        let (now, sources) = (self.live.clock.wall(), self.live.store().sources());
+        let found = shared.look(&self.book, &sources, now).await?;
+        if found.sees_again {
+            self.all.iter_mut().for_each(|team| team.engine.excuse_silent(now));
+        }
+        if let Some(gather) = self.gather.as_mut().filter(|_| !found.lost.is_empty()) {
+            gather.release(&mut self.all, &found.lost);
+        }
+        if found.ends {
+            self.all.iter_mut().for_each(TeamWatch::stop_telling);
+        }
+        if let Some((gained, restored)) = &found.gained {
+            let own = sources.iter().filter(|source| gained.contains(&source.key));
+            let names: BTreeMap<String, String> =
+                own.map(|source| (source.key.clone(), source.name.clone())).collect();
+            self.all.iter_mut().for_each(|team| team.gain(&names, restored, now));
+        }
+        if let Some(restored) = &found.begins {
+            tracing::info!("this hub makes the notices of all hubs now");
+            self.all.iter_mut().for_each(|team| team.begin_telling(restored, now));
+        }
+        for (team, row, alert) in found.unheard {
+            if let Some(team) = self.all.iter_mut().find(|known| known.id.as_ref() == Some(&team)) {
+                team.hear_written(&row, alert, now);
+            }
+        }
+        for (notice, channel, taken) in found.delivered {
+            let delivered = Delivered { channel, notice, taken };
+            self.all.iter_mut().for_each(|team| team.outcome(&delivered));
+        }
+        self.judged = Judged { own: Some(shared.own.clone()), joined: found.joined };
         Ok(())
     }
 
@@ -158,13 +248,16 @@ impl Watcher {
         let Some(mut gather) = self.gather.take() else { return false };
         let (mut all, now) = (std::mem::take(&mut self.all), self.live.clock.wall());
         let failing = self.live.store().figures().is_some_and(|figures| figures.failing > 0);
+        let judged = std::mem::take(&mut self.judged);
         let looked = tokio::task::spawn_blocking(move || {
-            gather.look(&mut all, failing.then_some("history is not being written"));
+            gather.look(&mut all, &judged, failing.then_some("history is not being written"));
             all.iter_mut().for_each(|team| team.collect(now));
-            (gather, all)
+            (gather, all, judged)
         });
-        let Ok((gather, all)) = looked.await else { return false };
+        let Ok((gather, all, judged)) = looked.await else { return false };
         (self.gather, self.all) = (Some(gather), all);
+        // They join once.
+        self.judged = Judged { joined: BTreeSet::new(), ..judged };
         true
     }
 
@@ -177,7 +270,7 @@ impl Watcher {
             if team.batch.is_empty() || (!is_there && team.batch.is_state_alone()) {
                 continue;
             }
-            match write(&self.book, team, now).await {
+            match write(&self.book, team, self.shared.as_ref(), now).await {
                 Ok(more) => {
                     mail |= more;
                     team.batch.clear(false);
@@ -193,6 +286,12 @@ impl Watcher {
                     failed = Some(error);
                 }
             }
+        }
+        if let Some(shared) = self.shared.as_mut().filter(|shared| shared.tells)
+            && self.all.iter().any(|team| !team.tells)
+        {
+            shared.stop_telling();
+            self.all.iter_mut().for_each(TeamWatch::stop_telling);
         }
         if mail {
             self.book.has_mail();

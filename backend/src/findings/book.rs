@@ -20,9 +20,16 @@ pub(crate) struct Entry {
     pub machines: BTreeMap<String, String>,
 }
 
+/// What other hubs found, by hub and id; with in how many of its lists it was lacking though nobody said that it ended.
+type Theirs = HashMap<String, HashMap<String, (Entry, u8)>>;
+
+/// A finding that lacks in so many lists of its hub is not there any more.
+const LACKING: u8 = 3;
+
 #[derive(Debug, Default)]
 struct Inner {
     by_id: HashMap<String, Entry>,
+    theirs: Theirs,
     /// A finding that was open when this program started goes on under its old id.
     renamed: HashMap<String, String>,
     rules: Vec<RuleState>,
@@ -84,7 +91,7 @@ impl FindingBook {
         let mut inner = self.inner();
         if let Some(old) = inner.renamed.get(&finding.id).and_then(|id| inner.by_id.get(id)) {
             (finding.id, finding.since, finding.told) = (old.finding.id.clone(), old.finding.since, old.finding.told);
-        } else if let Some(old) = inner.continued(&finding) {
+        } else if let Some(old) = inner.continued(&finding).or_else(|| inner.moved(&finding)) {
             inner.renamed.insert(finding.id.clone(), old.0.clone());
             (finding.id, finding.since, finding.told) = old;
         }
@@ -122,6 +129,44 @@ impl FindingBook {
             None => explain(live, &mut finding),
         }
         self.take(finding, key)
+    }
+
+    /// What is open of what was found here.
+    pub(crate) fn open(&self) -> Vec<Entry> {
+        self.inner().by_id.values().filter(|entry| entry.finding.until.is_none()).cloned().collect()
+    }
+
+    /// Takes what another hub found and that was changed; `open` are the ids of all that is open there, where it lists them.
+    pub(crate) fn lay(&self, hub: &str, changed: Vec<Entry>, open: Option<&HashSet<String>>) {
+        let mut inner = self.inner();
+        let own = inner.theirs.entry(hub.to_string()).or_default();
+        for entry in changed {
+            if own.len() < MAX_KEPT || own.contains_key(&entry.finding.id) {
+                own.insert(entry.finding.id.clone(), (entry, 0));
+            }
+        }
+        let Some(open) = open else { return };
+        own.retain(|id, (entry, lacking)| {
+            *lacking = if entry.finding.until.is_some() || open.contains(id) { 0 } else { *lacking + 1 };
+            *lacking < LACKING
+        });
+    }
+
+    /// A hub is gone for so long that what it found says nothing any more.
+    pub(crate) fn forget_hub(&self, hub: &str) {
+        self.inner().theirs.remove(hub);
+    }
+
+    /// What is open and of machines that another hub judges by now goes without a word: it is that one's. `left` says so of
+    /// a machine by its key.
+    pub(super) fn release(&self, left: impl Fn(&str) -> bool) -> bool {
+        let mut inner = self.inner();
+        let count = inner.by_id.len();
+        inner.by_id.retain(|_, entry| {
+            let first = entry.finding.subject.first().and_then(|place| entry.machines.get(&place.source));
+            entry.finding.until.is_some() || !first.is_some_and(|key| left(key))
+        });
+        inner.by_id.len() != count
     }
 
     /// Takes what was written down by an earlier life.
@@ -174,6 +219,12 @@ impl FindingBook {
         inner.by_id.retain(|_, entry| {
             entry.finding.until.is_none_or(|until| until >= before) && !entry.machines.values().any(|key| removed(key))
         });
+        for own in inner.theirs.values_mut() {
+            own.retain(|_, (entry, _)| {
+                entry.finding.until.is_none_or(|until| until >= before)
+                    && !entry.machines.values().any(|key| removed(key))
+            });
+        }
         let Inner { by_id, renamed, .. } = &mut *inner;
         renamed.retain(|_, old| by_id.contains_key(old));
         inner.by_id.len() != count
@@ -209,7 +260,16 @@ impl FindingBook {
         let inner = self.inner();
         let may =
             |entry: &Entry| machines(&entry.finding).all(|name| entry.machines.get(name).is_some_and(|key| sees(key)));
-        let all = inner.by_id.values().filter(|entry| wanted.wants(&entry.finding) && may(entry));
+        // One that moved may be told by the hub that had it, too.
+        let theirs: HashMap<&String, &Entry> = inner
+            .theirs
+            .values()
+            .flatten()
+            .filter(|(id, _)| !inner.by_id.contains_key(*id))
+            .map(|(id, (entry, _))| (id, entry))
+            .collect();
+        let all = inner.by_id.values().chain(theirs.into_values());
+        let all = all.filter(|entry| wanted.wants(&entry.finding) && may(entry));
         let mut seen: Vec<Finding> = all.map(|entry| entry.finding.clone()).collect();
         seen.sort_unstable_by(|a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
         seen
@@ -236,6 +296,20 @@ impl Inner {
                 && (&old.rule, &old.subject, &old.device) == (&finding.rule, &finding.subject, &finding.device)
         };
         self.by_id.values().find(same).map(|old| (old.finding.id.clone(), old.finding.since, old.finding.told))
+    }
+
+    /// Likewise of what another hub found before the machine came here.
+    fn moved(&self, finding: &Finding) -> Option<(String, i64, i64)> {
+        let same = |entry: &&Entry| {
+            let old = &entry.finding;
+            old.until.is_none()
+                && (&old.rule, &old.subject, &old.device) == (&finding.rule, &finding.subject, &finding.device)
+        };
+        if self.by_id.contains_key(&finding.id) || finding.until.is_some() {
+            return None;
+        }
+        let found = self.theirs.values().flat_map(HashMap::values).map(|(entry, _)| entry).find(same)?;
+        Some((found.finding.id.clone(), found.finding.since, found.finding.told))
     }
 
     fn bound(&mut self) {

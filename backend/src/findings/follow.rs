@@ -130,7 +130,16 @@ impl Follower {
     /// What came since the look before, and what is wrong in it.
     fn look(&mut self) {
         let live = self.following.live.clone();
-        let sources = live.store().sources();
+        let all = live.store().sources();
+        // What another hub holds it judges.
+        let sources: Vec<Arc<Source>> = all.iter().filter(|source| live.holds(source.id)).cloned().collect();
+        if sources.len() < all.len() {
+            let held: HashSet<&str> = sources.iter().map(|source| source.key.as_str()).collect();
+            let known: HashSet<&str> = all.iter().map(|source| source.key.as_str()).collect();
+            if self.following.book.release(|key| known.contains(key) && !held.contains(key)) {
+                self.write(&[], true);
+            }
+        }
         self.looks += 1;
         for source in &sources {
             match self.sources.get(&source.id) {

@@ -1,6 +1,7 @@
 //! What a source has beside its samples.
 
 use collectors::{GpuNumbers, Kernels, Processes};
+use serde::{Deserialize, Serialize};
 use shared::standing::Standing;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
@@ -52,6 +53,8 @@ pub(super) struct About {
     pub since: i64,
     pub labels: Vec<(String, String)>,
     pub figures: LinkFigures,
+    /// Another hub has told of it: that no sample is here says nothing.
+    pub told: bool,
     /// What the count of all changes was at the last one here.
     pub version: u64,
     /// Spans whose samples came in late, each with its number, the newest at the end.
@@ -59,7 +62,7 @@ pub(super) struct About {
 }
 
 /// How the link to a source does, as far as it is known.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkFigures {
     /// How far the newest tick is behind the source's own, milliseconds.
     pub behind_ms: Option<u64>,
@@ -74,6 +77,13 @@ pub struct LinkFigures {
     /// Times of the first and last ticks that are lacking and on their way, or waited for, rising; milliseconds since the
     /// Unix epoch, about.
     pub holes: Vec<(i64, i64)>,
+}
+
+impl About {
+    /// Nobody waits for its ticks.
+    pub fn has_gone(&self) -> bool {
+        matches!(self.standing, Standing::Unreachable | Standing::Stopped(_) | Standing::Ended)
+    }
 }
 
 impl SourceState {

@@ -40,6 +40,26 @@ impl Live {
         self.source(source).heard.store(self.steady_ms(), Ordering::Relaxed);
     }
 
+    /// Says how a source stands that another hub holds, as that says it: since when, by which labels people group and filter,
+    /// and how the link there does. What lacks here is known here.
+    pub fn tell_standing(
+        &self,
+        source: SourceId,
+        (standing, since): (Standing, i64),
+        labels: Option<Vec<(String, String)>>,
+        figures: Option<LinkFigures>,
+    ) {
+        self.change(source, |about| {
+            if let Some(figures) = figures {
+                about.figures = LinkFigures { holes: std::mem::take(&mut about.figures.holes), ..figures };
+            }
+            let labels = labels.unwrap_or_else(|| about.labels.clone());
+            let changed = about.standing != standing || about.since != since || about.labels != labels;
+            (about.standing, about.since, about.labels, about.told) = (standing, since, labels, true);
+            changed
+        });
+    }
+
     /// Gives a source the labels by which people group and filter.
     pub fn set_labels(&self, source: SourceId, mut labels: Vec<(String, String)>) {
         labels.sort();
@@ -87,6 +107,14 @@ impl Live {
         }
     }
 
+    /// Whether who begins is told of a source: not of one that has gone and of which nothing is left.
+    pub fn is_shown(&self, source: SourceId) -> bool {
+        let is_empty = self.store().is_empty(source);
+        let state = self.source(source);
+        let about = state.about();
+        !(is_empty && about.has_gone() && !about.told)
+    }
+
     /// Looks, at most once a second, which sources are late, and which are not any more.
     pub fn find_late(&self) {
         let steady = self.steady_ms();
@@ -98,7 +126,8 @@ impl Live {
         }
         let wall = self.clock.wall();
         let sources = self.store().sources();
-        for source in &sources {
+        // Of others the hub that holds them says so.
+        for source in sources.iter().filter(|source| self.holds(source.id)) {
             let silent = steady.saturating_sub(self.source(source.id).heard.load(Ordering::Relaxed)) as i64;
             let late = silent > (source.interval * LATE_AFTER).max(MIN_LATE_MS);
             self.change(source.id, |about| {
@@ -131,9 +160,8 @@ impl Live {
         let entry = |(facts, is_empty, source): (u64, bool, Arc<Source>)| {
             let state = self.source(source.id);
             let about = state.about();
-            let has_gone = matches!(about.standing, Standing::Unreachable | Standing::Stopped(_) | Standing::Ended);
             let is_new =
-                if begins { !(is_empty && has_gone) } else { facts > before.facts || about.version > before.changes };
+                if begins { !(is_empty && about.has_gone() && !about.told) } else { facts > before.facts || about.version > before.changes };
             let entry = || match &self.provenance.recorded {
                 Some(recorded) => source.entry(Standing::Ended, recorded.to, about.labels.clone()),
                 None => source.entry(about.standing.clone(), about.since, about.labels.clone()),

@@ -220,10 +220,17 @@ impl Engine {
         self.own(&Condition::HistoryFailed, "history", why, now);
     }
 
-    fn own(&mut self, condition: &Condition, subject: &str, why: Option<&str>, now: i64) {
+    fn own(&mut self, condition: &Condition, what: &str, why: Option<&str>, now: i64) {
+        let (mut labels, mut subject, mut why) = (BTreeMap::new(), what.to_string(), why.map(str::to_string));
+        if let Some((hub, name)) = &self.hub {
+            labels.insert("hub".to_string(), hub.clone());
+            subject = format!("{what} of {hub}");
+            why = why.map(|why| format!("{name}: {why}"));
+        }
+        let subject = subject.as_str();
         for rule in self.with(|c| c == condition) {
-            match why {
-                Some(why) => self.hold_fact(rule, subject, (now, now), Self::fact(BTreeMap::new(), why.to_string())),
+            match &why {
+                Some(why) => self.hold_fact(rule, subject, (now, now), Self::fact(labels.clone(), why.clone())),
                 None => {
                     let key = key(&self.rules[rule].rule.id, subject);
                     self.end_fact(&key, now, "over");
@@ -286,6 +293,9 @@ impl Engine {
         self.save_run(&run.id);
         if moved {
             self.put_runs_on_hosts();
+        }
+        if !self.judges(&facts) {
+            return;
         }
         let at = run.ended.unwrap_or(now);
         // A run that had ended before the last that was written was told then.
@@ -448,7 +458,7 @@ impl Engine {
                     continue;
                 }
                 // One that was not heard since the start may be on its way.
-                let heard = if host.heard == 0 { self.started } else { host.heard };
+                let heard = if host.heard == 0 { self.judged_since(&host.machine.name) } else { host.heard };
                 let grace = if host.heard == 0 { hold.max(LOST_AFTER_START_MS) } else { hold };
                 let name = host.machine.name.clone();
                 let key = key(&self.rules[rule].rule.id, &name);
@@ -489,7 +499,7 @@ impl Engine {
             let alive: Vec<(String, RunFacts)> = self
                 .runs
                 .iter()
-                .filter(|(_, r)| r.ended.is_none() && r.state == Some(RunState::Running))
+                .filter(|(_, r)| r.ended.is_none() && r.state == Some(RunState::Running) && self.judges(r))
                 .map(|(id, r)| (id.clone(), r.clone()))
                 .collect();
             for (id, run) in alive {
@@ -517,6 +527,10 @@ impl Engine {
         let silent = |engine: &Engine, labels: &BTreeMap<String, String>| {
             // A machine that was not heard since the start may still have it.
             let name = labels.get("source");
+            let young = |name: &String| now - engine.judged_since(name) < ORPHAN_MS;
+            if name.is_some_and(young) {
+                return true;
+            }
             engine.hosts.iter().any(|h| !h.gone && h.ticks == 0 && Some(&h.machine.name) == name)
         };
         let over: Vec<_> =
@@ -531,12 +545,13 @@ impl Engine {
         }
         let lost: Vec<_> = self
             .facts
-            .keys()
-            .filter(|(rule, subject)| {
+            .iter()
+            .filter(|((rule, subject), fact)| {
                 let of = self.rules.iter().find(|r| r.rule.id == *rule).map(|r| &r.condition);
-                matches!(of, Some(Condition::Finding { .. })) && !self.findings.contains_key(subject)
+                let young = fact.labels.get("source").is_some_and(|name| now - self.judged_since(name) < ORPHAN_MS);
+                matches!(of, Some(Condition::Finding { .. })) && !self.findings.contains_key(subject) && !young
             })
-            .cloned()
+            .map(|(key, _)| key.clone())
             .collect();
         for key in lost {
             self.end_fact(&key, now, "over");

@@ -6,7 +6,7 @@ use super::state::State;
 use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS, NONE, STALE, Series};
 use crate::What;
 use shared::rule::{Across, By, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Groups are looked at once a second at most: a run of a thousand machines has their ticks all over the second.
 const LEAST_MS: i64 = 900;
@@ -38,7 +38,7 @@ impl Group {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.members.iter().all(|m| m.host == NONE)
     }
 
@@ -180,10 +180,13 @@ impl Engine {
             self.out.push(transition);
         }
         let key = (self.rules[of].rule.id.clone(), self.groups[group].key.clone());
+        let is_own = key.1.strip_prefix("run ").is_none_or(|run| self.judges_run(run));
         (self.groups[group].state, self.groups[group].dirty) = (State::default(), false);
         self.rules[of].subjects = self.rules[of].subjects.saturating_sub(1);
         self.subjects = self.subjects.saturating_sub(1);
-        self.forget(&key);
+        if is_own {
+            self.forget(&key);
+        }
     }
 
     /// All groups go; states of those that stay are kept.
@@ -216,6 +219,13 @@ impl Engine {
 
     /// The groups of a machine that has ticked.
     pub(super) fn tick_groups(&mut self, at: usize, t: i64, interval: i64) {
+        let elsewhere: BTreeSet<String> = match &self.hub {
+            Some(_) => {
+                let runs = self.hosts[at].runs.iter().filter(|(run, _)| !self.judges_run(run));
+                runs.map(|(run, _)| format!("run {run}")).collect()
+            }
+            None => BTreeSet::new(),
+        };
         for i in 0..self.hosts[at].groups.len() {
             let which = self.hosts[at].groups[i] as usize;
             let group = &mut self.groups[which];
@@ -227,7 +237,11 @@ impl Engine {
             let dt = if passed <= 0 || group.t == 0 { interval } else { passed.min(STALE * interval) } as u32;
             group.t = t;
             let Some(threshold) = &self.rules[group.rule as usize].threshold else { continue };
-            let Value::Over(over, ..) = threshold.first.value else { continue };
+            let Value::Over(over, by, _) = threshold.first.value else { continue };
+            // Where the first machine of the run is.
+            if by == By::Run && !elsewhere.is_empty() && elsewhere.contains(&group.key) {
+                continue;
+            }
             let what = match group.value(over, interval) {
                 None => unknown(&mut group.state, t, interval),
                 Some(value) => {

@@ -1,7 +1,6 @@
 //! What is written of the engine, and read after a start.
 
 use super::facts::{Fact, RunFacts};
-use super::series::from_alert;
 use super::state::Phase;
 use super::{Engine, Kept, MAX_OF_RULE, MAX_SUBJECTS};
 use crate::{StateRow, Transition};
@@ -9,10 +8,37 @@ use serde::Serialize;
 use shared::alert::{Alert, AlertState};
 
 /// Between the parts of a row's key: no rule, tag or run has it.
-const SEP: char = '\u{1f}';
+pub(super) const SEP: char = '\u{1f}';
 
 fn row_key(sort: char, rule: &str, subject: &str) -> String {
     format!("{sort}{SEP}{rule}{SEP}{subject}")
+}
+
+/// What a row is of.
+pub(super) enum RowKey {
+    /// A rule and a subject of series.
+    Subject(String, String),
+    /// A rule and a subject that is none.
+    Fact(String, String),
+    /// A run.
+    Run(String),
+    /// Up to when events have been evaluated.
+    Time,
+}
+
+/// What a row is of, and what stands there; None: nothing, or it is of a later version.
+pub(super) fn row_of(row: &StateRow) -> Option<(RowKey, &[u8])> {
+    let (sort, rest) = row.key.split_once(SEP)?;
+    let (rule, subject) = rest.split_once(SEP).unwrap_or((rest, ""));
+    let (rule, subject) = (rule.to_string(), subject.to_string());
+    let key = match sort {
+        "s" => RowKey::Subject(rule, subject),
+        "f" => RowKey::Fact(rule, subject),
+        "r" => RowKey::Run(rule),
+        "t" => RowKey::Time,
+        _ => return None,
+    };
+    Some((key, row.bytes.as_deref()?))
 }
 
 fn bytes(value: &impl Serialize) -> Option<Vec<u8>> {
@@ -54,46 +80,31 @@ impl Engine {
     /// All rows that [`changed_rows`](Self::changed_rows) gave and that stand, and all alerts that fire. To be called
     /// before rules are set and anything else is told.
     pub fn restore(&mut self, rows: &[StateRow], alerts: &[Alert]) {
-        for row in rows {
-            let (Some(bytes), Some((sort, rest))) = (&row.bytes, row.key.split_once(SEP)) else { continue };
-            let (rule, subject) = rest.split_once(SEP).unwrap_or((rest, ""));
-            let key = (rule.to_string(), subject.to_string());
-            match sort {
-                "s" => {
+        for (key, bytes) in rows.iter().filter_map(row_of) {
+            match key {
+                RowKey::Subject(rule, subject) => {
                     if let Ok(kept) = postcard::from_bytes::<Kept>(bytes) {
-                        self.kept.insert(key, kept);
+                        self.kept.insert((rule, subject), kept);
                     }
                 }
-                "f" => {
+                RowKey::Fact(rule, subject) => {
                     if let Ok(fact) = postcard::from_bytes::<Fact>(bytes) {
-                        self.facts.insert(key, fact);
+                        self.facts.insert((rule, subject), fact);
                     }
                 }
-                "r" => {
-                    if let Ok(run) = postcard::from_bytes::<RunFacts>(bytes) {
-                        self.runs.insert(key.0, run);
+                RowKey::Run(run) => {
+                    if let Ok(facts) = postcard::from_bytes::<RunFacts>(bytes) {
+                        self.runs.insert(run, facts);
                     }
                 }
-                "t" => {
+                RowKey::Time => {
                     if let Ok(t) = postcard::from_bytes::<i64>(bytes) {
                         self.before = Some(t);
                     }
                 }
-                _ => {}
             }
         }
-        for alert in alerts.iter().filter(|a| a.state == AlertState::Firing) {
-            let key = (alert.rule.clone(), alert.subject.clone());
-            if self.facts.contains_key(&key) {
-                continue;
-            }
-            // The alert's own row is the truth: the state may be a second older.
-            let kept = self.kept.entry(key.clone()).or_insert_with(|| from_alert(alert));
-            if !kept.state.fires() {
-                *kept = from_alert(alert);
-            }
-            self.orphans.insert(key, alert.clone());
-        }
+        alerts.iter().filter(|alert| alert.state == AlertState::Firing).for_each(|alert| self.take_open(alert));
         self.put_runs_on_hosts();
         self.hosts.iter_mut().filter(|h| !h.gone).for_each(|h| h.rebuild = true);
     }
@@ -108,7 +119,11 @@ impl Engine {
         self.changed.insert(row_key('f', &key.0, &key.1), bytes);
     }
 
+    /// Where it is judged.
     pub(super) fn save_run(&mut self, run: &str) {
+        if !self.judges_run(run) {
+            return;
+        }
         let bytes = self.runs.get(run).and_then(bytes);
         self.changed.insert(row_key('r', run, ""), bytes);
     }

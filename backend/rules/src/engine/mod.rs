@@ -4,6 +4,7 @@ mod compile;
 mod facts;
 mod group;
 mod keep;
+mod moved;
 mod say;
 mod series;
 mod state;
@@ -51,6 +52,9 @@ const PREDICT_CLEAR_MS: u32 = 15 * 60_000;
 
 /// After a start a machine is not called lost for so long, milliseconds.
 const LOST_AFTER_START_MS: i64 = 120_000;
+
+/// A machine that says nothing for longer may have gone to another hub, milliseconds.
+const SILENT_MS: i64 = 5_000;
 
 /// What fired before a start and is not found again by then is over, milliseconds.
 const ORPHAN_MS: i64 = 600_000;
@@ -171,6 +175,10 @@ struct Kept {
 #[derive(Debug, Default)]
 pub struct Engine {
     started: i64,
+    /// The hub that judges, where there are several: its id and its name.
+    hub: Option<(String, String)>,
+    /// Machines that came from another hub, by name, and when.
+    adopted: BTreeMap<String, i64>,
     rules: Vec<Compiled>,
     rows: HashMap<String, Arc<Row>>,
     hosts: Vec<Host>,

@@ -621,3 +621,88 @@ fn a_rule_has_at_most_ten_thousand_series_and_says_so() {
 fn a_subject_is_small() {
     assert!(size_of::<Subject>() <= 112, "{}", size_of::<Subject>());
 }
+
+/// What stands of all rows that engines gave, in the order in which they gave them.
+fn standing(rows: &mut BTreeMap<String, Vec<u8>>, engine: &mut Engine) -> Vec<crate::StateRow> {
+    for row in engine.changed_rows() {
+        match row.bytes {
+            Some(bytes) => drop(rows.insert(row.key, bytes)),
+            None => drop(rows.remove(&row.key)),
+        }
+    }
+    rows.iter().map(|(key, bytes)| crate::StateRow { key: key.clone(), bytes: Some(bytes.clone()) }).collect()
+}
+
+#[test]
+fn a_machine_takes_what_fires_with_it_to_another_hub_and_nothing_ends_or_begins() {
+    let rules = [rule("hot", HOT), rule("lost", "source lost for 60s"), rule("crashed", "run crashed")];
+    let hub = |name: &str| {
+        let mut world = World::new(&rules, &[], &["gpu.0.temp"]);
+        world.engine.share(name, name);
+        world
+    };
+    let (mut one, mut two) = (hub("one"), hub("two"));
+    let mut rows = BTreeMap::new();
+    for (world, name) in [(&mut one, "a"), (&mut two, "b")] {
+        world.engine.source(&machine(name));
+        world.define(name);
+        (0..70).for_each(|_| world.tick(name, &[90.0]));
+    }
+    let fired = one.engine.take().pop().expect("it fires").alert;
+    assert_eq!(two.engine.take().len(), 2, "pending and firing of its own");
+    // A run of both is judged where the first is.
+    let process = |source: &str| RunProcess { source: source.into(), ..RunProcess::default() };
+    let both = |state| Run { processes: vec![process("a"), process("b")], ..run("r", state, None) };
+    for world in [&mut one, &mut two] {
+        world.engine.run(&both(RunState::Running), world.now);
+    }
+    let known = standing(&mut rows, &mut one.engine);
+    standing(&mut rows, &mut two.engine);
+    // It moves: the hub that had it ends nothing.
+    one.engine.release_source("a");
+    assert_eq!(one.engine.take(), []);
+    one.engine.poll(one.now + 600_000);
+    assert_eq!((one.engine.take(), one.engine.changed_rows().iter().filter(|row| row.bytes.is_none()).count()), (Vec::new(), 0));
+    two.engine.run(&both(RunState::Failed), two.now);
+    assert_eq!(two.engine.take(), [], "another judges the run");
+    // The other goes on, with the same alert, and hears of the run what became of it since.
+    two.engine.adopt(&BTreeSet::from(["a".to_string()]), &known, &[fired.clone()], two.now);
+    two.engine.source(&machine("a"));
+    two.define("a");
+    two.engine.run(&both(RunState::Failed), two.now);
+    let told: Vec<_> = two.engine.take().into_iter().map(|change| (change.what, change.alert.rule)).collect();
+    assert_eq!(told, [(Fired, "crashed".to_string())]);
+    (0..20).for_each(|_| two.tick("a", &[90.0]));
+    assert_eq!(two.whats(), [], "it fires on");
+    (0..20).for_each(|_| two.tick("a", &[70.0]));
+    let over = two.engine.take().pop().expect("it is over").alert;
+    assert_eq!((over.id, over.began), (fired.id, fired.began));
+}
+
+#[test]
+fn a_machine_of_a_hub_that_died_has_two_minutes_to_come_before_it_is_lost() {
+    let rules = [rule("lost", "source lost for 60s")];
+    let mut world = World::new(&rules, &[], &["gpu.0.temp"]);
+    world.engine.share("one", "one");
+    // The hub has been there for long.
+    let died = T + 10_000_000;
+    world.engine.adopt(&BTreeSet::from(["a".to_string()]), &[], &[], died);
+    world.engine.source(&machine("a"));
+    world.engine.poll(died + 119_000);
+    assert_eq!(world.whats(), []);
+    world.engine.poll(died + 120_000);
+    let lost = world.engine.take().pop().expect("lost").alert;
+    // It is heard of by another hub, which goes on with the alert and ends it.
+    let mut rows = BTreeMap::new();
+    let known = standing(&mut rows, &mut world.engine);
+    let mut other = World::new(&rules, &[], &["gpu.0.temp"]);
+    other.engine.share("two", "two");
+    other.engine.adopt(&BTreeSet::from(["a".to_string()]), &known, &[lost.clone()], died + 130_000);
+    other.engine.source(&machine("a"));
+    other.define("a");
+    other.now = died + 130_000;
+    other.tick("a", &[50.0]);
+    other.engine.poll(other.now);
+    let over = other.engine.take().pop().expect("over").alert;
+    assert_eq!((over.id, over.state), (lost.id, shared::alert::AlertState::Resolved));
+}

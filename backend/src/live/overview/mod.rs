@@ -5,7 +5,10 @@
 //! more than their [place](OverviewPlace). One that joins, or was away for some beats, gets a keyframe.
 
 mod cells;
+mod elsewhere;
 mod values;
+
+pub use elsewhere::CellsElsewhere;
 
 use super::Live;
 use axum::body::Bytes;
@@ -37,6 +40,8 @@ pub struct Overview {
     grain: Grain,
     /// There are so many others that it is made seldom.
     seldom: bool,
+    /// Of the sources alone that this hub holds.
+    own: bool,
     maker: Mutex<Maker>,
     shown: Mutex<Shown>,
     beats: watch::Sender<u64>,
@@ -83,7 +88,12 @@ pub struct OverviewPlace {
 impl Overview {
     fn new(grain: Grain, scope: Scope, seldom: bool) -> Self {
         let (maker, shown, beats) = (Mutex::default(), Mutex::default(), watch::Sender::default());
-        Overview { scope, grain, seldom, maker, shown, beats }
+        Overview { scope, grain, seldom, own: false, maker, shown, beats }
+    }
+
+    /// That of the sources that this hub holds.
+    pub(super) fn own(grain: Grain) -> Self {
+        Overview { own: true, ..Self::new(grain, Scope::All, false) }
     }
 
     /// What its cells are.
@@ -113,7 +123,7 @@ impl Overview {
     pub fn beat(&self, live: &Live) {
         live.find_late();
         let mut sources = live.store().sources();
-        sources.retain(|source| self.scope.sees(&source.key));
+        sources.retain(|source| self.scope.sees(&source.key) && !(self.own && !live.holds(source.id)));
         let interval = match sources.len() {
             _ if self.seldom => Duration::from_secs(10),
             0..=MANY_SOURCES => Duration::from_secs(1),

@@ -14,8 +14,10 @@ use std::sync::Arc;
 /// The values by series of the overview, and what they are made of.
 #[derive(Default)]
 pub struct CellValues {
-    all: Vec<f64>,
+    pub(super) all: Vec<f64>,
     members: HashMap<SourceId, Member>,
+    /// Cells of sources that other hubs hold, by what they are called.
+    pub(super) elsewhere: HashMap<SourceId, HashMap<String, usize>>,
     table: Table,
 }
 
@@ -66,6 +68,14 @@ impl CellValues {
 
     /// Takes in the newest values of a source.
     pub fn look(&mut self, live: &Live, source: &Source, grain: Grain, cells: &mut Cells) {
+        // One that comes from another hub or goes there begins anew.
+        if !live.holds(source.id) {
+            let own = self.members.remove(&source.id).into_iter().flat_map(|member| member.shown);
+            own.filter(|_| grain == Grain::Gpus).for_each(|(cell, ..)| cells.let_go(cell));
+            return self.look_elsewhere(live, source, grain, cells);
+        }
+        let theirs = self.elsewhere.remove(&source.id).into_iter().flatten();
+        theirs.filter(|_| grain == Grain::Gpus).for_each(|(_, cell)| cells.let_go(cell));
         let (standing, _) = live.source(source.id).standing();
         let ticks = matches!(standing, Standing::Live | Standing::Filling { .. });
         let rows = rows(grain);

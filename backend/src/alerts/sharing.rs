@@ -1,0 +1,273 @@
+//! Several hubs of one database: which machines' alerts this one judges, and whether it is the one that tells of all.
+//!
+//! Each machine is judged by one hub, the one that had its link last (table `watched`). All hubs write what they find into
+//! the database, and one, who has the lease [`LEASE`], makes notices of it: groups, repeats, quiet hours and silences are of
+//! the whole team. An alert's row says whether that one has heard of it, and is marked in the transaction that writes the
+//! notice. So a hub may end at any moment: the next goes on there, loses nothing, and tells nothing twice.
+
+use super::book::AlertBook;
+use super::found::alert_of;
+use super::kept::Restored;
+use super::watch::SharingHub;
+use super::team::{CALLS, CODES, ENGINE, Earlier, TeamWatch, shown_rule};
+use crate::accounts::Denied;
+use records::alerts::AlertRow;
+use records::{Change, alerts, leases, links, outbox, watched};
+use rules::{Transition, What};
+use shared::alert::{Alert, AlertState};
+use shared::wire::Source;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The lease of who tells.
+const LEASE: &str = "alerts";
+
+/// How long it holds, milliseconds.
+const LEASE_MS: i64 = 15_000;
+
+/// It is kept, and it is looked who judges what, so often, milliseconds.
+const LOOK_MS: i64 = 2_000;
+
+/// It is looked so often for what hubs left that are gone, milliseconds.
+const TIDY_MS: i64 = 15_000;
+
+/// Alerts that are heard at one look, and deliveries that are looked through.
+const MOST: i64 = 5_000;
+
+/// A machine that joined longer ago is not new, milliseconds.
+const NEW_MS: i64 = 300_000;
+
+/// How this hub stands among the others.
+pub(super) struct Shared {
+    hub: SharingHub,
+    /// Machines that are judged here, by id, and whose rules know it.
+    pub own: BTreeSet<String>,
+    /// It tells.
+    pub tells: bool,
+    looked: i64,
+    begun: bool,
+    tidied: i64,
+    /// Deliveries until then are known.
+    delivered: i64,
+    /// The database did not answer at the look before.
+    blind: bool,
+}
+
+/// What a look found.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Machines of which somebody else judges from now on, by id.
+    pub lost: BTreeSet<String>,
+    /// Of these, and of all on which it goes on, what is written; none where nothing came.
+    pub gained: Option<(BTreeSet<String>, Arc<Restored>)>,
+    /// Machines among them that joined just now.
+    pub joined: BTreeSet<String>,
+    /// It is to tell from now on, and what is written of notices.
+    pub begins: Option<Arc<Restored>>,
+    /// It does not tell any more.
+    pub ends: bool,
+    /// Of these alerts it has not heard: each with its team.
+    pub unheard: Vec<(String, AlertRow, Alert)>,
+    /// What became of notices: id, channel, whether it was taken.
+    pub delivered: Vec<(String, String, bool)>,
+    /// It was blind for a while.
+    pub sees_again: bool,
+}
+
+impl Shared {
+    pub fn new(hub: SharingHub) -> Self {
+        let own = BTreeSet::new();
+        Shared { hub, own, tells: false, looked: i64::MIN, begun: false, tidied: i64::MIN, delivered: 0, blind: false }
+    }
+
+    pub fn hub(&self) -> &SharingHub {
+        &self.hub
+    }
+
+    /// Looks how it stands. Nothing may be written that was found before a look that failed.
+    pub async fn look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<Found, Denied> {
+        let found = self.try_look(book, sources, now).await;
+        match found {
+            Ok(mut found) => {
+                found.sees_again = std::mem::take(&mut self.blind);
+                Ok(found)
+            }
+            Err(error) => {
+                // What was read halfway is read again.
+                (self.blind, self.looked) = (true, i64::MIN);
+                Err(error)
+            }
+        }
+    }
+
+    async fn try_look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<Found, Denied> {
+        let mut found = Found::default();
+        let Some(records) = book.there().await? else { return Ok(found) };
+        let told = self.tells;
+        if now.saturating_sub(self.looked) >= LOOK_MS || now < self.looked {
+            let mut change = records.note().await?;
+            let tells = leases::take(&mut change, LEASE, &self.hub.id, (now, now + LEASE_MS)).await?;
+            if let Some(own) = self.hub.own.as_ref().filter(|_| !self.begun) {
+                watched::take(&mut change, own, &self.hub.id).await?;
+            }
+            let new = watched::follow_links(&mut change, &self.hub.id, now - NEW_MS).await?;
+            if tells {
+                watched::take_left(&mut change, &self.hub.id, now).await?;
+            }
+            change.commit().await?;
+            (self.looked, self.begun) = (now, true);
+            let mine: BTreeSet<String> =
+                watched::of(&mut *records.read().await?, &self.hub.id).await?.into_iter().collect();
+            // What rules know of a machine begins with its name.
+            let there: BTreeSet<&String> = sources.iter().map(|source| &source.key).collect();
+            let gained: BTreeSet<String> =
+                mine.difference(&self.own).filter(|id| there.contains(id)).cloned().collect();
+            let lost: BTreeSet<String> = self.own.difference(&mine).cloned().collect();
+            let restored = match !gained.is_empty() || (tells && !told) {
+                true => Some(Arc::new(Restored::read(book, now).await?)),
+                false => None,
+            };
+            self.own.retain(|id| !lost.contains(id));
+            self.own.extend(gained.iter().cloned());
+            found.joined = new.into_iter().filter(|id| gained.contains(id)).collect();
+            found.lost = lost;
+            found.gained = restored.clone().filter(|_| !gained.is_empty()).map(|restored| (gained, restored));
+            found.begins = restored.filter(|_| tells && !told);
+            found.ends = told && !tells;
+            self.tells = tells;
+        }
+        if self.tells {
+            let mut on = records.read().await?;
+            for row in alerts::unheard(&mut on, MOST).await? {
+                let Some(team) = row.team.clone() else { continue };
+                if let Some(alert) = alert_of(row.clone()) {
+                    found.unheard.push((team, row, alert));
+                }
+            }
+            if self.looked == now {
+                let since = if found.begins.is_some() { 0 } else { self.delivered - 2 * LEASE_MS };
+                let done = outbox::done_since(&mut on, since, MOST).await?;
+                found.delivered = done.into_iter().map(|(id, channel, state)| (id, channel, state == "sent")).collect();
+                self.delivered = now;
+            }
+            if now.saturating_sub(self.tidied) >= TIDY_MS || now < self.tidied {
+                self.tidied = now;
+                let alive: BTreeSet<String> =
+                    links::hubs(&mut on, now).await?.into_iter().map(|(hub, _)| hub).collect();
+                found.unheard.extend(left_by_hubs(&mut on, &alive, now).await?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Makes sure within a change that this hub still tells; false: another does.
+    pub async fn tells_still(&self, change: &mut Change, now: i64) -> Result<bool, Denied> {
+        Ok(leases::take(change, LEASE, &self.hub.id, (now, now + LEASE_MS)).await?)
+    }
+
+    /// Another tells.
+    pub fn stop_telling(&mut self) {
+        self.tells = false;
+    }
+
+    /// This hub ends: another may tell at once.
+    pub async fn end(&self, book: &AlertBook) -> Result<(), Denied> {
+        let Some(records) = book.there().await?.filter(|_| self.tells) else { return Ok(()) };
+        let mut change = records.note().await?;
+        leases::give_back(&mut change, LEASE, &self.hub.id).await?;
+        Ok(change.commit().await?)
+    }
+}
+
+/// What hubs had found of themselves that are gone: it is over.
+async fn left_by_hubs(
+    on: &mut records::Connection,
+    alive: &BTreeSet<String>,
+    now: i64,
+) -> Result<Vec<(String, AlertRow, Alert)>, Denied> {
+    let of_hubs = |row: &AlertRow| row.source.is_none() && row.run.is_none() && row.state == "firing";
+    let rows = alerts::open(on).await?.into_iter().filter(of_hubs);
+    let gone = rows.filter_map(|row| {
+        let (team, alert) = (row.team.clone()?, alert_of(row.clone())?);
+        let hub = alert.labels.get("hub").filter(|hub| !alive.contains(*hub))?;
+        let sentence = format!("{}; the hub {hub} is gone", alert.sentence);
+        Some((team, row, Alert { state: AlertState::Resolved, ended: Some(now), sentence, ..alert }))
+    });
+    Ok(gone.collect())
+}
+
+impl TeamWatch {
+    /// Others judge these machines, by id; `names` has their names.
+    pub(super) fn lose(&mut self, lost: &BTreeSet<String>, names: &BTreeMap<String, String>) {
+        for id in lost {
+            self.engine.release_source(id);
+            self.calls.remove(id);
+            let Some(name) = names.get(id) else { continue };
+            if let Some(codes) = &mut self.codes {
+                codes.release(name);
+            }
+            self.firing.retain(|_, alert| alert.labels.get("source") != Some(name));
+            self.pending.retain(|_, alert| alert.labels.get("source") != Some(name));
+            self.batch.forget_source(id, name);
+        }
+    }
+
+    /// Goes on with these machines, by name, as others have left them.
+    pub(super) fn gain(&mut self, names: &BTreeMap<String, String>, restored: &Restored, now: i64) {
+        let Some(id) = &self.id else { return };
+        let earlier = restored.of(id).with_ids_of(&self.rules);
+        let called: BTreeSet<String> = names.values().cloned().collect();
+        let others = |alert: &&Alert| self.codes.is_none() || shown_rule(&alert.rule) != rules::builtin::FROM_CODE;
+        let open: Vec<Alert> = earlier.open.iter().filter(others).cloned().collect();
+        self.engine.adopt(&called, &earlier.part(ENGINE), &open, now);
+        if let Some(codes) = &mut self.codes {
+            codes.adopt(&called, &earlier.part(CODES));
+        }
+        self.take_calls(&earlier.part(CALLS), |key| names.contains_key(key));
+        let own = |alert: &&Alert| alert.labels.get("source").is_some_and(|name| called.contains(name));
+        let own: Vec<Alert> = earlier.open.iter().filter(own).cloned().collect();
+        self.firing.extend(own.into_iter().map(|alert| (alert.id.clone(), alert)));
+    }
+
+    /// Tells from now on, where another stopped.
+    pub(super) fn begin_telling(&mut self, restored: &Restored, now: i64) {
+        self.tells = true;
+        let Some(id) = &self.id else { return };
+        let earlier = restored.of(id).with_ids_of(&self.rules);
+        self.restore_notices(&earlier, now);
+    }
+
+    /// Another tells.
+    pub(super) fn stop_telling(&mut self) {
+        self.tells = false;
+        self.batch.stop_telling();
+    }
+
+    /// Hears what another hub, or this one before it told, had written; `row` says what was known of it.
+    pub(super) fn hear_written(&mut self, row: &AlertRow, alert: Alert, now: i64) {
+        let open: Vec<Alert> = vec![alert];
+        let earlier = Earlier { rows: Vec::new(), open, ended: Vec::new() }.with_ids_of(&self.rules);
+        let Some(alert) = earlier.open.into_iter().next() else { return };
+        let event = self.is_event(&alert.rule);
+        let is_new = row.heard == 0;
+        let over = alert.state == AlertState::Resolved;
+        let mut hear = |what, alert: &Alert| {
+            self.notices.hear(&Transition { what, alert: alert.clone(), event, flapping: false }, now);
+        };
+        if is_new {
+            // What came and went while nobody told is told, too.
+            hear(What::Fired, &Alert { state: AlertState::Firing, ended: None, ..alert.clone() });
+        }
+        match over {
+            true => hear(What::Ended, &alert),
+            false if !is_new => hear(What::Changed, &alert),
+            false => {}
+        }
+        if row.state == "firing" && over {
+            // It is over because its hub is gone: nobody else writes it.
+            self.batch.alerts.insert(alert.id.clone(), alert);
+        } else {
+            self.batch.heard.push((row.id.clone(), row.state.clone(), row.updated));
+        }
+    }
+}

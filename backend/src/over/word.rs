@@ -1,0 +1,43 @@
+//! What is said of machines: words of one message each, in their order.
+
+use crate::live::LinkFigures;
+use serde::{Deserialize, Serialize};
+use shared::wire::IndexEntry;
+
+/// A machine's line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Line {
+    /// Its number is the hub's own, as in the overview behind it.
+    pub entry: IndexEntry,
+    pub figures: LinkFigures,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Word {
+    /// A beat begins; of a whole one all is told anew until its end. Milliseconds to the next one.
+    Begin { whole: bool, interval: u64 },
+    /// Lines of machines that are new, or others than they were.
+    Lines(Vec<Line>),
+    /// Another hub has these machines, by number.
+    Left(Vec<u16>),
+    /// A message of the overview, as a page gets it.
+    Overview(Vec<u8>),
+    /// Findings that were changed; JSON.
+    Findings(Vec<String>),
+    /// The ids of all that are open.
+    Open(Vec<String>),
+    /// The beat ends.
+    End,
+}
+
+impl Word {
+    pub fn bytes(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("texts, lists and numbers only")
+    }
+
+    /// None: a later version said it, or nobody did.
+    pub fn read(bytes: &[u8]) -> Option<Word> {
+        postcard::from_bytes(bytes).ok()
+    }
+}
