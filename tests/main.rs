@@ -7,6 +7,7 @@ mod api;
 mod browser;
 mod catalog;
 mod cli;
+mod cluster;
 #[cfg(target_os = "linux")]
 mod delivery;
 mod demo;

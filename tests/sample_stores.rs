@@ -9,10 +9,13 @@ use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
 use serde_json::Value;
 use shared::catalog::prometheus::Family;
 use shared::wire::CheckState;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+#[cfg(unix)]
+use watchglass_tests::cluster::Cluster;
 use watchglass_tests::programs::Program;
 use watchglass_tests::server::{Server, watchglass};
 use watchglass_tests::waiting::{MAX_WAIT, until_so};
@@ -371,4 +374,74 @@ fn with_nginx_the_addresses_of_victoria_metrics_cluster_and_of_mimir_are_written
     let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url: None, headers: scope("other") }, None);
     until_so("it is told", || remote.check().reason.contains("it answered 401"));
     assert_eq!(remote.counts.dropped.load(Relaxed), 0);
+}
+
+/// What VictoriaMetrics has of the ledger that the agent of a cluster scrapes: values by time, ms, and name.
+#[cfg(unix)]
+fn ledger_in(store: &Program) -> BTreeMap<(i64, String), f64> {
+    store.get("/internal/force_flush");
+    let text = store.get(&format!("/api/v1/export?match[]={}", escaped("{endpoint=\"books\"}"))).body;
+    let mut all = BTreeMap::new();
+    for line in text.lines() {
+        let json: Value = serde_json::from_str(line).expect("JSON");
+        let name = json["metric"]["__name__"].as_str().expect("a name").to_string();
+        let times = json["timestamps"].as_array().expect("times").iter().filter_map(|t| t.as_i64());
+        for (t, value) in times.zip(json["values"].as_array().expect("values").iter().filter_map(|v| v.as_f64())) {
+            let before = all.insert((t, name.clone()), value);
+            assert_eq!(before, None, "{name} at {t} is there twice");
+        }
+    }
+    all
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "needs Debian's nats-server, PostgreSQL 15 and victoria-metrics"]
+fn with_nats_each_sample_is_in_victoria_metrics_once_though_a_hub_is_killed_and_what_died_is_read_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = victoria_metrics(Program::free(), folder.path(), &[DEDUP]);
+    let mut cluster = Cluster::start_over(2, Some(store.addr));
+    cluster.start_agent(&[0, 1]);
+    cluster.until("the first hub sends", || ledger_in(&store).len() > 60);
+    let first = cluster.holder();
+    cluster.kill_hub(0);
+    cluster.until("another hub holds it", || ![String::new(), first.clone()].contains(&cluster.holder()));
+    cluster.is_live(1);
+    let measured = |cluster: &Cluster| -> BTreeMap<(i64, String), f64> {
+        let name = |tag: &str| {
+            let tag = tag.strip_prefix("openmetrics.books.").unwrap_or_else(|| panic!("{tag}"));
+            tag.split('{').next().unwrap_or_default().to_string()
+        };
+        let all = cluster.measured().into_iter();
+        all.map(|((t, tag), value)| ((t, name(&tag)), value.parse().expect("a number"))).collect()
+    };
+    let newest = |all: &BTreeMap<(i64, String), f64>| all.keys().map(|(t, _)| *t).max().unwrap_or_default();
+    let now = newest(&measured(&cluster));
+    cluster.until("what came meanwhile is sent by the other", || newest(&ledger_in(&store)) > now);
+    // The ledger, sample by sample: what was measured, and nothing else.
+    let (ours, theirs) = (measured(&cluster), ledger_in(&store));
+    let up_to =
+        |all: BTreeMap<(i64, String), f64>| -> Vec<_> { all.into_iter().filter(|((t, _), _)| *t <= now).collect() };
+    let (ours, theirs) = (up_to(ours), up_to(theirs));
+    assert!(ours.len() > 100, "{}", ours.len());
+    let differ = ours.iter().zip(&theirs).find(|(own, other)| own.0 != other.0 || (own.1 - other.1).abs() > 1e-9);
+    assert!(differ.is_none() && ours.len() == theirs.len(), "{} and {}: {differ:?}", ours.len(), theirs.len());
+    // Now all that had it die, and a hub comes that has nothing of it.
+    cluster.end_agent();
+    cluster.kill_hub(1);
+    std::fs::remove_dir_all(cluster.folder(0)).expect("removed");
+    cluster.start_hub(0);
+    let cpu = "watchglass_cpu_utilization_ratio";
+    let theirs = exported(&store, cpu);
+    assert!(theirs.len() > 100, "{}", theirs.len());
+    let name = cluster.postgresql.sql("hub", "SELECT name FROM sources WHERE state <> 'own'");
+    let path = format!("/api/v1/query?tag=system.cpu_percent&from=-1h&source={}", escaped(&name));
+    let read = || -> Vec<(i64, f64)> {
+        let json: Value = serde_json::from_str(&cluster.get(0, &path).body).expect("JSON");
+        let points = json["series"][0]["points"].as_array().cloned().unwrap_or_default();
+        points.iter().filter_map(|p| Some(((p[0].as_f64()? * 1e3).round() as i64, p[1].as_f64()? / 100.0))).collect()
+    };
+    cluster.until("what nobody has any more is read back", || !read().is_empty());
+    cluster.until("all of it", || read().len() >= theirs.len());
+    same(&theirs, &read());
 }

@@ -125,7 +125,7 @@ pub struct Fleet {
 }
 
 /// Samples by time, ms, and tag: as text, so that not a bit of a value is another.
-type Samples = BTreeMap<(i64, String), String>;
+pub type Samples = BTreeMap<(i64, String), String>;
 
 impl Fleet {
     /// Starts both, and waits until the hub has samples of the agent.
@@ -514,7 +514,7 @@ fn key_in(text: &str) -> Option<String> {
 }
 
 /// What a folder has of the ledger, as CSV; empty before the first sample.
-fn export(folder: &Path, env: &[(String, String)]) -> String {
+pub(crate) fn export(folder: &Path, env: &[(String, String)]) -> String {
     let folder = folder.to_str().expect("a plain path");
     let mut command = watchglass(["export", "--data-dir", folder, "--tag", "openmetrics.books.*", "--format", "csv"]);
     command.envs(env.iter().map(|(name, value)| (name, value)));
@@ -522,7 +522,7 @@ fn export(folder: &Path, env: &[(String, String)]) -> String {
     if output.status.success() { String::from_utf8(output.stdout).expect("text") } else { String::new() }
 }
 
-fn samples(csv: &str) -> Samples {
+pub(crate) fn samples(csv: &str) -> Samples {
     let cells = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
         let [time, _, tag, value] = cells[..] else { panic!("{line}") };

@@ -35,6 +35,8 @@ pub struct Page {
     pub goodbye: Option<String>,
     /// Name of the machine to look at; None for the first.
     pub source: Option<String>,
+    /// A key for the data of a hub; none where nobody asks for one.
+    pub key: Option<String>,
     /// Numbers of the machines whose ticks came.
     pub heard: BTreeSet<u16>,
     state: TickState,
@@ -52,7 +54,7 @@ impl Page {
 
     /// Does the same as [`connect`](Self::connect) with a complete address.
     pub async fn connect_to(&mut self, url: &str, window: i64) -> Connection {
-        let mut connection = Connection::to(url).await;
+        let mut connection = Connection::to_as(url, self.key.as_deref()).await;
         let resume = self.hello.as_ref().map(|hello| Resume {
             boot: hello.boot,
             rows: self.catalog.metrics.len() as u32,
@@ -103,7 +105,12 @@ impl Page {
         match message {
             ServerMessage::Hello(hello) => {
                 if self.hello.as_ref().is_some_and(|before| before.boot != hello.boot) {
-                    *self = Page { resyncs: self.resyncs, source: self.source.take(), ..Page::default() };
+                    *self = Page {
+                        resyncs: self.resyncs,
+                        source: self.source.take(),
+                        key: self.key.take(),
+                        ..Page::default()
+                    };
                 }
                 self.hello = Some(hello);
             }
@@ -164,7 +171,16 @@ impl Page {
 impl Connection {
     /// Connects to a complete address, and says nothing yet.
     pub async fn to(url: &str) -> Self {
-        let request = url.into_client_request().expect("an address");
+        Self::to_as(url, None).await
+    }
+
+    /// Likewise with a key.
+    pub async fn to_as(url: &str, key: Option<&str>) -> Self {
+        let mut request = url.into_client_request().expect("an address");
+        if let Some(key) = key {
+            let value = format!("Bearer {key}").parse().expect("a value");
+            request.headers_mut().insert("authorization", value);
+        }
         let (socket, _) = tokio_tungstenite::connect_async(request).await.expect("it listens");
         Connection(socket)
     }

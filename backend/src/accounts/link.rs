@@ -224,6 +224,16 @@ impl Accounts {
         Ok(all.into_iter().map(|(id, name, labels)| (id, name, parsed(&labels))).collect())
     }
 
+    /// Id and name of each that may send, or could, and when it was heard of last.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn admitted(&self) -> Result<Vec<(String, String, Option<i64>)>, Denied> {
+        let all = sources::of(&mut *self.read().await?, None).await?.into_iter();
+        let admitted = all.filter(|source| source.state != "pending");
+        Ok(admitted.map(|source| (source.id, source.name, source.last_seen)).collect())
+    }
+
     /// Ids of the machines that joined for a while only and were away for an hour: they come back no more.
     ///
     /// # Errors

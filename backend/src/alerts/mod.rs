@@ -23,7 +23,7 @@ pub use check::StoredChecker;
 pub use deliver::{Delivered, MAX_DONE, deliver};
 pub use found::{AlertsAsked, alert_of, row_of};
 pub use sealing::{KEY_FILE, SealingKey};
-pub use watch::{AlertSources, watch};
+pub use watch::{AlertSources, SharingHub, watch};
 
 use crate::live::Reader;
 use shared::alert::{Checked, Rule};

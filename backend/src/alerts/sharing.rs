@@ -9,6 +9,7 @@ use super::book::AlertBook;
 use super::found::alert_of;
 use super::kept::Restored;
 use super::team::{CALLS, CODES, ENGINE, Earlier, TeamWatch, shown_rule};
+use super::watch::SharingHub;
 use crate::accounts::Denied;
 use records::alerts::AlertRow;
 use records::{Change, alerts, leases, links, outbox, watched};
@@ -38,12 +39,13 @@ const NEW_MS: i64 = 300_000;
 
 /// How this hub stands among the others.
 pub(super) struct Shared {
-    hub: String,
+    hub: SharingHub,
     /// Machines that are judged here, by id, and whose rules know it.
     pub own: BTreeSet<String>,
     /// It tells.
     pub tells: bool,
     looked: i64,
+    begun: bool,
     tidied: i64,
     /// Deliveries until then are known.
     delivered: i64,
@@ -73,12 +75,12 @@ pub(super) struct Found {
 }
 
 impl Shared {
-    pub fn new(hub: String) -> Self {
+    pub fn new(hub: SharingHub) -> Self {
         let own = BTreeSet::new();
-        Shared { hub, own, tells: false, looked: i64::MIN, tidied: i64::MIN, delivered: 0, blind: false }
+        Shared { hub, own, tells: false, looked: i64::MIN, begun: false, tidied: i64::MIN, delivered: 0, blind: false }
     }
 
-    pub fn hub(&self) -> &str {
+    pub fn hub(&self) -> &SharingHub {
         &self.hub
     }
 
@@ -102,17 +104,20 @@ impl Shared {
         let mut found = Found::default();
         let Some(records) = book.there().await? else { return Ok(found) };
         let told = self.tells;
-        if now - self.looked >= LOOK_MS || now < self.looked {
+        if now.saturating_sub(self.looked) >= LOOK_MS || now < self.looked {
             let mut change = records.note().await?;
-            let tells = leases::take(&mut change, LEASE, &self.hub, (now, now + LEASE_MS)).await?;
-            let new = watched::follow_links(&mut change, &self.hub, now - NEW_MS).await?;
+            let tells = leases::take(&mut change, LEASE, &self.hub.id, (now, now + LEASE_MS)).await?;
+            if let Some(own) = self.hub.own.as_ref().filter(|_| !self.begun) {
+                watched::take(&mut change, own, &self.hub.id).await?;
+            }
+            let new = watched::follow_links(&mut change, &self.hub.id, now - NEW_MS).await?;
             if tells {
-                watched::take_left(&mut change, &self.hub, now).await?;
+                watched::take_left(&mut change, &self.hub.id, now).await?;
             }
             change.commit().await?;
-            self.looked = now;
+            (self.looked, self.begun) = (now, true);
             let mine: BTreeSet<String> =
-                watched::of(&mut *records.read().await?, &self.hub).await?.into_iter().collect();
+                watched::of(&mut *records.read().await?, &self.hub.id).await?.into_iter().collect();
             // What rules know of a machine begins with its name.
             let there: BTreeSet<&String> = sources.iter().map(|source| &source.key).collect();
             let gained: BTreeSet<String> =
@@ -145,7 +150,7 @@ impl Shared {
                 found.delivered = done.into_iter().map(|(id, channel, state)| (id, channel, state == "sent")).collect();
                 self.delivered = now;
             }
-            if now - self.tidied >= TIDY_MS || now < self.tidied {
+            if now.saturating_sub(self.tidied) >= TIDY_MS || now < self.tidied {
                 self.tidied = now;
                 let alive: BTreeSet<String> =
                     links::hubs(&mut on, now).await?.into_iter().map(|(hub, _)| hub).collect();
@@ -157,12 +162,20 @@ impl Shared {
 
     /// Makes sure within a change that this hub still tells; false: another does.
     pub async fn tells_still(&self, change: &mut Change, now: i64) -> Result<bool, Denied> {
-        Ok(leases::take(change, LEASE, &self.hub, (now, now + LEASE_MS)).await?)
+        Ok(leases::take(change, LEASE, &self.hub.id, (now, now + LEASE_MS)).await?)
     }
 
     /// Another tells.
     pub fn stop_telling(&mut self) {
         self.tells = false;
+    }
+
+    /// This hub ends: another may tell at once.
+    pub async fn end(&self, book: &AlertBook) -> Result<(), Denied> {
+        let Some(records) = book.there().await?.filter(|_| self.tells) else { return Ok(()) };
+        let mut change = records.note().await?;
+        leases::give_back(&mut change, LEASE, &self.hub.id).await?;
+        Ok(change.commit().await?)
     }
 }
 

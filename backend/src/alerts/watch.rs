@@ -20,6 +20,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// How long it may take to say at the end that another hub may tell.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
 /// Looks after which it is asked anew what people changed: other hubs change it, too.
 const RELOAD_LOOKS: u64 = 5;
 
@@ -45,8 +48,18 @@ pub struct AlertSources {
     pub has_teams: bool,
     /// The most notices of a channel in ten minutes.
     pub storm: usize,
-    /// The id of this hub, where several share the machines.
-    pub hub: Option<String>,
+    /// This hub, where several share the machines.
+    pub hub: Option<SharingHub>,
+}
+
+/// A hub of several.
+pub struct SharingHub {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// The key of the machine that it measures itself.
+    pub own: Option<String>,
 }
 
 /// Watches until `stop` becomes true.
@@ -65,9 +78,12 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
     let mut due = tokio::time::interval(PERIOD);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            _ = due.tick() => {}
-            _ = stop.wait_for(|stop| *stop) => return,
+        let ends = tokio::select! {
+            _ = due.tick() => false,
+            _ = stop.wait_for(|stop| *stop) => true,
+        };
+        if ends {
+            return watcher.end().await;
         }
         looks += 1;
         let anew = changed.has_changed().unwrap_or(false) || looks.is_multiple_of(RELOAD_LOOKS);
@@ -150,10 +166,19 @@ impl Watcher {
     fn new_team(&self, one: &Loaded, now: i64) -> TeamWatch {
         let mut team = TeamWatch::new(self.setup(one), now);
         if let Some(shared) = &self.shared {
-            team.engine.share(shared.hub());
+            team.engine.share(&shared.hub().id, &shared.hub().name);
             team.tells = shared.tells;
         }
         team
+    }
+
+    /// Another tells from now on.
+    async fn end(self) {
+        if let Some(shared) = &self.shared
+            && tokio::time::timeout(LAST_WORD, shared.end(&self.book)).await.is_err()
+        {
+            tracing::warn!("that another hub may tell was not written: the database does not answer");
+        }
     }
 
     /// Looks what this hub judges and whether it tells, and what the others have found.
@@ -172,8 +197,7 @@ impl Watcher {
         }
         if let Some((gained, restored)) = &found.gained {
             let own = sources.iter().filter(|source| gained.contains(&source.key));
-            let names: BTreeMap<String, String> =
-                own.map(|source| (source.key.clone(), source.name.clone())).collect();
+            let names: BTreeMap<String, String> = own.map(|source| (source.key.clone(), source.name.clone())).collect();
             self.all.iter_mut().for_each(|team| team.gain(&names, restored, now));
         }
         if let Some(restored) = &found.begins {

@@ -53,6 +53,8 @@ pub(super) struct About {
     pub since: i64,
     pub labels: Vec<(String, String)>,
     pub figures: LinkFigures,
+    /// Another hub has told of it: that no sample is here says nothing.
+    pub told: bool,
     /// What the count of all changes was at the last one here.
     pub version: u64,
     /// Spans whose samples came in late, each with its number, the newest at the end.
@@ -75,6 +77,13 @@ pub struct LinkFigures {
     /// Times of the first and last ticks that are lacking and on their way, or waited for, rising; milliseconds since the
     /// Unix epoch, about.
     pub holes: Vec<(i64, i64)>,
+}
+
+impl About {
+    /// Nobody waits for its ticks.
+    pub fn has_gone(&self) -> bool {
+        matches!(self.standing, Standing::Unreachable | Standing::Stopped(_) | Standing::Ended)
+    }
 }
 
 impl SourceState {

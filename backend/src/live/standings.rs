@@ -55,7 +55,7 @@ impl Live {
             }
             let labels = labels.unwrap_or_else(|| about.labels.clone());
             let changed = about.standing != standing || about.since != since || about.labels != labels;
-            (about.standing, about.since, about.labels) = (standing, since, labels);
+            (about.standing, about.since, about.labels, about.told) = (standing, since, labels, true);
             changed
         });
     }
@@ -107,6 +107,14 @@ impl Live {
         }
     }
 
+    /// Whether who begins is told of a source: not of one that has gone and of which nothing is left.
+    pub fn is_shown(&self, source: SourceId) -> bool {
+        let is_empty = self.store().is_empty(source);
+        let state = self.source(source);
+        let about = state.about();
+        !(is_empty && about.has_gone() && !about.told)
+    }
+
     /// Looks, at most once a second, which sources are late, and which are not any more.
     pub fn find_late(&self) {
         let steady = self.steady_ms();
@@ -152,9 +160,11 @@ impl Live {
         let entry = |(facts, is_empty, source): (u64, bool, Arc<Source>)| {
             let state = self.source(source.id);
             let about = state.about();
-            let has_gone = matches!(about.standing, Standing::Unreachable | Standing::Stopped(_) | Standing::Ended);
-            let is_new =
-                if begins { !(is_empty && has_gone) } else { facts > before.facts || about.version > before.changes };
+            let is_new = if begins {
+                !(is_empty && about.has_gone() && !about.told)
+            } else {
+                facts > before.facts || about.version > before.changes
+            };
             let entry = || match &self.provenance.recorded {
                 Some(recorded) => source.entry(Standing::Ended, recorded.to, about.labels.clone()),
                 None => source.entry(about.standing.clone(), about.since, about.labels.clone()),

@@ -13,11 +13,13 @@ use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
-use crate::live::Live;
+use crate::live::{Holder, Live};
 use crate::providers::Providers;
 use crate::store::Retentions;
 use crate::usage::{self, Meter};
 use shared::secret::Secret;
+use shared::standing::Standing;
+use shared::wire::NAME_FACT;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -32,6 +34,12 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The longest file of a join key that is read, bytes.
 const MAX_KEY_BYTES: u64 = 1 << 10;
+
+/// Machines of a cluster that a hub knows of.
+const MAX_SOURCES: usize = 10_000;
+
+/// Between ticks of a machine of which no more is known, milliseconds.
+const SOURCE_INTERVAL_MS: i64 = 1_000;
 
 /// How often it is looked which machines have ended.
 const END_INTERVAL: Duration = Duration::from_secs(60);
@@ -177,6 +185,9 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         }
         None => None,
     };
+    if cluster.is_some() {
+        know_all(&live, &accounts).await;
+    }
     let clustered = cluster.clone().map(|cluster| tokio::spawn(cluster.run()));
     let meter = Arc::new(Meter::new(live.clock.clone()));
     let providing = tokio::spawn(providers.clone().keep(serving.stop.clone()));
@@ -208,8 +219,8 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         kept_in: Some(folder),
         sending,
     };
-    let following =
-        tokio::spawn(follow(ingest.clone(), live.clone(), accounts.clone(), config.agent_limits.keep.clone(), changed));
+    let rules = (config.agent_limits.keep.clone(), cluster.is_some());
+    let following = tokio::spawn(follow(ingest.clone(), live.clone(), accounts.clone(), rules, changed));
     let others = accounts.clone();
     let looking = tokio::spawn(async move { others.look_for_others().await });
     let ending = tokio::spawn(end(ingest.clone(), accounts.clone()));
@@ -262,7 +273,7 @@ async fn follow(
     ingest: Ingest,
     live: Arc<Live>,
     accounts: Accounts,
-    rules: KeepRules,
+    (rules, is_shared): (KeepRules, bool),
     mut changed: watch::Receiver<u64>,
 ) {
     while changed.changed().await.is_ok() {
@@ -270,12 +281,40 @@ async fn follow(
             Ok(removed) => live.store().remove_sources(removed),
             Err(error) => tracing::warn!(%error, "it cannot be read which machines were removed"),
         }
+        if is_shared {
+            know_all(&live, &accounts).await;
+        }
         match accounts.called().await {
             Ok(called) => {
                 live.store().set_retentions(retentions(&called, &rules));
                 ingest.called(called);
             }
             Err(error) => tracing::warn!(%error, "it cannot be read how machines are called and labelled"),
+        }
+    }
+}
+
+/// Has all machines of the cluster here, whichever hub they are linked to: nobody knows yet how those stand that are new.
+async fn know_all(live: &Live, accounts: &Accounts) {
+    let all = match accounts.admitted().await {
+        Ok(all) => all,
+        Err(error) => return tracing::warn!(%error, "it cannot be read which machines there are"),
+    };
+    let now = live.clock.wall();
+    for (id, name, seen) in all {
+        let source = {
+            let mut store = live.store();
+            let is_new = store.named(&id).is_none() && !store.removed().contains(&id);
+            let facts = vec![(NAME_FACT.to_string(), name)];
+            (is_new && store.sources().len() < MAX_SOURCES).then(|| store.add_source(id, SOURCE_INTERVAL_MS, facts))
+        };
+        if let Some(source) = source {
+            live.set_holder(source, Holder::Nobody);
+            match seen.filter(|seen| now - seen < live.retention) {
+                // Some hub had it not long ago.
+                Some(seen) => live.tell_standing(source, (Standing::Unreachable, seen), None, None),
+                None => live.set_standing(source, Standing::Unreachable),
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ mod sent;
 
 pub use bind::bind;
 
-use crate::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, StoredChecker};
+use crate::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub, StoredChecker};
 use crate::archive::{self, Archive};
 use crate::calls::{self, Calls};
 use crate::config::Config;
@@ -25,6 +25,7 @@ use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::live::Live;
 use crate::markers::Markers;
+use crate::over::Over;
 use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
 use crate::runs;
 use crate::runs::RunBook;
@@ -130,10 +131,20 @@ async fn serve(
     }
     let base = config.base_path.clone();
     let of_others = hub.is_some();
+    let cluster = hub.as_ref().and_then(|hub| hub.cluster.clone());
     let alerts = alert_book(config, &live, hub.as_ref(), kept_in.as_deref());
     let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub, alerts);
     look_for_findings(config, &live, &app, of_others, kept_in.clone(), &stop);
-    watch_alerts(config, &live, &app, of_others, &stop);
+    let sharing = cluster.as_ref().map(|cluster| SharingHub {
+        id: cluster.id.clone(),
+        name: cluster.name.clone(),
+        own: (!config.no_local).then(machine::name),
+    });
+    watch_alerts(config, &live, &app, (of_others, sharing), &stop);
+    if let Some(cluster) = cluster {
+        let over = Over::new(live.clone(), app.findings());
+        tokio::spawn(over.keep(cluster.bus.clone(), cluster.id.clone(), stop.clone()));
+    }
     if let Some(folder) = kept_in {
         let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
         tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });
@@ -178,7 +189,13 @@ fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&P
 }
 
 /// Has rules watch what comes, and sends what people are told of it. A recording is what was: nobody is told of it.
-fn watch_alerts(config: &Config, live: &Arc<Live>, app: &http::App, has_teams: bool, stop: &watch::Receiver<bool>) {
+fn watch_alerts(
+    config: &Config,
+    live: &Arc<Live>,
+    app: &http::App,
+    (has_teams, hub): (bool, Option<SharingHub>),
+    stop: &watch::Receiver<bool>,
+) {
     if live.provenance.recorded.is_some() {
         return;
     }
@@ -192,7 +209,7 @@ fn watch_alerts(config: &Config, live: &Arc<Live>, app: &http::App, has_teams: b
     let (done, heard) = mpsc::channel(alerts::MAX_DONE);
     tokio::spawn(alerts::deliver(book.clone(), road, live.clock.clone(), done, stop.clone()));
     let (live, runs, findings, storm) = (live.clone(), app.runs(), app.findings(), config.alerts.storm as usize);
-    let sources = AlertSources { live, runs, findings, calls, book, has_teams, storm, hub: None };
+    let sources = AlertSources { live, runs, findings, calls, book, has_teams, storm, hub };
     tokio::spawn(alerts::watch(sources, heard, stop.clone()));
 }
 

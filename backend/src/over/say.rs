@@ -32,8 +32,7 @@ pub(super) struct Sayer {
 
 impl Sayer {
     pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
-        let overviews =
-            [Grain::Sources, Grain::Gpus].map(|grain| (live.own_overview(grain), OverviewPlace::default()));
+        let overviews = [Grain::Sources, Grain::Gpus].map(|grain| (live.own_overview(grain), OverviewPlace::default()));
         Sayer { live, findings, said: BTreeMap::new(), overviews, told: 0, whole_at: None }
     }
 
@@ -74,7 +73,7 @@ impl Sayer {
         let sources = self.live.store().sources();
         let mut lines = Vec::new();
         let mut left: BTreeSet<SourceId> = self.said.keys().copied().collect();
-        for source in sources.iter().filter(|source| self.live.holds(source.id)) {
+        for source in sources.iter().filter(|source| self.live.holds(source.id) && self.live.is_shown(source.id)) {
             left.remove(&source.id);
             let state = self.live.source(source.id);
             let (standing, since) = state.standing();

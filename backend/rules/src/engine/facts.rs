@@ -221,12 +221,16 @@ impl Engine {
     }
 
     fn own(&mut self, condition: &Condition, what: &str, why: Option<&str>, now: i64) {
-        let labels: BTreeMap<String, String> = self.hub.iter().map(|hub| ("hub".to_string(), hub.clone())).collect();
-        let subject = self.hub.as_ref().map_or_else(|| what.to_string(), |hub| format!("{what} of {hub}"));
+        let (mut labels, mut subject, mut why) = (BTreeMap::new(), what.to_string(), why.map(str::to_string));
+        if let Some((hub, name)) = &self.hub {
+            labels.insert("hub".to_string(), hub.clone());
+            subject = format!("{what} of {hub}");
+            why = why.map(|why| format!("{name}: {why}"));
+        }
         let subject = subject.as_str();
         for rule in self.with(|c| c == condition) {
-            match why {
-                Some(why) => self.hold_fact(rule, subject, (now, now), Self::fact(labels.clone(), why.to_string())),
+            match &why {
+                Some(why) => self.hold_fact(rule, subject, (now, now), Self::fact(labels.clone(), why.clone())),
                 None => {
                     let key = key(&self.rules[rule].rule.id, subject);
                     self.end_fact(&key, now, "over");

@@ -175,8 +175,8 @@ struct Kept {
 #[derive(Debug, Default)]
 pub struct Engine {
     started: i64,
-    /// The hub that judges, where there are several.
-    hub: Option<String>,
+    /// The hub that judges, where there are several: its id and its name.
+    hub: Option<(String, String)>,
     /// Machines that came from another hub, by name, and when.
     adopted: BTreeMap<String, i64>,
     rules: Vec<Compiled>,

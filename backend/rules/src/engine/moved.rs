@@ -23,9 +23,9 @@ fn run_of(subject: &str) -> &str {
 
 impl Engine {
     /// Several hubs judge: a run is judged where the first of its machines is, and what is of a hub alone has the hub's
-    /// name in its subject.
-    pub fn share(&mut self, hub: &str) {
-        self.hub = Some(hub.to_string());
+    /// id in its subject, and its name, by which people know it, in its sentence.
+    pub fn share(&mut self, hub: &str, name: &str) {
+        self.hub = Some((hub.to_string(), name.to_string()));
     }
 
     /// Whether a run is judged here.
@@ -149,7 +149,9 @@ impl Engine {
         for alert in alerts.iter().filter(|alert| alert.state == AlertState::Firing) {
             let mine = match self.is_of_runs(&alert.rule) {
                 true => of_own_run(&alert.subject),
-                false => alert.labels.get("source").is_some_and(|name| names.contains(name)) || of_own_run(&alert.subject),
+                false => {
+                    alert.labels.get("source").is_some_and(|name| names.contains(name)) || of_own_run(&alert.subject)
+                }
             };
             if mine {
                 self.take_open(alert);

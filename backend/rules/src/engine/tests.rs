@@ -638,7 +638,7 @@ fn a_machine_takes_what_fires_with_it_to_another_hub_and_nothing_ends_or_begins(
     let rules = [rule("hot", HOT), rule("lost", "source lost for 60s"), rule("crashed", "run crashed")];
     let hub = |name: &str| {
         let mut world = World::new(&rules, &[], &["gpu.0.temp"]);
-        world.engine.share(name);
+        world.engine.share(name, name);
         world
     };
     let (mut one, mut two) = (hub("one"), hub("two"));
@@ -662,7 +662,10 @@ fn a_machine_takes_what_fires_with_it_to_another_hub_and_nothing_ends_or_begins(
     one.engine.release_source("a");
     assert_eq!(one.engine.take(), []);
     one.engine.poll(one.now + 600_000);
-    assert_eq!((one.engine.take(), one.engine.changed_rows().iter().filter(|row| row.bytes.is_none()).count()), (Vec::new(), 0));
+    assert_eq!(
+        (one.engine.take(), one.engine.changed_rows().iter().filter(|row| row.bytes.is_none()).count()),
+        (Vec::new(), 0)
+    );
     two.engine.run(&both(RunState::Failed), two.now);
     assert_eq!(two.engine.take(), [], "another judges the run");
     // The other goes on, with the same alert, and hears of the run what became of it since.
@@ -683,7 +686,7 @@ fn a_machine_takes_what_fires_with_it_to_another_hub_and_nothing_ends_or_begins(
 fn a_machine_of_a_hub_that_died_has_two_minutes_to_come_before_it_is_lost() {
     let rules = [rule("lost", "source lost for 60s")];
     let mut world = World::new(&rules, &[], &["gpu.0.temp"]);
-    world.engine.share("one");
+    world.engine.share("one", "one");
     // The hub has been there for long.
     let died = T + 10_000_000;
     world.engine.adopt(&BTreeSet::from(["a".to_string()]), &[], &[], died);
@@ -696,7 +699,7 @@ fn a_machine_of_a_hub_that_died_has_two_minutes_to_come_before_it_is_lost() {
     let mut rows = BTreeMap::new();
     let known = standing(&mut rows, &mut world.engine);
     let mut other = World::new(&rules, &[], &["gpu.0.temp"]);
-    other.engine.share("two");
+    other.engine.share("two", "two");
     other.engine.adopt(&BTreeSet::from(["a".to_string()]), &known, &[lost.clone()], died + 130_000);
     other.engine.source(&machine("a"));
     other.define("a");

@@ -3,6 +3,7 @@
 use crate::accounts::AuditFileFigures;
 use crate::alerts::AlertFigures;
 use crate::build_info::BUILD;
+use crate::cluster::ClusterFigures;
 use crate::export::text::number;
 use crate::http::App;
 use crate::ingest::IngestCounts;
@@ -45,6 +46,9 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
         let ingested = hub.ingest.counts();
         ingest(&ingested).into_iter().for_each(|row| family(text, open, "ingest", row, &[]));
         family(text, open, "ingest", REFUSED, &ingested.refused);
+        if let Some(figures) = hub.cluster.as_ref().map(|cluster| cluster.figures()) {
+            cluster(&figures).into_iter().for_each(|row| family(text, open, "cluster", row, &[]));
+        }
         let left_out = hub.meter.left_out();
         let help = "Rows of what was used that were left out while the database was away.";
         family(text, open, "usage", counts("rows_left_out", help, left_out), &[]);
@@ -127,6 +131,31 @@ fn alerts(figures: &AlertFigures, now: i64) -> [Row; 5] {
             waits as f64 / 1_000.0,
         ),
         counts("left_out", "Events and notices that had no room while the database was away.", figures.left_out),
+    ]
+}
+
+fn cluster(figures: &ClusterFigures) -> [Row; 19] {
+    let bus = &figures.bus;
+    [
+        stands("connected", "1 while NATS is connected.", bus.connected.into()),
+        stands("database", "1 while the shared database can be read.", figures.database.into()),
+        stands("hubs", "Hubs that are there, by their leases.", figures.hubs.len() as u64),
+        stands("held", "Machines whose link this hub has.", figures.held),
+        stands("elsewhere", "Machines whose link another hub has that is there.", figures.elsewhere),
+        stands("relays", "Machines of other hubs that are brought here now.", figures.relays),
+        stands("told", "Machines that are told to other hubs now.", figures.telling),
+        counts("relays_begun", "Times that a machine of another hub began to be brought here.", figures.begun),
+        counts("relays_failed", "Times that a machine of another hub could not be brought here.", figures.failed),
+        counts("refused", "Machines and questions that were too many at once.", figures.refused),
+        counts("came_bytes", "Bytes that came of machines of other hubs.", figures.came_bytes),
+        counts("told_bytes", "Bytes of machines that were told to other hubs.", figures.told_bytes),
+        counts("lost", "Messages of other hubs that were lost; what they told of began anew.", figures.lost),
+        counts("calls", "Questions of other hubs.", figures.calls),
+        counts("messages_sent", "Messages that were sent over NATS.", bus.sent),
+        counts("sent_bytes", "Bytes of them.", bus.sent_bytes),
+        counts("messages_dropped", "Messages that could not be sent over NATS.", bus.dropped),
+        counts("messages_heard", "Messages that were heard over NATS.", bus.heard),
+        counts("heard_bytes", "Bytes of them.", bus.heard_bytes),
     ]
 }
 

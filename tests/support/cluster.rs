@@ -1,0 +1,240 @@
+//! Several hubs with one PostgreSQL, one NATS and one receiver of remote write, all on loopback, and an agent that scrapes a
+//! ledger.
+
+use crate::agent::{self, Agent};
+use crate::fleet::{self, Samples};
+use crate::hub::{Hub, send};
+use crate::ledger::Ledger;
+use crate::postgresql::Postgresql;
+use crate::programs::Program;
+use crate::receiver::{self, Receiver};
+use crate::server::{Answer, Server};
+use backend::accounts::Database;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The longest that machines and hubs may take to find one another again.
+const MAX_WAIT: Duration = Duration::from_secs(90);
+
+/// Hubs that are one. All that was started ends when this is dropped.
+pub struct Cluster {
+    /// Where their records are.
+    pub postgresql: Postgresql,
+    /// Where their samples go.
+    pub receiver: Receiver,
+    nats: Option<Program>,
+    nats_at: SocketAddr,
+    hubs: Vec<Option<Server>>,
+    own: TempDir,
+    /// Keys by what they are for, as of [`Hub`].
+    pub keys: BTreeMap<&'static str, String>,
+    ledger: Ledger,
+    agent: Option<Agent>,
+}
+
+fn nats(at: SocketAddr) -> Program {
+    Program::start_at(at, "nats-server", |at| {
+        ["-a", &at.ip().to_string(), "-p", &at.port().to_string()].map(str::to_string).to_vec()
+    })
+}
+
+impl Cluster {
+    /// Starts so many hubs.
+    ///
+    /// # Panics
+    /// Panics when one of the programs is not there, or does not start.
+    pub fn start(hubs: usize) -> Cluster {
+        Self::start_over(hubs, None)
+    }
+
+    /// Likewise; their samples go to the server at this address, in the place of the receiver.
+    ///
+    /// # Panics
+    /// As [`Cluster::start`] does.
+    pub fn start_over(hubs: usize, store: Option<SocketAddr>) -> Cluster {
+        let postgresql = Postgresql::start();
+        let receiver = Receiver::start(|_| receiver::Answer::Take);
+        let nats = nats(Program::free());
+        let own = tempfile::tempdir().expect("a folder");
+        let url = postgresql.database("hub");
+        let config = own.path().join("config.toml");
+        let text = format!(
+            "[database]\nurl = \"{url}\"\npassword_file = \"{}\"\n[cluster]\nnats = \"nats://{}\"\nname = \"test\"\n\
+             [remote_write]\nurl = \"{}\"\nread_url = \"http://{}\"\n",
+            postgresql.password_file().display(),
+            nats.addr,
+            store.map_or(receiver.url(), |store| format!("http://{store}/api/v1/write")),
+            store.unwrap_or(receiver.addr),
+        );
+        std::fs::write(&config, text).expect("written");
+        let first = tempfile::tempdir_in(own.path()).expect("a folder");
+        let database = Database::of(first.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
+        let Hub { server, keys, .. } = Hub::start_in(first, database, ["--no-local", "--config", &plain(&config)]);
+        drop(server);
+        let nats_at = nats.addr;
+        let mut cluster = Cluster {
+            postgresql,
+            receiver,
+            nats: Some(nats),
+            nats_at,
+            hubs: (0..hubs).map(|_| None).collect(),
+            own,
+            keys,
+            ledger: Ledger::start(),
+            agent: None,
+        };
+        (0..hubs).for_each(|n| cluster.start_hub(n));
+        cluster
+    }
+
+    /// The data folder of a hub.
+    pub fn folder(&self, n: usize) -> PathBuf {
+        self.own.path().join(format!("hub-{n}"))
+    }
+
+    fn agent_folder(&self) -> PathBuf {
+        self.own.path().join("agent")
+    }
+
+    /// Starts a hub.
+    pub fn start_hub(&mut self, n: usize) {
+        let config = plain(&self.own.path().join("config.toml"));
+        self.hubs[n] = Some(Hub::server(&self.folder(n), ["--no-local", "--config", &config]));
+    }
+
+    /// Kills a hub by SIGKILL.
+    pub fn kill_hub(&mut self, n: usize) {
+        self.hubs[n] = None;
+    }
+
+    /// A hub, which runs.
+    ///
+    /// # Panics
+    /// Panics where it was killed.
+    pub fn hub(&self, n: usize) -> &Server {
+        self.hubs[n].as_ref().expect("it runs")
+    }
+
+    /// Stops NATS.
+    pub fn stop_nats(&mut self) {
+        self.nats = None;
+    }
+
+    /// Starts NATS again.
+    pub fn start_nats(&mut self) {
+        self.nats = Some(nats(self.nats_at));
+    }
+
+    /// Starts the agent, which goes to these hubs in turn.
+    pub fn start_agent(&mut self, hubs: &[usize]) {
+        let urls: Vec<String> = hubs.iter().map(|n| format!("http://{}", self.hub(*n).addr())).collect();
+        let mut command = agent::command(&urls.join(","), &self.keys["join"], &self.agent_folder());
+        command.args(["--interval", "100ms", "--collectors", "openmetrics,cpu"]);
+        command.args(["--openmetrics", &format!("books={}", self.ledger.url)]);
+        self.agent = Some(Agent::start(command));
+    }
+
+    /// Ends the agent in order.
+    pub fn end_agent(&mut self) {
+        self.agent = None;
+    }
+
+    /// Asks a hub by the key for data.
+    pub fn get(&self, n: usize, path: &str) -> Answer {
+        let key = format!("Authorization: Bearer {}", self.keys["data"]);
+        send(self.hub(n), "GET", path, &[&key], "")
+    }
+
+    /// What a hub says of itself.
+    pub fn metrics(&self, n: usize) -> String {
+        let key = format!("Authorization: Bearer {}", self.keys["metrics"]);
+        send(self.hub(n), "GET", "/metrics", &[&key], "").body
+    }
+
+    /// What a hub shows of the ledger: by time, ms, and tag.
+    pub fn shown(&self, n: usize) -> Samples {
+        let answer = self.get(n, "/api/v1/export?format=csv&from=-1h&tag=openmetrics.books.*");
+        if answer.status == 200 { fleet::samples(&answer.body) } else { Samples::new() }
+    }
+
+    /// What the agent has itself.
+    pub fn measured(&self) -> Samples {
+        fleet::samples(&fleet::export(&self.agent_folder(), &[]))
+    }
+
+    /// The id of the hub that holds the agent's machine, as the database has it; empty: none.
+    pub fn holder(&self) -> String {
+        self.postgresql.sql("hub", "SELECT hub FROM links")
+    }
+
+    /// Waits until a hub shows the newest of what the agent measures; how long that took.
+    ///
+    /// # Panics
+    /// Panics when it takes too long.
+    #[track_caller]
+    pub fn is_live(&self, n: usize) -> Duration {
+        let newest = |all: &Samples| all.keys().map(|(t, _)| *t).max().unwrap_or_default();
+        let (begin, now) = (Instant::now(), newest(&self.measured()));
+        self.until(&format!("hub {n} is live"), || newest(&self.shown(n)) > now);
+        begin.elapsed()
+    }
+
+    /// Waits until a hub shows all that the agent has, up to now, and not one sample else.
+    ///
+    /// # Panics
+    /// Panics when that takes too long, and says what lacks.
+    #[track_caller]
+    pub fn is_whole(&self, n: usize) -> usize {
+        let measured = self.measured();
+        let newest = measured.keys().map(|(t, _)| *t).max().unwrap_or_default();
+        assert!(!measured.is_empty(), "the agent has something");
+        let begin = Instant::now();
+        loop {
+            let mut shown = self.shown(n);
+            shown.retain(|(t, _), _| *t <= newest);
+            if shown == measured {
+                return shown.len();
+            }
+            let lacks: Vec<_> = measured.iter().filter(|(at, value)| shown.get(*at) != Some(value)).collect();
+            let beyond: Vec<_> = shown.iter().filter(|(at, _)| !measured.contains_key(*at)).collect();
+            assert!(
+                begin.elapsed() < MAX_WAIT,
+                "of {} samples hub {n} lacks {} and has {} others\nlacks {:?}\nothers {:?}\n{}",
+                measured.len(),
+                lacks.len(),
+                beyond.len(),
+                &lacks[..lacks.len().min(6)],
+                &beyond[..beyond.len().min(6)],
+                self.said()
+            );
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// Waits until `so` returns true.
+    ///
+    /// # Panics
+    /// Panics when that takes too long, with what all said.
+    #[track_caller]
+    pub fn until(&self, what: &str, so: impl Fn() -> bool) {
+        let begin = Instant::now();
+        while !so() {
+            assert!(begin.elapsed() < MAX_WAIT, "not in {MAX_WAIT:?}: {what}\n{}", self.said());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What all said.
+    pub fn said(&self) -> String {
+        let hubs = self.hubs.iter().flatten().map(|hub| format!("{} said:\n{}\n", hub.url, hub.log()));
+        let agent = self.agent.as_ref().map(Agent::said).unwrap_or_default();
+        format!("{}the agent said:\n{agent}", hubs.collect::<String>())
+    }
+}
+
+fn plain(path: &Path) -> String {
+    path.to_str().expect("a plain path").to_string()
+}
