@@ -31,6 +31,7 @@ pub struct Cluster {
     own: TempDir,
     /// Keys by what they are for, as of [`Hub`].
     pub keys: BTreeMap<&'static str, String>,
+    cookies: BTreeMap<&'static str, String>,
     ledger: Ledger,
     agent: Option<Agent>,
 }
@@ -47,6 +48,14 @@ impl Cluster {
     /// # Panics
     /// Panics when one of the programs is not there, or does not start.
     pub fn start(hubs: usize) -> Cluster {
+        Self::start_with(hubs, "")
+    }
+
+    /// Likewise, with more lines in the configuration of all.
+    ///
+    /// # Panics
+    /// As [`Cluster::start`].
+    pub fn start_with(hubs: usize, more: &str) -> Cluster {
         let postgresql = Postgresql::start();
         let receiver = Receiver::start(|_| receiver::Answer::Take);
         let nats = nats(Program::free());
@@ -54,17 +63,19 @@ impl Cluster {
         let url = postgresql.database("hub");
         let config = own.path().join("config.toml");
         let text = format!(
-            "[database]\nurl = \"{url}\"\npassword_file = \"{}\"\n[cluster]\nnats = \"nats://{}\"\nname = \"test\"\n\
+            "[database]\nurl = \"{url}\"\npassword_file = \"{}\"\nkey_file = \"{}\"\n[cluster]\nnats = \"nats://{}\"\nname = \"test\"\n\
              [remote_write]\nurl = \"{}\"\nread_url = \"http://{}\"\n",
             postgresql.password_file().display(),
+            own.path().join("secret.key").display(),
             nats.addr,
             receiver.url(),
             receiver.addr,
         );
-        std::fs::write(&config, text).expect("written");
+        std::fs::write(&config, text + more).expect("written");
         let first = tempfile::tempdir_in(own.path()).expect("a folder");
         let database = Database::of(first.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
-        let Hub { server, keys, .. } = Hub::start_in(first, database, ["--no-local", "--config", &plain(&config)]);
+        let Hub { server, keys, cookies, .. } =
+            Hub::start_in(first, database, ["--no-local", "--config", &plain(&config)]);
         drop(server);
         let nats_at = nats.addr;
         let mut cluster = Cluster {
@@ -75,6 +86,7 @@ impl Cluster {
             hubs: (0..hubs).map(|_| None).collect(),
             own,
             keys,
+            cookies,
             ledger: Ledger::start(),
             agent: None,
         };
@@ -138,6 +150,21 @@ impl Cluster {
     pub fn get(&self, n: usize, path: &str) -> Answer {
         let key = format!("Authorization: Bearer {}", self.keys["data"]);
         send(self.hub(n), "GET", path, &[&key], "")
+    }
+
+    /// The header line of somebody's cookie, for a hub.
+    ///
+    /// # Panics
+    /// Panics when nobody is called so.
+    pub fn cookie(&self, n: usize, name: &str) -> String {
+        let (cookie, token) = self.cookies[name].split_once('=').expect("a cookie");
+        let instance = cookie.rsplit_once('-').expect("a port").0;
+        format!("Cookie: {instance}-{}={token}", self.hub(n).addr().port())
+    }
+
+    /// The header line of a hub's own page.
+    pub fn origin(&self, n: usize) -> String {
+        format!("Origin: http://{}", self.hub(n).addr())
     }
 
     /// What a hub says of itself.

@@ -105,7 +105,12 @@ impl Page {
         match message {
             ServerMessage::Hello(hello) => {
                 if self.hello.as_ref().is_some_and(|before| before.boot != hello.boot) {
-                    *self = Page { resyncs: self.resyncs, source: self.source.take(), key: self.key.take(), ..Page::default() };
+                    *self = Page {
+                        resyncs: self.resyncs,
+                        source: self.source.take(),
+                        key: self.key.take(),
+                        ..Page::default()
+                    };
                 }
                 self.hello = Some(hello);
             }
