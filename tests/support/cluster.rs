@@ -31,6 +31,8 @@ pub struct Cluster {
     own: TempDir,
     /// Keys by what they are for, as of [`Hub`].
     pub keys: BTreeMap<&'static str, String>,
+    /// Cookies by name, as of [`Hub`], in which `PORT` stands for the port of a hub.
+    cookies: BTreeMap<&'static str, String>,
     ledger: Ledger,
     agent: Option<Agent>,
 }
@@ -47,6 +49,14 @@ impl Cluster {
     /// # Panics
     /// Panics when one of the programs is not there, or does not start.
     pub fn start(hubs: usize) -> Cluster {
+        Self::start_with(hubs, "")
+    }
+
+    /// Likewise with more lines in their configuration.
+    ///
+    /// # Panics
+    /// As [`Cluster::start`] does.
+    pub fn start_with(hubs: usize, more: &str) -> Cluster {
         let postgresql = Postgresql::start();
         let receiver = Receiver::start(|_| receiver::Answer::Take);
         let nats = nats(Program::free());
@@ -55,7 +65,7 @@ impl Cluster {
         let config = own.path().join("config.toml");
         let text = format!(
             "[database]\nurl = \"{url}\"\npassword_file = \"{}\"\n[cluster]\nnats = \"nats://{}\"\nname = \"test\"\n\
-             [remote_write]\nurl = \"{}\"\nread_url = \"http://{}\"\n",
+             [remote_write]\nurl = \"{}\"\nread_url = \"http://{}\"\n{more}\n",
             postgresql.password_file().display(),
             nats.addr,
             receiver.url(),
@@ -64,7 +74,10 @@ impl Cluster {
         std::fs::write(&config, text).expect("written");
         let first = tempfile::tempdir_in(own.path()).expect("a folder");
         let database = Database::of(first.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
-        let Hub { server, keys, .. } = Hub::start_in(first, database, ["--no-local", "--config", &plain(&config)]);
+        let Hub { server, keys, cookies, .. } =
+            Hub::start_in(first, database, ["--no-local", "--config", &plain(&config)]);
+        let port = format!("-{}=", server.addr().port());
+        let cookies = cookies.into_iter().map(|(name, cookie)| (name, cookie.replace(&port, "-PORT="))).collect();
         drop(server);
         let nats_at = nats.addr;
         let mut cluster = Cluster {
@@ -75,6 +88,7 @@ impl Cluster {
             hubs: (0..hubs).map(|_| None).collect(),
             own,
             keys,
+            cookies,
             ledger: Ledger::start(),
             agent: None,
         };
@@ -138,6 +152,11 @@ impl Cluster {
     pub fn get(&self, n: usize, path: &str) -> Answer {
         let key = format!("Authorization: Bearer {}", self.keys["data"]);
         send(self.hub(n), "GET", path, &[&key], "")
+    }
+
+    /// The header line of somebody's cookie at a hub.
+    pub fn cookie(&self, n: usize, name: &str) -> String {
+        format!("Cookie: {}", self.cookies[name].replace("-PORT=", &format!("-{}=", self.hub(n).addr().port())))
     }
 
     /// What a hub says of itself.

@@ -23,7 +23,8 @@ pub async fn follow_links(on: &mut Connection, hub: &str, new_since: i64) -> Res
 /// # Errors
 /// The statement failed, or there is no such machine.
 pub async fn take(on: &mut Connection, source: &str, hub: &str) -> Result<(), Error> {
-    let take = "INSERT INTO watched (source, hub) VALUES ($1, $2) ON CONFLICT (source) DO UPDATE SET hub = excluded.hub";
+    let take =
+        "INSERT INTO watched (source, hub) VALUES ($1, $2) ON CONFLICT (source) DO UPDATE SET hub = excluded.hub";
     sql::query(take).bind(source).bind(hub).execute(on).await?;
     Ok(())
 }

@@ -972,10 +972,15 @@ async fn who_judges_a_machine_follows_its_link_and_else_is_who_tells(records: &R
     let first_seen = source('m').first_seen;
     for (hub, since, new) in [("one", first_seen, "m"), ("two", first_seen + 1, ""), ("one", 0, "")] {
         let found = watched::follow_links(&mut on, hub, since).await.unwrap();
-        assert_eq!(found.concat().replace(char::is_numeric, "").chars().next().map(String::from).unwrap_or_default(), new);
+        assert_eq!(
+            found.concat().replace(char::is_numeric, "").chars().next().map(String::from).unwrap_or_default(),
+            new
+        );
     }
     // Of those that never had a link here, who tells judges; a link that ended leaves all as it is.
-    let own = |all: Vec<String>| all.iter().filter(|id| "mno".contains(&id[..1])).map(|id| id[..1].to_string()).collect::<String>();
+    let own = |all: Vec<String>| {
+        all.iter().filter(|id| "mno".contains(&id[..1])).map(|id| id[..1].to_string()).collect::<String>()
+    };
     links::give_back(&mut on, &id('m'), "one", 9).await.unwrap();
     watched::take_left(&mut on, "three", 10).await.unwrap();
     assert_eq!(own(watched::of(&mut on, "one").await.unwrap()), "m");

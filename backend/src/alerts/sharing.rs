@@ -8,8 +8,8 @@
 use super::book::AlertBook;
 use super::found::alert_of;
 use super::kept::Restored;
-use super::watch::SharingHub;
 use super::team::{CALLS, CODES, ENGINE, Earlier, TeamWatch, shown_rule};
+use super::watch::SharingHub;
 use crate::accounts::Denied;
 use records::alerts::AlertRow;
 use records::{Change, alerts, leases, links, outbox, watched};

@@ -110,8 +110,12 @@ impl TeamBatch {
 
     /// There is nothing in it that anybody would look for.
     pub fn is_state_alone(&self) -> bool {
-        self.alerts.is_empty() && self.events.is_empty() && self.due.is_empty() && self.held.is_empty()
-            && self.whys.is_empty() && self.heard.is_empty()
+        self.alerts.is_empty()
+            && self.events.is_empty()
+            && self.due.is_empty()
+            && self.held.is_empty()
+            && self.whys.is_empty()
+            && self.heard.is_empty()
     }
 
     /// What is found is told by another.
@@ -125,8 +129,12 @@ impl TeamBatch {
 
     /// Another judges a machine: what it writes counts.
     pub fn forget_source(&mut self, id: &str, name: &str) {
-        let gone: Vec<String> =
-            self.alerts.values().filter(|one| one.labels.get("source").is_some_and(|of| of == name)).map(|one| one.id.clone()).collect();
+        let gone: Vec<String> = self
+            .alerts
+            .values()
+            .filter(|one| one.labels.get("source").is_some_and(|of| of == name))
+            .map(|one| one.id.clone())
+            .collect();
         self.alerts.retain(|alert, _| !gone.contains(alert));
         self.events.retain(|event| !gone.contains(&event.alert));
         self.states.retain(|(part, key), _| match *part {
@@ -200,7 +208,14 @@ impl TeamWatch {
     }
 
     /// What people have changed; of one that has not looked yet also what an earlier life had written.
-    pub fn take_in(&mut self, loaded: Loaded, has_teams: bool, earlier: Option<Earlier>, catalog: &Arc<Catalog>, now: i64) {
+    pub fn take_in(
+        &mut self,
+        loaded: Loaded,
+        has_teams: bool,
+        earlier: Option<Earlier>,
+        catalog: &Arc<Catalog>,
+        now: i64,
+    ) {
         self.catalog = catalog.clone();
         self.salt = loaded.id.clone().filter(|_| has_teams);
         self.id = loaded.id;
@@ -264,7 +279,9 @@ impl TeamWatch {
     /// Whether alerts of a rule are instants.
     pub fn is_event(&self, rule: &str) -> bool {
         let found = self.rules.iter().find(|known| known.id == rule);
-        found.and_then(|rule| shared::rule::parse(&rule.when, &self.catalog).ok()).is_none_or(|condition| condition.is_event())
+        found
+            .and_then(|rule| shared::rule::parse(&rule.when, &self.catalog).ok())
+            .is_none_or(|condition| condition.is_event())
     }
 
     /// Somebody took alerts on: which, who, and when, milliseconds since the Unix epoch.

@@ -197,8 +197,7 @@ impl Watcher {
         }
         if let Some((gained, restored)) = &found.gained {
             let own = sources.iter().filter(|source| gained.contains(&source.key));
-            let names: BTreeMap<String, String> =
-                own.map(|source| (source.key.clone(), source.name.clone())).collect();
+            let names: BTreeMap<String, String> = own.map(|source| (source.key.clone(), source.name.clone())).collect();
             self.all.iter_mut().for_each(|team| team.gain(&names, restored, now));
         }
         if let Some(restored) = &found.begins {

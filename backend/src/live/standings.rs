@@ -160,8 +160,11 @@ impl Live {
         let entry = |(facts, is_empty, source): (u64, bool, Arc<Source>)| {
             let state = self.source(source.id);
             let about = state.about();
-            let is_new =
-                if begins { !(is_empty && about.has_gone() && !about.told) } else { facts > before.facts || about.version > before.changes };
+            let is_new = if begins {
+                !(is_empty && about.has_gone() && !about.told)
+            } else {
+                facts > before.facts || about.version > before.changes
+            };
             let entry = || match &self.provenance.recorded {
                 Some(recorded) => source.entry(Standing::Ended, recorded.to, about.labels.clone()),
                 None => source.entry(about.standing.clone(), about.since, about.labels.clone()),

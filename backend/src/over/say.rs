@@ -32,8 +32,7 @@ pub(super) struct Sayer {
 
 impl Sayer {
     pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
-        let overviews =
-            [Grain::Sources, Grain::Gpus].map(|grain| (live.own_overview(grain), OverviewPlace::default()));
+        let overviews = [Grain::Sources, Grain::Gpus].map(|grain| (live.own_overview(grain), OverviewPlace::default()));
         Sayer { live, findings, said: BTreeMap::new(), overviews, told: 0, whole_at: None }
     }
 

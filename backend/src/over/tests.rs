@@ -6,7 +6,7 @@ use crate::clock::Manual;
 use crate::findings::{FindingBook, WantedFindings, finding};
 use crate::live::{Holder, KnownIndex, LinkFigures, Live, OverviewPlace};
 use crate::store::{Limits, Store};
-use shared::catalog::fleet::{GPU_BUSY, EACH_TEMP, Grain, place, rows};
+use shared::catalog::fleet::{EACH_TEMP, GPU_BUSY, Grain, place, rows};
 use shared::catalog::{Catalog, gpu};
 use shared::scope::Scope;
 use shared::series::SeriesDef;
@@ -70,10 +70,8 @@ fn tick(hub: &Hub, source: u16, values: &[f64]) {
 #[test]
 fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
     let (one, two) = (hub(), hub());
-    let (mut sayer, mut hearer) = (
-        Sayer::new(one.live.clone(), one.findings.clone()),
-        Hearer::new(two.live.clone(), two.findings.clone()),
-    );
+    let (mut sayer, mut hearer) =
+        (Sayer::new(one.live.clone(), one.findings.clone()), Hearer::new(two.live.clone(), two.findings.clone()));
     // They number machines otherwise.
     let own = two.live.store().add_source("own".into(), 1_000, Vec::new());
     let there = two.live.store().add_source("node-b".into(), 1_000, Vec::new());
@@ -168,10 +166,8 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
 #[test]
 fn a_beat_that_was_lost_is_made_good_by_the_next_whole_one_and_bad_words_say_nothing() {
     let (one, two) = (hub(), hub());
-    let (mut sayer, mut hearer) = (
-        Sayer::new(one.live.clone(), one.findings.clone()),
-        Hearer::new(two.live.clone(), two.findings.clone()),
-    );
+    let (mut sayer, mut hearer) =
+        (Sayer::new(one.live.clone(), one.findings.clone()), Hearer::new(two.live.clone(), two.findings.clone()));
     let source = one.live.store().add_source("node-a".into(), 1_000, Vec::new());
     {
         let mut store = one.live.store();

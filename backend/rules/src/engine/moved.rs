@@ -149,7 +149,9 @@ impl Engine {
         for alert in alerts.iter().filter(|alert| alert.state == AlertState::Firing) {
             let mine = match self.is_of_runs(&alert.rule) {
                 true => of_own_run(&alert.subject),
-                false => alert.labels.get("source").is_some_and(|name| names.contains(name)) || of_own_run(&alert.subject),
+                false => {
+                    alert.labels.get("source").is_some_and(|name| names.contains(name)) || of_own_run(&alert.subject)
+                }
             };
             if mine {
                 self.take_open(alert);

@@ -662,7 +662,10 @@ fn a_machine_takes_what_fires_with_it_to_another_hub_and_nothing_ends_or_begins(
     one.engine.release_source("a");
     assert_eq!(one.engine.take(), []);
     one.engine.poll(one.now + 600_000);
-    assert_eq!((one.engine.take(), one.engine.changed_rows().iter().filter(|row| row.bytes.is_none()).count()), (Vec::new(), 0));
+    assert_eq!(
+        (one.engine.take(), one.engine.changed_rows().iter().filter(|row| row.bytes.is_none()).count()),
+        (Vec::new(), 0)
+    );
     two.engine.run(&both(RunState::Failed), two.now);
     assert_eq!(two.engine.take(), [], "another judges the run");
     // The other goes on, with the same alert, and hears of the run what became of it since.

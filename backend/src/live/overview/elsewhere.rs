@@ -28,7 +28,13 @@ impl CellsElsewhere {
 
 impl CellValues {
     /// Takes in what another hub tells of a source.
-    pub(super) fn look_elsewhere(&mut self, live: &Live, source: &Source, grain: Grain, cells: &mut super::cells::Cells) {
+    pub(super) fn look_elsewhere(
+        &mut self,
+        live: &Live,
+        source: &Source,
+        grain: Grain,
+        cells: &mut super::cells::Cells,
+    ) {
         let theirs = live.cells_elsewhere(source.id).unwrap_or_default();
         let (standing, _) = live.source(source.id).standing();
         let ticks = matches!(standing, Standing::Live | Standing::Filling { .. });
