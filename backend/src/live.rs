@@ -36,7 +36,7 @@ use shared::catalog::fleet::Grain;
 use shared::scope::Scope;
 use shared::wire::{Recorded, SourceId};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -74,6 +74,8 @@ pub struct Live {
     ticks: watch::Sender<u64>,
     /// Rises when a source of another hub is wanted that does not come here yet.
     wants: watch::Sender<u64>,
+    /// The hubs that hold other sources cannot be reached.
+    apart: AtomicBool,
     /// Blocks that came late and are not written yet.
     fills: Mutex<fills::Fills>,
     /// What came late and is to be handed on; none where nobody does.
@@ -123,6 +125,7 @@ impl Live {
             sources: Mutex::default(),
             ticks: watch::Sender::default(),
             wants: watch::Sender::default(),
+            apart: AtomicBool::default(),
             fills: Mutex::default(),
             late: Mutex::default(),
             changes: AtomicU64::default(),

@@ -255,7 +255,12 @@ fn say(text: &str) -> ExitCode {
 
 fn filter(config: &Config) -> tracing_subscriber::EnvFilter {
     use tracing_subscriber::EnvFilter;
-    EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"))
+    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    // The client of NATS tells each of its attempts; what matters of that we say ourselves.
+    match "async_nats=error".parse() {
+        Ok(quiet) if !config.log.contains("async_nats") => filter.add_directive(quiet),
+        _ => filter,
+    }
 }
 
 fn log(config: &Config, stderr: &Stderr) {

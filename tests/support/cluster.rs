@@ -31,6 +31,7 @@ pub struct Cluster {
     own: TempDir,
     /// Keys by what they are for, as of [`Hub`].
     pub keys: BTreeMap<&'static str, String>,
+    /// Cookies by name, as of [`Hub`], in which `PORT` stands for the port of a hub.
     cookies: BTreeMap<&'static str, String>,
     ledger: Ledger,
     agent: Option<Agent>,
@@ -51,10 +52,10 @@ impl Cluster {
         Self::start_with(hubs, "")
     }
 
-    /// Likewise, with more lines in the configuration of all.
+    /// Likewise with more lines in their configuration.
     ///
     /// # Panics
-    /// As [`Cluster::start`].
+    /// As [`Cluster::start`] does.
     pub fn start_with(hubs: usize, more: &str) -> Cluster {
         let postgresql = Postgresql::start();
         let receiver = Receiver::start(|_| receiver::Answer::Take);
@@ -63,19 +64,22 @@ impl Cluster {
         let url = postgresql.database("hub");
         let config = own.path().join("config.toml");
         let text = format!(
-            "[database]\nurl = \"{url}\"\npassword_file = \"{}\"\nkey_file = \"{}\"\n[cluster]\nnats = \"nats://{}\"\nname = \"test\"\n\
-             [remote_write]\nurl = \"{}\"\nread_url = \"http://{}\"\n",
+            "[database]\nurl = \"{url}\"\npassword_file = \"{}\"\nkey_file = \"{}\"\n\
+             [cluster]\nnats = \"nats://{}\"\nname = \"test\"\n\
+             [remote_write]\nurl = \"{}\"\nread_url = \"http://{}\"\n{more}\n",
             postgresql.password_file().display(),
             own.path().join("secret.key").display(),
             nats.addr,
             receiver.url(),
             receiver.addr,
         );
-        std::fs::write(&config, text + more).expect("written");
+        std::fs::write(&config, text).expect("written");
         let first = tempfile::tempdir_in(own.path()).expect("a folder");
         let database = Database::of(first.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
         let Hub { server, keys, cookies, .. } =
             Hub::start_in(first, database, ["--no-local", "--config", &plain(&config)]);
+        let port = format!("-{}=", server.addr().port());
+        let cookies = cookies.into_iter().map(|(name, cookie)| (name, cookie.replace(&port, "-PORT="))).collect();
         drop(server);
         let nats_at = nats.addr;
         let mut cluster = Cluster {
@@ -152,14 +156,9 @@ impl Cluster {
         send(self.hub(n), "GET", path, &[&key], "")
     }
 
-    /// The header line of somebody's cookie, for a hub.
-    ///
-    /// # Panics
-    /// Panics when nobody is called so.
+    /// The header line of somebody's cookie at a hub.
     pub fn cookie(&self, n: usize, name: &str) -> String {
-        let (cookie, token) = self.cookies[name].split_once('=').expect("a cookie");
-        let instance = cookie.rsplit_once('-').expect("a port").0;
-        format!("Cookie: {instance}-{}={token}", self.hub(n).addr().port())
+        format!("Cookie: {}", self.cookies[name].replace("-PORT=", &format!("-{}=", self.hub(n).addr().port())))
     }
 
     /// The header line of a hub's own page.

@@ -170,8 +170,19 @@ impl Cluster {
                 self.forget().await;
             }
         };
+        let apart = async {
+            let mut up = self.bus.up();
+            loop {
+                self.live.set_apart(!*up.borrow_and_update());
+                if up.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+                self.say();
+            }
+        };
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => {}
+            () = apart => {}
             () = renews => {}
             () = looks => {}
             () = forgets => {}

@@ -495,6 +495,11 @@ impl Intake {
         Ok(())
     }
 
+    /// Whether somebody waits for what another hub has.
+    pub fn is_awaited(&self) -> bool {
+        self.relayed && (self.looked.is_none() || !self.fetch.holes.is_empty())
+    }
+
     /// How far the hub is, to be told.
     pub fn acknowledgement(&mut self) -> HubMessage {
         let live = &self.ingest.live;

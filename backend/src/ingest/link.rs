@@ -36,6 +36,8 @@ const HEARTBEAT: Duration = Duration::from_millis(HEARTBEAT_MS - 500);
 const SILENCE: Duration = Duration::from_millis(SILENCE_MS);
 /// How often it is looked what is due.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// Likewise while somebody waits for what comes.
+const AWAITED_INTERVAL: Duration = Duration::from_millis(50);
 /// How often it is written down that a machine is there.
 const HEARD_INTERVAL: Duration = Duration::from_secs(60);
 /// How much later than one another agents come back whose hub goes, at most, ms.
@@ -404,7 +406,8 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
             socket.send(&HubMessage::Heartbeat).await?;
         }
         if now >= upkeep {
-            upkeep = now + UPKEEP_INTERVAL;
+            // Somebody waits for what another hub has.
+            upkeep = now + if intake.is_awaited() { AWAITED_INTERVAL } else { UPKEEP_INTERVAL };
             intake.upkeep()?;
             let due = now >= heard;
             if due || intake.era.is_some() {

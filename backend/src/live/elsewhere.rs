@@ -73,6 +73,11 @@ impl Live {
         self.wants.subscribe()
     }
 
+    /// Other hubs cannot be reached now, or can again: nobody waits for what they have meanwhile.
+    pub fn set_apart(&self, apart: bool) {
+        self.apart.store(apart, Ordering::Release);
+    }
+
     /// What another hub has of a source comes here now, and it is known what lacks; or it does not any more.
     pub fn set_brought(&self, source: SourceId, brought: bool) {
         self.source(source).brought.store(brought, Ordering::Release);
@@ -94,7 +99,7 @@ impl Live {
         };
         let until = Instant::now() + BRING_TIMEOUT;
         self.want(&there);
-        while there.iter().any(lacks) && Instant::now() < until {
+        while !self.apart.load(Ordering::Acquire) && there.iter().any(lacks) && Instant::now() < until {
             sleep_until(until.min(Instant::now() + BRING_INTERVAL)).await;
         }
     }

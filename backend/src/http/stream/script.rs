@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json as object};
 use shared::catalog::glob;
 use shared::record::Record;
 use shared::scope::Scope;
-use shared::wire::Source;
+use shared::wire::{Source, SourceId};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -119,6 +119,13 @@ impl Listener {
     /// More is there for it from now on.
     fn widen(&mut self, scope: Scope) {
         (self.scope, self.looked) = (scope, 0);
+    }
+
+    /// The machines that it names, by their numbers: what other hubs hold of them is brought here. Who names none has what is
+    /// here anyway.
+    fn named(&self) -> Vec<SourceId> {
+        let wanted = (0..).zip(&self.had).filter(|(_, had)| had.is_some() && !self.patterns.is_empty());
+        wanted.map(|(source, _)| source).take(MAX_SCRIPT_SOURCES).collect()
     }
 
     /// Looks which of these it wants that it did not look at.
@@ -279,6 +286,7 @@ async fn listen<C: Carrier>(
         while let Some(text) = broadcast.next(&mut listener) {
             send(socket, &app.live, Opcode::Text, &text).await?;
         }
+        app.live.want(&listener.named());
         // A script has nothing to say.
         loop {
             let event = tokio::select! {
