@@ -8,6 +8,7 @@ mod browser;
 mod catalog;
 mod cli;
 mod cluster;
+mod cluster_many;
 #[cfg(target_os = "linux")]
 mod delivery;
 mod demo;

@@ -110,6 +110,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "ingest", &["accounts", "clock", "live", "store", "throttle"]),
     // The other hubs that share our database.
     ("backend/src", "cluster", &["accounts", "clock", "config", "file", "ingest", "live", "store", "uplink"]),
+    // What every hub of a cluster knows of all machines.
+    ("backend/src", "over", &["clock", "cluster", "findings", "live", "store"]),
     (
         "backend/src",
         "http",
@@ -160,6 +162,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "ingest",
             "live",
             "markers",
+            "over",
             "providers",
             "recording",
             "remote_write",

@@ -29,7 +29,7 @@ mod roads;
 mod rungs;
 mod sessions;
 mod shares;
-mod sockets;
+pub mod sockets;
 mod tls;
 mod usage;
 mod vouched;

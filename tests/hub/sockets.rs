@@ -9,6 +9,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use watchglass_tests::hub::Hub;
+use watchglass_tests::server::Server;
 use watchglass_tests::waiting::MAX_WAIT;
 
 pub type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -20,7 +21,12 @@ pub async fn open(hub: &Hub, query: &str, headers: &[String]) -> Stream {
 
 /// Likewise one that follows the machine of this name.
 pub async fn open_on(hub: &Hub, query: &str, headers: &[String], source: &str) -> Stream {
-    let url = format!("ws://{}/api/v1/live{query}", hub.server.addr());
+    open_at(&hub.server, query, headers, source).await
+}
+
+/// Likewise at a server.
+pub async fn open_at(server: &Server, query: &str, headers: &[String], source: &str) -> Stream {
+    let url = format!("ws://{}/api/v1/live{query}", server.addr());
     let mut request = url.into_client_request().expect("an address");
     for line in headers {
         let (name, value) = line.split_once(": ").expect("a header line");

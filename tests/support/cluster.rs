@@ -31,6 +31,8 @@ pub struct Cluster {
     own: TempDir,
     /// Keys by what they are for, as of [`Hub`].
     pub keys: BTreeMap<&'static str, String>,
+    /// Cookies by name, as of [`Hub`], in which `PORT` stands for the port of a hub.
+    cookies: BTreeMap<&'static str, String>,
     ledger: Ledger,
     agent: Option<Agent>,
 }
@@ -47,14 +49,26 @@ impl Cluster {
     /// # Panics
     /// Panics when one of the programs is not there, or does not start.
     pub fn start(hubs: usize) -> Cluster {
-        Self::start_over(hubs, None)
+        Self::start_as(hubs, "", None)
     }
 
     /// Likewise; their samples go to the server at this address, in the place of the receiver.
     ///
     /// # Panics
     /// As [`Cluster::start`] does.
-    pub fn start_over(hubs: usize, store: Option<SocketAddr>) -> Cluster {
+    pub fn start_over(hubs: usize, store: SocketAddr) -> Cluster {
+        Self::start_as(hubs, "", Some(store))
+    }
+
+    /// Likewise with more lines in their configuration.
+    ///
+    /// # Panics
+    /// As [`Cluster::start`] does.
+    pub fn start_with(hubs: usize, more: &str) -> Cluster {
+        Self::start_as(hubs, more, None)
+    }
+
+    fn start_as(hubs: usize, more: &str, store: Option<SocketAddr>) -> Cluster {
         let postgresql = Postgresql::start();
         let receiver = Receiver::start(|_| receiver::Answer::Take);
         let nats = nats(Program::free());
@@ -62,9 +76,11 @@ impl Cluster {
         let url = postgresql.database("hub");
         let config = own.path().join("config.toml");
         let text = format!(
-            "[database]\nurl = \"{url}\"\npassword_file = \"{}\"\n[cluster]\nnats = \"nats://{}\"\nname = \"test\"\n\
-             [remote_write]\nurl = \"{}\"\nread_url = \"http://{}\"\n",
+            "[database]\nurl = \"{url}\"\npassword_file = \"{}\"\nkey_file = \"{}\"\n\
+             [cluster]\nnats = \"nats://{}\"\nname = \"test\"\n\
+             [remote_write]\nurl = \"{}\"\nread_url = \"http://{}\"\n{more}\n",
             postgresql.password_file().display(),
+            own.path().join("secret.key").display(),
             nats.addr,
             store.map_or(receiver.url(), |store| format!("http://{store}/api/v1/write")),
             store.unwrap_or(receiver.addr),
@@ -72,7 +88,10 @@ impl Cluster {
         std::fs::write(&config, text).expect("written");
         let first = tempfile::tempdir_in(own.path()).expect("a folder");
         let database = Database::of(first.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
-        let Hub { server, keys, .. } = Hub::start_in(first, database, ["--no-local", "--config", &plain(&config)]);
+        let Hub { server, keys, cookies, .. } =
+            Hub::start_in(first, database, ["--no-local", "--config", &plain(&config)]);
+        let port = format!("-{}=", server.addr().port());
+        let cookies = cookies.into_iter().map(|(name, cookie)| (name, cookie.replace(&port, "-PORT="))).collect();
         drop(server);
         let nats_at = nats.addr;
         let mut cluster = Cluster {
@@ -83,6 +102,7 @@ impl Cluster {
             hubs: (0..hubs).map(|_| None).collect(),
             own,
             keys,
+            cookies,
             ledger: Ledger::start(),
             agent: None,
         };
@@ -146,6 +166,16 @@ impl Cluster {
     pub fn get(&self, n: usize, path: &str) -> Answer {
         let key = format!("Authorization: Bearer {}", self.keys["data"]);
         send(self.hub(n), "GET", path, &[&key], "")
+    }
+
+    /// The header line of somebody's cookie at a hub.
+    pub fn cookie(&self, n: usize, name: &str) -> String {
+        format!("Cookie: {}", self.cookies[name].replace("-PORT=", &format!("-{}=", self.hub(n).addr().port())))
+    }
+
+    /// The header line of a hub's own page.
+    pub fn origin(&self, n: usize) -> String {
+        format!("Origin: http://{}", self.hub(n).addr())
     }
 
     /// What a hub says of itself.

@@ -2,7 +2,7 @@
 
 use super::book::AlertBook;
 use super::found::{alert_of, row_of};
-use super::sharing::Shared;
+use super::lease::TellingLease;
 use super::silences::silence_of;
 use super::team::{Earlier, Loaded, TeamBatch, TeamWatch, of_team, plain};
 use crate::accounts::Denied;
@@ -126,14 +126,14 @@ fn cut(text: &str, most: usize) -> &str {
 pub(super) async fn write(
     book: &AlertBook,
     team: &mut TeamWatch,
-    shared: Option<&Shared>,
+    lease: Option<&TellingLease>,
     now: i64,
 ) -> Result<bool, Denied> {
     let records = book.made().await?;
     // By alerts nobody is judged.
-    let mut change = if shared.is_some() { records.note().await? } else { records.change().await? };
-    if let Some(shared) = shared.filter(|_| team.tells)
-        && !shared.tells_still(&mut change, now).await?
+    let mut change = if lease.is_some() { records.note().await? } else { records.change().await? };
+    if let Some(lease) = lease.filter(|_| team.tells)
+        && !lease.take(&mut change, now).await?
     {
         team.stop_telling();
     }

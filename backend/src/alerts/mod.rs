@@ -10,6 +10,7 @@ mod deliver;
 mod found;
 mod gather;
 mod kept;
+mod lease;
 mod rules;
 mod sealing;
 mod sharing;
@@ -23,7 +24,8 @@ pub use check::StoredChecker;
 pub use deliver::{Delivered, MAX_DONE, deliver};
 pub use found::{AlertsAsked, alert_of, row_of};
 pub use sealing::{KEY_FILE, SealingKey};
-pub use watch::{AlertSources, SharingHub, watch};
+pub use sharing::SharingHub;
+pub use watch::{AlertSources, watch};
 
 use crate::live::Reader;
 use shared::alert::{Checked, Rule};

@@ -1,31 +1,26 @@
 //! Several hubs of one database: which machines' alerts this one judges, and whether it is the one that tells of all.
 //!
 //! Each machine is judged by one hub, the one that had its link last (table `watched`). All hubs write what they find into
-//! the database, and one, who has the lease [`LEASE`], makes notices of it: groups, repeats, quiet hours and silences are of
+//! the database, and one, who has the lease of `lease.rs`, makes notices of it: groups, repeats, quiet hours and silences are of
 //! the whole team. An alert's row says whether that one has heard of it, and is marked in the transaction that writes the
 //! notice. So a hub may end at any moment: the next goes on there, loses nothing, and tells nothing twice.
 
 use super::book::AlertBook;
 use super::found::alert_of;
 use super::kept::Restored;
+use super::lease::{LEASE_MS, TellingLease};
 use super::team::{CALLS, CODES, ENGINE, Earlier, TeamWatch, shown_rule};
 use super::watch::SharingHub;
 use crate::accounts::Denied;
 use records::alerts::AlertRow;
-use records::{Change, alerts, leases, links, outbox, watched};
+use records::{alerts, links, outbox, watched};
 use rules::{Transition, What};
 use shared::alert::{Alert, AlertState};
 use shared::wire::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The lease of who tells.
-const LEASE: &str = "alerts";
-
-/// How long it holds, milliseconds.
-const LEASE_MS: i64 = 15_000;
-
-/// It is kept, and it is looked who judges what, so often, milliseconds.
+/// The lease is kept, and it is looked who judges what, so often, milliseconds.
 const LOOK_MS: i64 = 2_000;
 
 /// It is looked so often for what hubs left that are gone, milliseconds.
@@ -37,9 +32,20 @@ const MOST: i64 = 5_000;
 /// A machine that joined longer ago is not new, milliseconds.
 const NEW_MS: i64 = 300_000;
 
+/// A hub of several.
+pub struct SharingHub {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// The key of the machine that it measures itself.
+    pub own: Option<String>,
+}
+
 /// How this hub stands among the others.
 pub(super) struct Shared {
     hub: SharingHub,
+    pub lease: TellingLease,
     /// Machines that are judged here, by id, and whose rules know it.
     pub own: BTreeSet<String>,
     /// It tells.
@@ -76,8 +82,18 @@ pub(super) struct Found {
 
 impl Shared {
     pub fn new(hub: SharingHub) -> Self {
-        let own = BTreeSet::new();
-        Shared { hub, own, tells: false, looked: i64::MIN, begun: false, tidied: i64::MIN, delivered: 0, blind: false }
+        let (own, lease) = (BTreeSet::new(), TellingLease { hub: hub.id.clone() });
+        Shared {
+            hub,
+            lease,
+            own,
+            tells: false,
+            looked: i64::MIN,
+            begun: false,
+            tidied: i64::MIN,
+            delivered: 0,
+            blind: false,
+        }
     }
 
     pub fn hub(&self) -> &SharingHub {
@@ -106,7 +122,7 @@ impl Shared {
         let told = self.tells;
         if now.saturating_sub(self.looked) >= LOOK_MS || now < self.looked {
             let mut change = records.note().await?;
-            let tells = leases::take(&mut change, LEASE, &self.hub.id, (now, now + LEASE_MS)).await?;
+            let tells = self.lease.take(&mut change, now).await?;
             if let Some(own) = self.hub.own.as_ref().filter(|_| !self.begun) {
                 watched::take(&mut change, own, &self.hub.id).await?;
             }
@@ -160,11 +176,6 @@ impl Shared {
         Ok(found)
     }
 
-    /// Makes sure within a change that this hub still tells; false: another does.
-    pub async fn tells_still(&self, change: &mut Change, now: i64) -> Result<bool, Denied> {
-        Ok(leases::take(change, LEASE, &self.hub.id, (now, now + LEASE_MS)).await?)
-    }
-
     /// Another tells.
     pub fn stop_telling(&mut self) {
         self.tells = false;
@@ -174,7 +185,7 @@ impl Shared {
     pub async fn end(&self, book: &AlertBook) -> Result<(), Denied> {
         let Some(records) = book.there().await?.filter(|_| self.tells) else { return Ok(()) };
         let mut change = records.note().await?;
-        leases::give_back(&mut change, LEASE, &self.hub.id).await?;
+        self.lease.give_back(&mut change).await?;
         Ok(change.commit().await?)
     }
 }

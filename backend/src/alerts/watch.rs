@@ -4,7 +4,7 @@ use super::book::AlertBook;
 use super::deliver::Delivered;
 use super::gather::{Gather, Judged};
 use super::kept::{Restored, acked, load, write};
-use super::sharing::Shared;
+use super::sharing::{Shared, SharingHub};
 use super::team::{Loaded, TeamWatch, shown_rule};
 use crate::accounts::Denied;
 use crate::calls::{Calls, TakenCall, ToldCall};
@@ -50,16 +50,6 @@ pub struct AlertSources {
     pub storm: usize,
     /// This hub, where several share the machines.
     pub hub: Option<SharingHub>,
-}
-
-/// A hub of several.
-pub struct SharingHub {
-    /// Its id.
-    pub id: String,
-    /// What people call it.
-    pub name: String,
-    /// The key of the machine that it measures itself.
-    pub own: Option<String>,
 }
 
 /// Watches until `stop` becomes true.
@@ -269,7 +259,7 @@ impl Watcher {
             if team.batch.is_empty() || (!is_there && team.batch.is_state_alone()) {
                 continue;
             }
-            match write(&self.book, team, self.shared.as_ref(), now).await {
+            match write(&self.book, team, self.shared.as_ref().map(|shared| &shared.lease), now).await {
                 Ok(more) => {
                     mail |= more;
                     team.batch.clear(false);

@@ -7,10 +7,10 @@ use crate::ingest::{LinkProcess, NoTake};
 use crate::live::Holder;
 use records::links::LinkRow;
 use records::{leases, links};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How long a hub may be silent before what it holds is void.
 const LEASE_MS: i64 = 15_000;
@@ -32,11 +32,15 @@ pub(super) struct Held {
     pub since: i64,
     /// Whether that hub is there, by its lease.
     pub alive: bool,
+    /// When we heard of it.
+    heard: Instant,
 }
 
 #[derive(Default)]
 struct Known {
     all: BTreeMap<String, Held>,
+    /// What this hub has written down as its own, and since when it says so.
+    mine: BTreeMap<String, i64>,
     /// Hubs that are there: id, and what people call them.
     hubs: Vec<(String, String)>,
     /// The database could be read.
@@ -83,6 +87,44 @@ impl Holders {
     fn put(&self, source: &str, held: Held) {
         self.known().all.insert(source.into(), held);
     }
+
+    /// Takes in what the database said, which was asked at `asked`. What was heard since then is newer.
+    fn read(&self, rows: Vec<LinkRow>, hubs: Vec<(String, String)>, asked: Instant) {
+        let mut known = self.known();
+        let row = |LinkRow { source, hub, since, alive }| (source, Held { hub, since, alive, heard: asked });
+        let mut all: BTreeMap<String, Held> = rows.into_iter().map(row).collect();
+        let newer = std::mem::take(&mut known.all).into_iter().filter(|(_, held)| held.heard > asked);
+        all.extend(newer);
+        (known.all, known.hubs, known.read) = (all, hubs, true);
+    }
+
+    /// What is to be done about a link that is here.
+    fn judge(&self, source: &str, own: &str) -> Judged {
+        let known = self.known();
+        match (known.mine.get(source), known.all.get(source)) {
+            // Its link has only begun: who has it now is being asked.
+            (None, _) => Judged::Well,
+            (Some(_), Some(held)) if held.hub == own => Judged::Well,
+            (Some(since), Some(held)) if held.alive => {
+                if held.since > *since {
+                    Judged::Moved
+                } else {
+                    Judged::Well
+                }
+            }
+            _ => Judged::Unwritten,
+        }
+    }
+}
+
+/// What is to be done about a link that is here.
+#[derive(Debug, PartialEq, Eq)]
+enum Judged {
+    Well,
+    /// It is to end: another hub has the machine.
+    Moved,
+    /// It is to be written down again.
+    Unwritten,
 }
 
 impl Cluster {
@@ -119,7 +161,7 @@ impl Cluster {
 
     /// Reads who holds what, and acts by it.
     pub(super) async fn look(&self) {
-        let now = self.live.clock.wall();
+        let (now, asked) = (self.live.clock.wall(), Instant::now());
         let read = async {
             let mut on = self.records.read().await?;
             Ok::<_, records::Error>((links::all(&mut on, now).await?, links::hubs(&mut on, now).await?))
@@ -129,28 +171,25 @@ impl Cluster {
             // What was known goes on to count, our own links above all.
             _ => return self.holders.known().read = false,
         };
-        let rows = rows.into_iter().map(|LinkRow { source, hub, since, alive }| (source, Held { hub, since, alive }));
-        {
-            let mut known = self.holders.known();
-            known.all = rows.collect();
-            (known.hubs, known.read) = (hubs, true);
-        }
+        self.holders.read(rows, hubs, asked);
         self.settle().await;
     }
 
     /// Has the stream say what is known, ends links that are another hub's now, and writes down those of ours that nobody has.
     async fn settle(&self) {
-        let linked: BTreeSet<String> = self.ingest.linked().into_iter().chain(self.own.clone()).collect();
-        let mut lost = Vec::new();
-        for source in &linked {
-            match self.holders.of(source) {
-                Some(held) if held.hub == self.id => {}
-                // Two hubs on one machine measure it both.
-                Some(held) if held.alive => self.ingest.leave(source),
-                _ => lost.push(source.clone()),
+        let linked = self.ingest.linked();
+        self.holders.known().mine.retain(|source, _| linked.contains(source) || Some(source) == self.own.as_ref());
+        let mut unwritten = Vec::new();
+        for source in linked {
+            match self.holders.judge(&source, &self.id) {
+                Judged::Well => {}
+                Judged::Moved => self.ingest.leave(&source),
+                Judged::Unwritten => unwritten.push(source),
             }
         }
-        for source in lost {
+        // Two hubs on one machine measure it both; the first that says so has it.
+        unwritten.extend(self.own.clone().filter(|own| self.holders.of(own).is_none_or(|held| !held.alive)));
+        for source in unwritten {
             let _ = self.put(&source).await;
         }
         let known: BTreeMap<String, Held> = self.holders.known().all.clone();
@@ -188,8 +227,11 @@ impl Cluster {
 
     /// Writes down that a source is this hub's, and tells the others.
     async fn put(&self, source: &str) -> Result<(), String> {
-        let since = self.live.clock.wall();
+        // Clocks of hubs differ: who takes it later says so by a later time.
+        let before = self.holders.of(source).map_or(i64::MIN, |held| held.since);
+        let since = self.live.clock.wall().max(before.saturating_add(1));
         self.written(async |on| links::take(on, source, &self.id, since).await).await?;
+        self.holders.known().mine.insert(source.into(), since);
         self.announced(Announced { source: source.into(), hub: self.id.clone(), since });
         Ok(())
     }
@@ -206,7 +248,7 @@ impl Cluster {
             return;
         }
         let (ours, known) = (hub == self.id, self.live.store().named(&source));
-        self.holders.put(&source, Held { hub, since, alive: true });
+        self.holders.put(&source, Held { hub, since, alive: true, heard: Instant::now() });
         if known.is_none() && !ours {
             self.add(&source);
         }
@@ -225,9 +267,14 @@ impl Cluster {
         let now = self.live.clock.wall();
         let row = async { links::of(&mut *self.records.read().await?, source, now).await };
         let row = match timeout(RECORDS_TIMEOUT, row).await {
-            Ok(Ok(row)) => row.map(|row| Held { hub: row.hub, since: row.since, alive: row.alive }),
+            Ok(Ok(row)) => {
+                row.map(|LinkRow { hub, since, alive, .. }| Held { hub, since, alive, heard: Instant::now() })
+            }
             Ok(Err(_)) | Err(_) => self.holders.of(source),
         };
+        if let Some(held) = &row {
+            self.holders.put(source, held.clone());
+        }
         if let Some(held) = row.filter(|held| held.hub != self.id && held.alive) {
             self.ask_to_yield(&held.hub, source, process).await?;
         }
@@ -255,5 +302,46 @@ impl Cluster {
         if let Err(why) = given.await {
             tracing::warn!("that this hub ends could not be written down: {why}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(hub: &str, since: i64, alive: bool) -> LinkRow {
+        LinkRow { source: "s".into(), hub: hub.into(), since, alive }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_link_ends_only_for_a_hub_that_took_it_later() {
+        let holders = Holders::default();
+        let read = |row: Option<LinkRow>| holders.read(row.into_iter().collect(), Vec::new(), Instant::now());
+        read(Some(row("b", 5, true)));
+        assert_eq!(holders.judge("s", "a"), Judged::Well, "it is being asked who has it");
+        holders.known().mine.insert("s".into(), 6);
+        assert_eq!(holders.judge("s", "a"), Judged::Well, "what was read is older than what was written");
+        read(Some(row("b", 7, true)));
+        assert_eq!(holders.judge("s", "a"), Judged::Moved);
+        read(Some(row("b", 7, false)));
+        assert_eq!(holders.judge("s", "a"), Judged::Unwritten, "that hub has ended");
+        read(None);
+        assert_eq!(holders.judge("s", "a"), Judged::Unwritten);
+        read(Some(row("a", 8, true)));
+        assert_eq!(holders.judge("s", "a"), Judged::Well);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_heard_while_the_database_was_read_counts() {
+        let holders = Holders::default();
+        let asked = Instant::now();
+        tokio::time::advance(Duration::from_millis(5)).await;
+        holders.put("s", Held { hub: "a".into(), since: 9, alive: true, heard: Instant::now() });
+        holders.read(vec![row("b", 3, true)], Vec::new(), asked);
+        assert_eq!(holders.of("s").map(|held| held.hub).as_deref(), Some("a"));
+        tokio::time::advance(Duration::from_millis(5)).await;
+        holders.read(vec![row("b", 10, true)], vec![("b".into(), "node".into())], Instant::now());
+        assert_eq!(holders.of("s").map(|held| held.hub).as_deref(), Some("b"));
+        assert_eq!((holders.counts("a"), holders.name_of("b").as_deref()), ((0, 1), Some("node")));
     }
 }

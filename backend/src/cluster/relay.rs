@@ -7,7 +7,7 @@ use crate::ingest::Arrival;
 use crate::live::Holder;
 use crate::uplink;
 use shared::agent::close;
-use shared::wire::SourceId;
+use shared::wire::{Check, CheckState, SourceId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,6 +25,8 @@ const UNWANTED: Duration = Duration::from_secs(60);
 /// Between two attempts to have a source brought: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// What the check is called by which a machine says that it does not come here.
+const AWAY: &str = "relay";
 /// How often it is looked whether somebody wants it still.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -50,11 +52,19 @@ impl Cluster {
         tokio::spawn(async move {
             let _permit = permit;
             let held = async {
-                // What is another hub's now is told by that one.
-                while own.live.holds(source) {
+                let offered = own.runs(source);
+                loop {
                     sleep(LOOK_INTERVAL).await;
+                    // What is another hub's now is told by that one.
+                    if !own.live.holds(source) {
+                        return "another hub has its link now".to_string();
+                    }
+                    // What there is was offered at the begin: what has come in since is offered by beginning anew.
+                    let is_whole = own.live.source(source).figures().holes.is_empty();
+                    if is_whole && own.runs(source) != offered {
+                        return "more of it has come in".to_string();
+                    }
                 }
-                "another hub has its link now".to_string()
             };
             let why = tokio::select! {
                 ((), why) = async { tokio::join!(carried, uplink::tell(live, source, Box::new(wire), stop)) } => why,
@@ -63,6 +73,16 @@ impl Cluster {
             tracing::debug!("a machine is not told to another hub any more: {why}");
         });
         Told::Telling
+    }
+
+    /// The runs of ticks that there are of a source; the newest has no end.
+    fn runs(&self, source: SourceId) -> Vec<(u64, u64)> {
+        let runs = self.live.store().runs(source);
+        let mut runs: Vec<(u64, u64)> = runs.iter().map(|run| (run.first, run.last)).collect();
+        if let Some((_, last)) = runs.last_mut() {
+            *last = u64::MAX;
+        }
+        runs
     }
 
     /// Has what is wanted brought, until the hub ends.
@@ -110,15 +130,32 @@ impl Cluster {
             let (begun, mut moved) = (Instant::now(), self.moved.subscribe());
             if let Err(why) = self.bring(source).await {
                 tracing::debug!("a machine is not brought here: {why}");
+                self.say_away(source, why);
                 self.counts.failed.fetch_add(1, Relaxed);
             }
-            pause = if begun.elapsed() > UNWANTED { FIRST_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
+            pause = if begun.elapsed() > MAX_PAUSE { FIRST_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
             // A hub that has just taken it over can be asked at once.
             tokio::select! {
                 () = sleep(pause) => {}
                 _ = moved.changed() => pause = FIRST_PAUSE,
             }
         }
+    }
+
+    /// Says with a machine that what comes of it on another hub does not come here.
+    fn say_away(&self, source: SourceId, reason: String) {
+        let mut store = self.live.store();
+        let mut checks = store.own_checks(source);
+        checks.retain(|check| check.id != AWAY);
+        checks.push(Check {
+            id: AWAY.into(),
+            state: CheckState::Partial,
+            tried: Vec::new(),
+            found: "not live here: another hub has its link".into(),
+            reason,
+            remedy: "it is tried again by itself; meanwhile the page of that hub shows it".into(),
+        });
+        store.set_checks(source, checks);
     }
 
     /// Brings a source until it ends, or nobody wants it any more, or another hub has it.

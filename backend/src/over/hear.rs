@@ -59,6 +59,17 @@ struct Neighbour {
     views: [View; 2],
 }
 
+/// Records of a machine that lack here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lacking {
+    /// The hub that has them.
+    pub hub: String,
+    /// The machine's key.
+    pub key: String,
+    /// Number of the newest.
+    pub newest: u64,
+}
+
 /// What is known of other hubs.
 pub(super) struct Hearer {
     live: Arc<Live>,
@@ -66,6 +77,8 @@ pub(super) struct Hearer {
     hubs: HashMap<String, Neighbour>,
     /// Who told of a machine last.
     tellers: HashMap<SourceId, String>,
+    /// Of these machines records lack here: whom to ask.
+    wanted: BTreeMap<SourceId, Lacking>,
     refused: u64,
 }
 
@@ -122,7 +135,7 @@ impl View {
 
 impl Hearer {
     pub fn new(live: Arc<Live>, findings: Arc<FindingBook>) -> Self {
-        Hearer { live, findings, hubs: HashMap::new(), tellers: HashMap::new(), refused: 0 }
+        Hearer { live, findings, hubs: HashMap::new(), tellers: HashMap::new(), wanted: BTreeMap::new(), refused: 0 }
     }
 
     pub fn figures(&self) -> OverFigures {
@@ -189,7 +202,7 @@ impl Hearer {
     }
 
     /// A machine's line.
-    fn line(&mut self, hub: &str, Line { entry, figures }: Line) {
+    fn line(&mut self, hub: &str, Line { entry, figures, record }: Line) {
         let Some(neighbour) = self.hubs.get_mut(hub) else { return };
         if neighbour.machines.len() >= MOST_SOURCES && !neighbour.machines.contains_key(&entry.id) {
             self.refused += 1;
@@ -215,11 +228,24 @@ impl Hearer {
             return;
         }
         self.tellers.insert(source, hub.to_string());
+        if record > self.live.store().last_record(source) {
+            self.wanted.insert(source, Lacking { hub: hub.to_string(), key: entry.key.clone(), newest: record });
+        }
         let name = self.live.store().source(source).map(|(known, _)| known.name.clone());
         if name.is_some_and(|name| name != entry.name) {
             self.live.store().add_facts(source, vec![(shared::wire::NAME_FACT.to_string(), entry.name)]);
         }
         self.live.tell_standing(source, (entry.state, entry.since), Some(entry.labels), Some(figures));
+    }
+
+    /// A machine of which records lack here, the next one of them; it is not wanted then.
+    pub fn next_wanted(&mut self) -> Option<(SourceId, Lacking)> {
+        while let Some((source, lacking)) = self.wanted.pop_first() {
+            if !self.live.holds(source) && self.live.store().last_record(source) < lacking.newest {
+                return Some((source, lacking));
+            }
+        }
+        None
     }
 
     /// A beat ends: what the overview shows is whole.

@@ -1,11 +1,13 @@
 //! What every hub of a cluster knows of all machines: each says once a beat, on `over.HUB`, how those stand that it holds,
 //! what the fleet's overview shows of them, and what is wrong with them; the others lay it beside their own.
 //!
-//! `word.rs` is what is said, `say.rs` says it, `hear.rs` takes it in. What changed is said at once, and all of it anew every
+//! `word.rs` is what is said, `say.rs` says it, `hear.rs` takes it in. `records.rs` brings the records of all machines here, of
+//! which runs and markers are made. What changed is said at once, and all of it anew every
 //! ten seconds, so that what was lost on the way lacks for no longer. A hub that falls silent for three beats says nothing
 //! of its machines any more: they are unreachable until another hub has them.
 
 mod hear;
+mod records;
 mod say;
 mod word;
 
@@ -48,11 +50,15 @@ impl Over {
     /// Says and hears as this hub until `stop` becomes true.
     pub async fn keep(self, bus: Bus, hub: String, mut stop: watch::Receiver<bool>) {
         let hearing = tokio::spawn(self.clone().hear(bus.clone()));
+        let giving = tokio::spawn(records::give(self.live.clone(), bus.clone(), hub.clone()));
+        let bringing = tokio::spawn(records::bring(self.live.clone(), self.hearer.clone(), bus.clone()));
         tokio::select! {
             () = say(self.live, self.findings, bus, hub) => {}
             _ = stop.wait_for(|stop| *stop) => {}
         }
         hearing.abort();
+        giving.abort();
+        bringing.abort();
     }
 
     async fn hear(self, bus: Bus) {

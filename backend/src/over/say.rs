@@ -24,7 +24,7 @@ const MAX_FINDING_BYTES: usize = MAX_BUS_MESSAGE / FINDINGS - 64;
 pub(super) struct Sayer {
     live: Arc<Live>,
     findings: Arc<FindingBook>,
-    said: BTreeMap<SourceId, IndexEntry>,
+    said: BTreeMap<SourceId, (IndexEntry, u64)>,
     overviews: [(Overview, OverviewPlace); 2],
     told: u64,
     whole_at: Option<Instant>,
@@ -78,9 +78,11 @@ impl Sayer {
             let state = self.live.source(source.id);
             let (standing, since) = state.standing();
             let entry = source.entry(standing, since, state.labels());
-            if self.said.get(&source.id) != Some(&entry) {
-                lines.push(Line { entry: entry.clone(), figures: state.figures() });
-                self.said.insert(source.id, entry);
+            let record = self.live.store().last_record(source.id);
+            let line = (entry, record);
+            if self.said.get(&source.id) != Some(&line) {
+                lines.push(Line { entry: line.0.clone(), figures: state.figures(), record });
+                self.said.insert(source.id, line);
             }
         }
         if !left.is_empty() {

@@ -10,6 +10,15 @@ pub(super) struct Line {
     /// Its number is the hub's own, as in the overview behind it.
     pub entry: IndexEntry,
     pub figures: LinkFigures,
+    /// Number of its newest record.
+    pub record: u64,
+}
+
+/// Asks the hub that holds a machine, by its key, for its records behind a number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct WantedRecords {
+    pub key: String,
+    pub behind: u64,
 }
 
 /// One message.

@@ -259,6 +259,12 @@ impl Store {
         }
     }
 
+    /// How a source's collectors stand, without the server.
+    pub fn own_checks(&self, source: SourceId) -> Vec<Check> {
+        let own = self.kept(source).map(|kept| kept.checks[..kept.checks.len() - kept.of_server].to_vec());
+        own.unwrap_or_default()
+    }
+
     /// How a source's collectors and the server stand, and a version that grows with each change.
     pub fn checks(&self, source: SourceId) -> (Arc<Vec<Check>>, u64) {
         self.kept(source).map(|k| (k.checks.clone(), k.checks_version)).unwrap_or_default()

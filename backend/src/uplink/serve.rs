@@ -383,10 +383,16 @@ impl Writer {
         let (checks, version, facts) = {
             let store = self.link.live.store();
             let (checks, version) = store.checks(self.link.source);
-            (checks, version, store.source(self.link.source).map_or(0, |(_, version)| version))
+            // How this hub itself stands says nothing of a machine to another hub.
+            let relayed = self.link.told.relayed.then(|| store.own_checks(self.link.source));
+            (
+                relayed.unwrap_or_else(|| checks.to_vec()),
+                version,
+                store.source(self.link.source).map_or(0, |(_, version)| version),
+            )
         };
         if std::mem::replace(&mut self.checks, version) != version {
-            self.say(&AgentMessage::Checks(checks.to_vec())).await?;
+            self.say(&AgentMessage::Checks(checks)).await?;
         }
         if std::mem::replace(&mut self.facts, facts) != facts {
             let (facts, labels) = self.link.told.facts(&self.link.live, self.link.source);
