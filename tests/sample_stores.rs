@@ -400,7 +400,7 @@ fn ledger_in(store: &Program) -> BTreeMap<(i64, String), f64> {
 fn with_nats_each_sample_is_in_victoria_metrics_once_though_a_hub_is_killed_and_what_died_is_read_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = victoria_metrics(Program::free(), folder.path(), &[DEDUP]);
-    let mut cluster = Cluster::start_over(2, Some(store.addr));
+    let mut cluster = Cluster::start_over(2, store.addr);
     cluster.start_agent(&[0, 1]);
     cluster.until("the first hub sends", || ledger_in(&store).len() > 60);
     let first = cluster.holder();
