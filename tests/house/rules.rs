@@ -66,6 +66,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "build_info", &[]),
     ("backend/src", "config", &["build_info", "file"]),
     ("backend/src", "throttle", &[]),
+    // How who is linked to a hub that ends is let go.
+    ("backend/src", "drain", &[]),
     ("backend/src", "store", &[]),
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
@@ -107,7 +109,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "follow", &["config", "uplink"]),
     // What is used, written down each minute.
     ("backend/src", "usage", &["accounts", "clock", "live"]),
-    ("backend/src", "ingest", &["accounts", "clock", "live", "store", "throttle"]),
+    ("backend/src", "ingest", &["accounts", "clock", "drain", "live", "store", "throttle"]),
     (
         "backend/src",
         "http",
@@ -120,6 +122,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "clock",
             "config",
             "control",
+            "drain",
             "doctor",
             "export",
             "figure",
@@ -150,6 +153,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "control",
             "data",
             "demo",
+            "drain",
             "file",
             "findings",
             "http",
