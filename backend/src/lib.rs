@@ -10,6 +10,7 @@ pub mod archive;
 pub mod build_info;
 pub mod calls;
 pub mod clock;
+pub mod cluster;
 pub mod config;
 pub mod control;
 pub mod data;

@@ -110,6 +110,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // What is used, written down each minute.
     ("backend/src", "usage", &["accounts", "clock", "live"]),
     ("backend/src", "ingest", &["accounts", "clock", "drain", "live", "store", "throttle"]),
+    // The other hubs that share our database.
+    ("backend/src", "cluster", &["accounts", "clock", "config", "file", "ingest", "live", "store", "uplink"]),
     (
         "backend/src",
         "http",
@@ -120,6 +122,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "calls",
             "ingest",
             "clock",
+            "cluster",
             "config",
             "control",
             "drain",
@@ -149,6 +152,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "archive",
             "calls",
             "clock",
+            "cluster",
             "config",
             "control",
             "data",

@@ -8,6 +8,7 @@
 mod administer;
 mod alerts;
 mod audit;
+mod cluster;
 mod collector;
 mod database;
 mod endpoints;
@@ -52,6 +53,7 @@ pub use administer::{
     UsageTask, UserTask, ViewTask,
 };
 pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, rules_of_file};
+pub use cluster::ClusterSettings;
 pub use collector::CollectorConfig;
 pub use database::DatabaseSettings;
 pub use export::Export;
@@ -359,7 +361,10 @@ fn parse_with(
         spool.apply(&mut config)?;
     }
     match flags.command {
-        Some(Word::Hub) => team::check(&config)?,
+        Some(Word::Hub) => {
+            team::check(&config)?;
+            cluster::check(&config)?;
+        }
         _ => check_bind(&config)?,
     }
     endpoints::told_apart(&config.endpoints)?;

@@ -3,6 +3,7 @@
 
 use super::alerts::{AlertSettings, BuiltInRules, FileRules, SmtpSettings};
 use super::audit::AuditSettings;
+use super::cluster::ClusterSettings;
 use super::collector::{CollectorConfig, Collectors, defaults};
 use super::database::DatabaseSettings;
 use super::endpoints::Endpoints;
@@ -181,6 +182,11 @@ options! {
     database: DatabaseSettings = DatabaseSettings::default(), Tables {
         flag: "", key: "database", value: "TABLE", section: TEAM, commands: &[],
         help: "Where a hub keeps accounts, keys and views",
+    }
+    /// The other hubs that share our database.
+    cluster: ClusterSettings = ClusterSettings::default(), Tables {
+        flag: "", key: "cluster", value: "TABLE", section: TEAM, commands: &[],
+        help: "Other hubs that share the database and the sample store",
     }
     /// The audit log of a hub.
     audit: AuditSettings = AuditSettings::default(), Tables {

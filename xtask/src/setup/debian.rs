@@ -19,7 +19,7 @@ struct Package {
     what: &'static str,
 }
 
-const PACKAGES: [Package; 11] = [
+const PACKAGES: [Package; 12] = [
     Package {
         name: "prometheus-node-exporter",
         with: &[],
@@ -77,6 +77,13 @@ const PACKAGES: [Package; 11] = [
         programs: &["initdb", "pg_ctl", "postgres", "psql"],
         tests: "with_postgresql_",
         what: "a hub whose records are in a PostgreSQL",
+    },
+    Package {
+        name: "nats-server",
+        with: &[],
+        programs: &["nats-server"],
+        tests: "with_nats_",
+        what: "several hubs that share a database",
     },
     Package {
         name: "tmux",
