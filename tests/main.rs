@@ -10,6 +10,7 @@ mod cli;
 #[cfg(target_os = "linux")]
 mod delivery;
 mod demo;
+mod deploy;
 mod doctor;
 mod ends;
 mod export;

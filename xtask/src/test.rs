@@ -75,7 +75,7 @@ pub fn test() -> Result<(), Failure> {
 }
 
 /// How the names of tests begin that need something of the machine, and whether it is here.
-fn here() -> [(&'static str, bool); 6] {
+fn here() -> [(&'static str, bool); 8] {
     let root = cmd("id").arg("-u").output().is_ok_and(|uid| uid.trim() == "0");
     let recordings = std::env::var_os("WATCHGLASS_RECORDINGS").is_some_and(|folder| !folder.is_empty());
     let ipv6 = TcpListener::bind("[::1]:0").is_ok();
@@ -87,6 +87,8 @@ fn here() -> [(&'static str, bool); 6] {
         ("with_ipv6_", ipv6),
         ("with_bash_", bash),
         ("with_man_", man),
+        ("with_systemd_analyze_", find("systemd-analyze").is_some()),
+        ("with_kubectl_", find("kubectl").is_some()),
     ]
 }
 

@@ -169,7 +169,8 @@ fn archive(release: &Release) -> Result<Done, String> {
         "THIRD-PARTY.md",
         "changes.md",
         "man/watchglass.1",
-        "systemd/watchglass.service",
+        "deploy/systemd/watchglass.service",
+        "deploy/kubernetes/hub/kustomization.yaml",
     ] {
         if !folder.join(name).is_file() {
             return Err(format!("there is no {name}"));
@@ -251,12 +252,16 @@ fn words(release: &Release) -> Result<Done, String> {
 fn units(release: &Release) -> Result<Done, String> {
     let Some(analyze) = find("systemd-analyze") else { return without("systemd-analyze") };
     let scratch = Scratch::new("check-units")?;
-    // It looks for the program where the unit names it.
-    let text = paths::read(&paths::root().join("xtask").join("dist").join("watchglass.service"))?;
-    let unit = scratch.0.join("watchglass.service");
-    paths::write(&unit, &text.replace("/usr/bin/watchglass", &release.binary().display().to_string()))?;
-    cmd(&analyze).arg("verify").arg(&unit).run()?;
-    let told =
-        cmd(&analyze).args(["security", "--offline=true", "--no-pager", "--threshold=20"]).arg(&unit).output()?;
-    passed(told.lines().last().unwrap_or("it is hardened").trim().to_owned())
+    let mut told = Vec::new();
+    for name in ["watchglass.service", "watchglass-hub.service", "watchglass-agent.service"] {
+        // It looks for the program where the unit names it.
+        let text = paths::read(&paths::root().join("deploy").join("systemd").join(name))?;
+        let unit = scratch.0.join(name);
+        paths::write(&unit, &text.replace("/usr/bin/watchglass", &release.binary().display().to_string()))?;
+        cmd(&analyze).arg("verify").arg(&unit).run()?;
+        let level = ["security", "--offline=true", "--no-pager", "--threshold=20"];
+        let text = cmd(&analyze).args(level).arg(&unit).output()?;
+        told.push(text.lines().last().unwrap_or(name).trim().to_owned());
+    }
+    passed(told.join("; "))
 }
