@@ -1,7 +1,6 @@
-//! Puts the built page (frontend/dist) into the binary: each file as brotli and as gzip, or as it is where these save nothing,
-//! and the hashes of the
-//! page's inline scripts for the content security policy; and the target, for `--version`. Without frontend/dist the table
-//! is empty and the binary serves a page that says how to build it.
+//! Puts the built page (frontend/dist) into the binary: each file as brotli and as gzip, or as it is where these save
+//! nothing, and the hashes of the page's inline scripts for the content security policy; and the target, for `--version`.
+//! Without frontend/dist the table is empty and the binary serves a page that says how to build it.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;

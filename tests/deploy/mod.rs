@@ -37,7 +37,14 @@ fn takes(place: &str, words: &[&str]) {
             // Each says what is to be done, and has its own line in the help.
             "--status" => assert!(help(words[0]).contains("--status"), "{place}"),
             "--config" => drop(rest.next()),
-            word => args.push(word.replace("%S", data).replace(['$', '{', '}', ':'], "")),
+            // What stands for a variable that is not set.
+            word if word.contains(":-") => {
+                let (before, rest) = word.split_once("${").expect("a variable");
+                let (default, after) =
+                    rest.split_once(":-").and_then(|(_, rest)| rest.split_once('}')).expect("its end");
+                args.push(format!("{before}{default}{after}"));
+            }
+            word => args.push(word.replace("%S", data).replace(['$', '{', '}'], "")),
         }
     }
     if !args.iter().any(|arg| arg == "--hub") && args[0] == "agent" {

@@ -16,7 +16,7 @@ use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
-pub use debian::{peers, programs};
+pub use debian::{image_base, peers, programs};
 pub use jupyter::{jupyter, packers, python};
 pub use tools::{TRUNK, WASM_BINDGEN, axe, has_trunk, has_wasm_bindgen, uplot};
 pub use wasm32::Compiler;
