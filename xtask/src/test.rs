@@ -48,6 +48,7 @@ pub fn test() -> Result<(), Failure> {
     }
     check(&mut steps, "compile", || cargo().args(["build", "--quiet", "--workspace", "--all-targets"]).run());
     check_tests(&mut steps, "unit and integration tests", || tests(&[]).args(ALL), &["--skip", "browser::"]);
+    let nginx = programs.tests.contains(&"with_nginx_");
     let mut needs = programs.tests;
     needs.extend(here().iter().filter(|(_, is_here)| *is_here).map(|(tests, _)| tests));
     if !needs.is_empty() {
@@ -59,9 +60,15 @@ pub fn test() -> Result<(), Failure> {
         let tests = || tests(&[]).args(ALL).arg("--ignored").env("WATCHGLASS_AXE", axe);
         check_tests(&mut steps, "axe on the page", tests, &["with_axe_"]);
     }
-    if let Some(jupyter) = &jupyter {
-        let tests = || tests(&[]).args(ALL).arg("--ignored").env("WATCHGLASS_JUPYTER", jupyter);
-        check_tests(&mut steps, "beside JupyterLab", tests, &["with_jupyter_"]);
+    let oldest = jupyter.as_ref().and_then(|_| setup::oldest_jupyter(&mut steps));
+    for (name, jupyter) in [("beside JupyterLab", &jupyter), ("beside the oldest JupyterLab 4", &oldest)] {
+        if let Some(jupyter) = jupyter {
+            let tests = || {
+                let tests = tests(&programs.folders).args(ALL).arg("--ignored").env("WATCHGLASS_JUPYTER", jupyter);
+                if nginx { tests } else { tests.args(["--skip", "with_jupyter_behind_nginx_"]) }
+            };
+            check_tests(&mut steps, name, tests, &["with_jupyter_"]);
+        }
     }
     if let Some(python) = setup::python() {
         check(&mut steps, "tests of the Python package", || {

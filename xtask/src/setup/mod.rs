@@ -17,7 +17,7 @@ use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
 pub use debian::{image_base, peers, programs};
-pub use jupyter::{jupyter, packers, python};
+pub use jupyter::{jupyter, oldest_jupyter, packers, python};
 pub use tools::{TRUNK, WASM_BINDGEN, axe, has_trunk, has_wasm_bindgen, uplot};
 pub use wasm32::Compiler;
 
