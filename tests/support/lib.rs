@@ -4,6 +4,8 @@ pub mod agent;
 pub mod audit;
 pub mod browser;
 pub mod certificate;
+#[cfg(target_os = "linux")]
+pub mod cgroup;
 pub mod crowd;
 pub mod cutter;
 pub mod exporter;
