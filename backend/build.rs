@@ -1,6 +1,6 @@
-//! Puts the built page (frontend/dist) into the binary: each file as it is, as brotli and as gzip, and the hashes of the
-//! page's inline scripts for the content security policy; and the target, for `--version`. Without frontend/dist the table
-//! is empty and the binary serves a page that says how to build it.
+//! Puts the built page (frontend/dist) into the binary: each file as brotli and as gzip, or as it is where these save
+//! nothing, and the hashes of the page's inline scripts for the content security policy; and the target, for `--version`.
+//! Without frontend/dist the table is empty and the binary serves a page that says how to build it.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -51,7 +51,6 @@ fn main() -> io::Result<()> {
 /// One row of the table, as Rust source.
 fn row(path: &Path, dist: &Path, quality: u32, mut copies: Copies<'_>) -> io::Result<String> {
     let name = path.strip_prefix(dist).map_err(io::Error::other)?.to_string_lossy().replace('\\', "/");
-    let identity = copies.keep("id", |bytes| Ok(bytes.to_vec()))?;
     let brotli = copies.keep(&format!("br{quality}"), |bytes| {
         let mut packed = Vec::new();
         let params = brotli::enc::BrotliEncoderParams { quality: quality as i32, lgwin: 22, ..Default::default() };
@@ -63,8 +62,15 @@ fn row(path: &Path, dist: &Path, quality: u32, mut copies: Copies<'_>) -> io::Re
         encoder.write_all(bytes)?;
         encoder.finish()
     })?;
+    // As it is it comes out of the gzip: it stands here once less.
+    let packed = fs::metadata(&gzip)?.len() > 0;
+    let identity = match packed {
+        true => copies.keep("none", |_| Ok(Vec::new()))?,
+        false => copies.keep("id", |bytes| Ok(bytes.to_vec()))?,
+    };
+    let size = copies.bytes.len();
     Ok(format!(
-        "    PageFile {{ path: {name:?}, mime: {:?}, immutable: {}, identity: include_bytes!({identity:?}), \
+        "    PageFile {{ path: {name:?}, mime: {:?}, immutable: {}, size: {size}, identity: include_bytes!({identity:?}), \
          brotli: include_bytes!({brotli:?}), gzip: include_bytes!({gzip:?}) }},\n",
         mime(&name),
         has_hash(&name),

@@ -2,7 +2,9 @@
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
+use std::io::Write;
 use std::process::{Child, Stdio};
+use watchglass_tests::cgroup::MemoryGroup;
 use watchglass_tests::server::{Answer, Server, ask_with, watchglass, watchglass_by};
 use watchglass_tests::waiting::{until, until_so};
 
@@ -16,8 +18,13 @@ struct Kernel(Child);
 
 impl Kernel {
     fn start() -> Self {
+        Self::that("read line")
+    }
+
+    /// One that does this.
+    fn that(script: &str) -> Self {
         let file = format!("/run/kernel-{}.json", id());
-        let mut shell = watchglass_by("read line", ["-f", &file]);
+        let mut shell = watchglass_by(script, ["-f", &file]);
         shell.env("JPY_SESSION_NAME", "/home/a/<b>train<b>.ipynb").stdin(Stdio::piped());
         let shell = Kernel(shell.spawn().expect("a shell"));
         // The system says that it has begun before it has its arguments.
@@ -112,6 +119,23 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     let server = Server::start(args);
     let again = get(&server, &format!("/api/v1/cells?kernel={}", id()))["cells"].clone();
     assert_eq!((&again[0]["line"], again.as_array().map(Vec::len)), (&cell["line"], Some(1)), "after a restart");
+}
+
+#[test]
+#[ignore = "needs root and a controller of memory, for a cgroup that is too small"]
+fn with_cgroups_a_kernel_that_is_killed_for_memory_is_explained_in_one_sentence() {
+    let server = Server::start(["--memory", "--interval", "100ms", "--collectors", "kernels,cpu"]);
+    let group = MemoryGroup::new("kernel", 64 << 20);
+    // It begins to eat when it is told to, and eats itself: what is killed is the kernel.
+    let script = "read line; x=$(head -c 50000000 /dev/zero | tr '\\0' x); x=$x$x$x$x; read line";
+    let mut kernel = Kernel::that(script);
+    group.take(kernel.pid());
+    until_so("its limit", || told(&server)["limit"] == json!(64 << 20));
+    kernel.0.stdin.take().expect("a pipe").write_all(b"go\n").expect("it listens");
+    let one = until("its end", || Some(told(&server)).filter(|one| one["state"] == "ended"));
+    let how = one["how"].as_str().expect("a sentence");
+    assert!(how.starts_with("The kernel of <b>train<b>.ipynb was killed for memory: "), "{how}");
+    assert!(how.contains("of 64 MiB of this container") && !how.contains(". "), "{how}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod cluster_many;
 #[cfg(target_os = "linux")]
 mod delivery;
 mod demo;
+mod deploy;
 mod doctor;
 mod ends;
 mod export;

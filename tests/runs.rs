@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use watchglass_tests::cgroup::MemoryGroup;
 use watchglass_tests::fleet::Fleet;
 use watchglass_tests::server::{Server, watchglass};
 use watchglass_tests::terminal::Terminal;
@@ -512,39 +513,16 @@ fn a_terminal_is_the_jobs_own_and_its_keys_reach_the_job_once() {
     assert_eq!(terminal.did(), watchglass_tests::terminal::Did::Exit(7));
 }
 
-/// A folder of cgroups with a limit, which goes with this.
-struct Group(std::path::PathBuf);
-
-impl Group {
-    fn new() -> Group {
-        let name = format!("watchglass-test-{}", std::process::id());
-        let one = Path::new("/sys/fs/cgroup/memory");
-        let (folder, limit) = match one.is_dir() {
-            true => (one.join(name), "memory.limit_in_bytes"),
-            false => (Path::new("/sys/fs/cgroup").join(name), "memory.max"),
-        };
-        std::fs::create_dir(&folder).expect("root may make cgroups");
-        std::fs::write(folder.join(limit), "67108864").expect("a limit");
-        Group(folder)
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
 #[test]
 #[ignore = "needs root and a controller of memory, for a cgroup that is too small"]
 fn with_cgroups_a_job_that_is_killed_for_memory_is_said_to_be() {
     let bench = Bench::new();
     let server = bench.server();
-    let group = Group::new();
+    let group = MemoryGroup::new("job", 64 << 20);
     let job = bench.job(&["--id", "large", "--", "tail", "/dev/zero"]);
     #[allow(clippy::disallowed_methods, reason = "a shell that enters a cgroup becomes the job")]
     let mut shell = Command::new("sh");
-    let line = format!("echo $$ > {}/cgroup.procs; exec \"$@\"", group.0.display());
+    let line = format!("echo $$ > {}; exec \"$@\"", group.entrance().display());
     shell.args(["-c", &line, "sh"]).arg(job.get_program()).args(job.get_args());
     let ended = shell.output().expect("it ran");
     assert_eq!(ended.status.signal(), Some(libc::SIGKILL), "{}", String::from_utf8_lossy(&ended.stderr));

@@ -16,6 +16,7 @@ pub mod control;
 pub mod data;
 pub mod demo;
 pub mod doctor;
+pub mod drain;
 pub mod export;
 mod figure;
 pub mod file;

@@ -30,6 +30,8 @@ const HOLDER_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long open connections may take to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a hub may take to let go of who is linked to it, and to end.
+const HUB_CLOSE_TIMEOUT: Duration = Duration::from_secs(14);
 
 /// The longest key that is read, with what may stand around it.
 const MAX_KEY_BYTES: u64 = 1 << 10;
@@ -431,7 +433,7 @@ async fn send_until_asked(config: Config, stderr: &Stderr) -> ExitCode {
             tell(line);
         }
     });
-    until_asked(running, stopping, None).await
+    until_asked(running, stopping, None, CLOSE_TIMEOUT).await
 }
 
 /// Opens the accounts of a hub, and says to who starts it how the first admin is made and the first machine joins.
@@ -520,6 +522,7 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
         Some(address) => format!("{scheme}://{address}{}", config.base_path),
         None => unix_line(&config),
     };
+    let most = if hub.is_some() { HUB_CLOSE_TIMEOUT } else { CLOSE_TIMEOUT };
     let (stopping, stop) = watch::channel(false);
     let (answering, answers) = oneshot::channel();
     let serving = modes::Serving { listeners, unix, within: None, stop, answering };
@@ -539,7 +542,7 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
             tell(address);
         }
     });
-    until_asked(running, stopping, parent).await
+    until_asked(running, stopping, parent, most).await
 }
 
 /// The first line of a server without a port.
@@ -568,11 +571,13 @@ async fn join(config: &Config, unix: &Bound) -> bool {
     true
 }
 
-/// Waits for what ends the program, a signal or the parent's end, and for what runs to end then.
+/// Waits for what ends the program, a signal or the parent's end, and for what runs to end then, for `most` at most. Who asks
+/// a second time is not kept waiting.
 async fn until_asked(
     mut running: tokio::task::JoinHandle<()>,
     stopping: watch::Sender<bool>,
     parent: Option<Parent>,
+    most: Duration,
 ) -> ExitCode {
     let asked = tokio::select! {
         asked = signals::ending(parent) => asked,
@@ -585,13 +590,14 @@ async fn until_asked(
     let _ = stopping.send(true);
     // Every connection holds a receiver until it has said goodbye.
     let ended = async { (running.await, stopping.closed().await).0 };
-    match tokio::time::timeout(CLOSE_TIMEOUT, ended).await {
-        Ok(Err(error)) => {
+    tokio::select! {
+        ended = tokio::time::timeout(most, ended) => if let Ok(Err(error)) = ended {
             tracing::error!(%error, "the server failed");
-            ExitCode::from(1)
-        }
-        _ => exit_status(&asked, parent),
+            return ExitCode::from(1);
+        },
+        again = signals::ending(None) => tracing::info!("{}: asked once more: ending at once", again.name),
     }
+    exit_status(&asked, parent)
 }
 
 /// The exit status of an orderly end. Under a parent it is that of a signal: proxies that start programs take 0 for a server

@@ -66,6 +66,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "build_info", &[]),
     ("backend/src", "config", &["build_info", "file"]),
     ("backend/src", "throttle", &[]),
+    // How who is linked to a hub that ends is let go.
+    ("backend/src", "drain", &[]),
     ("backend/src", "store", &[]),
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
@@ -107,7 +109,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "follow", &["config", "uplink"]),
     // What is used, written down each minute.
     ("backend/src", "usage", &["accounts", "clock", "live"]),
-    ("backend/src", "ingest", &["accounts", "clock", "live", "store", "throttle"]),
+    ("backend/src", "ingest", &["accounts", "clock", "drain", "live", "store", "throttle"]),
     // The other hubs that share our database.
     ("backend/src", "cluster", &["accounts", "clock", "config", "file", "ingest", "live", "store", "uplink"]),
     // What every hub of a cluster knows of all machines.
@@ -125,6 +127,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "cluster",
             "config",
             "control",
+            "drain",
             "doctor",
             "export",
             "figure",
@@ -156,6 +159,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "control",
             "data",
             "demo",
+            "drain",
             "file",
             "findings",
             "http",

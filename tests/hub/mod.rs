@@ -8,6 +8,7 @@ mod audit;
 mod begin;
 mod control;
 mod downloads;
+mod drain;
 mod erase;
 mod findings;
 mod forgery;

@@ -3,7 +3,8 @@
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use watchglass_tests::browser::Browser;
-use watchglass_tests::jupyter::{Home, Jupyter};
+use watchglass_tests::jupyter::{BASE, Home, Jupyter};
+use watchglass_tests::programs::Program;
 use watchglass_tests::waiting::until_so;
 
 /// What Lab and a kernel may take to start on a machine with much load.
@@ -125,4 +126,34 @@ fn with_jupyter_two_of_one_person_have_one_collector_and_one_goes_on_for_the_oth
     until_so("one process stays", || home.programs().len() == 1);
     until_so("it samples itself now", || writers() == 1);
     until(&two, &home, "document.documentElement.dataset.link === 'live'");
+}
+
+/// nginx before Jupyter as it is mostly written: with the name that people type, without the lines for WebSockets.
+fn nginx(home: &Home, jupyter: &Jupyter) -> Program {
+    let (folder, addr, to) = (home.at("nginx"), Program::free(), jupyter.addr());
+    std::fs::create_dir(&folder).expect("made");
+    let here = folder.display();
+    let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let temporary: String = kinds.iter().map(|kind| format!("  {kind}_temp_path {here}/{kind};\n")).collect();
+    let settings = format!(
+        "daemon off;\nmaster_process off;\npid {here}/pid;\nerror_log {here}/errors;\nevents {{}}\nhttp {{\n  access_log off;\n\
+         {temporary}  server {{\n    listen {addr};\n    location / {{ proxy_pass http://{to}; proxy_set_header Host \
+         $http_host; }}\n  }}\n}}\n"
+    );
+    let (file, errors) = (folder.join("settings"), format!("{here}/errors"));
+    std::fs::write(&file, settings).expect("written");
+    Program::start_in(&folder, addr, "nginx", &["-c", file.to_str().expect("plain"), "-e", &errors])
+}
+
+#[test]
+#[ignore = "it needs JupyterLab and Debian's nginx; run by cargo xtask test"]
+fn with_jupyter_behind_nginx_that_passes_no_sockets_the_page_is_live_all_the_same() {
+    let home = Home::new();
+    let jupyter = home.jupyter();
+    let nginx = nginx(&home, &jupyter);
+    let browser = Browser::start();
+    browser.open(&format!("http://{}{BASE}watchglass/?token=t", nginx.addr));
+    until(&browser, &home, "document.documentElement.dataset.link === 'live'");
+    until(&browser, &home, "document.querySelector('.link [data-way]').innerText.includes('by an event stream')");
+    until(&browser, &home, "document.querySelectorAll('[data-panel]').length > 3");
 }

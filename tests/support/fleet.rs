@@ -267,6 +267,15 @@ impl Fleet {
         self.hub.as_ref().expect("it runs")
     }
 
+    /// From now on the hub is another one, with this folder; the one before, which may be about to end.
+    ///
+    /// # Panics
+    /// Panics where it was killed.
+    pub fn succeed(&mut self, folder: PathBuf, hub: Server) -> Server {
+        self.hub_folder = folder;
+        self.hub.replace(hub).expect("it runs")
+    }
+
     /// Runs a command that administers the hub, on its machine; what it prints.
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 
 use crate::server::{binary, command};
 use crate::waiting::MAX_WAIT;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -145,6 +145,11 @@ impl Home {
 }
 
 impl Jupyter {
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
     /// The address of a path below its base.
     pub fn url(&self, path: &str) -> String {
         let sign = if path.contains('?') { '&' } else { '?' };

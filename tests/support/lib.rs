@@ -4,6 +4,8 @@ pub mod agent;
 pub mod audit;
 pub mod browser;
 pub mod certificate;
+#[cfg(target_os = "linux")]
+pub mod cgroup;
 #[cfg(unix)]
 pub mod cluster;
 pub mod crowd;

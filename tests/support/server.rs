@@ -200,14 +200,22 @@ impl Server {
     }
 
     /// Ends the server by a signal, given by its name, and returns its status.
-    pub fn end_by(mut self, signal: &str) -> std::process::ExitStatus {
+    pub fn end_by(self, signal: &str) -> std::process::ExitStatus {
         self.signal(signal);
+        self.wait(Duration::from_secs(3))
+    }
+
+    /// Waits until the server, which was told to end, has ended, and returns its status.
+    ///
+    /// # Panics
+    /// Panics when that takes longer than this.
+    pub fn wait(mut self, most: Duration) -> std::process::ExitStatus {
         let begin = std::time::Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("a child") {
                 return status;
             }
-            assert!(begin.elapsed() < Duration::from_secs(3), "it does not end");
+            assert!(begin.elapsed() < most, "it does not end");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

@@ -48,6 +48,7 @@ pub fn test() -> Result<(), Failure> {
     }
     check(&mut steps, "compile", || cargo().args(["build", "--quiet", "--workspace", "--all-targets"]).run());
     check_tests(&mut steps, "unit and integration tests", || tests(&[]).args(ALL), &["--skip", "browser::"]);
+    let nginx = programs.tests.contains(&"with_nginx_");
     let mut needs = programs.tests;
     needs.extend(here().iter().filter(|(_, is_here)| *is_here).map(|(tests, _)| tests));
     if !needs.is_empty() {
@@ -59,9 +60,15 @@ pub fn test() -> Result<(), Failure> {
         let tests = || tests(&[]).args(ALL).arg("--ignored").env("WATCHGLASS_AXE", axe);
         check_tests(&mut steps, "axe on the page", tests, &["with_axe_"]);
     }
-    if let Some(jupyter) = &jupyter {
-        let tests = || tests(&[]).args(ALL).arg("--ignored").env("WATCHGLASS_JUPYTER", jupyter);
-        check_tests(&mut steps, "beside JupyterLab", tests, &["with_jupyter_"]);
+    let oldest = jupyter.as_ref().and_then(|_| setup::oldest_jupyter(&mut steps));
+    for (name, jupyter) in [("beside JupyterLab", &jupyter), ("beside the oldest JupyterLab 4", &oldest)] {
+        if let Some(jupyter) = jupyter {
+            let tests = || {
+                let tests = tests(&programs.folders).args(ALL).arg("--ignored").env("WATCHGLASS_JUPYTER", jupyter);
+                if nginx { tests } else { tests.args(["--skip", "with_jupyter_behind_nginx_"]) }
+            };
+            check_tests(&mut steps, name, tests, &["with_jupyter_"]);
+        }
     }
     if let Some(python) = setup::python() {
         check(&mut steps, "tests of the Python package", || {
@@ -75,7 +82,7 @@ pub fn test() -> Result<(), Failure> {
 }
 
 /// How the names of tests begin that need something of the machine, and whether it is here.
-fn here() -> [(&'static str, bool); 6] {
+fn here() -> [(&'static str, bool); 8] {
     let root = cmd("id").arg("-u").output().is_ok_and(|uid| uid.trim() == "0");
     let recordings = std::env::var_os("WATCHGLASS_RECORDINGS").is_some_and(|folder| !folder.is_empty());
     let ipv6 = TcpListener::bind("[::1]:0").is_ok();
@@ -87,6 +94,8 @@ fn here() -> [(&'static str, bool); 6] {
         ("with_ipv6_", ipv6),
         ("with_bash_", bash),
         ("with_man_", man),
+        ("with_systemd_analyze_", find("systemd-analyze").is_some()),
+        ("with_kubectl_", find("kubectl").is_some()),
     ]
 }
 

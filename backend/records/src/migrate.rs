@@ -162,6 +162,37 @@ mod tests {
         }
     }
 
+    /// Columns of all tables: table, name, type, whether it must be said, whether it has a default, place in the key.
+    async fn columns(pool: &SqlitePool) -> Vec<(String, String, String, bool, bool, i64)> {
+        let all = "SELECT t.name, c.name, c.type, c.\"notnull\", c.dflt_value IS NOT NULL, c.pk
+                   FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY 1, 2";
+        sqlx::query_as(all).fetch_all(pool).await.expect("the tables")
+    }
+
+    /// Hubs share a database from the fifth step on: while they are brought up to date one after the other, those of the
+    /// version before read and write what is there.
+    #[tokio::test]
+    async fn a_step_takes_nothing_from_the_version_before_and_asks_nothing_new_of_it() {
+        for step in 4..STEPS.len() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("hub.db");
+            let pool = pool(&path).await;
+            run(&pool, &path, &STEPS[..step]).await.expect("the schema before");
+            let before = columns(&pool).await;
+            run(&pool, &path, &STEPS[..=step]).await.expect("the schema");
+            let after = columns(&pool).await;
+            let gone: Vec<_> = before.iter().filter(|column| !after.contains(column)).collect();
+            assert!(gone.is_empty(), "step {} changes {gone:?}", step + 1);
+            let known = |table: &String| before.iter().any(|(own, ..)| own == table);
+            let asked: Vec<_> = after
+                .iter()
+                .filter(|column| !before.contains(column))
+                .filter(|(table, _, _, must, default, key)| known(table) && ((*must && !default) || *key > 0))
+                .collect();
+            assert!(asked.is_empty(), "step {} wants what nobody says yet: {asked:?}", step + 1);
+        }
+    }
+
     #[tokio::test]
     async fn a_step_that_fails_leaves_the_schema_before() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -8,6 +8,10 @@ use sqlx::{PgConnection, PgPool};
 const SCHEMA_LOCK: i64 = 0x7761_7463_6801;
 const CHANGE_LOCK: i64 = 0x7761_7463_6802;
 
+/// How many steps ahead of what a program knows a schema may be: while the hubs of a cluster are brought up to date one after
+/// the other, those of the version before go on, and start again if they must. A step only adds, so what they say still holds.
+const AHEAD: i64 = 1;
+
 /// Waits until no other program changes the schema, until the transaction ends.
 async fn lock(on: &mut PgConnection, number: i64) -> sqlx::Result<()> {
     sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(number).execute(on).await.map(drop)
@@ -40,7 +44,7 @@ async fn run(pool: &PgPool, server: &Server, steps: &[&str]) -> Result<(), OpenE
         let mut change = pool.begin().await.map_err(failed)?;
         lock(&mut change, SCHEMA_LOCK).await.map_err(failed)?;
         let (schema, known) = (schema(&mut change).await.map_err(failed)?, steps.len() as i64);
-        if schema > known {
+        if schema > known + AHEAD {
             return Err(OpenError::Newer { place: server.to_string(), schema, known });
         }
         let Some(step) = steps.get(schema as usize) else { return Ok(()) };

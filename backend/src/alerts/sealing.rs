@@ -1,6 +1,8 @@
 //! Secrets that must be used again, such as addresses of webhooks: sealed by ChaCha20-Poly1305 under a key in a file of its
 //! own, so that a copy of the database alone tells none of them. A sealed text holds in its own row only.
 
+#[cfg(unix)]
+use crate::config::user::own_uid;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt;
@@ -57,8 +59,9 @@ impl SealingKey {
         };
         #[cfg(unix)]
         {
-            use std::os::unix::fs::PermissionsExt;
-            if file.metadata()?.permissions().mode() & 0o077 != 0 {
+            use std::os::unix::fs::MetadataExt;
+            let about = file.metadata()?;
+            if !is_private(about.mode(), about.uid(), own_uid()) {
                 return Err(invalid("others may read it; keep them out with chmod 600"));
             }
         }
@@ -111,6 +114,14 @@ impl SealingKey {
     }
 }
 
+/// Whether nobody but its owner may read a file, or nobody but root and a group of ours: so Kubernetes hands secrets to a program
+/// that is not root.
+#[cfg(unix)]
+fn is_private(mode: u32, owner: u32, us: u32) -> bool {
+    let allowed = if owner == 0 && us != 0 { 0o040 } else { 0 };
+    mode & 0o077 & !allowed == 0
+}
+
 fn aad(table: &str, id: &str) -> Aad<Vec<u8>> {
     Aad::from(format!("{table}/{id}").into_bytes())
 }
@@ -118,6 +129,23 @@ fn aad(table: &str, id: &str) -> Aad<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_is_read_by_its_owner_or_as_a_secret_that_root_hands_to_our_group() {
+        let nobody = 65_532;
+        for (mode, owner, us, is) in [
+            (0o100_600, 7, 7, true),
+            (0o100_400, 0, 0, true),
+            (0o100_440, 7, 7, false),
+            (0o100_440, 0, 0, false),
+            (0o100_440, 0, nobody, true),
+            (0o100_460, 0, nobody, false),
+            (0o100_444, 0, nobody, false),
+        ] {
+            assert_eq!(is_private(mode, owner, us), is, "{mode:o} of {owner} for {us}");
+        }
+    }
 
     #[test]
     fn what_is_sealed_is_opened_in_its_own_row_under_its_own_key_alone() {

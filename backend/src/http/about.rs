@@ -1,12 +1,21 @@
-//! `GET /api/v1/hub`: how the hub as a whole does, for its admins.
+//! `GET /healthz`: whether this server takes more callers; `GET /api/v1/hub`: how the hub as a whole does, for its admins.
 
 use super::admit::Asker;
 use super::{App, Refusal, json};
+use crate::drain::Drain;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use shared::hub::{AboutHub, AuditFile};
 use std::sync::Arc;
+
+/// A hub that ends still answers, and is to be asked no more.
+pub(super) async fn health(State(app): State<Arc<App>>) -> (StatusCode, &'static str) {
+    match app.drain().is_some_and(Drain::has_begun) {
+        true => (StatusCode::SERVICE_UNAVAILABLE, "ending\n"),
+        false => (StatusCode::OK, "ok\n"),
+    }
+}
 
 pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;

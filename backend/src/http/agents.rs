@@ -43,6 +43,7 @@ pub(super) async fn link(
     request: Request,
 ) -> Result<Response<Body>, Response<Body>> {
     let hub = app.hub()?;
+    app.lets_in()?;
     let key = asker.bearer.as_ref().ok_or_else(Refusal::sign_in)?;
     let spoken = common_protocol(request.headers()).map_err(upgrade_required)?;
     // A key that has ended is told so on its link: what to do differs, and no status says it.

@@ -40,6 +40,7 @@ pub use refusal::Refusal;
 
 use crate::alerts::AlertBook;
 use crate::calls::Calls;
+use crate::drain::Drain;
 use crate::findings::FindingBook;
 use crate::ingest::NoAnswer;
 use crate::live::Live;
@@ -58,10 +59,13 @@ use shared::processes::ProcessTable;
 use shared::wire::SourceId;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 /// Messages of history that are on their way to pages at once.
 const MAX_HISTORY_MESSAGES: usize = 128;
+/// So long is told to who comes to a hub that ends.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Who calls, asked once per connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -178,6 +182,23 @@ impl App {
     /// 404: this is none.
     fn hub(&self) -> Result<&Hub, Refusal> {
         self.hub.as_ref().ok_or_else(no_accounts)
+    }
+
+    /// How a hub lets go of who is linked to it.
+    fn drain(&self) -> Option<&Drain> {
+        self.hub.as_ref().map(|hub| hub.ingest.drain())
+    }
+
+    /// Nobody is let in by a hub that ends: another one, or the same a little later, takes them.
+    ///
+    /// # Errors
+    /// 503, with the time after which it is worth to come back here.
+    fn lets_in(&self) -> Result<(), Refusal> {
+        match self.drain().is_some_and(Drain::has_begun) {
+            true => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "this hub ends; come back in a few seconds")
+                .again_in(ENDS_WITHIN)),
+            false => Ok(()),
+        }
     }
 
     /// The newest process table of a source, or its largest users at a time, milliseconds since the Unix epoch. The agent of

@@ -77,7 +77,7 @@ const SOCKET: Carries = Carries::Socket;
 /// All routes.
 pub static ROUTES: &[Route] = routes! {
     GET "/{*file}", Need::Open, NOTHING, page::serve;
-    GET "/healthz", Need::Open, NOTHING, async || "ok\n";
+    GET "/healthz", Need::Open, NOTHING, about::health;
     GET "/api/{*rest}", Need::Open, NOTHING, api::unknown;
     GET "/metrics", Need::Role(Role::Admin, KeyScope::MetricsRead), NOTHING, metrics::get;
     GET "/api/v1/session", Need::Session, NOTHING, session::get;

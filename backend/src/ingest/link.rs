@@ -40,8 +40,6 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
 const AWAITED_INTERVAL: Duration = Duration::from_millis(50);
 /// How often it is written down that a machine is there.
 const HEARD_INTERVAL: Duration = Duration::from_secs(60);
-/// How much later than one another agents come back whose hub goes, at most, ms.
-const GOING_SPREAD_MS: u32 = 10_000;
 /// How long an agent waits whose key another process has, ms.
 const IN_USE_WAIT_MS: u32 = 60_000;
 /// Bytes that are read at once, and that wait to be written before the system takes them.
@@ -314,7 +312,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
     (intake, socket, place): (&mut Intake, &mut Socket<S>, &mut Place),
     mut denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
-    let mut end = ingest.end.subscribe();
+    let mut going = std::pin::pin!(going(ingest, &place.source));
     let mut questions: Questions = if arrival.relayed { Desk::none() } else { ingest.desk.open(intake.source) };
     let (mut acknowledged, mut credit, mut held) = (0, None::<Instant>, None::<Instant>);
     let (mut upkeep, mut heard) = (Instant::now(), Instant::now() + HEARD_INTERVAL);
@@ -341,7 +339,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
         let due = due.into_iter().flatten().min().unwrap_or(upkeep);
         tokio::select! {
             biased;
-            going = going(&mut end, &place.source) => return Err(going),
+            end = &mut going => return Err(end),
             (code, reason) = &mut denied => return Err(LinkEnd::told(code, reason)),
             order = ordered(&mut place.orders) => match order {
                 Order::Leave => return Err(LinkEnd::Gone),
@@ -435,14 +433,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
 }
 
 /// Resolves when the hub goes.
-async fn going(end: &mut watch::Receiver<bool>, source: &str) -> LinkEnd {
-    let ends = end.wait_for(|end| *end).await.is_ok();
-    // Without a hub there is nobody to say it either.
-    if !ends {
-        return LinkEnd::Gone;
-    }
-    // Each machine has its own place in the queue of those that come back.
-    let wait = shared::crc32c::crc32c(source.as_bytes()) % GOING_SPREAD_MS;
+async fn going(ingest: &Inner, source: &str) -> LinkEnd {
+    // Each machine has its own place in the queue of those that go. Those that can only come back to us keep it: the first
+    // waits until the last has gone.
+    let wait = ingest.drain.turn(shared::crc32c::crc32c(source.as_bytes())).await;
+    let wait = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
     LinkEnd::Told { code: close::GOING, reason: "the hub ends or starts again".into(), wait }
 }
 

@@ -31,6 +31,7 @@ pub use others::{Asked, NoTake, OtherHubs};
 pub use presence::LinkProcess;
 
 use crate::accounts::Accounts;
+use crate::drain::Drain;
 use crate::live::Live;
 use append::Gathered;
 use ask::Desk;
@@ -46,7 +47,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Length of the id of a source that has a key.
 const SOURCE_ID_LETTERS: usize = 26;
@@ -130,7 +130,7 @@ struct Inner {
     used: Mutex<BTreeMap<SourceId, Arc<Mutex<Used>>>>,
     /// By source: when its link was ended for what it sent, by the steady clock, the last times.
     strikes: Mutex<BTreeMap<String, VecDeque<Duration>>>,
-    end: watch::Sender<bool>,
+    drain: Drain,
 }
 
 /// The hub's end of all links; a clone is a pointer.
@@ -169,7 +169,7 @@ impl Ingest {
             refusals: Mutex::default(),
             used: Mutex::default(),
             strikes: Mutex::default(),
-            end: watch::Sender::default(),
+            drain: Drain::default(),
         }))
     }
 
@@ -208,9 +208,14 @@ impl Ingest {
         }
     }
 
-    /// Ends all links: their agents are told that the hub goes, and come back.
-    pub fn end(&self) {
-        self.0.end.send_replace(true);
+    /// How many links live now.
+    pub fn links(&self) -> usize {
+        self.0.presence.links()
+    }
+
+    /// Lets go of all links, and of who else is bound to it: agents are told that the hub goes, and come back.
+    pub fn drain(&self) -> &Drain {
+        &self.0.drain
     }
 
     /// What is missing of all sources, and how far the furthest of those that are linked is behind, milliseconds.

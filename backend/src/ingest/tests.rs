@@ -346,7 +346,7 @@ async fn a_key_that_is_ended_ends_its_link_with_the_reason() {
 async fn a_hub_that_ends_says_so_and_after_its_start_its_machines_are_unreachable() {
     let hub = Hub::new();
     let mut agent = hub.agent().await;
-    hub.ingest.end();
+    hub.ingest.drain().begin(1);
     assert_eq!(agent.goodbye().await.0, close::GOING);
     let later = Ingest::new(hub.live.clone(), IngestLimits::default());
     assert_eq!(hub.standing(), Standing::Unreachable);

@@ -26,11 +26,17 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// How long what was used and done last may take to be written at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether all have gone that were told to,
+const LET_GO_INTERVAL: Duration = Duration::from_millis(100);
+/// and how long the last ones may take for it.
+const LET_GO_GRACE: Duration = Duration::from_millis(1_500);
 
 /// The longest file of a join key that is read, bytes.
 const MAX_KEY_BYTES: u64 = 1 << 10;
@@ -153,8 +159,9 @@ fn public(config: &Config, port: u16) -> PublicUrl {
     })
 }
 
-/// Serves until `stop` becomes true, and returns within some seconds of that.
-pub async fn run(config: Config, opened: Opened, serving: Serving) {
+/// Serves until `stop` becomes true. Then agents, pages and scripts are let go one after the other for at most 10 s, in which
+/// all else is answered as before; it returns some seconds later.
+pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let Opened { data, accounts, certificate, public, port, providers, bus, .. } = opened;
     let control = socket_of(data.path(), FolderSocket::Control);
     let folder = data.path().to_path_buf();
@@ -178,6 +185,8 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let Some((live, archive, source)) = found else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
+    let (over, stop) = watch::channel(false);
+    let asked = std::mem::replace(&mut serving.stop, stop);
     let cluster = match bus {
         Some(bus) => {
             let parts = (live.clone(), ingest.clone(), accounts.clone());
@@ -224,18 +233,14 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
     let others = accounts.clone();
     let looking = tokio::spawn(async move { others.look_for_others().await });
     let ending = tokio::spawn(end(ingest.clone(), accounts.clone()));
-    let mut stop = serving.stop.clone();
-    let farewell = tokio::spawn(async move {
-        let _ = stop.wait_for(|stop| *stop).await;
-        ingest.end();
-    });
+    let mut farewell = tokio::spawn(let_go(asked, ingest, live.clone(), over));
     match source {
         Some(source) => serve(&config, served, serving, machine::sampling(&config, &live, source, &["kernels"])).await,
         None => serve(&config, served, serving, idle).await,
     }
-    farewell.abort();
-    // Told to end, it writes the rest; ended by a failure, it is not told.
+    // Told to end, they say and write the rest; ended by a failure, they are not told.
     let rest = async {
+        let _ = (&mut farewell).await;
         if let Some(cluster) = cluster {
             cluster.end().await;
         }
@@ -248,12 +253,33 @@ pub async fn run(config: Config, opened: Opened, serving: Serving) {
         }
     };
     let _ = tokio::time::timeout(LAST_WORDS, rest).await;
+    farewell.abort();
     providing.abort();
     clustered.into_iter().for_each(|task| task.abort());
     following.abort();
     ending.abort();
     looking.abort();
     accounts.close().await;
+}
+
+/// Lets go of who is linked once the hub is `asked` to end, and tells the rest of it to end then.
+async fn let_go(mut asked: watch::Receiver<bool>, ingest: Ingest, live: Arc<Live>, over: watch::Sender<bool>) {
+    // Without a sender nobody is there any more who could ask.
+    let _ = asked.wait_for(|asked| *asked).await;
+    let linked = || ingest.links() + live.counts.viewers.load(Ordering::Relaxed) as usize;
+    let most = ingest.drain().begin(linked());
+    let all = async {
+        while linked() > 0 {
+            // A viewer looks whether it is its turn when there is news.
+            live.wake_all();
+            tokio::time::sleep(LET_GO_INTERVAL).await;
+        }
+    };
+    let _ = tokio::time::timeout(most + LET_GO_GRACE, all).await;
+    tracing::info!(left = linked(), "those who were linked have been let go");
+    over.send_replace(true);
+    // What is served has a receiver until it has said its last word.
+    over.closed().await;
 }
 
 /// Says of machines that are there for a while only when they are not expected any more.

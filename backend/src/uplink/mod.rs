@@ -57,6 +57,8 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(300);
 const IN_USE_PAUSE: Duration = Duration::from_secs(60);
 /// Between two questions whether we were approved of.
 const PENDING_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause before another hub is tried, when ours has said that it goes.
+const MOVE_PAUSE: Duration = Duration::from_millis(250);
 /// Between two attempts to write `agent.json`.
 const WRITE_PAUSE: Duration = Duration::from_secs(60);
 /// How long a link may take for its last word.
@@ -210,6 +212,8 @@ impl Uplink {
     async fn keep_trying(self: Arc<Self>) {
         let mut stop = self.stop.subscribe();
         let (mut again, mut written) = (Again::default(), Instant::now());
+        // Ways that were tried since the last link.
+        let mut tried = 0;
         for attempt in 0.. {
             if *stop.borrow() {
                 return;
@@ -228,6 +232,9 @@ impl Uplink {
             };
             let long = linked.map_or(Duration::ZERO, |linked: Instant| linked.elapsed());
             self.shown.counts.failures.fetch_add(1, Relaxed);
+            self.road.move_on();
+            tried = if linked.is_some() { 1 } else { tried + 1 };
+            let others = tried < self.road.ways();
             let pause = match end {
                 UplinkEnd::Stopped => return,
                 UplinkEnd::Lost(end) => {
@@ -236,7 +243,9 @@ impl Uplink {
                 }
                 UplinkEnd::Later(why, wait) => {
                     self.stand(LinkState::Away(why));
-                    again.pause(long, wait, random_part())
+                    let pause = again.pause(long, wait.filter(|_| !others), random_part());
+                    // A hub that goes lets go of its agents one after the other: who can go to another one goes at once.
+                    if linked.is_some() && others { MOVE_PAUSE.mul_f64(random_part()) } else { pause }
                 }
                 UplinkEnd::Refused(code, why) => self.refused(code, why),
             };

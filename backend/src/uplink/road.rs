@@ -18,6 +18,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -106,6 +107,10 @@ pub struct Road {
     proxy: ProxyChoice,
     environment: ProxyEnvironment,
     tls: Arc<ClientConfig>,
+    /// Addresses that the name had when it was asked for last.
+    addresses: AtomicUsize,
+    /// How many of them were left behind.
+    left: AtomicUsize,
 }
 
 impl Road {
@@ -144,12 +149,23 @@ impl Road {
             }
         };
         let (urls, environment) = (hub.urls.clone(), environment.clone());
-        Ok(Road { urls, proxy: hub.proxy.clone(), environment, tls: Arc::new(tls) })
+        let (addresses, left) = (AtomicUsize::new(1), AtomicUsize::new(0));
+        Ok(Road { urls, proxy: hub.proxy.clone(), environment, tls: Arc::new(tls), addresses, left })
     }
 
     /// The address to try at an attempt: those of a cluster in turn.
     pub fn url(&self, attempt: usize) -> &HubUrl {
         &self.urls[attempt % self.urls.len()]
+    }
+
+    /// How many hubs there may be: by the addresses that are named, and by those that a name has.
+    pub fn ways(&self) -> usize {
+        self.urls.len() * self.addresses.load(Relaxed)
+    }
+
+    /// The next attempt begins with another address of the name, once all names have been tried with this one.
+    pub fn move_on(&self) {
+        self.left.fetch_add(1, Relaxed);
     }
 
     /// Goes the road up to where bytes for the hub can be written.
@@ -163,7 +179,10 @@ impl Road {
             ProxyChoice::Named(proxy) => Some(proxy.clone()),
         };
         let (host, port) = proxy.as_ref().map_or((&url.host, url.port), |proxy| (&proxy.host, proxy.port));
-        let mut stream = tcp(host, port, proxy.is_some(), trail).await?;
+        let first = self.left.load(Relaxed) / self.urls.len();
+        let (mut stream, addresses) = tcp(host, port, (proxy.is_some(), first), trail).await?;
+        // What lies behind a proxy is the proxy's matter.
+        self.addresses.store(if proxy.is_some() { 1 } else { addresses }, Relaxed);
         if let Some(proxy) = &proxy {
             let asked = timeout(STEP_TIMEOUT, tunnel(&mut stream, proxy, url)).await;
             let late = || format!("the proxy {proxy} has not answered within {} s", STEP_TIMEOUT.as_secs());
@@ -187,13 +206,18 @@ impl Road {
     }
 }
 
-/// A connection to the first address that takes one.
-async fn tcp(host: &str, port: u16, proxy: bool, trail: &mut Trail) -> Result<TcpStream, RoadEnd> {
+/// A connection to the first address that takes one, from the one at a place on, and how many addresses there are.
+async fn tcp(
+    host: &str,
+    port: u16,
+    (proxy, begin): (bool, usize),
+    trail: &mut Trail,
+) -> Result<(TcpStream, usize), RoadEnd> {
     let of = if proxy { " of the proxy" } else { "" };
     let failed = |stage, why: String| RoadEnd::new(stage, why);
     let found = timeout(STEP_TIMEOUT, tokio::net::lookup_host((host, port))).await;
     let none = || format!("there is no host {host:?}{of}; look at the address, and at this machine's DNS");
-    let found: Vec<SocketAddr> = match found {
+    let mut found: Vec<SocketAddr> = match found {
         Ok(Ok(found)) => found.collect(),
         Ok(Err(_)) => return Err(failed(Stage::Name, none())),
         Err(_) => {
@@ -206,6 +230,8 @@ async fn tcp(host: &str, port: u16, proxy: bool, trail: &mut Trail) -> Result<Tc
     }
     let shown: Vec<String> = found.iter().map(|address| address.ip().to_string()).collect();
     trail.push((Stage::Name, shown.join(", ")));
+    let many = found.len();
+    found.rotate_left(begin % many);
     let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {} s", STEP_TIMEOUT.as_secs()));
     let stream = timeout(STEP_TIMEOUT, first(in_turn(found))).await.unwrap_or_else(|_| Err(late()));
     let stream = stream.map_err(|error| {
@@ -218,7 +244,7 @@ async fn tcp(host: &str, port: u16, proxy: bool, trail: &mut Trail) -> Result<Tc
     set_up(&stream).map_err(|error| failed(Stage::Tcp, error.to_string()))?;
     let peer = stream.peer_addr().map_or_else(|_| host.to_string(), |peer| peer.to_string());
     trail.push((Stage::Tcp, peer));
-    Ok(stream)
+    Ok((stream, many))
 }
 
 /// The addresses with IPv6 and IPv4 in turn, each kind in its order.

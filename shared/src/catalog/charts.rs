@@ -128,6 +128,7 @@ pub(super) const CHARTS: &[(&str, &str, &str)] = &[
     ("kernel.cpu", "Kernel CPU", "kernel"),
     ("kernel.memory", "Kernel memory", "kernel"),
     ("kernel.gpu.memory", "Kernel GPU memory", "kernel"),
+    ("kernel.gpu.share", "Kernel GPU share", "kernel"),
     ("kernel.threads", "Kernel threads", "kernel"),
     ("process.cpu", "Process CPU", "process"),
     ("process.memory", "Process memory", "process"),

@@ -29,5 +29,12 @@ pub static GPU_MEMORY: MetricDef = MetricDef::gauge("kernel.{kernel.gpu.i}.memor
     .on("kernel.gpu.memory", "kernel {kernel.gpu.i}")
     .help("Memory that a Jupyter kernel and all its descendants hold on a GPU, by the vendor's list of processes. Absent where a process of that list is none that runs here with the device open, as in some containers.");
 
+/// Share of a GPU that a kernel uses. Instances as for [`GPU_MEMORY`].
+pub static GPU_SHARE: MetricDef = MetricDef::gauge("kernel.{kernel.gpu.i}.share", Unit::Percent)
+    .title("Kernel GPU share")
+    .on("kernel.gpu.share", "kernel {kernel.gpu.i}")
+    .range(Range::PERCENT)
+    .help("Share of a GPU's multiprocessors that a Jupyter kernel and all its descendants used, the sum of gpu.{process}.smUtilization; absent where the driver tells no process's share, as in MIG mode, and under the conditions of kernel.{kernel.gpu.i}.memory.");
+
 /// In order on screen.
-pub static ROWS: &[&MetricDef] = &[&CPU, &MEMORY, &GPU_MEMORY, &THREADS];
+pub static ROWS: &[&MetricDef] = &[&CPU, &MEMORY, &GPU_MEMORY, &GPU_SHARE, &THREADS];

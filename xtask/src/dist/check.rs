@@ -17,11 +17,13 @@ const MAX_WHEEL_BYTES: u64 = 10_000_000;
 
 /// All checks; one that fails does not stop the others.
 pub fn all(steps: &mut Steps, release: &Release) {
-    let checks: [(&str, Check); 7] = [
+    let checks: [(&str, Check); 9] = [
         ("checksums", sums),
         ("wheel", wheel),
         ("archive", archive),
         ("package for Debian", deb),
+        ("image for containers", image),
+        ("the same twice", twice),
         ("binary", binary),
         ("completions and manual", words),
         ("units", units),
@@ -169,7 +171,8 @@ fn archive(release: &Release) -> Result<Done, String> {
         "THIRD-PARTY.md",
         "changes.md",
         "man/watchglass.1",
-        "systemd/watchglass.service",
+        "deploy/systemd/watchglass.service",
+        "deploy/kubernetes/hub/kustomization.yaml",
     ] {
         if !folder.join(name).is_file() {
             return Err(format!("there is no {name}"));
@@ -193,6 +196,46 @@ fn deb(release: &Release) -> Result<Done, String> {
         return Ok(Done::But("lintian is missing, so its errors are not known".to_owned()));
     }
     passed("lintian has no error")
+}
+
+fn image(release: &Release) -> Result<Done, String> {
+    let scratch = Scratch::new("check-image")?;
+    super::image::check(release, &scratch.0)
+}
+
+/// What is packed of one binary a second time, elsewhere and under other rights of new files, has the same bytes.
+fn twice(release: &Release) -> Result<Done, String> {
+    let scratch = Scratch::new("check-twice")?;
+    let (out, work) = (scratch.0.join("out"), scratch.0.join("work"));
+    std::fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    let again = Release { out, work, ..release.clone() };
+    for part in ["man", "completions"] {
+        paths::copy(&release.work.join(part), &again.work.join(part))?;
+    }
+    for (from, to) in
+        [(release.binary(), again.binary()), (release.out.join("THIRD-PARTY.md"), again.out.join("THIRD-PARTY.md"))]
+    {
+        cmd("cp").arg(from).arg(to).run()?;
+    }
+    cmd("chmod").arg("-R").arg("go-rwx").arg(&again.work).run()?;
+    type Build = fn(&Release) -> Result<Done, String>;
+    let all: [(&str, fn(&Release) -> std::path::PathBuf, Build); 3] = [
+        ("archive", Release::archive, super::archive::build),
+        ("package", Release::deb, super::deb::build),
+        ("image", Release::image, super::image::build),
+    ];
+    let mut compared = Vec::new();
+    for (name, place, build) in all {
+        if place(release).is_file() {
+            build(&again)?;
+            same(&place(release), &place(&again))?;
+            compared.push(name);
+        }
+    }
+    match compared.is_empty() {
+        true => Ok(Done::Without("there is nothing to compare; make it: cargo xtask dist".to_owned())),
+        false => passed(compared.join(", ")),
+    }
 }
 
 /// No symbol newer than the oldest glibc, no path of the building machine, hardened.
@@ -251,12 +294,16 @@ fn words(release: &Release) -> Result<Done, String> {
 fn units(release: &Release) -> Result<Done, String> {
     let Some(analyze) = find("systemd-analyze") else { return without("systemd-analyze") };
     let scratch = Scratch::new("check-units")?;
-    // It looks for the program where the unit names it.
-    let text = paths::read(&paths::root().join("xtask").join("dist").join("watchglass.service"))?;
-    let unit = scratch.0.join("watchglass.service");
-    paths::write(&unit, &text.replace("/usr/bin/watchglass", &release.binary().display().to_string()))?;
-    cmd(&analyze).arg("verify").arg(&unit).run()?;
-    let told =
-        cmd(&analyze).args(["security", "--offline=true", "--no-pager", "--threshold=20"]).arg(&unit).output()?;
-    passed(told.lines().last().unwrap_or("it is hardened").trim().to_owned())
+    let mut told = Vec::new();
+    for name in ["watchglass.service", "watchglass-hub.service", "watchglass-agent.service"] {
+        // It looks for the program where the unit names it.
+        let text = paths::read(&paths::root().join("deploy").join("systemd").join(name))?;
+        let unit = scratch.0.join(name);
+        paths::write(&unit, &text.replace("/usr/bin/watchglass", &release.binary().display().to_string()))?;
+        cmd(&analyze).arg("verify").arg(&unit).run()?;
+        let level = ["security", "--offline=true", "--no-pager", "--threshold=20"];
+        let text = cmd(&analyze).args(level).arg(&unit).output()?;
+        told.push(text.lines().last().unwrap_or(name).trim().to_owned());
+    }
+    passed(told.join("; "))
 }

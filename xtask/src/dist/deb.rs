@@ -24,8 +24,11 @@ pub fn build(release: &Release) -> Result<Done, String> {
     paths::remove(&root)?;
     let at = |path: &str| root.join(path);
     put(&at("usr/bin"), [(&*release.binary(), "watchglass")])?;
-    put(&at("lib/systemd/system"), [(&*own.join("watchglass.service"), "watchglass.service")])?;
-    put(&at("usr/lib/systemd/user"), [(&*own.join("watchglass-user.service"), "watchglass.service")])?;
+    let units = paths::root().join("deploy").join("systemd");
+    let of_system = ["watchglass.service", "watchglass-hub.service", "watchglass-agent.service"];
+    let of_system = of_system.map(|name| (units.join(name), name));
+    put(&at("lib/systemd/system"), of_system.iter().map(|(path, name)| (path.as_path(), *name)))?;
+    put(&at("usr/lib/systemd/user"), [(&*units.join("watchglass-user.service"), "watchglass.service")])?;
     put(&at("usr/lib/sysusers.d"), [(&*own.join("sysusers.conf"), "watchglass.conf")])?;
     put(&at("etc/watchglass"), [(&*own.join("watchglass.toml"), "watchglass.toml")])?;
     let folders = [

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what people install, in `dist/`. The wheel, the archive and the package for Debian hold one and the
-//! same binary, which needs glibc 2.17 or newer.
+//! `cargo xtask dist`: what people install, in `dist/`. The wheel, the archive, the package for Debian and the image hold one
+//! and the same binary, which needs glibc 2.17 or newer.
 //!
 //! Everything in them is the same in two builds of one commit: times are that of the commit, names are in order, and paths
 //! of this machine are replaced.
@@ -7,6 +7,7 @@
 mod archive;
 mod check;
 mod deb;
+mod image;
 mod licences;
 mod wheel;
 
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 const GLIBC: (u32, u32) = (2, 17);
 
 /// What is packed.
+#[derive(Clone)]
 struct Release {
     /// The version, as in Cargo.toml; with `-dev` behind it where it is no release.
     version: String,
@@ -48,7 +50,7 @@ struct Asked {
 }
 
 const USAGE: &str = "\
-dist knows: --only wheel|archive|deb  --target x86_64-unknown-linux-gnu|aarch64-unknown-linux-gnu  --snapshot  --check";
+dist knows: --only wheel|archive|deb|image  --target x86_64-unknown-linux-gnu|aarch64-unknown-linux-gnu  --snapshot  --check";
 
 fn asked(args: &[String]) -> Result<Asked, Failure> {
     let here = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -58,7 +60,7 @@ fn asked(args: &[String]) -> Result<Asked, Failure> {
         match (arg.as_str(), rest.clone().next().map(String::as_str)) {
             ("--snapshot", _) => asked.snapshot = true,
             ("--check", _) => asked.check = true,
-            ("--only", Some("wheel" | "archive" | "deb")) => asked.only = rest.next().cloned(),
+            ("--only", Some("wheel" | "archive" | "deb" | "image")) => asked.only = rest.next().cloned(),
             ("--target", Some("x86_64-unknown-linux-gnu" | "aarch64-unknown-linux-gnu")) => {
                 asked.target = rest.next().cloned().unwrap_or_default();
             }
@@ -129,6 +131,9 @@ fn make(steps: &mut Steps, release: &Release, only: Option<&str>) -> Result<(), 
     if wants("deb") {
         steps.step("package for Debian", || deb::build(release))?;
     }
+    if wants("image") {
+        steps.step("image for containers", || image::build(release))?;
+    }
     if !wants("wheel") {
         paths::remove_file(&release.wheel())?;
     }
@@ -163,6 +168,10 @@ impl Release {
     fn deb(&self) -> PathBuf {
         let arch = if self.arch() == "aarch64" { "arm64" } else { "amd64" };
         self.out.join(format!("watchglass_{}-1_{arch}.deb", self.version.replace("-dev", "~dev")))
+    }
+
+    fn image(&self) -> PathBuf {
+        self.out.join(format!("watchglass-{}-{}.oci.tar", self.version, image::architecture(self)))
     }
 
     /// The binary that all of them hold.
@@ -205,19 +214,18 @@ fn newest_glibc(binary: &Path) -> Result<(u32, u32), String> {
     versions.max().ok_or_else(|| format!("{} asks for no glibc", binary.display()))
 }
 
-/// Packs a folder with names in order, owner 0 and the time of the commit.
+/// Packs a part of a folder, and presses it.
 fn tar(release: &Release, folder: &Path, inside: &str, to: &Path) -> Result<(), String> {
-    let order = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu", "--mode=go=rX,u+rw,a-s"];
     let plain = to.with_extension("");
-    cmd("tar")
-        .args(order)
-        .arg(format!("--mtime=@{}", release.time))
-        .arg("-cf")
-        .arg(&plain)
-        .arg("-C")
-        .arg(folder)
-        .arg(inside)
-        .run()?;
+    pack(release, folder, &[inside], &plain)?;
     // Without the name and time of the file.
     cmd("gzip").args(["-9", "-n", "-f"]).arg(&plain).run()
+}
+
+/// Packs parts of a folder with names in order, owner 0 and the time of the commit.
+fn pack(release: &Release, folder: &Path, inside: &[&str], to: &Path) -> Result<(), String> {
+    let order = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu", "--mode=go=rX,u+rw,a-s"];
+    let packing = cmd("tar").args(order).arg(format!("--mtime=@{}", release.time)).arg("-cf").arg(to);
+    let there = inside.iter().filter(|name| folder.join(name).exists());
+    packing.arg("-C").arg(folder).args(there).run()
 }

@@ -16,7 +16,17 @@ pub fn build(release: &Release, packers: &Path) -> Result<Done, String> {
     let flags: Vec<String> = replaced.iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
     let maturin = cmd(packers.join("bin").join("maturin")).dir(&root).path_first(&[packers.join("bin")]);
     maturin
-        .args(["build", "--release", "--zig", "--compatibility", "manylinux2014", "--target", &release.target, "--out"])
+        .args([
+            "build",
+            "--profile",
+            "dist",
+            "--zig",
+            "--compatibility",
+            "manylinux2014",
+            "--target",
+            &release.target,
+            "--out",
+        ])
         .arg(&release.out)
         .env("CARGO_TARGET_DIR", paths::target().join("dist"))
         .env("SOURCE_DATE_EPOCH", &release.time)

@@ -158,6 +158,37 @@ fn found(packages: &'static [Package], steps: &mut Steps) -> Programs {
     all
 }
 
+/// What a binary of ours needs in an image: the C library, and whom to trust.
+const IMAGE: Package = Package {
+    name: "libc6",
+    with: &["libgcc-s1", "ca-certificates"],
+    programs: &[],
+    tests: "",
+    what: "an image for containers",
+};
+
+/// The folder with the packages of an image, unpacked, and their names and versions; or why there is none.
+///
+/// # Errors
+/// They cannot be unpacked.
+pub fn image_base() -> Result<Result<(PathBuf, String), String>, String> {
+    let root = paths::tool("image-base", "debian")?;
+    if !root.join("lib64").is_dir() {
+        match unpacked(&IMAGE, &root)? {
+            Done::Without(why) => return Ok(Err(why)),
+            Done::Already(_) | Done::Now(_) | Done::But(_) => {}
+        }
+    }
+    let list = std::fs::read_dir(&root).map_err(|e| format!("{}: {e}", root.display()))?;
+    let mut names: Vec<String> = list.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let packages = names.iter().filter_map(|name| {
+        let mut words = name.strip_suffix(".deb")?.split('_');
+        Some(format!("{} {}", words.next()?, words.next()?))
+    });
+    Ok(Ok((root, packages.collect::<Vec<_>>().join(", "))))
+}
+
 /// Downloads a package and unpacks it, with its libraries, below the folder `root`. This needs no rights of the user root.
 fn unpacked(package: &Package, root: &Path) -> Result<Done, String> {
     let Package { name, what, .. } = package;

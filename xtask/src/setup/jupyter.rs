@@ -12,11 +12,19 @@ const COST: &str = "the tests beside JupyterLab are ignored";
 /// extension in `notebook/data`. None where there is no Python or no Node.js for them.
 pub fn jupyter(steps: &mut Steps) -> Option<PathBuf> {
     let mut found = None;
-    let _ = steps.step("JupyterLab", || environment(&mut found));
+    let _ = steps.step("JupyterLab", || environment("requirements.txt", "4", &mut found));
     let environment = found?;
     let mut built = false;
     let _ = steps.step("extension for JupyterLab", || extension(&environment, &mut built));
     built.then_some(environment)
+}
+
+/// Prepares an environment with the oldest JupyterLab that our extension is for, in the versions of
+/// `tests/notebook/requirements-oldest.txt`.
+pub fn oldest_jupyter(steps: &mut Steps) -> Option<PathBuf> {
+    let mut found = None;
+    let _ = steps.step("the oldest JupyterLab 4", || environment("requirements-oldest.txt", "4.0", &mut found));
+    found
 }
 
 /// What packs the wheel: maturin, and the linker of zig.
@@ -52,10 +60,10 @@ pub fn python() -> Option<PathBuf> {
     cmd(&python).args(is_new).output().ok().map(|_| python)
 }
 
-fn environment(found: &mut Option<PathBuf>) -> Result<Done, String> {
-    let list = paths::root().join("tests").join("notebook").join("requirements.txt");
+fn environment(name: &str, version: &str, found: &mut Option<PathBuf>) -> Result<Done, String> {
+    let list = paths::root().join("tests").join("notebook").join(name);
     let wanted = paths::read(&list)?;
-    let root = paths::tool("jupyter", "4")?;
+    let root = paths::tool("jupyter", version)?;
     let stamp = root.join("requirements.txt");
     let is_it = || std::fs::read_to_string(&stamp).is_ok_and(|had| had == wanted);
     if !is_it() {
@@ -74,11 +82,11 @@ fn environment(found: &mut Option<PathBuf>) -> Result<Done, String> {
             }
             paths::write(&stamp, &wanted)?;
             *found = Some(root);
-            return Ok(Done::Now("as in tests/notebook/requirements.txt".to_owned()));
+            return Ok(Done::Now(format!("as in tests/notebook/{name}")));
         }
     }
     *found = Some(root);
-    Ok(Done::Already("as in tests/notebook/requirements.txt".to_owned()))
+    Ok(Done::Already(format!("as in tests/notebook/{name}")))
 }
 
 /// Compiles `notebook/lab`, where it is another than what was compiled last.

@@ -16,8 +16,8 @@ use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
-pub use debian::{peers, programs};
-pub use jupyter::{jupyter, packers, python};
+pub use debian::{image_base, peers, programs};
+pub use jupyter::{jupyter, oldest_jupyter, packers, python};
 pub use tools::{TRUNK, WASM_BINDGEN, axe, has_trunk, has_wasm_bindgen, uplot};
 pub use wasm32::Compiler;
 

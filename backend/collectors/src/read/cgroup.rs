@@ -1,4 +1,4 @@
-//! Control groups, version 2: the folders from a process's own group up to the visible root, and the limits in them.
+//! Control groups, version 2, and version 1 where it has the memory: the folders from a process's own group up to the visible root, and the limits in them.
 
 use super::procfs::{fields, lines, number, trim};
 use std::path::{Component, Path, PathBuf};
@@ -16,6 +16,16 @@ pub(crate) fn path_in(text: &[u8]) -> Option<PathBuf> {
     let text = String::from_utf8_lossy(line);
     // The kernel adds this to the path of a group that was removed under its processes.
     Some(PathBuf::from(text.strip_suffix(" (deleted)").unwrap_or(&text)))
+}
+
+/// The group that a process has for memory in version 1: the path of the line that names this controller.
+pub(crate) fn memory_path_in(text: &[u8]) -> Option<PathBuf> {
+    lines(text).find_map(|line| {
+        let mut parts = line.splitn(3, |byte| *byte == b':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let is_memory = controllers.split(|byte| *byte == b',').any(|one| one == b"memory");
+        is_memory.then(|| PathBuf::from(String::from_utf8_lossy(path).into_owned()))
+    })
 }
 
 /// The folders of a group and of all above it, innermost first, as far as they are visible. A path that leads out of the
@@ -56,6 +66,11 @@ pub(crate) fn memory_limit(text: &[u8]) -> Option<f64> {
     number(trim(text)).map(|bytes| bytes as f64)
 }
 
+/// Bytes of a `memory.limit_in_bytes` of version 1, where no limit is a number that no machine has.
+pub(crate) fn memory_limit_1(text: &[u8]) -> Option<f64> {
+    number(trim(text)).filter(|bytes| *bytes < 1 << 60).map(|bytes| bytes as f64)
+}
+
 /// Cores of a `cpu.max`: quota over period; `max` is no limit.
 pub(crate) fn cpu_limit(text: &[u8]) -> Option<f64> {
     let mut parts = fields(trim(text));
@@ -94,6 +109,12 @@ mod tests {
         assert_eq!(path_in(b"4:memory:/x\n0::/a/b\n"), Some("/a/b".into()));
         assert_eq!(path_in(b"0::/a (deleted)\n"), Some("/a".into()));
         assert_eq!(path_in(b"4:memory:/x\n"), None);
+        assert_eq!(memory_path_in(b"5:cpu,cpuacct:/y\n4:hugetlb,memory:/x:1\n0::/a\n"), Some("/x:1".into()));
+        assert_eq!(memory_path_in(b"0::/a\n"), None);
+        assert_eq!(
+            (memory_limit_1(b"67108864\n"), memory_limit_1(b"9223372036854771712\n")),
+            (Some(67_108_864.0), None)
+        );
     }
 
     #[test]

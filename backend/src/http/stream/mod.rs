@@ -88,6 +88,7 @@ pub(super) async fn get(
     if let Way::Polls(Some((viewer, place))) = &way {
         return app.rungs.find(viewer, asker.who.as_ref())?.poll(*place).await;
     }
+    app.lets_in()?;
     let patterns: Vec<String> = params.each("source").map(str::to_string).collect();
     if !json && !patterns.is_empty() {
         return Err(Refusal::bad(
@@ -174,13 +175,13 @@ impl Drop for ViewerSlot {
     }
 }
 
-/// Whether the server goes on.
+/// Whether the server goes on, for a viewer at this place in the queue of those who go.
 ///
 /// # Errors
 /// It ends, and the viewer is told so.
-fn ended(app: &App) -> Result<(), End> {
-    // Viewers hear of the end with the last announcement.
-    match *app.stop.borrow() {
+fn ended(app: &App, place: u32) -> Result<(), End> {
+    // Viewers hear of the end with an announcement.
+    match *app.stop.borrow() || app.drain().is_some_and(|drain| drain.is_due(place)) {
         true => Err(End::Told(CloseCode::Away, shared::wire::SERVER_ENDS.into())),
         false => Ok(()),
     }

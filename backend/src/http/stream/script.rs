@@ -5,6 +5,7 @@
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use super::{ended, send};
+use crate::drain::Drain;
 use crate::http::App;
 use crate::http::api::{number, seconds};
 use crate::http::rights::{Changed, Rights};
@@ -280,9 +281,9 @@ async fn listen<C: Carrier>(
     mut listener: Listener,
     rights: &mut Rights,
 ) -> Result<(), End> {
-    let mut news = Wakes::from(broadcast.newest.subscribe());
+    let (mut news, place) = (Wakes::from(broadcast.newest.subscribe()), Drain::place());
     loop {
-        ended(app)?;
+        ended(app, place)?;
         while let Some(text) = broadcast.next(&mut listener) {
             send(socket, &app.live, Opcode::Text, &text).await?;
         }

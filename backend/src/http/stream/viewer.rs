@@ -2,6 +2,7 @@
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use super::{ended, send};
+use crate::drain::Drain;
 use crate::http::App;
 use crate::http::rights::{Changed, Rights};
 use crate::live::{Live, Outgoing, Overview, Viewer};
@@ -49,12 +50,12 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &App, rights: &mut Rights) -> 
     let mut viewer = viewer.within(rights.bounds());
     // Which source it follows is what it says first.
     let mut news = live.subscribe(&[]);
-    let heartbeat = Duration::from_millis(HEARTBEAT_MS);
+    let (heartbeat, place) = (Duration::from_millis(HEARTBEAT_MS), Drain::place());
     let (mut said, mut ready) = (Instant::now(), Instant::now());
     let mut more = false;
     let mut asked = None::<Pin<Box<dyn Future<Output = Bytes> + Send + '_>>>;
     loop {
-        ended(app)?;
+        ended(app, place)?;
         let now = Instant::now();
         if more && now >= ready {
             more = false;

@@ -84,6 +84,7 @@ const NAMED: &[(&str, &str)] = &[
     ("kernel.{kernel}.cpu_percent", "jupyter_kernel_cpu_utilization"),
     ("kernel.{kernel}.memory", "jupyter_kernel_memory"),
     ("kernel.{kernel.gpu.i}.memory", "jupyter_kernel_gpu_memory"),
+    ("kernel.{kernel.gpu.i}.share", "jupyter_kernel_gpu_utilization"),
     ("kernel.{kernel}.threads", "jupyter_kernel_threads"),
     ("cpu", "process_cpu_utilization"),
     ("proc.memory.rssMB", "process_resident_memory"),

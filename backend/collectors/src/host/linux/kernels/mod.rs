@@ -169,13 +169,16 @@ fn put(watch: &mut Watch, processes: &Processes, out: &mut Out) {
     out.put(&kernel::THREADS, &short[..], watch.threads() as f64);
     let held = processes.each_gpu(|gpu, used| {
         let own = used.iter().filter(|(pid, _)| watch.has(**pid));
-        (gpu, own.map(|(pid, (bytes, _))| (*pid, *bytes)).collect::<Vec<_>>())
+        (gpu, own.map(|(pid, used)| (*pid, *used)).collect::<Vec<_>>())
     });
     for (gpu, held) in held {
-        let own: Vec<u64> =
-            held.into_iter().filter(|(pid, _)| watch.holds_device(*pid)).map(|(_, bytes)| bytes).collect();
+        let own: Vec<(u64, Option<f32>)> =
+            held.into_iter().filter(|(pid, _)| watch.holds_device(*pid)).map(|(_, used)| used).collect();
         if !own.is_empty() {
-            out.put(&kernel::GPU_MEMORY, &format!("{short}.gpu.{gpu}")[..], own.iter().sum::<u64>() as f64);
+            let instance = format!("{short}.gpu.{gpu}");
+            out.put(&kernel::GPU_MEMORY, &instance[..], own.iter().map(|(bytes, _)| bytes).sum::<u64>() as f64);
+            let shares: Vec<f64> = own.iter().filter_map(|(_, share)| share.map(f64::from)).collect();
+            out.put_some(&kernel::GPU_SHARE, &instance[..], (!shares.is_empty()).then(|| shares.iter().sum()));
         }
     }
 }

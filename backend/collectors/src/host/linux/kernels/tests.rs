@@ -85,7 +85,9 @@ fn a_kernel_and_what_it_started_are_read() {
     std::fs::create_dir_all(machine.path().join("proc/71/fd")).unwrap();
     std::os::unix::fs::symlink("/dev/nvidia0", machine.path().join("proc/71/fd/3")).unwrap();
     let (options, mut collector, mut out) = machine.open();
-    options.processes.set_gpu(2, [(71, (5 << 20, None)), (70, (9 << 20, None)), (4_711, (1 << 30, None))].into());
+    options
+        .processes
+        .set_gpu(2, [(71, (5 << 20, Some(37.0))), (70, (9 << 20, Some(5.0))), (4_711, (1 << 30, None))].into());
     tick(&mut collector, &mut out, 0);
     machine.process(71, 70, 250, 30);
     tick(&mut collector, &mut out, 1);
@@ -96,6 +98,7 @@ fn a_kernel_and_what_it_started_are_read() {
         ("kernel.0a1b2c3d.cpu_percent", cpu),
         // The other process of the list has no GPU open: the driver means another one by its number.
         ("kernel.0a1b2c3d.gpu.2.memory", (5 << 20) as f64),
+        ("kernel.0a1b2c3d.gpu.2.share", 37.0),
         ("kernel.0a1b2c3d.memory", memory),
         ("kernel.0a1b2c3d.threads", 6.0),
     ];

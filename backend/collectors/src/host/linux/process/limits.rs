@@ -9,9 +9,28 @@ use crate::read::procfs::{fields, lines, number, trim};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// The files in which a version of control groups tells of memory, and the word for files that can be dropped.
+struct MemoryFiles {
+    limit: &'static str,
+    current: &'static str,
+    droppable: &'static str,
+    events: &'static str,
+}
+
+const VERSION_2: MemoryFiles =
+    MemoryFiles { limit: "memory.max", current: "memory.current", droppable: "inactive_file", events: "memory.events" };
+const VERSION_1: MemoryFiles = MemoryFiles {
+    limit: "memory.limit_in_bytes",
+    current: "memory.usage_in_bytes",
+    droppable: "total_inactive_file",
+    events: "memory.oom_control",
+};
+
 /// A control group with watched processes in it.
 struct Group {
     dir: PathBuf,
+    /// Its folder for memory, and the names in it: version 1 has one of its own.
+    of_memory: (PathBuf, &'static MemoryFiles),
     /// Cores on which its watched processes may run.
     cores: BTreeSet<u32>,
     /// The level whose quota binds, and the quota in cores.
@@ -45,15 +64,17 @@ impl TreeLimits {
             let levels = cgroup::levels(&mount, &cgroup::path_in(&text).unwrap_or_default());
             let Some(leaf) = levels.first().cloned() else { continue };
             let cores = cores_allowed(&std::fs::read(dir.join("status")).unwrap_or_default());
-            if let Some(group) = groups.iter_mut().find(|group| group.dir == leaf) {
+            let (of_memory, memory) = memory_of(roots, &text, &leaf, &levels);
+            if let Some(group) = groups.iter_mut().find(|group| group.dir == leaf && group.of_memory.0 == of_memory.0) {
                 group.cores.extend(cores);
                 continue;
             }
-            let old = self.groups.iter().find(|group| group.dir == leaf);
+            let old = self.groups.iter().find(|group| group.dir == leaf && group.of_memory.0 == of_memory.0);
             groups.push(Group {
                 cores,
                 quota: cgroup::smallest(&levels, "cpu.max", cgroup::cpu_limit),
-                memory: cgroup::smallest(&levels, "memory.max", cgroup::memory_limit),
+                memory,
+                of_memory,
                 kills: old.map(|group| group.kills).unwrap_or_default(),
                 periods: old.and_then(|group| group.periods),
                 dir: leaf,
@@ -86,13 +107,14 @@ impl TreeLimits {
     /// Bytes that are used of the limit, by whomever, without files that can be dropped; where there is no limit those of the
     /// machine.
     pub fn used(&self, proc: &Path) -> Option<f64> {
-        let in_group = |(level, _): &(PathBuf, f64)| {
-            let current = number(trim(&std::fs::read(level.join("memory.current")).ok()?))?;
+        let in_group = |(files, level): (&MemoryFiles, &PathBuf)| {
+            let current = number(trim(&std::fs::read(level.join(files.current)).ok()?))?;
             let stat = std::fs::read(level.join("memory.stat")).unwrap_or_default();
-            Some(current.saturating_sub(cgroup::value_of(&stat, "inactive_file").unwrap_or_default()) as f64)
+            Some(current.saturating_sub(cgroup::value_of(&stat, files.droppable).unwrap_or_default()) as f64)
         };
         if self.limited() {
-            return self.groups.iter().filter_map(|group| group.memory.as_ref()).map(in_group).sum();
+            let limited = self.groups.iter().filter_map(|group| Some((group.of_memory.1, &group.memory.as_ref()?.0)));
+            return limited.map(in_group).sum();
         }
         let text = std::fs::read(proc.join("meminfo")).ok()?;
         let of = |word: &[u8]| {
@@ -124,7 +146,8 @@ impl TreeLimits {
     pub fn kills(&mut self) -> Option<f64> {
         let mut kills = None;
         for group in self.groups.iter_mut().filter(|group| group.memory.is_some()) {
-            if let Ok(text) = std::fs::read(group.dir.join("memory.events"))
+            let (folder, files) = &group.of_memory;
+            if let Ok(text) = std::fs::read(folder.join(files.events))
                 && let Some(raw) = cgroup::value_of(&text, "oom_kill")
             {
                 group.kills.add(raw);
@@ -133,6 +156,30 @@ impl TreeLimits {
         }
         kills
     }
+}
+
+/// Where a process's group tells of memory, and the smallest limit: in the tree of version 2, else in that which version 1 has
+/// for memory, where it has a limit.
+#[allow(clippy::type_complexity, reason = "a place, its names, and the level with its limit, each used once")]
+fn memory_of(
+    roots: &Roots,
+    cgroup: &[u8],
+    leaf: &Path,
+    levels: &[PathBuf],
+) -> ((PathBuf, &'static MemoryFiles), Option<(PathBuf, f64)>) {
+    let own = cgroup::smallest(levels, VERSION_2.limit, cgroup::memory_limit);
+    let mount = roots.sys.join("fs/cgroup/memory");
+    if own.is_none()
+        && let Some(path) = cgroup::memory_path_in(cgroup)
+        && mount.is_dir()
+    {
+        let levels = cgroup::levels(&mount, &path);
+        let limit = cgroup::smallest(&levels, VERSION_1.limit, cgroup::memory_limit_1);
+        if let Some(folder) = levels.into_iter().next().filter(|_| limit.is_some()) {
+            return ((folder, &VERSION_1), limit);
+        }
+    }
+    ((leaf.to_path_buf(), &VERSION_2), own)
 }
 
 /// The smaller one, or the one that there is.
