@@ -78,6 +78,9 @@ pub struct About {
     /// What this process of the run is called; see W&B's `x_label`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The user whose process it is, as the kernel says; what a launcher says of it is not believed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// File name of the program.
     pub program: String,
 }
@@ -215,6 +218,14 @@ pub enum Told {
     Begin(Begun),
     /// It has ended.
     End(Over),
+}
+
+impl Told {
+    /// Sets whose process it is.
+    pub fn set_user(&mut self, user: &str) {
+        let (Told::Begin(begun) | Told::End(Over { begun, .. })) = self;
+        begun.about.user = Some(user.into());
+    }
 }
 
 /// A launcher asks on the socket, as JSON, in which folder what a run prints is kept. The answer is a path from / on, or a
