@@ -8,7 +8,7 @@ use sqlx::{Arguments, AssertSqlSafe, PgConnection, Row, SqliteConnection};
 use std::path::Path;
 
 /// All tables, each behind those that it refers to.
-const TABLES: [&str; 27] = [
+const TABLES: [&str; 29] = [
     "meta",
     "teams",
     "accounts",
@@ -36,6 +36,8 @@ const TABLES: [&str; 27] = [
     "outbox",
     "alert_state",
     "leases",
+    "links",
+    "coverage",
 ];
 
 /// Tables whose rows get their number from the server.

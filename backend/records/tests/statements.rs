@@ -16,6 +16,7 @@ use records::codes::Code;
 use records::enrolments::Enrolment;
 use records::eras::Era;
 use records::keys::Key;
+use records::links::LinkRow;
 use records::outbox::{ChannelFigures, OutboxRow};
 use records::rules::RuleRow;
 use records::services::Service;
@@ -27,8 +28,8 @@ use records::teams::Team;
 use records::usage::Used;
 use records::views::View;
 use records::{
-    Records, accounts, alerts, audit, channels, codes, enrolments, eras, grants, keys, leases, meta, outbox, rules,
-    services, sessions, shares, silences, sources, teams, usage, views,
+    Records, accounts, alerts, audit, channels, codes, coverage, enrolments, eras, grants, keys, leases, links, meta,
+    outbox, rules, services, sessions, shares, silences, sources, teams, usage, views,
 };
 
 /// A test of each on SQLite, and one of all on PostgreSQL, which starts once for them.
@@ -76,6 +77,8 @@ on_both! {
     alerts_are_one_row_each_and_seen_by_whose_they_are,
     notices_of_a_group_go_out_one_by_one_and_in_their_order,
     what_only_one_may_do_is_done_by_one,
+    a_link_is_one_hubs_and_void_without_its_lease,
+    what_the_store_has_taken_is_spans_that_do_not_touch,
 }
 
 async fn accounts_teams_sessions_and_codes(records: &Records) {
@@ -935,6 +938,67 @@ async fn what_only_one_may_do_is_done_by_one(records: &Records) {
     assert!(!leases::take(&mut on, "rules:t", "a", (30, 45)).await.unwrap(), "another's is not given back");
     leases::give_back(&mut on, "rules:t", "b").await.unwrap();
     assert!(leases::take(&mut on, "rules:t", "a", (30, 45)).await.unwrap());
+}
+
+async fn a_link_is_one_hubs_and_void_without_its_lease(records: &Records) {
+    let mut on = change(records).await;
+    for letter in ['s', 'z'] {
+        sources::add(&mut on, &source(letter)).await.unwrap();
+    }
+    assert!(leases::take(&mut on, &links::lease_of("a"), "node-1", (0, 15)).await.unwrap());
+    assert!(leases::take(&mut on, &links::lease_of("b"), "node-2", (5, 20)).await.unwrap());
+    assert!(leases::take(&mut on, "rules:t", "b", (5, 20)).await.unwrap());
+    links::take(&mut on, &id('s'), "a", 1).await.unwrap();
+    links::take(&mut on, &id('z'), "b", 2).await.unwrap();
+    let link = |letter, hub: &str, since, alive| LinkRow { source: id(letter), hub: hub.into(), since, alive };
+    assert_eq!(links::all(&mut on, 14).await.unwrap(), [link('s', "a", 1, true), link('z', "b", 2, true)]);
+    assert_eq!(links::all(&mut on, 15).await.unwrap(), [link('s', "a", 1, false), link('z', "b", 2, true)]);
+    let hubs = links::hubs(&mut on, 14).await.unwrap();
+    assert_eq!(hubs, [("a".into(), "node-1".into()), ("b".into(), "node-2".into())]);
+    assert_eq!(links::hubs(&mut on, 15).await.unwrap(), [("b".into(), "node-2".into())]);
+    links::take(&mut on, &id('s'), "b", 16).await.unwrap();
+    assert_eq!(links::of(&mut on, &id('s'), 17).await.unwrap(), Some(link('s', "b", 16, true)));
+    assert!(!links::give_back(&mut on, &id('s'), "a", 99).await.unwrap(), "it is another's now");
+    assert!(!links::give_back(&mut on, &id('s'), "b", 15).await.unwrap(), "it was taken again since");
+    assert!(links::give_back(&mut on, &id('s'), "b", 16).await.unwrap());
+    assert_eq!(links::of(&mut on, &id('s'), 17).await.unwrap(), None);
+    links::forget(&mut on, 18).await.unwrap();
+    assert_eq!(links::all(&mut on, 17).await.unwrap(), [link('z', "b", 2, true)], "its hub is there");
+    links::forget(&mut on, 21).await.unwrap();
+    assert_eq!(links::all(&mut on, 17).await.unwrap(), []);
+    links::take(&mut on, &id('z'), "b", 22).await.unwrap();
+    links::take(&mut on, &id('s'), "a", 22).await.unwrap();
+    links::give_all_back(&mut on, "b").await.unwrap();
+    assert_eq!(links::all(&mut on, 23).await.unwrap(), [link('s', "a", 22, false)]);
+    sources::remove(&mut on, &id('s')).await.unwrap();
+    assert_eq!(links::all(&mut on, 23).await.unwrap(), [], "it goes with its machine");
+}
+
+async fn what_the_store_has_taken_is_spans_that_do_not_touch(records: &Records) {
+    let mut on = change(records).await;
+    for letter in ['s', 'z'] {
+        sources::add(&mut on, &source(letter)).await.unwrap();
+    }
+    coverage::add(&mut on, &id('z'), 1, 1_000).await.unwrap();
+    let mut spans = async |first, last| {
+        coverage::add(&mut on, &id('s'), first, last).await.unwrap();
+        coverage::of(&mut on, &id('s')).await.unwrap()
+    };
+    assert_eq!(spans(10, 19).await, [(10, 19)]);
+    assert_eq!(spans(30, 39).await, [(10, 19), (30, 39)]);
+    assert_eq!(spans(40, 49).await, [(10, 19), (30, 49)], "it goes on");
+    assert_eq!(spans(9, 9).await, [(9, 19), (30, 49)]);
+    assert_eq!(spans(31, 45).await, [(9, 19), (30, 49)], "it is there");
+    assert_eq!(spans(60, 69).await, [(9, 19), (30, 49), (60, 69)]);
+    assert_eq!(spans(20, 59).await, [(9, 69)], "nothing lacks between");
+    assert_eq!(spans(i64::MAX, i64::MAX).await, [(9, 69), (i64::MAX, i64::MAX)]);
+    coverage::drop_below(&mut on, &id('s'), 9).await.unwrap();
+    coverage::drop_below(&mut on, &id('s'), 50).await.unwrap();
+    assert_eq!(coverage::of(&mut on, &id('s')).await.unwrap(), [(50, 69), (i64::MAX, i64::MAX)]);
+    coverage::drop_below(&mut on, &id('s'), 70).await.unwrap();
+    assert_eq!(coverage::of(&mut on, &id('s')).await.unwrap(), [(i64::MAX, i64::MAX)]);
+    assert_eq!(coverage::of(&mut on, &id('z')).await.unwrap(), [(1, 1_000)], "another machine's");
+    assert!(coverage::add(&mut on, &id('z'), 2_000, 1_999).await.is_err());
 }
 
 #[tokio::test]
