@@ -206,6 +206,7 @@ impl Look<'_> {
             group: named.group,
             job_type: named.job_type,
             label: named.label,
+            user: None,
             notes: named.notes,
             tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
             program: std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().into(),
