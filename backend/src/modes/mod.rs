@@ -31,6 +31,7 @@ use crate::runs::RunBook;
 use crate::runs::RunSocket;
 use crate::stderr;
 use notify::Road;
+use shared::output::{LinesAsked, MAX_PART_BYTES};
 use shared::wire::SourceId;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -242,6 +243,10 @@ fn follow_runs(
     stop: &watch::Receiver<bool>,
 ) {
     book.logs.open(folder, source);
+    let printed = book.clone();
+    let reader = Box::new(move |live: &Live, asked: &LinesAsked| printed.lines(live, asked, MAX_PART_BYTES));
+    // Of one source runs are followed once.
+    let _ = live.source(source).printed.set(reader);
     tokio::spawn(calls::keep_calls(live.clone(), calls.clone(), stop.clone()));
     tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
     #[cfg(unix)]

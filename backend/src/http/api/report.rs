@@ -1,5 +1,6 @@
 //! `GET /api/v1/runs/{id}/report`: one run as a document, also when its samples have gone.
 
+use super::answer::AnswerSlot;
 use super::params::Params;
 use super::{logs, seconds, unknown_run};
 use crate::http::admit::Asker;
@@ -29,9 +30,11 @@ pub(in crate::http) async fn get(
     let summary = slot.blocking(move || theirs.runs.summary(&reader, &wanted, span)).await?;
     let Some(summary) = summary else { return Err(unknown_run(&id)) };
     // What it printed stands in the report of who may read it, and in no other.
-    let readable = logs::readable(&app, &asker, &summary.run).await;
+    let printed = match logs::readable(&app, &asker, &summary.run).await {
+        Some(readable) => Printed::of(&app, &slot, &summary, &readable).await,
+        None => Printed::default(),
+    };
     let made = move || {
-        let printed = readable.map(|readable| Printed::of(&app, &summary, &readable)).unwrap_or_default();
         match as_html {
             true => Ok(summary.html(printed.words.as_deref(), &printed.lines)),
             false => Err(document(&summary, printed)),
@@ -60,12 +63,12 @@ struct Printed {
 }
 
 impl Printed {
-    fn of(app: &App, summary: &RunSummary, readable: &logs::Readable) -> Printed {
-        let rows = logs::tail(app, &summary.run, readable);
+    async fn of(app: &Arc<App>, slot: &AnswerSlot, summary: &RunSummary, readable: &logs::Readable) -> Printed {
+        let lines = logs::tail(app, slot, &summary.run, readable).await;
         Printed {
-            words: logs::words_of(app, &summary.run, readable),
-            lines: logs::lines(&rows, readable),
-            rows: logs::document(&rows, readable),
+            words: logs::words_of(app, slot, &summary.run, readable).await,
+            lines: lines.shown(readable),
+            rows: lines.document(readable),
         }
     }
 }

@@ -63,12 +63,15 @@ pub(in crate::http) async fn one(
     let now = app.live.clock.wall();
     let (from, to) = asker.within(now, 0, now)?;
     let sources = named(&app, &asker, &params).await?;
-    let (slot, theirs, reader) = (app.answers.history.take()?, app.clone(), asker.reader(&app));
+    let (slot, reader) = (app.answers.history.take()?, asker.reader(&app));
     let live = app.live.clone();
     let (sought, seeing) = (id.clone(), app.clone());
     let found = slot.blocking(move || seeing.runs.seen(&reader, (from, to)).find(|run| run.id == sought)).await?;
     let Some(found) = found else { return Err(unknown_run(&id)) };
-    let readable = logs::readable(&app, &asker, &found).await;
+    let words = match logs::readable(&app, &asker, &found).await {
+        Some(readable) => logs::words_of(&app, &slot, &found, &readable).await,
+        None => None,
+    };
     let made = move || {
         let measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
         let mut row = run(&found);
@@ -79,7 +82,7 @@ pub(in crate::http) async fn one(
             row["steps"] = object!({ "step": steps.step, "per_second": steps.per_second.map(rounded) });
         }
         // It is a quotation, for who may read what the job printed; state and cause stay the kernel's.
-        if let Some(line) = readable.and_then(|readable| logs::words_of(&theirs, &found, &readable)) {
+        if let Some(line) = words {
             row["cause"]["line"] = line.into();
         }
         row
