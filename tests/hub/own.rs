@@ -90,7 +90,7 @@ fn a_run_that_crashes_is_told_to_its_owner_by_mail_and_to_nobody_else() {
     let runs = read(&hub.send("GET", "/api/v1/runs", &[&hub.cookie("mike")], ""));
     assert_eq!(runs["runs"][0]["user"], user, "{runs}");
     // A rule that tells who made it.
-    let rule = json!({ "name": "always mine", "when": "system.load1 >= 0", "to": ["me"] });
+    let rule = json!({ "name": "always mine", "title": "always mine", "when": "system.load1 >= 0", "to": ["me"] });
     by(&hub, &people[0].0, "POST", "rules", &rule);
     assert_eq!(told("always mine").len(), 3);
     // It is nothing that others of the team see.

@@ -62,7 +62,10 @@ fn talk(stream: &TcpStream, kept: &Mutex<Vec<Message>>) {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut message));
                 say("250 taken")
             }
-            "QUIT" => return drop(say("221 bye")),
+            "QUIT" => {
+                say("221 bye");
+                return;
+            }
             _ => say("250 ok"),
         };
         if !goes_on {

@@ -17,7 +17,7 @@ use crate::archive::{self, Archive};
 use crate::calls::{self, Calls};
 use crate::config::Config;
 use crate::control::{self, Bound, FolderSocket};
-use crate::findings::{self, Following};
+use crate::findings::{self, Following, WantedFindings};
 use crate::http;
 use crate::http::guard::Guard;
 use crate::http::hub::Hub;
@@ -118,6 +118,10 @@ async fn serve(
     let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub, alerts);
     look_for_findings(config, &live, &app, of_others, kept_in.clone(), &stop);
     watch_alerts(config, &live, &app, of_others, &stop);
+    let findings = app.findings();
+    let of_runs = move |span| findings.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
+    // There is one book of runs.
+    let _ = app.runs().findings.set(Box::new(of_runs));
     if let Some(folder) = kept_in {
         let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
         tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });

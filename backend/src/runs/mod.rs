@@ -42,7 +42,7 @@ pub use measure::{RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
 #[cfg(unix)]
 pub use socket::RunSocket;
-pub use summary::{RunCurve, RunSummary};
+pub use summary::{RunCurve, RunMark, RunSummary};
 pub use sums::Sums;
 #[cfg(unix)]
 pub use track::follow;

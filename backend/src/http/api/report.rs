@@ -5,7 +5,7 @@ use super::params::Params;
 use super::{logs, seconds, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal, json};
-use crate::runs::RunSummary;
+use crate::runs::{RunMark, RunSummary};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
@@ -91,7 +91,15 @@ fn document(summary: &RunSummary, printed: Printed) -> Value {
         if !printed.rows.is_empty() {
             fields.insert("logs".into(), printed.rows.into());
         }
+        fields.insert("findings".into(), serde_json::to_value(&summary.findings).unwrap_or_default());
+        fields.insert("markers".into(), summary.markers.iter().map(mark).collect());
         fields.insert("curves".into(), summary.curves.iter().map(curve).collect());
     }
     document
+}
+
+fn mark(mark: &RunMark) -> Value {
+    let mut row = serde_json::to_value(mark).unwrap_or_default();
+    row["t"] = seconds(mark.t);
+    row
 }

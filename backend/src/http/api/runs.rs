@@ -22,7 +22,7 @@ const MAX_MEASURED: usize = 200;
 /// Columns of a line of one run.
 const POINTS: usize = 480;
 
-/// `?state=`, `project=`, `group=`, `job_type=`, `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=`
+/// `?state=`, `project=`, `group=`, `job_type=`, `user=`, `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=`
 /// are the time of the begin; `limit=` runs are listed, and `before=ID` those that began before that one. With `sums=true`
 /// each has what it held and used, and a small line of its utilisation, in place of its processes.
 pub(in crate::http) async fn get(
@@ -97,6 +97,7 @@ struct Wish {
     project: Option<String>,
     group: Option<String>,
     job_type: Option<String>,
+    user: Option<String>,
     part: Option<String>,
     from: Option<i64>,
     to: Option<i64>,
@@ -120,6 +121,7 @@ impl Wish {
             project: text("project"),
             group: text("group"),
             job_type: text("job_type"),
+            user: text("user"),
             part: text("q").map(|part| part.to_lowercase()),
             from: params.instant("from", now)?,
             to: params.instant("to", now)?,
@@ -142,6 +144,7 @@ impl Wish {
         is(&self.project, &run.about.project)
             && is(&self.group, &run.about.group)
             && is(&self.job_type, &run.about.job_type)
+            && is(&self.user, &run.about.user)
             && self.part.as_ref().is_none_or(has)
             && self.from.is_none_or(|from| run.began >= from)
             && self.to.is_none_or(|to| run.began <= to)
