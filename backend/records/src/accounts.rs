@@ -220,7 +220,8 @@ row! {
 /// # Errors
 /// The statement failed.
 pub async fn tells(on: &mut Connection, id: Option<&str>) -> Result<Vec<Tells>, Error> {
-    let get = "SELECT id, CASE WHEN lower(email) = lower(vouched_email) THEN email END AS email, tell_finished, tell_crashed
+    let get =
+        "SELECT id, CASE WHEN lower(email) = lower(vouched_email) THEN email END AS email, tell_finished, tell_crashed
                FROM accounts WHERE state = 'active' AND (id = $1 OR ($1 IS NULL AND (tell_finished OR tell_crashed
                OR EXISTS (SELECT 1 FROM rules WHERE rules.owner = accounts.id)))) ORDER BY id";
     sql::query_as(get).bind(id).fetch_all(on).await

@@ -930,7 +930,10 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     channels::forget_own(&mut on).await.unwrap();
     assert!(outbox::get(&mut on, &id('6')).await.unwrap().is_some(), "what is a person's stays while it is named");
     assert_eq!(channels::get(&mut on, &id('a')).await.unwrap(), None, "and is no channel of the team");
-    assert_eq!((channels::of(&mut on, None).await.unwrap().len(), channels::count(&mut on, &id('t')).await.unwrap()), (2, 2));
+    assert_eq!(
+        (channels::of(&mut on, None).await.unwrap().len(), channels::count(&mut on, &id('t')).await.unwrap()),
+        (2, 2)
+    );
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 2, "nor is what it is told");
     channels::remove(&mut on, &id('d')).await.unwrap();
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 1, "they go with their channel");

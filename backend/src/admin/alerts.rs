@@ -9,8 +9,8 @@ use crate::config::{Administration, AlertHistory, AlertsTask, Config, SilenceTas
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shared::alert::{
-    Alert, AlertHistory as Happened, AlertSeverity, AlertState, Alerts, Checked, Origin, Rule, RuleCheck, RuleRow, Rules, Silence, Silences,
-    Tested,
+    Alert, AlertHistory as Happened, AlertSeverity, AlertState, Alerts, Checked, Origin, Rule, RuleCheck, RuleRow,
+    Rules, Silence, Silences, Tested,
 };
 use shared::rule::{duration_words, fill};
 use std::collections::BTreeMap;

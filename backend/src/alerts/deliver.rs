@@ -163,12 +163,8 @@ impl Try {
         let Some(email) = tells.and_then(|tells| tells.email) else {
             return Ok(Err("the channel was removed, or the account's e-mail is not known to be its own".into()));
         };
-        let input = ChannelInput {
-            name: OWN_KIND.into(),
-            kind: "email".into(),
-            to: vec![email],
-            ..ChannelInput::default()
-        };
+        let input =
+            ChannelInput { name: OWN_KIND.into(), kind: "email".into(), to: vec![email], ..ChannelInput::default() };
         let about = &self.book.0.about;
         Ok(Settings::check(&input, &about.allowed, about.mail))
     }

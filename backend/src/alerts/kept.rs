@@ -2,8 +2,8 @@
 
 use super::book::AlertBook;
 use super::found::{alert_of, row_of};
-use super::silences::silence_of;
 use super::rules::rule_of;
+use super::silences::silence_of;
 use super::team::{Earlier, Loaded, PERSON, TeamBatch, TeamWatch, of_team, plain, shown_rule};
 use crate::accounts::{Denied, logins};
 use records::accounts::Tells;
@@ -65,7 +65,10 @@ pub(super) async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded
         let channels = channels.iter().filter(|channel| channel.team == team.id);
         all.push(Loaded {
             rules: own.chain(fixed).collect(),
-            channels: channels.map(|channel| channel.shown.clone()).chain(told.iter().map(|one| way_to(one.0))).collect(),
+            channels: channels
+                .map(|channel| channel.shown.clone())
+                .chain(told.iter().map(|one| way_to(one.0)))
+                .collect(),
             people: told.iter().map(|(tells, member)| person(tells, member, said.get(&tells.id))).collect(),
             silences: silences.collect(),
             scope,

@@ -179,8 +179,7 @@ impl TeamWatch {
         let from_code = loaded.rules.iter().any(|rule| rule.enabled && shown_rule(&rule.id) == FROM_CODE);
         if from_code != self.codes.is_some() {
             if let Some(mut codes) = self.codes.take() {
-                let over: Vec<Transition> =
-                    codes.end_all(now).into_iter().map(|one| self.of_code(one)).collect();
+                let over: Vec<Transition> = codes.end_all(now).into_iter().map(|one| self.of_code(one)).collect();
                 self.heard.extend(over);
                 let rows = codes.changed_rows().into_iter();
                 self.batch.states.extend(rows.map(|row| ((CODES, row.key), row.bytes)));

@@ -233,7 +233,9 @@ fn lines(bytes: &[u8], shift: i64, refusals: &Refusals) -> Option<LinesPart> {
         line.t = line.t.saturating_add(shift);
         // Of control characters an agent of ours sends tabs, and the begins of colours.
         if !is_text(&plain(&line.text).replace('\t', " ")) {
-            let clean = |c: char| if matches!(c, '\t' | '\u{1b}') || is_text(c.encode_utf8(&mut [0; 4])) { c } else { '\u{fffd}' };
+            let clean = |c: char| {
+                if matches!(c, '\t' | '\u{1b}') || is_text(c.encode_utf8(&mut [0; 4])) { c } else { '\u{fffd}' }
+            };
             line.text = line.text.chars().map(clean).collect();
             refusals.add(Cause::Text, 1);
         }

@@ -119,7 +119,8 @@ async fn serve(
     look_for_findings(config, &live, &app, of_others, kept_in.clone(), &stop);
     watch_alerts(config, &live, &app, of_others, &stop);
     let findings = app.findings();
-    let of_runs = move |span| findings.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
+    let of_runs =
+        move |span| findings.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
     // There is one book of runs.
     let _ = app.runs().findings.set(Box::new(of_runs));
     if let Some(folder) = kept_in {

@@ -113,7 +113,8 @@ mod tests {
         for pid in [7u32, 9] {
             for (number, some) in (1..=lines).collect::<Vec<_>>().chunks(100).enumerate() {
                 let line = |n: &u64| {
-                    let (t, text) = ((n * 2 + u64::from(pid == 9)) as i64, format!("{pid} line {n} {}", "x".repeat(100)));
+                    let (t, text) =
+                        ((n * 2 + u64::from(pid == 9)) as i64, format!("{pid} line {n} {}", "x".repeat(100)));
                     let line = OutputLine { t, n: *n, stream: OutputStream::Out, text, ..OutputLine::default() };
                     serde_json::to_string(&line).expect("JSON") + "\n"
                 };
@@ -153,7 +154,10 @@ mod tests {
             }
             assert!(parts > 2 && parts < 20, "{parts}");
             assert_eq!(all.iter().filter(|(_, _, lost)| *lost == 0).count(), 1_998, "{newest} {limit}");
-            assert!(all.contains(&(7, 150, 1)) && all.contains(&(9, 150, 1)), "what is missing is said: {newest} {limit}");
+            assert!(
+                all.contains(&(7, 150, 1)) && all.contains(&(9, 150, 1)),
+                "what is missing is said: {newest} {limit}"
+            );
             let times = all.iter().map(|(pid, n, lost)| n * 2 + 2 * lost + u64::from(*pid == 9));
             assert!(times.is_sorted(), "{newest} {limit}");
         }

@@ -259,7 +259,9 @@ mod tests {
             html.contains("■ failed (exit 1); first rank 3 on node-1") && html.contains("98 % of its time"),
             "{html}"
         );
-        assert!(html.contains("<td>00:00:05</td><td>3</td><td class=\"n\">1200</td><td>&lt;b&gt;epoch&lt;/b&gt; 3</td>"));
+        assert!(
+            html.contains("<td>00:00:05</td><td>3</td><td class=\"n\">1200</td><td>&lt;b&gt;epoch&lt;/b&gt; 3</td>")
+        );
         assert!(html.find("failed (exit 9)</td>") < html.find("finished</td>"), "who fell stands on top");
         assert!(html.contains("<svg ") && html.contains("mean of 2") && html.contains("GPU-hours"));
         for never in ["<script", "javascript:", "http://", "https://", "<img", "url("] {

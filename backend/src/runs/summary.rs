@@ -161,7 +161,8 @@ impl RunSummary {
         }
         let steps_of_time = (to.div_euclid(step) - from.div_euclid(step) + 1) as f64;
         numbers.coverage = (covered.len() as f64 / steps_of_time).min(1.0);
-        let machines: BTreeMap<String, String> = sources.iter().map(|source| (source.name.clone(), source.key.clone())).collect();
+        let machines: BTreeMap<String, String> =
+            sources.iter().map(|source| (source.name.clone(), source.key.clone())).collect();
         let owned: Vec<Arc<Source>> = sources.into_iter().cloned().collect();
         let sums = measure(live, &owned, &run, now, (1, false)).sums;
         numbers.gpu_hours = sums.gpu_hours();

@@ -49,15 +49,15 @@ struct Machine {
 }
 
 /// A line, and which of the machines it is of.
-pub(super) struct Line {
+pub(super) struct LoggedLine {
     machine: usize,
     row: PrintedRow,
 }
 
 /// Lines, and why there are none of which machines, in sentences.
 #[derive(Default)]
-pub(super) struct Lines {
-    lines: Vec<Line>,
+pub(super) struct LoggedLines {
+    lines: Vec<LoggedLine>,
     missing: Vec<(String, String)>,
 }
 
@@ -141,7 +141,12 @@ impl Machine {
     }
 
     /// The newest lines, as many as are asked for, in the order of their times.
-    async fn newest(&self, app: &Arc<App>, slot: &AnswerSlot, mut asked: LinesAsked) -> Result<Vec<PrintedRow>, String> {
+    async fn newest(
+        &self,
+        app: &Arc<App>,
+        slot: &AnswerSlot,
+        mut asked: LinesAsked,
+    ) -> Result<Vec<PrintedRow>, String> {
         let (wanted, mut all) = (asked.limit as usize, VecDeque::new());
         for _ in 0..MAX_PARTS {
             let part = self.part(app, slot, asked.clone()).await?;
@@ -162,12 +167,12 @@ fn printed((began, pid, line): (i64, u32, shared::output::OutputLine)) -> Printe
 
 impl Readable {
     /// The newest lines of all machines together, at most so many.
-    async fn newest(&self, app: &Arc<App>, slot: &AnswerSlot, asked: &LinesAsked) -> Lines {
+    async fn newest(&self, app: &Arc<App>, slot: &AnswerSlot, asked: &LinesAsked) -> LoggedLines {
         let answers = join_all(self.0.iter().map(|machine| machine.newest(app, slot, asked.clone()))).await;
-        let mut all = Lines::default();
+        let mut all = LoggedLines::default();
         for ((machine, one), answer) in self.0.iter().enumerate().zip(answers) {
             match answer {
-                Ok(rows) => all.lines.extend(rows.into_iter().map(|row| Line { machine, row })),
+                Ok(rows) => all.lines.extend(rows.into_iter().map(|row| LoggedLine { machine, row })),
                 Err(why) => all.missing.push((one.source.name.clone(), why)),
             }
         }
@@ -177,15 +182,15 @@ impl Readable {
         all
     }
 
-    fn rank_of(&self, line: &Line) -> Option<u32> {
+    fn rank_of(&self, line: &LoggedLine) -> Option<u32> {
         self.0[line.machine].ranks.of_row(&line.row)
     }
 
-    fn label_of(&self, line: &Line) -> Option<&str> {
+    fn label_of(&self, line: &LoggedLine) -> Option<&str> {
         self.0[line.machine].ranks.label(&line.row)
     }
 
-    fn row(&self, of: &Line) -> Value {
+    fn row(&self, of: &LoggedLine) -> Value {
         let line = &of.row.line;
         let mut made = object!({
             "t": seconds(line.t), "n": line.n, "source": self.0[of.machine].source.name, "pid": of.row.process.1,
@@ -206,7 +211,7 @@ impl Readable {
         made
     }
 
-    fn write(&self, line: &Line, form: Form, into: &mut String) {
+    fn write(&self, line: &LoggedLine, form: Form, into: &mut String) {
         let printed = &line.row.line;
         let _ = match (form, printed.lost) {
             (Form::Rows | Form::List, _) => writeln!(into, "{}", self.row(line)),
@@ -245,7 +250,8 @@ fn kept_on(app: &App, asker: &Asker, run: &Run) -> Vec<(Arc<Source>, bool)> {
         let is_here = own == Some(source.id);
         (source, is_here)
     });
-    all.filter(|(source, is_here)| *is_here || app.hub.as_ref().is_some_and(|hub| hub.ingest.has_agent(source.id))).collect()
+    all.filter(|(source, is_here)| *is_here || app.hub.as_ref().is_some_and(|hub| hub.ingest.has_agent(source.id)))
+        .collect()
 }
 
 /// The line that says best why a run ended, of the first rank to fall, for who may read it; None also where its machine does
@@ -268,12 +274,13 @@ pub(super) async fn words_of(app: &Arc<App>, slot: &AnswerSlot, run: &Run, reada
 }
 
 /// The last lines of a run: of each process, and of each rank that a launcher names.
-pub(super) async fn tail(app: &Arc<App>, slot: &AnswerSlot, run: &Run, readable: &Readable) -> Lines {
+pub(super) async fn tail(app: &Arc<App>, slot: &AnswerSlot, run: &Run, readable: &Readable) -> LoggedLines {
     let many = (LAST_LINES * (1 + run.processes.len())).min(MAX_LINES);
     let (run, span, limit) = (run.id.clone(), (i64::MIN, i64::MAX), many as u32);
-    let mut all = readable.newest(app, slot, &LinesAsked { run, span, limit, newest: true, ..LinesAsked::default() }).await;
+    let mut all =
+        readable.newest(app, slot, &LinesAsked { run, span, limit, newest: true, ..LinesAsked::default() }).await;
     let mut left = BTreeMap::new();
-    let mut last: Vec<Line> = std::mem::take(&mut all.lines)
+    let mut last: Vec<LoggedLine> = std::mem::take(&mut all.lines)
         .into_iter()
         .rev()
         .filter(|line| {
@@ -285,10 +292,10 @@ pub(super) async fn tail(app: &Arc<App>, slot: &AnswerSlot, run: &Run, readable:
         })
         .collect();
     last.reverse();
-    Lines { lines: last, ..all }
+    LoggedLines { lines: last, ..all }
 }
 
-impl Lines {
+impl LoggedLines {
     /// Rows of a report: time, rank and text.
     pub fn document(&self, readable: &Readable) -> Vec<Value> {
         self.lines.iter().map(|line| readable.row(line)).collect()
@@ -296,7 +303,7 @@ impl Lines {
 
     /// Lines of a report: when, of whom, and what, without colours.
     pub fn shown(&self, readable: &Readable) -> Vec<(i64, String, String)> {
-        let name = |line: &Line| match (readable.label_of(line), readable.rank_of(line)) {
+        let name = |line: &LoggedLine| match (readable.label_of(line), readable.rank_of(line)) {
             (Some(label), _) => label.to_string(),
             (None, Some(rank)) => format!("rank {rank}"),
             (None, None) => String::new(),
@@ -385,7 +392,7 @@ async fn all(app: Arc<App>, slot: AnswerSlot, readable: Readable, asked: &LinesA
                 return Some((Ok(text), None));
             };
             if let Some(row) = feeds[machine].rows.pop_front() {
-                readable.write(&Line { machine, row }, form, &mut text);
+                readable.write(&LoggedLine { machine, row }, form, &mut text);
             }
         }
         Some((Ok(text), Some((app, slot, readable, feeds))))

@@ -34,11 +34,9 @@ pub(in crate::http) async fn get(
         Some(readable) => Printed::of(&app, &slot, &summary, &readable).await,
         None => Printed::default(),
     };
-    let made = move || {
-        match as_html {
-            true => Ok(summary.html(printed.words.as_deref(), &printed.lines)),
-            false => Err(document(&summary, printed)),
-        }
+    let made = move || match as_html {
+        true => Ok(summary.html(printed.words.as_deref(), &printed.lines)),
+        false => Err(document(&summary, printed)),
     };
     match slot.blocking(made).await? {
         Err(document) => Ok(json(StatusCode::OK, &document)),

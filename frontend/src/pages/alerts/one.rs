@@ -151,7 +151,8 @@ pub fn One(
         });
     });
     let happened = move || {
-        let row = |one: Happened| view! { <dt>{words::clock(one.t)}</dt><dd data-event=one.what.clone()>{one.words()}</dd> };
+        let row =
+            |one: Happened| view! { <dt>{words::clock(one.t)}</dt><dd data-event=one.what.clone()>{one.words()}</dd> };
         events.get().into_iter().map(row).collect_view()
     };
     let rule = text(move || page.address_of_alerts(Tab::Rules, ""));

@@ -82,8 +82,7 @@ pub fn Crumbs(
     let parts = move || {
         whole.with(|whole| {
             let Some(run) = whole.as_ref().map(|whole| &whole.run) else { return Vec::new() };
-            let all =
-                [("project", &run.project), ("group", &run.group), ("type", &run.job_type), ("user", &run.user)];
+            let all = [("project", &run.project), ("group", &run.group), ("type", &run.job_type), ("user", &run.user)];
             all.into_iter()
                 // A word with a space would be two words of the filter.
                 .filter(|(_, name)| !name.is_empty())

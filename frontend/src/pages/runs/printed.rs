@@ -120,7 +120,8 @@ pub fn PrintedLines(
                 since.try_update_value(|since| *since = None);
                 return;
             }
-            let silent = answer.body.get("missing").list().iter().map(|one| one.get("source").text()).collect::<Vec<_>>();
+            let silent =
+                answer.body.get("missing").list().iter().map(|one| one.get("source").text()).collect::<Vec<_>>();
             let said = match (answer.is_ok(), silent.is_empty()) {
                 (true, true) => String::new(),
                 (true, false) => format!("lines of {} are missing now", silent.join(", ")),
