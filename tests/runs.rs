@@ -190,6 +190,14 @@ fn a_scheduler_says_why_a_job_ended() {
     let tool = bench.folder.path().join("scontrol");
     std::fs::write(&tool, "#!/bin/sh\necho \"JobId=1 JobName=x\n   JobState=$3 Reason=None\"\n").expect("written");
     std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    // A job that Slurm has forgotten by now stands in its accounts.
+    let forgets =
+        "#!/bin/sh\n[ \"$3\" = GONE ] && { echo 'slurm_load_jobs error: Invalid job id specified'; exit 1; }\n";
+    std::fs::write(&tool, format!("{forgets}echo \"JobId=1 JobName=x\n   JobState=$3 Reason=None\"\n"))
+        .expect("written");
+    let kept = bench.folder.path().join("sacct");
+    std::fs::write(&kept, "#!/bin/sh\n[ \"$7\" = GONE ] && echo 'CANCELLED by 1000'\n").expect("written");
+    std::fs::set_permissions(&kept, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
     let config = bench.folder.path().join("watchglass.toml");
     std::fs::write(&config, format!("[runs]\nscontrol = {tool:?}\n")).expect("written");
     let config = config.to_str().expect("plain letters");
@@ -198,7 +206,7 @@ fn a_scheduler_says_why_a_job_ended() {
         let mut job = bench.job(&["--id", id, "--", "sh", "-c", script]);
         job.env("SLURM_JOB_ID", id).output().expect("it ran");
     };
-    let words = ["PREEMPTED", "TIMEOUT", "NODE_FAIL", "CANCELLED", "OUT_OF_MEMORY", "FAILED"];
+    let words = ["PREEMPTED", "TIMEOUT", "NODE_FAIL", "CANCELLED", "OUT_OF_MEMORY", "FAILED", "GONE"];
     words.iter().for_each(|word| job(word, "kill -TERM $$"));
     job("COMPLETED", "exit 0");
     for (id, state, sentence) in [
@@ -208,6 +216,7 @@ fn a_scheduler_says_why_a_job_ended() {
         ("CANCELLED", "cancelled", "cancelled (Slurm: CANCELLED)"),
         ("OUT_OF_MEMORY", "out_of_memory", "out of memory (Slurm: OUT_OF_MEMORY)"),
         ("FAILED", "crashed", "crashed (SIGTERM)"),
+        ("GONE", "cancelled", "cancelled (Slurm: CANCELLED)"),
         ("COMPLETED", "finished", "finished"),
     ] {
         assert_eq!(bench.sentence(&server, id, sentence)["state"], state);

@@ -193,6 +193,32 @@ pub struct Acked {
     pub at: i64,
 }
 
+/// `GET /api/v1/alerts/ID`: one alert, and what happened to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlertHistory {
+    #[allow(missing_docs, reason = "see Alert")]
+    #[serde(flatten)]
+    pub alert: Alert,
+    /// Oldest first, at most 200.
+    #[serde(default)]
+    pub events: Vec<AlertHappened>,
+}
+
+/// Something that happened to an alert.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AlertHappened {
+    /// When, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// `firing`, `resolved`, `acked` or `flapping`.
+    pub what: String,
+    /// Who did it; empty where it came by itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub who: String,
+    /// In a sentence; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
+}
+
 /// `GET /api/v1/alerts`: newest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Alerts {

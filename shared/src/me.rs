@@ -16,6 +16,12 @@ pub struct Me {
     pub name: String,
     /// Its address for mail.
     pub email: Option<String>,
+    /// That address is known to be its own: a provider named it, the proxy, or who invited. Notices go to no other.
+    pub email_vouched: bool,
+    /// It is told of runs of its logins that finished.
+    pub tell_finished: bool,
+    /// Likewise of those that crashed.
+    pub tell_crashed: bool,
     /// It acts as admin in every team.
     pub hub_admin: bool,
     /// It has a password.
@@ -33,6 +39,12 @@ pub struct MeChange {
     /// A new address for mail; an empty text removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
+    /// Whether it is told of runs of its logins that finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tell_finished: Option<bool>,
+    /// Likewise of those that crashed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tell_crashed: Option<bool>,
 }
 
 /// `PUT /api/v1/me/password`: the other sessions of the account end. Answered by `{}`.

@@ -85,6 +85,46 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// Which lines of a run a hub asks the machine for that has them. The answer is a [`LinesPart`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinesAsked {
+    /// Id of the run.
+    pub run: String,
+    /// From when to when, milliseconds since the Unix epoch.
+    pub span: (i64, i64),
+    /// Of this rank alone.
+    pub rank: Option<u32>,
+    /// Of this process alone: when it began, and its number; beside `rank` those of either.
+    pub process: Option<(i64, u32)>,
+    /// Of this stream alone.
+    pub stream: Option<OutputStream>,
+    /// With this text in them, in small letters; empty: all.
+    pub text: String,
+    /// At most so many.
+    pub limit: u32,
+    /// The newest of them, before the marks; else the oldest behind the marks.
+    pub newest: bool,
+    /// How far one has read: processes, and numbers of their lines.
+    pub marks: Vec<LineMark>,
+}
+
+/// A process, by its begin (milliseconds since the Unix epoch) and its number, and the number of one of its lines.
+pub type LineMark = (i64, u32, u64);
+
+/// The most bytes of a part.
+pub const MAX_PART_BYTES: usize = 128 << 10;
+
+/// A part of what a run printed on a machine; JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinesPart {
+    /// Lines in the order of their times, each with its process.
+    pub rows: Vec<(i64, u32, OutputLine)>,
+    /// How far they have read.
+    pub marks: Vec<LineMark>,
+    /// There may be more behind them.
+    pub more: bool,
+}
+
 /// The text without its colours.
 pub fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -78,6 +78,9 @@ pub struct About {
     /// What this process of the run is called; see W&B's `x_label`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The user whose process it is, as the kernel says; what a launcher says of it is not believed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// File name of the program.
     pub program: String,
 }
@@ -215,6 +218,14 @@ pub enum Told {
     Begin(Begun),
     /// It has ended.
     End(Over),
+}
+
+impl Told {
+    /// Sets whose process it is.
+    pub fn set_user(&mut self, user: &str) {
+        let (Told::Begin(begun) | Told::End(Over { begun, .. })) = self;
+        begun.about.user = Some(user.into());
+    }
 }
 
 /// A launcher asks on the socket, as JSON, in which folder what a run prints is kept. The answer is a path from / on, or a
@@ -377,6 +388,9 @@ impl How {
             How { signal: Some(_), .. } => RunState::Crashed,
             How { exit: Some(0), .. } => RunState::Finished,
             How { exit: Some(_), .. } => RunState::Failed,
+            // What the kernel did not tell the scheduler may.
+            How { claim: Some(claim), .. } if claim.word == "COMPLETED" => RunState::Finished,
+            How { claim: Some(claim), .. } if claim.word == "FAILED" => RunState::Failed,
             _ => RunState::Ended,
         }
     }
@@ -392,7 +406,7 @@ impl How {
         let ended = match (&self.signal, self.exit) {
             (Some(signal), _) => signal.clone(),
             (None, Some(status)) => format!("exit {status}"),
-            (None, None) => String::new(),
+            (None, None) => self.claim.as_ref().map(|claim| format!("Slurm: {}", claim.word)).unwrap_or_default(),
         };
         match self.state() {
             RunState::Cancelled => {
@@ -410,6 +424,7 @@ impl How {
             RunState::Crashed => format!("crashed ({ended})"),
             RunState::Failed if !killed.is_empty() => format!("failed ({ended}); {killed}"),
             RunState::Failed => format!("failed ({ended})"),
+            RunState::Finished if self.exit.is_none() => format!("finished ({ended})"),
             RunState::Finished => "finished".into(),
             _ => "ended, how is not known".into(),
         }
@@ -558,6 +573,9 @@ mod tests {
             let end = How { claim: claim("slurm", word), ..how(None, Some("SIGTERM")) };
             assert_eq!(said(&end), (state, sentence.into()));
         }
+        let unknown = |word| How { claim: claim("slurm", word), ..How::default() };
+        assert_eq!(said(&unknown("COMPLETED")), ("finished", "finished (Slurm: COMPLETED)".into()));
+        assert_eq!(said(&unknown("FAILED")), ("failed", "failed (Slurm: FAILED)".into()));
         let own = How { claim: claim("marker", "PREEMPTED"), ..how(Some(0), None) };
         assert_eq!(said(&own), ("preempted", "preempted (the job said so)".into()));
         for state in RunState::ALL {

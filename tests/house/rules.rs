@@ -102,7 +102,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // What is wrong with the machines.
     ("backend/src", "findings", &["clock", "config", "file", "live", "recording", "runs", "store", "terminal"]),
     // The commands that administer a hub.
-    ("backend/src", "admin", &["accounts", "clock", "config", "control"]),
+    ("backend/src", "admin", &["accounts", "alerts", "clock", "config", "control"]),
     // An agent's end of the link, and the hub's.
     ("backend/src", "uplink", &["clock", "config", "file", "live", "store", "throttle"]),
     // The other end of the page's stream.

@@ -19,6 +19,7 @@ mod links;
 mod lives;
 mod machine;
 mod messages;
+mod own;
 #[cfg(unix)]
 mod postgresql;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 
 use super::JSON;
 use super::admission::everybody;
+use super::machine::Machine;
 use super::sockets::{open, say};
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -19,8 +20,13 @@ const LINE: &str = "zebra-crossing-of-the-job";
 
 /// Runs a job on the hub's own machine to its end.
 fn printed(hub: &Hub, id: &str, script: &str) {
+    printed_in(hub.folder.path(), id, script);
+}
+
+/// Runs a job to its end on the machine of who has this data folder.
+fn printed_in(folder: &Path, id: &str, script: &str) {
     let mut job = watchglass(["run", "--logs", "--id", id, "--data-dir"]);
-    job.arg(hub.folder.path()).args(["--", "sh", "-c", script]);
+    job.arg(folder).args(["--", "sh", "-c", script]);
     job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
     let ended = job.output().expect("it ran");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
@@ -50,6 +56,21 @@ fn hub() -> Hub {
         told.contains("failed (exit 1)").then_some(())
     });
     hub
+}
+
+/// The same job on the machine of an agent, in its folder.
+fn hub_of_agent(folder: &Path) -> (Hub, Machine) {
+    let hub = Hub::start(["--no-local"]);
+    let mut command = Machine::command(&hub, "node-9", ["--collectors", "cpu,process"]);
+    command.arg("--data-dir").arg(folder);
+    let machine = Machine::run(command);
+    until("the agent is there", || folder.join("run.sock").exists().then_some(()));
+    printed_in(folder, "loud", &format!("echo begin; echo 'RuntimeError: {LINE}' >&2; exit 1"));
+    until("the end of the run", || {
+        let told = hub.send("GET", "/api/v1/runs/loud", &[&hub.cookie("vera")], "").body;
+        told.contains("failed (exit 1)").then_some(())
+    });
+    (hub, machine)
 }
 
 /// Everything that could tell of it.
@@ -82,10 +103,60 @@ fn tells(answer: &Answer) -> bool {
 
 #[test]
 fn whoever_does_not_see_arguments_sees_nothing_that_a_job_printed() {
-    let hub = hub();
-    let link = link(&hub);
+    let folder = tempfile::tempdir().expect("a folder");
+    told_to_members_alone(&hub());
+    let (hub, _machine) = hub_of_agent(folder.path());
+    told_to_members_alone(&hub);
+    assert_eq!(files_with(hub.folder.path(), LINE), [] as [PathBuf; 0], "they stay on their machine");
+}
+
+#[test]
+fn lines_of_an_agent_reach_its_hub_whole_and_one_that_is_away_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (hub, machine) = hub_of_agent(folder.path());
+    // More than a part has room for, and less than is kept in a second.
+    let many = "for n in $(seq 3000); do echo \"line $n of many $PADDING\"; echo \"other $n\" >&2; done";
+    let padding = format!("PADDING={}; {many}; echo the last", "x".repeat(80));
+    printed_in(folder.path(), "many", &padding);
+    let by = hub.cookie("mike");
+    let asked = |query: &str| hub.send("GET", &format!("/api/v1/runs/many/logs{query}"), &[&by], "");
+    let whole = until("all lines", || {
+        let answer = asked("?format=text");
+        answer.body.contains("the last").then_some(answer.body)
+    });
+    let lines: Vec<&str> = whole.lines().collect();
+    for (stream, word) in [("line", "of many"), ("other", "")] {
+        let own: Vec<&&str> = lines.iter().filter(|line| line.starts_with(stream) && line.contains(word)).collect();
+        assert_eq!(own.len(), 3_000, "{stream}");
+        let numbers: Vec<u32> = own.iter().filter_map(|line| line.split(' ').nth(1)?.parse().ok()).collect();
+        assert_eq!(numbers, (1..=3_000).collect::<Vec<_>>(), "each once, in their order");
+    }
+    let newest: Value = serde_json::from_str(&asked("?format=json&limit=4000").body).expect("JSON");
+    let newest = newest["lines"].as_array().expect("a list");
+    assert_eq!((newest.len(), &newest[3_999]["text"]), (4_000, &"the last".into()));
+    assert!(newest.iter().all(|line| line["source"] == "node-9"));
+    let found = asked("?stream=err&text=OTHER%202999&format=text").body;
+    assert_eq!(found, "other 2999\n");
+    // The command of the hub's own machine, and the report.
+    let mut logs = watchglass(["logs", "many", "--last", "1", "--data-dir"]);
+    let said = logs.arg(hub.folder.path()).output().expect("it ran");
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "the last\n", "{said:?}");
+    let report = hub.send("GET", "/api/v1/runs/many/report", &[&by], "").body;
+    assert!(report.contains("the last"), "{report}");
+    drop(machine);
+    let told = until("it is away", || {
+        let answer = asked("?limit=9");
+        (answer.status == 503).then(|| answer.error())
+    });
+    assert!(told.starts_with("node-9: ") && told.contains("no link"), "{told}");
+    let told = asked("?format=text");
+    assert!(told.status == 200 && told.body.contains("lines of node-9 are missing"), "{told:?}");
+}
+
+fn told_to_members_alone(hub: &Hub) {
+    let link = link(hub);
     let mut faults = Vec::new();
-    for (letter, header) in everybody(&hub).into_iter().chain([('L', Some(link))]) {
+    for (letter, header) in everybody(hub).into_iter().chain([('L', Some(link))]) {
         let headers: Vec<&str> = header.as_deref().into_iter().collect();
         for path in ASKED {
             if path.starts_with("/api/v1/live") {

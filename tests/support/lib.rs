@@ -20,6 +20,7 @@ pub mod jupyter;
 pub mod kills;
 pub mod ledger;
 pub mod link;
+pub mod mail;
 pub mod postgresql;
 pub mod programs;
 pub mod provider;

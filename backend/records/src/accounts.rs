@@ -202,10 +202,12 @@ pub async fn set_password(on: &mut Connection, id: &str, account: &str, hash: &s
 }
 
 row! {
-    /// What an account wants to be told of the runs of its logins.
+    /// What an account wants to be told of the runs of its logins, and where.
     pub struct Tells {
         /// The account's id.
         pub id: String,
+        /// Where mail goes, where somebody else than the account named that address; see [`vouch_email`].
+        pub email: Option<String>,
         /// Those that finished.
         pub tell_finished: bool,
         /// Those that crashed.
@@ -213,22 +215,34 @@ row! {
     }
 }
 
-/// What accounts that may sign in want to be told: one by its id, or all that want anything.
+/// What accounts that may sign in want to be told: one by its id, or all that want anything or have made a rule.
 ///
 /// # Errors
 /// The statement failed.
 pub async fn tells(on: &mut Connection, id: Option<&str>) -> Result<Vec<Tells>, Error> {
-    let get = "SELECT id, tell_finished, tell_crashed FROM accounts WHERE state = 'active'
-               AND (id = $1 OR ($1 IS NULL AND (tell_finished OR tell_crashed))) ORDER BY id";
+    let get =
+        "SELECT id, CASE WHEN lower(email) = lower(vouched_email) THEN email END AS email, tell_finished, tell_crashed
+               FROM accounts WHERE state = 'active' AND (id = $1 OR ($1 IS NULL AND (tell_finished OR tell_crashed
+               OR EXISTS (SELECT 1 FROM rules WHERE rules.owner = accounts.id)))) ORDER BY id";
     sql::query_as(get).bind(id).fetch_all(on).await
 }
 
-/// Sets what an account wants to be told.
+/// Sets what an account wants to be told of runs that finished, and of those that crashed.
 ///
 /// # Errors
 /// The statement failed.
-pub async fn set_tells(on: &mut Connection, tells: &Tells) -> Result<(), Error> {
+pub async fn set_tells(on: &mut Connection, id: &str, (finished, crashed): (bool, bool)) -> Result<(), Error> {
     let set = "UPDATE accounts SET tell_finished = $2, tell_crashed = $3 WHERE id = $1";
-    sql::query(set).bind(&tells.id).bind(tells.tell_finished).bind(tells.tell_crashed).execute(on).await?;
+    sql::query(set).bind(id).bind(finished).bind(crashed).execute(on).await?;
+    Ok(())
+}
+
+/// Somebody else than the account names its address for mail. It becomes the account's where that has none.
+///
+/// # Errors
+/// The statement failed.
+pub async fn vouch_email(on: &mut Connection, id: &str, email: Option<&str>) -> Result<(), Error> {
+    let set = "UPDATE accounts SET vouched_email = $2, email = coalesce(email, $2) WHERE id = $1 AND $2 IS NOT NULL";
+    sql::query(set).bind(id).bind(email).execute(on).await?;
     Ok(())
 }

@@ -271,14 +271,6 @@ pub async fn rename_in_events(on: &mut Connection, who: &str, to: &str) -> Resul
     Ok(())
 }
 
-/// Removes those of a run; how many there were.
-///
-/// # Errors
-/// The statement failed.
-pub async fn remove_run(on: &mut Connection, run: &str) -> Result<u64, Error> {
-    Ok(sql::query("DELETE FROM alerts WHERE run = $1").bind(run).execute(on).await?.rows_affected())
-}
-
 /// Removes those of a machine, by its id; how many there were.
 ///
 /// # Errors

@@ -31,12 +31,15 @@ row! {
     }
 }
 
+/// The kind of what leads to one person: a row that a notice needs, with the account's id, and no team's channel.
+pub const OWN_KIND: &str = "me";
+
 /// Those of all teams, or of one by its id: by team, name.
 ///
 /// # Errors
 /// The statement failed.
 pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<ChannelRow>, Error> {
-    let get = "SELECT * FROM channels WHERE ($1 IS NULL OR team = $1) ORDER BY team, name";
+    let get = "SELECT * FROM channels WHERE ($1 IS NULL OR team = $1) AND kind <> 'me' ORDER BY team, name";
     sql::query_as(get).bind(team).fetch_all(on).await
 }
 
@@ -45,7 +48,7 @@ pub async fn of(on: &mut Connection, team: Option<&str>) -> Result<Vec<ChannelRo
 /// # Errors
 /// The statement failed.
 pub async fn get(on: &mut Connection, id: &str) -> Result<Option<ChannelRow>, Error> {
-    sql::query_as("SELECT * FROM channels WHERE id = $1").bind(id).fetch_optional(on).await
+    sql::query_as("SELECT * FROM channels WHERE id = $1 AND kind <> 'me'").bind(id).fetch_optional(on).await
 }
 
 /// How many a team has.
@@ -53,7 +56,7 @@ pub async fn get(on: &mut Connection, id: &str) -> Result<Option<ChannelRow>, Er
 /// # Errors
 /// The statement failed.
 pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
-    sql::query_scalar("SELECT count(*) FROM channels WHERE team = $1").bind(team).fetch_one(on).await
+    sql::query_scalar("SELECT count(*) FROM channels WHERE team = $1 AND kind <> 'me'").bind(team).fetch_one(on).await
 }
 
 /// Adds one.
@@ -66,6 +69,30 @@ pub async fn add(on: &mut Connection, channel: &ChannelRow) -> Result<(), Error>
     let query = sql::query(add).bind(&channel.id).bind(&channel.team).bind(&channel.maker).bind(&channel.name);
     let query = query.bind(&channel.kind).bind(&channel.target).bind(&channel.settings);
     query.bind(channel.sealed.as_deref()).bind(channel.is_default).bind(channel.updated).execute(on).await?;
+    Ok(())
+}
+
+/// Has a row for an account, so that a notice can name it.
+///
+/// # Errors
+/// The statement failed.
+pub async fn have_own(on: &mut Connection, account: &str, team: &str, now: i64) -> Result<(), Error> {
+    let add = "INSERT INTO channels (id, team, maker, name, kind, target, settings, is_default, updated)
+               VALUES ($1, $2, '', $3, 'me', '', '{}', FALSE, $4) ON CONFLICT (id) DO NOTHING";
+    // No team's channel has a name with a control character.
+    let name = format!("\u{1f}{account}");
+    sql::query(add).bind(account).bind(team).bind(&name).bind(now).execute(on).await?;
+    Ok(())
+}
+
+/// Removes the rows of accounts that no notice names any more.
+///
+/// # Errors
+/// The statement failed.
+pub async fn forget_own(on: &mut Connection) -> Result<(), Error> {
+    let remove = "DELETE FROM channels WHERE kind = 'me'
+                  AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.channel = channels.id)";
+    sql::query(remove).execute(on).await?;
     Ok(())
 }
 

@@ -69,15 +69,6 @@ pub async fn add(on: &mut Connection, notice: &OutboxRow) -> Result<(), Error> {
     Ok(())
 }
 
-/// The number behind the newest notice of a group, from 1 on.
-///
-/// # Errors
-/// The statement failed.
-pub async fn next_seq(on: &mut Connection, channel: &str, group_key: &str) -> Result<i64, Error> {
-    let get = "SELECT coalesce(max(seq), 0) + 1 FROM outbox WHERE channel = $1 AND group_key = $2";
-    sql::query_scalar(get).bind(channel).bind(group_key).fetch_one(on).await
-}
-
 /// Takes the next one in hand until a time: the first of its group that waits, of a channel of which fewer than `at_once` are
 /// in hand. One whose lease is over is anybody's again.
 ///
@@ -109,16 +100,6 @@ pub async fn lease(
                ORDER BY mine.next, mine.made, mine.id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING *";
     let query = sql::query_as(take).on_postgres(on_postgres).bind(holder).bind(now).bind(until).bind(at_once);
     query.fetch_optional(on).await
-}
-
-/// When the next one may be tried: the earliest of those that wait and nobody has in hand; none: nothing waits.
-///
-/// # Errors
-/// The statement failed.
-pub async fn next_due(on: &mut Connection, now: i64) -> Result<Option<i64>, Error> {
-    let get = "SELECT min(CASE WHEN lease > $1 AND lease > next THEN lease ELSE next END) FROM outbox
-               WHERE state = 'waiting'";
-    sql::query_scalar(get).bind(now).fetch_one(on).await
 }
 
 /// When the oldest one was written that waits.
@@ -204,16 +185,6 @@ pub async fn fold(on: &mut Connection, of: (&str, &str), seq: i64, now: i64) -> 
     Ok(query.execute(on).await?.rows_affected())
 }
 
-/// Whether a notice of a group was ever taken: its end is told only then.
-///
-/// # Errors
-/// The statement failed.
-pub async fn was_sent(on: &mut Connection, channel: &str, group_key: &str) -> Result<bool, Error> {
-    let get = "SELECT count(*) FROM outbox WHERE channel = $1 AND group_key = $2 AND state = 'sent'";
-    let sent: i64 = sql::query_scalar(get).bind(channel).bind(group_key).fetch_one(on).await?;
-    Ok(sent > 0)
-}
-
 /// One by its id.
 ///
 /// # Errors
@@ -262,7 +233,7 @@ pub async fn last_tried(on: &mut Connection) -> Result<Vec<OutboxRow>, Error> {
 /// The statement failed.
 pub async fn newest(on: &mut Connection, team: &str, since: i64, limit: i64) -> Result<Vec<OutboxRow>, Error> {
     let get = "SELECT outbox.* FROM outbox JOIN channels ON channels.id = outbox.channel
-               WHERE channels.team = $1 AND outbox.made >= $2 ORDER BY outbox.made DESC, outbox.id LIMIT $3";
+               WHERE channels.team = $1 AND channels.kind <> 'me' AND outbox.made >= $2 ORDER BY outbox.made DESC, outbox.id LIMIT $3";
     sql::query_as(get).bind(team).bind(since).bind(limit).fetch_all(on).await
 }
 

@@ -7,6 +7,7 @@ pub(crate) const STEPS: &[&str] = &[
     include_str!("../migrations/3.sql"),
     include_str!("../migrations/4.sql"),
     include_str!("../migrations/5.sql"),
+    include_str!("../migrations/6.sql"),
 ];
 
 /// The words of the steps, and what PostgreSQL calls them: there an INTEGER has 32 bits, and texts are sorted by a language

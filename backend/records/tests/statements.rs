@@ -639,12 +639,21 @@ async fn rules_silences_and_channels_are_one_teams(records: &Records) {
     let mut on = change(records).await;
     accounts::add(&mut on, &account('a', false)).await.unwrap();
     assert_eq!(accounts::tells(&mut on, None).await.unwrap(), [], "nobody asked for anything");
-    let tells = Tells { id: id('a'), tell_finished: false, tell_crashed: true };
-    accounts::set_tells(&mut on, &tells).await.unwrap();
+    let tells = Tells { id: id('a'), email: None, tell_finished: false, tell_crashed: true };
+    accounts::set_tells(&mut on, &id('a'), (false, true)).await.unwrap();
     for whose in [None, Some(id('a'))] {
         assert_eq!(accounts::tells(&mut on, whose.as_deref()).await.unwrap(), std::slice::from_ref(&tells));
     }
-    accounts::set_tells(&mut on, &Tells { tell_crashed: false, ..tells.clone() }).await.unwrap();
+    let mail = async |on: &mut Change| accounts::tells(on, None).await.unwrap().remove(0).email;
+    accounts::set_email(&mut on, &id('a'), Some("typed@example.org")).await.unwrap();
+    assert_eq!(mail(&mut on).await, None, "anybody can type a stranger's");
+    accounts::vouch_email(&mut on, &id('a'), Some("Typed@Example.org")).await.unwrap();
+    assert_eq!(mail(&mut on).await.as_deref(), Some("typed@example.org"));
+    accounts::set_email(&mut on, &id('a'), None).await.unwrap();
+    accounts::vouch_email(&mut on, &id('a'), Some("own@example.org")).await.unwrap();
+    accounts::vouch_email(&mut on, &id('a'), None).await.unwrap();
+    assert_eq!(mail(&mut on).await.as_deref(), Some("own@example.org"), "there was none");
+    accounts::set_tells(&mut on, &id('a'), (false, false)).await.unwrap();
     assert_eq!(accounts::tells(&mut on, None).await.unwrap(), []);
     assert_eq!(accounts::tells(&mut on, Some(&id('a'))).await.unwrap().len(), 1);
     accounts::set(&mut on, &id('a'), false, "disabled").await.unwrap();
@@ -837,9 +846,6 @@ async fn alerts_are_one_row_each_and_seen_by_whose_they_are(records: &Records) {
     assert!(alerts::get(&mut on, &id('b')).await.unwrap().is_some());
     alerts::forget(&mut on, 6).await.unwrap();
     assert!(alerts::get(&mut on, &id('b')).await.unwrap().is_none());
-    let run = AlertRow { run: Some("run-2".into()), ..alert('h', None, None, 8) };
-    alerts::put(&mut on, &run).await.unwrap();
-    assert_eq!(alerts::remove_run(&mut on, "run-2").await.unwrap(), 1);
     assert_eq!(alerts::remove_source(&mut on, &id('s')).await.unwrap(), 2);
     assert_eq!(alerts::events(&mut on, &id('a'), 9).await.unwrap(), [], "they go with their alert");
 
@@ -876,8 +882,6 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
         tried: None,
         words: String::new(),
     };
-    assert_eq!(outbox::next_due(&mut on, 0).await.unwrap(), None);
-    assert_eq!(outbox::next_seq(&mut on, &id('c'), "one").await.unwrap(), 1);
     let rows = [
         notice('1', 'c', "one", 1),
         notice('2', 'c', "one", 2),
@@ -889,8 +893,6 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     }
     outbox::add(&mut on, &OutboxRow { title: "other".into(), ..rows[0].clone() }).await.unwrap();
     assert_eq!(outbox::get(&mut on, &id('1')).await.unwrap(), Some(rows[0].clone()), "written once");
-    assert_eq!(outbox::next_seq(&mut on, &id('c'), "one").await.unwrap(), 3);
-    assert_eq!(outbox::next_due(&mut on, 0).await.unwrap(), Some(20));
     on.commit().await.expect("written");
 
     let mut on = change(records).await;
@@ -904,7 +906,6 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     assert_eq!(lease(20, 4).await, Some(("3".into(), 1)));
     assert_eq!(lease(20, 4).await, None, "the second of a group waits for the first");
     assert_eq!(lease(80, 4).await, Some(("1".into(), 2)), "a lease ends, and the same goes again");
-    assert_eq!(outbox::next_due(&mut on, 81).await.unwrap(), Some(20));
     assert!(outbox::oldest(&mut on).await.unwrap().is_some());
     assert_eq!(outbox::waiting(&mut on, &id('c'), "one", 81).await.unwrap().len(), 1, "the first is in hand");
     assert!(!outbox::finish(&mut on, (&id('1'), "other"), "sent", "", 81).await.unwrap(), "in another's hand");
@@ -917,9 +918,7 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     assert_eq!((first.id, first.holder.as_deref(), first.lease), (id('4'), Some("me"), Some(151)));
     let first = outbox::lease(&mut on, "me", (91, 151), 4).await.unwrap().expect("due");
     assert_eq!((first.id, first.words.as_str()), (id('1'), "502, again in 9 s"));
-    assert!(!outbox::was_sent(&mut on, &id('c'), "one").await.unwrap());
     assert!(outbox::finish(&mut on, (&id('1'), "me"), "sent", "accepted", 92).await.unwrap());
-    assert!(outbox::was_sent(&mut on, &id('c'), "one").await.unwrap());
     outbox::add(&mut on, &notice('5', 'c', "one", 3)).await.unwrap();
     let waiting = outbox::waiting(&mut on, &id('c'), "one", 92).await.unwrap();
     assert_eq!(waiting.iter().map(|row| row.seq).collect::<Vec<_>>(), [2, 3]);
@@ -943,6 +942,18 @@ async fn notices_of_a_group_go_out_one_by_one_and_in_their_order(records: &Recor
     outbox::forget(&mut on, 100).await.unwrap();
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 2, "what waits stays");
     assert!(outbox::give_up(&mut on, &id('4')).await.unwrap() && !outbox::give_up(&mut on, &id('4')).await.unwrap());
+    for _ in 0..2 {
+        channels::have_own(&mut on, &id('a'), &id('t'), 9).await.unwrap();
+    }
+    outbox::add(&mut on, &notice('6', 'a', "mine", 1)).await.unwrap();
+    channels::forget_own(&mut on).await.unwrap();
+    assert!(outbox::get(&mut on, &id('6')).await.unwrap().is_some(), "what is a person's stays while it is named");
+    assert_eq!(channels::get(&mut on, &id('a')).await.unwrap(), None, "and is no channel of the team");
+    assert_eq!(
+        (channels::of(&mut on, None).await.unwrap().len(), channels::count(&mut on, &id('t')).await.unwrap()),
+        (2, 2)
+    );
+    assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 2, "nor is what it is told");
     channels::remove(&mut on, &id('d')).await.unwrap();
     assert_eq!(outbox::newest(&mut on, &id('t'), 0, 9).await.unwrap().len(), 1, "they go with their channel");
 }

@@ -150,6 +150,12 @@ impl Codes {
         of_it.into_iter().filter_map(|key| self.end(&key, now)).collect()
     }
 
+    /// Nobody is to be told of any more: all of them are over.
+    pub fn end_all(&mut self, now: i64) -> Vec<Transition> {
+        let all: Vec<_> = self.open.keys().cloned().collect();
+        all.into_iter().filter_map(|key| self.end(&key, now)).collect()
+    }
+
     /// Parts of the state that changed since it was asked last.
     pub fn changed_rows(&mut self) -> Vec<StateRow> {
         std::mem::take(&mut self.dirty)
@@ -294,6 +300,9 @@ mod tests {
         assert_eq!(changes.iter().map(|c| c.what).collect::<Vec<_>>(), [What::Ended, What::Fired]);
         assert_eq!(codes.run_ended("a", T + WAIT_MS + 1).len(), 1);
         assert_eq!(codes.run_ended("a", T + WAIT_MS + 1).len(), 0);
+        codes.take(&call("slow", 0, T), &of("b"), T);
+        assert_eq!(codes.end_all(T + 1).iter().map(|c| c.what).collect::<Vec<_>>(), [What::Ended]);
+        assert!(codes.end_all(T + 1).is_empty());
     }
 
     #[test]

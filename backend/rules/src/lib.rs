@@ -22,7 +22,8 @@ pub mod prometheus;
 pub use check::Checker;
 pub use code::{Codes, Tied};
 pub use engine::{Engine, MAX_OF_RULE, MAX_SUBJECTS, Machine, Tick};
-pub use notices::{Due, Hours, Notices, STANDING, Setup, fold};
+pub use id::of as id_of;
+pub use notices::{Due, Hours, Notices, Person, STANDING, Setup, fold};
 
 use serde::{Deserialize, Serialize};
 use shared::alert::Alert;

@@ -166,6 +166,7 @@ impl Accounts {
                 self.need_room(&mut change).await?;
                 let account = self.add_account(&mut change, name, false, Some(&hash)).await?;
                 teams::set_role(&mut change, &team.id, &account.id, Some(role.text())).await?;
+                accounts::vouch_email(&mut change, &account.id, code.email.as_deref()).await?;
                 let begun = self.begin(&mut change, &account, network, "code").await?;
                 self.audit_taken(&mut change, &begun.principal, &team, &account.name, role).await?;
                 InviteTaken::Begun(Box::new(begun))

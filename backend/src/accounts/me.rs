@@ -26,7 +26,7 @@ impl Accounts {
         self.shown_me(&mut on, &account).await
     }
 
-    /// Changes the address for mail.
+    /// Changes the address for mail, and what is told of the runs of one's own logins.
     ///
     /// # Errors
     /// [`Denied`].
@@ -36,6 +36,15 @@ impl Accounts {
         if let Some(email) = &wanted.email {
             accounts::set_email(&mut change, &account.id, email_of(email)?.as_deref()).await?;
             let done = Done { action: "account.email", object: &account.name, ..Done::default() };
+            self.audit(&mut change, by, done).await?;
+        }
+        if wanted.tell_finished.is_some() || wanted.tell_crashed.is_some() {
+            let known = accounts::tells(&mut change, Some(&account.id)).await?.pop().ok_or(Denied::Unknown)?;
+            let finished = wanted.tell_finished.unwrap_or(known.tell_finished);
+            let crashed = wanted.tell_crashed.unwrap_or(known.tell_crashed);
+            accounts::set_tells(&mut change, &account.id, (finished, crashed)).await?;
+            let after = format!("finished: {finished}, crashed: {crashed}");
+            let done = Done { action: "account.tell", object: &account.name, after: Some(after), ..Done::default() };
             self.audit(&mut change, by, done).await?;
         }
         let account = self.own(&mut change, by).await?;
@@ -159,7 +168,11 @@ impl Accounts {
     }
 
     async fn shown_me(&self, on: &mut Connection, account: &Account) -> Result<Me, Denied> {
+        let tells = accounts::tells(on, Some(&account.id)).await?.pop();
         Ok(Me {
+            email_vouched: tells.as_ref().is_some_and(|tells| tells.email.is_some()),
+            tell_finished: tells.as_ref().is_some_and(|tells| tells.tell_finished),
+            tell_crashed: tells.as_ref().is_some_and(|tells| tells.tell_crashed),
             id: account.id.clone(),
             name: account.name.clone(),
             email: account.email.clone(),

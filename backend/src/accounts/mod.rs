@@ -19,7 +19,7 @@ mod key;
 mod labels;
 mod link;
 mod log;
-mod logins;
+pub(crate) mod logins;
 mod me;
 mod password;
 mod people;

@@ -121,6 +121,7 @@ impl Accounts {
             return Ok(Err(Refused::Uninvited));
         }
         logins::set(&mut change, (&proof.issuer, &proof.subject), proof.login.as_deref()).await?;
+        accounts::vouch_email(&mut change, &account.id, proof.email.as_deref()).await?;
         let changed = self.set_group_roles(&mut change, &account, &proof.roles).await?;
         let old = old.map(random::hash);
         if let Some(old) = &old {
@@ -157,7 +158,6 @@ impl Accounts {
         let account = self.add_account(change, name, false, None).await?;
         let identity = (proof.kind, proof.issuer.as_str(), proof.subject.as_str());
         accounts::add_identity(change, &random::id(), &account.id, identity).await?;
-        accounts::set_email(change, &account.id, proof.email.as_deref()).await?;
         if as_viewer {
             self.add_viewer(change, &account).await?;
         }

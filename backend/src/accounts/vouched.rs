@@ -69,7 +69,7 @@ impl Accounts {
         let name = free_name(&mut change, &who.subject).await?;
         let account = self.add_account(&mut change, name, false, None).await?;
         accounts::add_identity(&mut change, &random::id(), &account.id, (PROXY, PROXY, &who.subject)).await?;
-        accounts::set_email(&mut change, &account.id, who.email.as_deref()).await?;
+        accounts::vouch_email(&mut change, &account.id, who.email.as_deref()).await?;
         logins::set(&mut change, (PROXY, &who.subject), who.login.as_deref()).await?;
         let team = self.add_viewer(&mut change, &account).await?;
         self.set_group_roles(&mut change, &account, &who.roles).await?;

@@ -9,8 +9,8 @@ use crate::config::{Administration, AlertHistory, AlertsTask, Config, SilenceTas
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shared::alert::{
-    Alert, AlertSeverity, AlertState, Alerts, Checked, Origin, Rule, RuleCheck, RuleRow, Rules, Silence, Silences,
-    Tested,
+    Alert, AlertHistory as Happened, AlertSeverity, AlertState, Alerts, Checked, Origin, Rule, RuleCheck, RuleRow,
+    Rules, Silence, Silences, Tested,
 };
 use shared::rule::{duration_words, fill};
 use std::collections::BTreeMap;
@@ -121,6 +121,14 @@ fn list(asking: &Asking<'_>, exit_code: bool) -> Result<Printed, AdminFailed> {
 
 fn past(asking: &Asking<'_>, history: &AlertHistory) -> Result<Printed, AdminFailed> {
     let now = clock::System.wall();
+    if let Some(id) = &history.alert {
+        let (found, answer) = asking.get::<Happened>(format!("api/v1/alerts/{}", part(id)))?;
+        let rows = found.events.iter().map(|event| {
+            let when = ago(now / 1_000, Some(event.t / 1_000));
+            vec![when, event.what.clone(), event.who.clone(), plain(&event.words)]
+        });
+        return Ok(asking.printed(&answer, headed(["WHEN", "WHAT", "WHO", "SENTENCE"], rows)));
+    }
     let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000));
     let names = [
         ("team", asking.wanted.team.clone()),

@@ -4,13 +4,14 @@ use super::Printed;
 use super::failed::AdminFailed;
 use super::order::HubOrder;
 use crate::accounts::{Accounts, Database, Principal};
+use crate::alerts::{KEY_FILE, SealingKey};
 use crate::config::{Config, HubEntry, KeyFrom, user};
 use crate::{clock, control};
 use history::files::{Disk, Files, LockError};
 use serde_json::Value;
 use shared::session::Problem;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +42,12 @@ fn wait<T>(of: impl Future<Output = Result<T, crate::accounts::OpenError>>) -> R
 }
 
 /// Copies the database of the hub of this machine, which may run.
-pub(super) fn backup(config: &Config, hub: Option<&HubEntry>, file: &Path) -> Result<Printed, AdminFailed> {
+pub(super) fn backup(
+    config: &Config,
+    hub: Option<&HubEntry>,
+    file: &Path,
+    with_key: bool,
+) -> Result<Printed, AdminFailed> {
     let folder = own_folder(config, hub)?;
     if let Some(server) = database(config, folder)?.server() {
         return Err(AdminFailed::usage(format!(
@@ -49,10 +55,22 @@ pub(super) fn backup(config: &Config, hub: Option<&HubEntry>, file: &Path) -> Re
         )));
     }
     wait(crate::accounts::backup(folder, file, &clock::System, user::own_uid()))?;
-    let note = format!(
+    let mut note = format!(
         "{} holds accounts, keys, views and settings, and no samples. Keep it as safe as the hub itself.",
         file.display()
     );
+    if with_key {
+        let key = config.database.key_file.clone().unwrap_or_else(|| folder.join(KEY_FILE));
+        let copy = PathBuf::from(format!("{}.key", file.display()));
+        let failed = |error| AdminFailed::folder(format!("{} cannot be copied: {error}", key.display()));
+        note += &match SealingKey::copy(&key, &copy).map_err(failed)? {
+            true => format!(
+                "\n{} opens the addresses and keys of channels in it: bring it back as secret.key, and keep the two apart.",
+                copy.display()
+            ),
+            false => "\nThere is no secret.key: no channel has a secret yet.".into(),
+        };
+    }
     Ok(Printed { note, ..Printed::default() })
 }
 

@@ -46,7 +46,7 @@ pub struct Printed {
 /// [`AdminFailed`], with the exit status.
 pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFailed> {
     match &wanted.task {
-        AdminTask::Backup(file) => return carrier::backup(config, wanted.hub.as_ref(), file),
+        AdminTask::Backup(file, with_key) => return carrier::backup(config, wanted.hub.as_ref(), file, *with_key),
         AdminTask::Restore(file) => return carrier::restore(config, wanted.hub.as_ref(), file),
         AdminTask::Alerts(task) => return alerts::alerts(config, wanted, task),
         _ => {}
@@ -208,7 +208,7 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             let note = format!("{machine} is erased. What its agent keeps itself goes with its own data folder.");
             (HubOrder::RemoveAgent(machine), note)
         }
-        AdminTask::Backup(_) | AdminTask::Restore(_) | AdminTask::Logs(_) | AdminTask::Alerts(_) => {
+        AdminTask::Backup(..) | AdminTask::Restore(_) | AdminTask::Logs(_) | AdminTask::Alerts(_) => {
             return Err(AdminFailed::new("this asks no hub"));
         }
         AdminTask::Audit(task) => {

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::config::user;
 use notify::address::Allowed;
 use records::teams::{self, Team};
-use records::{Change, Connection, Records, alerts, audit, outbox, silences};
+use records::{Change, Connection, Records, alerts, audit, channels, outbox, silences};
 use shared::alert::{Alert, Rule};
 use shared::role::{KeyScope, Role};
 use std::collections::BTreeMap;
@@ -283,6 +283,8 @@ impl AlertBook {
         alerts::forget(change, now - KEPT).await?;
         silences::forget(change, now - KEPT).await?;
         outbox::forget(change, now - SENT_KEPT).await?;
+        channels::forget_own(change).await?;
+        alerts::forget_states(change, now - KEPT).await?;
         self.0.tidy_at.store(now + TIDY_EVERY, Ordering::Relaxed);
         Ok(())
     }

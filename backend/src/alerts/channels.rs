@@ -9,6 +9,7 @@ use notify::Settings;
 use records::channels::{self, ChannelRow};
 use records::outbox::{self, ChannelFigures, OutboxRow};
 use records::{Connection, teams};
+use rules::Hours;
 use serde::{Deserialize, Serialize};
 use shared::alert::{
     AlertSeverity, Channel, ChannelInput, Channels, Delivery, Notice, NoticeKind, Quiet, Sent, Tested,
@@ -376,6 +377,7 @@ impl AlertBook {
     ) -> Result<ChannelRow, Denied> {
         let about = &self.0.about;
         let settings = Settings::check(wanted, &about.allowed, about.mail).map_err(Denied::Invalid)?;
+        Hours::new(&wanted.quiet, wanted.zone.as_deref()).map_err(Denied::Invalid)?;
         if OWN_CHANNELS.contains(&settings.name()) {
             return Err(Denied::Conflict(format!("{:?} is there already, without being made", settings.name())));
         }

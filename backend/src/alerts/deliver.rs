@@ -4,9 +4,11 @@ use super::book::AlertBook;
 use crate::accounts::{Denied, random_id};
 use crate::clock::Clock;
 use notify::{Attempt, GIVE_UP_AFTER, Outcome, Road, Sender, Settings};
+use records::accounts;
+use records::channels::OWN_KIND;
 use records::outbox::{self, OutboxRow};
 use ring::rand::{SecureRandom, SystemRandom};
-use shared::alert::Notice;
+use shared::alert::{ChannelInput, Notice};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -150,8 +152,21 @@ impl Try {
         let about = &self.book.0.about;
         Ok(match own.map(|one| one.input) {
             Some(input) => input.and_then(|input| Settings::check(&input, &about.allowed, about.mail)),
-            None => Err("the channel was removed".into()),
+            None => self.own_way(channel).await?,
         })
+    }
+
+    /// The way to an account, by its mail; or why there is none, in a sentence.
+    async fn own_way(&self, account: &str) -> Result<Result<Settings, String>, Denied> {
+        let records = self.book.made().await?;
+        let tells = accounts::tells(&mut *records.read().await?, Some(account)).await?.pop();
+        let Some(email) = tells.and_then(|tells| tells.email) else {
+            return Ok(Err("the channel was removed, or the account's e-mail is not known to be its own".into()));
+        };
+        let input =
+            ChannelInput { name: OWN_KIND.into(), kind: "email".into(), to: vec![email], ..ChannelInput::default() };
+        let about = &self.book.0.about;
+        Ok(Settings::check(&input, &about.allowed, about.mail))
     }
 
     async fn send(&self, settings: Settings, row: &OutboxRow) -> Outcome {

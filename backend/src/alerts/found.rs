@@ -4,12 +4,15 @@ use super::book::{AlertBook, maker, missing, scoped};
 use crate::accounts::{Denied, Principal};
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD};
 use records::{Connection, alerts, grants};
-use shared::alert::{Acked, Alert, AlertState, Alerts};
+use shared::alert::{Acked, Alert, AlertHappened, AlertHistory, AlertState, Alerts};
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 
 /// Alerts of one answer: unless it is said, and at most.
 const ROWS: (i64, i64) = (200, 1_000);
+
+/// Events of an alert that are told.
+const EVENTS: i64 = 200;
 
 /// Which alerts are asked for.
 #[derive(Clone, Debug, Default)]
@@ -158,14 +161,18 @@ impl AlertBook {
         })
     }
 
-    /// An alert that somebody sees, by its id.
+    /// An alert that somebody sees, by its id, and what happened to it.
     ///
     /// # Errors
     /// [`Denied`].
-    pub async fn alert(&self, scope: &Scope, id: &str) -> Result<Alert, Denied> {
+    pub async fn alert(&self, scope: &Scope, id: &str) -> Result<AlertHistory, Denied> {
         let records = self.there().await?.ok_or(Denied::Unknown)?;
-        let row = alerts::get(&mut *records.read().await?, id).await?;
-        row.filter(|row| sees(scope, row)).and_then(alert_of).ok_or(Denied::Unknown)
+        let mut on = records.read().await?;
+        let row = alerts::get(&mut on, id).await?;
+        let alert = row.filter(|row| sees(scope, row)).and_then(alert_of).ok_or(Denied::Unknown)?;
+        let events = alerts::events(&mut on, id, EVENTS).await?.into_iter();
+        let events = events.map(|one| AlertHappened { t: one.t, what: one.kind, who: one.who, words: one.words });
+        Ok(AlertHistory { alert, events: events.collect() })
     }
 
     /// Somebody takes an alert on: its notice is not repeated until it ends.

@@ -3,16 +3,21 @@
 use super::book::AlertBook;
 use super::found::{alert_of, row_of};
 use super::lease::TellingLease;
+use super::rules::rule_of;
 use super::silences::silence_of;
-use super::team::{Earlier, Loaded, TeamBatch, TeamWatch, of_team, plain};
-use crate::accounts::Denied;
+use super::team::{Earlier, Loaded, PERSON, TeamBatch, TeamWatch, of_team, plain, shown_rule};
+use crate::accounts::{Denied, logins};
+use records::accounts::Tells;
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD, KeptState};
+use records::channels::OWN_KIND;
 use records::outbox::OutboxRow;
-use records::{Change, alerts, grants, outbox, silences, teams};
+use records::teams::Member;
+use records::{Change, accounts, alerts, channels, grants, outbox, silences, teams};
 use ring::digest::{SHA256, digest};
-use rules::{StateRow, fold};
-use shared::alert::{Alert, AlertState, Notice, NoticeKind};
+use rules::{Person, StateRow, fold};
+use shared::alert::{Alert, AlertState, Channel, Delivery, Notice, NoticeKind, Rule};
 use shared::scope::Scope;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How long ago alerts ended of which it is looked at after a start whether that was told, milliseconds; and how many.
 const ENDED_MS: i64 = 24 * 3_600_000;
@@ -31,12 +36,15 @@ pub(super) async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded
     let fixed = book.0.about.fixed.clone();
     let Some(records) = book.there().await? else {
         let (name, scope) = (String::new(), Scope::All);
-        return Ok(vec![Loaded { id: None, name, scope, rules: fixed, channels: Vec::new(), silences: Vec::new() }]);
+        let (rules, channels, people) = (fixed, Vec::new(), Vec::new());
+        return Ok(vec![Loaded { id: None, name, scope, rules, channels, people, silences: Vec::new() }]);
     };
     let channels = book.all_channels().await?;
     let mut on = records.read().await?;
     let silent = silences::of(&mut on, None, book.now(), SILENCES).await?;
     let made = records::rules::of(&mut on, None).await?;
+    let tells = accounts::tells(&mut on, None).await?;
+    let said = if tells.is_empty() { BTreeMap::new() } else { logins::said(&mut on, None).await? };
     let mut all = Vec::new();
     for team in teams::all(&mut on).await? {
         let scope = match has_teams {
@@ -46,14 +54,23 @@ pub(super) async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded
             }
             false => Scope::All,
         };
-        let own = made.iter().filter(|row| row.team == team.id).filter_map(super::rules::rule_of);
+        let members = if tells.is_empty() { Vec::new() } else { teams::members(&mut on, &team.id).await? };
+        let told = tells.iter().filter(|one| one.email.is_some() && book.0.about.mail);
+        let told: Vec<(&Tells, &Member)> =
+            told.filter_map(|one| Some((one, members.iter().find(|member| member.id == one.id)?))).collect();
+        let own = made.iter().filter(|row| row.team == team.id);
+        let own = own.filter_map(|row| Some(to_its_maker(rule_of(row)?, row.owner.as_deref())));
         let fixed = fixed.iter().cloned().map(|rule| if has_teams { of_team(rule, &team.id) } else { rule });
         let silences = silent.iter().filter(|row| row.team == team.id).cloned().filter_map(silence_of);
         // A channel that cannot be opened now is there all the same: its notices wait.
         let channels = channels.iter().filter(|channel| channel.team == team.id);
         all.push(Loaded {
             rules: own.chain(fixed).collect(),
-            channels: channels.map(|channel| channel.shown.clone()).collect(),
+            channels: channels
+                .map(|channel| channel.shown.clone())
+                .chain(told.iter().map(|one| way_to(one.0)))
+                .collect(),
+            people: told.iter().map(|(tells, member)| person(tells, member, said.get(&tells.id))).collect(),
             silences: silences.collect(),
             scope,
             name: if has_teams { team.name } else { String::new() },
@@ -61,6 +78,38 @@ pub(super) async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded
         });
     }
     Ok(all)
+}
+
+/// A rule that is to tell who made it does so by the way that leads to them.
+fn to_its_maker(mut rule: Rule, owner: Option<&str>) -> Rule {
+    for name in rule.to.iter_mut().flatten().filter(|name| *name == "me") {
+        if let Some(owner) = owner {
+            *name = format!("{PERSON}{owner}");
+        }
+    }
+    rule
+}
+
+/// What leads to one person, as if it were a channel of the team.
+fn way_to(tells: &Tells) -> Channel {
+    Channel {
+        id: tells.id.clone(),
+        name: format!("{PERSON}{}", tells.id),
+        kind: OWN_KIND.into(),
+        target: String::new(),
+        quiet: Vec::new(),
+        zone: None,
+        is_default: false,
+        delivery: Delivery::default(),
+    }
+}
+
+/// What somebody wants to be told of the runs of the users that are theirs: as an admin of the team says, and who vouches.
+fn person(tells: &Tells, member: &Member, said: Option<&BTreeSet<String>>) -> Person {
+    let mut logins: BTreeSet<String> = serde_json::from_str(&member.logins).unwrap_or_default();
+    logins.extend(said.into_iter().flatten().cloned());
+    let (finished, crashed) = (tells.tell_finished, tells.tell_crashed);
+    Person { channel: format!("{PERSON}{}", tells.id), logins, finished, crashed }
 }
 
 /// Who took which alerts on, and when.
@@ -177,12 +226,25 @@ pub(super) async fn write(
     let mut mail = false;
     for one in due {
         if let Some(channel) = team.channels.iter().find(|channel| channel.name == one.channel) {
-            post(&mut change, &channel.id, &one.notice, now).await?;
+            let mut notice = one.notice.clone();
+            if channel.kind == OWN_KIND {
+                channels::have_own(&mut change, &channel.id, &id, now).await?;
+                notice.id = own_id(&channel.id, &notice).unwrap_or(notice.id);
+            }
+            post(&mut change, &channel.id, &notice, now).await?;
             mail = true;
         }
     }
     change.commit().await?;
     Ok(mail)
+}
+
+/// The id of what a person is told of an end of a run: the same in each of their teams that see it, so that it is told once.
+fn own_id(account: &str, notice: &Notice) -> Option<String> {
+    let [alert] = &notice.alerts[..] else { return None };
+    alert.labels.get("run")?;
+    let began = alert.began.to_string();
+    Some(rules::id_of(&["own", account, shown_rule(&alert.rule), &alert.subject, &began, kind(notice.kind)]))
 }
 
 /// Puts a notice into the outbox. Where the channel is down, what waits there of its group becomes one with it, so that a

@@ -71,6 +71,26 @@ impl SealingKey {
         Ok(Some(SealingKey::of(&key)))
     }
 
+    /// Copies the file of one to a new file that nobody else may read; false: there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or the copy is there already or cannot be written.
+    pub fn copy(path: &Path, to: &Path) -> io::Result<bool> {
+        if SealingKey::read(path)?.is_none() {
+            return Ok(false);
+        }
+        let mut bytes = Vec::new();
+        crate::file::open(path)?.take(KEY as u64).read_to_end(&mut bytes)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(to)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        Ok(true)
+    }
+
     /// Makes a key and writes it into a new file, for its owner alone; the one of somebody who was faster is taken.
     ///
     /// # Errors
@@ -180,6 +200,11 @@ mod tests {
         for again in [SealingKey::read(&path).expect("read").expect("there"), SealingKey::make(&path).expect("kept")] {
             assert!(again.open(("channels", "a"), &sealed).is_some());
         }
+        let copy = folder.path().join("copy.key");
+        assert!(SealingKey::copy(&path, &copy).expect("copied") && SealingKey::copy(&path, &copy).is_err());
+        let again = SealingKey::read(&copy).expect("nobody else may read it").expect("there");
+        assert!(again.open(("channels", "a"), &sealed).is_some());
+        assert!(!SealingKey::copy(&folder.path().join("none"), &folder.path().join("other")).expect("none"));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("set");
         let why = SealingKey::read(&path).expect_err("others may read it").to_string();
         assert!(why.contains("chmod 600"), "{why}");

@@ -6,7 +6,7 @@ use super::rules::OWN_CHANNELS;
 use crate::calls::TakenCall;
 use records::alerts::AlertEvent;
 use rules::builtin::FROM_CODE;
-use rules::{Codes, Due, Engine, Notices, Setup, StateRow, Tied, Transition, What};
+use rules::{Codes, Due, Engine, Notices, Person, Setup, StateRow, Tied, Transition, What};
 use shared::alert::{Acked, Alert, AlertState, Channel, Rule, Silence};
 use shared::alert_call::AlertCall;
 use shared::catalog::Catalog;
@@ -23,6 +23,9 @@ const ID_HALF: usize = 13;
 
 /// Events, and notices, that wait for the database.
 const MOST_WAITING: usize = 20_000;
+
+/// How the name of what leads to one person begins, before the account's id: no channel of a team has a control character.
+pub(super) const PERSON: char = '\u{1f}';
 
 /// The parts of what is kept of a team.
 pub(super) const ENGINE: &str = "engine";
@@ -58,7 +61,9 @@ pub(super) struct TeamWatch {
     pub rules: Vec<Rule>,
     /// The rows that its rules name.
     catalog: Arc<Catalog>,
+    /// Where its notices go, and those ways that lead to one person.
     pub channels: Vec<Channel>,
+    people: Vec<Person>,
     silences: Vec<Silence>,
     /// What fires, as it was written last.
     pub firing: HashMap<String, Alert>,
@@ -75,6 +80,7 @@ pub(super) struct Loaded {
     pub scope: Scope,
     pub rules: Vec<Rule>,
     pub channels: Vec<Channel>,
+    pub people: Vec<Person>,
     pub silences: Vec<Silence>,
 }
 
@@ -195,6 +201,7 @@ impl TeamWatch {
             rules: Vec::new(),
             catalog: Arc::default(),
             channels: Vec::new(),
+            people: Vec::new(),
             silences: Vec::new(),
             firing: HashMap::new(),
             pending: BTreeMap::new(),
@@ -223,6 +230,12 @@ impl TeamWatch {
         self.scope = loaded.scope;
         let from_code = loaded.rules.iter().any(|rule| rule.enabled && shown_rule(&rule.id) == FROM_CODE);
         if from_code != self.codes.is_some() {
+            if let Some(mut codes) = self.codes.take() {
+                let over: Vec<Transition> = codes.end_all(now).into_iter().map(|one| self.of_code(one)).collect();
+                self.heard.extend(over);
+                let rows = codes.changed_rows().into_iter();
+                self.batch.states.extend(rows.map(|row| ((CODES, row.key), row.bytes)));
+            }
             self.codes = from_code.then(Codes::default);
         }
         let earlier = earlier.map(|earlier| earlier.with_ids_of(&loaded.rules));
@@ -248,6 +261,10 @@ impl TeamWatch {
                 tracing::warn!(channel, "a channel has no quiet hours: {why}");
             }
             self.channels = loaded.channels;
+        }
+        if self.people != loaded.people {
+            self.notices.set_people(&loaded.people);
+            self.people = loaded.people;
         }
         if self.silences != loaded.silences {
             self.notices.set_silences(&loaded.silences);
@@ -416,7 +433,9 @@ impl TeamWatch {
         let mut all = self.engine.trouble();
         for rule in self.rules.iter().filter(|rule| rule.enabled) {
             let known = |name: &&String| {
-                OWN_CHANNELS.contains(&name.as_str()) || self.channels.iter().any(|channel| channel.name == **name)
+                OWN_CHANNELS.contains(&name.as_str())
+                    || name.starts_with(PERSON)
+                    || self.channels.iter().any(|channel| channel.name == **name)
             };
             for name in rule.to.iter().flatten().filter(|name| !known(name)) {
                 all.push((rule.id.clone(), format!("there is no channel {name:?}: nobody is told there")));

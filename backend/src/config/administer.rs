@@ -61,8 +61,8 @@ pub enum AdminTask {
     Alerts(AlertsTask),
     /// `watchglass erase`.
     Erase(EraseTask),
-    /// `watchglass backup`: copy the database to this file.
-    Backup(PathBuf),
+    /// `watchglass backup`: copy the database to this file; with the key of channels beside it.
+    Backup(PathBuf, bool),
     /// `watchglass restore`: bring such a file back.
     Restore(PathBuf),
 }

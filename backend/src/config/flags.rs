@@ -195,6 +195,9 @@ pub enum Word {
         /// The file to write
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// Copy secret.key, too, to FILE.key: with both files whoever has them reads the addresses and keys of channels
+        #[arg(long)]
+        with_key: bool,
         #[command(flatten)]
         flags: AdminFlags,
     },
@@ -306,7 +309,7 @@ impl Word {
             Word::Team { task, flags } => Some((AdminTask::Team(task), flags)),
             Word::View { task, flags } => Some((AdminTask::View(task), flags)),
             Word::Share { task, flags } => Some((AdminTask::Share(task), flags)),
-            Word::Backup { file, flags } => Some((AdminTask::Backup(file), flags)),
+            Word::Backup { file, with_key, flags } => Some((AdminTask::Backup(file, with_key), flags)),
             Word::Restore { file, flags } => Some((AdminTask::Restore(file), flags)),
             Word::Erase { task, flags } => Some((AdminTask::Erase(task), flags)),
             Word::Audit { task, flags } => Some((AdminTask::Audit(task), flags)),

@@ -68,6 +68,7 @@ impl RunTask {
             tags,
             notes: self.notes.clone(),
             label: label.filter(|label| text(label).is_ok()),
+            user: None,
             program: String::new(),
         })
     }

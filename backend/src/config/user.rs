@@ -46,6 +46,12 @@ pub fn uid_of(_name: &str) -> Result<Option<u32>, String> {
     Ok(None)
 }
 
+/// What a user is called, by number: the name, or the number where there is none.
+#[cfg(unix)]
+pub fn login_of(uid: u32) -> String {
+    name_of(uid).unwrap_or_else(|| uid.to_string())
+}
+
 /// The name of a user, by number; absent where the database has none, or cannot be asked.
 #[cfg(unix)]
 pub fn name_of(uid: u32) -> Option<String> {

@@ -58,6 +58,9 @@ pub enum AlertsTask {
 /// Which alerts are listed.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AlertHistory {
+    /// What happened to this alert, by its id [default: all alerts]
+    #[arg(value_name = "ALERT", conflicts_with_all = ["from", "to", "source", "run", "rule", "limit"])]
+    pub alert: Option<String>,
     /// Not over before: Unix seconds, a date and time, or before now, such as -1d
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,

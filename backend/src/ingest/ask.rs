@@ -6,6 +6,7 @@
 use super::limits::{self, Cause, Refusals};
 use super::{Ingest, limits::MAX_CHECKS};
 use shared::agent::{HubMessage, MAX_FACT_BYTES, MAX_TEXT_BYTES, Question, is_text};
+use shared::output::{LinesAsked, LinesPart, MAX_LINE_BYTES, plain};
 use shared::processes::{Process, ProcessTable};
 use shared::wire::{Check, SourceId};
 use std::collections::{BTreeMap, VecDeque};
@@ -163,13 +164,20 @@ impl Questions {
         self.waiting = others;
         tell.extend(VecDeque::into_iter(same).map(|other| other.tell));
         self.id = self.id.wrapping_add(1);
-        self.asked = Some(Asked { what, id: self.id, until: Instant::now() + ANSWER_TIMEOUT, tell });
-        let what = match what {
-            // An agent knows its own clock alone.
+        // An agent knows its own clock alone.
+        let own = match what.clone() {
             Question::Processes { at: Some(t) } => Question::Processes { at: Some(t.saturating_sub(shift)) },
+            Question::Lines(mut asked) => {
+                let (from, to) = asked.span;
+                // Without bounds it stays without.
+                let moved = |t: i64| if matches!(t, i64::MIN | i64::MAX) { t } else { t.saturating_sub(shift) };
+                asked.span = (moved(from), moved(to));
+                Question::Lines(asked)
+            }
             what => what,
         };
-        HubMessage::Ask { id: self.id, what }
+        self.asked = Some(Asked { what, id: self.id, until: Instant::now() + ANSWER_TIMEOUT, tell });
+        HubMessage::Ask { id: self.id, what: own }
     }
 
     /// The agent has answered. What nobody waits for is dropped.
@@ -211,6 +219,15 @@ impl Ingest {
         Ok(ProcessTable { t: table.t.saturating_add(answer.shift), ..table })
     }
 
+    /// What a run printed on a linked machine: a part of it, by our clock.
+    ///
+    /// # Errors
+    /// [`NoAnswer`], after 10 s at the latest.
+    pub async fn lines(&self, source: SourceId, asked: LinesAsked) -> Result<LinesPart, NoAnswer> {
+        let answer = self.0.desk.ask(source, Question::Lines(Box::new(asked))).await?;
+        lines(&answer.bytes, answer.shift, &self.0.refusals(Some(source))).ok_or(NoAnswer::Nothing)
+    }
+
     /// How the collectors of a linked machine stand, as it says itself.
     ///
     /// # Errors
@@ -226,6 +243,26 @@ impl Ingest {
         checks.retain(limits::is_check);
         Ok(checks)
     }
+}
+
+/// The lines that an agent tells, by our clock. Of what is no line of a run nothing is shown; None where it is no part.
+fn lines(bytes: &[u8], shift: i64, refusals: &Refusals) -> Option<LinesPart> {
+    let mut part: LinesPart = serde_json::from_slice(bytes).ok()?;
+    let all = part.rows.len();
+    part.rows.retain(|(_, _, line)| line.text.len() <= MAX_LINE_BYTES);
+    refusals.add(Cause::Text, (all - part.rows.len()) as u64);
+    for (_, _, line) in &mut part.rows {
+        line.t = line.t.saturating_add(shift);
+        // Of control characters an agent of ours sends tabs, and the begins of colours.
+        if !is_text(&plain(&line.text).replace('\t', " ")) {
+            let clean = |c: char| {
+                if matches!(c, '\t' | '\u{1b}') || is_text(c.encode_utf8(&mut [0; 4])) { c } else { '\u{fffd}' }
+            };
+            line.text = line.text.chars().map(clean).collect();
+            refusals.add(Cause::Text, 1);
+        }
+    }
+    Some(part)
 }
 
 /// The table that an agent tells; rows that cannot be shown are left out and counted. None where it is none.

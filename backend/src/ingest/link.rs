@@ -72,7 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     }
 
     async fn send(&mut self, message: &HubMessage) -> Result<(), LinkEnd> {
-        let sent = self.inner.send(Message::Binary(agent::encode(message).into()));
+        let sent = self.inner.send(Message::Binary(agent::encode_hub(message).into()));
         let sent = timeout(SEND_TIMEOUT, sent).await;
         self.said = Instant::now();
         sent.ok().and_then(Result::ok).ok_or(LinkEnd::Gone)

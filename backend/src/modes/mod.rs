@@ -18,7 +18,7 @@ use crate::archive::{self, Archive};
 use crate::calls::{self, Calls};
 use crate::config::Config;
 use crate::control::{self, Bound, FolderSocket};
-use crate::findings::{self, Following};
+use crate::findings::{self, Following, WantedFindings};
 use crate::http;
 use crate::http::guard::Guard;
 use crate::http::hub::Hub;
@@ -33,6 +33,7 @@ use crate::runs::RunBook;
 use crate::runs::RunSocket;
 use crate::stderr;
 use notify::Road;
+use shared::output::{LinesAsked, MAX_PART_BYTES};
 use shared::wire::SourceId;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -145,6 +146,11 @@ async fn serve(
         let over = Over::new(live.clone(), app.findings());
         tokio::spawn(over.keep(cluster.bus.clone(), cluster.id.clone(), stop.clone()));
     }
+    let findings = app.findings();
+    let of_runs =
+        move |span| findings.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
+    // There is one book of runs.
+    let _ = app.runs().findings.set(Box::new(of_runs));
     if let Some(folder) = kept_in {
         let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
         tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });
@@ -276,6 +282,10 @@ fn follow_runs(
     stop: &watch::Receiver<bool>,
 ) {
     book.logs.open(folder, source);
+    let printed = book.clone();
+    let reader = Box::new(move |live: &Live, asked: &LinesAsked| printed.lines(live, asked, MAX_PART_BYTES));
+    // Of one source runs are followed once.
+    let _ = live.source(source).printed.set(reader);
     tokio::spawn(calls::keep_calls(live.clone(), calls.clone(), stop.clone()));
     tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
     #[cfg(unix)]

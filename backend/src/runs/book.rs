@@ -4,13 +4,13 @@
 use super::fold::{Runs, Silence, clipped, judged, merged};
 use super::kept::KeptRuns;
 use super::output::RunLogs;
-use super::summary::RunSummary;
+use super::summary::{FindingsOf, RunSummary};
 use crate::live::{Live, Reader};
 use shared::run::Run;
 use shared::standing::Standing;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// How long a machine is silent before its runs are said to be unreachable, milliseconds.
 const SILENCE_MS: i64 = 60_000;
@@ -29,13 +29,15 @@ struct Part {
 }
 
 /// The runs of all machines.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct RunBook {
     parts: Mutex<HashMap<SourceId, Part>>,
     /// Those whose samples may have gone.
     pub kept: KeptRuns,
     /// What those of this machine printed.
     pub logs: RunLogs,
+    /// Tells what was wrong while they ran.
+    pub findings: OnceLock<FindingsOf>,
 }
 
 /// What a run in a list is made of.
@@ -141,7 +143,7 @@ impl RunBook {
             self.kept.summary(id, |key| reader.scope().sees(key)).filter(|one| clipped(one.run.clone(), span).is_some())
         };
         let Some(run) = of_records else { return kept() };
-        let made = RunSummary::of(reader.live(), &sources, run);
+        let made = RunSummary::of(reader.live(), &sources, run, self.findings.get());
         // Records may outlive the samples.
         match made.curves.is_empty() {
             true => Some(kept().filter(|kept| kept.run.id == made.run.id && !kept.curves.is_empty()).unwrap_or(made)),

@@ -22,6 +22,7 @@ type Answer = tokio::sync::oneshot::Receiver<(super::ranks::Looks, Looked)>;
 mod linux {
     use super::super::ranks::{Found, Looks};
     use super::{Begun, Looked, Looking};
+    use shared::run::About;
     use std::collections::BTreeMap;
     use std::time::{Duration, Instant};
     use tokio::time::MissedTickBehavior;
@@ -68,7 +69,7 @@ mod linux {
             let look = move || {
                 let found = looks.look(&roots, &holders, Instant::now());
                 let up = since_boot();
-                let begun = found.into_iter().map(|found| begun(found, now, up)).collect();
+                let begun = found.into_iter().map(|found| begun(found, now, up, &mut looks)).collect();
                 let stopped = roots.iter().map(|(pid, _)| *pid).filter(|pid| launch::process::is_stopped(*pid));
                 let _ = answer.send((looks, (begun, stopped.collect())));
             };
@@ -86,8 +87,9 @@ mod linux {
         Some((seconds * 1000.0) as i64)
     }
 
-    fn begun(found: Found, now: i64, up: Option<i64>) -> Begun {
+    fn begun(found: Found, now: i64, up: Option<i64>, looks: &mut Looks) -> Begun {
         let Found { run, pid, start, rank, slurm, about } = found;
+        let about = About { user: looks.user_of(pid), ..about };
         // SAFETY: the call takes a number and gives one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));

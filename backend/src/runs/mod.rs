@@ -14,6 +14,7 @@ mod environ;
 mod fold;
 mod keeping;
 mod kept;
+mod lines;
 #[cfg(unix)]
 mod looking;
 mod measure;
@@ -38,10 +39,10 @@ pub use book::RunBook;
 pub use briefs::{Brief, Briefs};
 pub use keeping::{expire_logs, keep};
 pub use measure::{RunMeasures, measure};
-pub use output::{AllRows, PrintedRow, Ranks, RunLogs, fits, last_words};
+pub use output::{PrintedRow, Ranks, RunLogs, last_words};
 #[cfg(unix)]
 pub use socket::RunSocket;
-pub use summary::{RunCurve, RunSummary};
+pub use summary::{RunCurve, RunMark, RunSummary};
 pub use sums::Sums;
 #[cfg(unix)]
 pub use track::follow;

@@ -89,11 +89,17 @@ impl RunLogs {
     }
 
     /// All lines of a run between two times, in their order, read as they are asked for.
-    pub fn all(&self, run: &str, span: (i64, i64)) -> AllRows {
+    /// Those whose numbers are behind these of their processes.
+    pub(super) fn behind(&self, run: &str, span: (i64, i64), marks: &BTreeMap<(i64, u32), u64>) -> AllRows {
         let Some(place) = self.place() else { return AllRows::default() };
         let processes = processes(&place.folder, run);
-        let kept = if processes.is_empty() { last_lines(&place.ended, run) } else { Vec::new() };
-        let of_files = processes.into_iter().map(|(process, files)| Of::Files(Box::new(Reading::new(process, files))));
+        let mut kept = if processes.is_empty() { last_lines(&place.ended, run) } else { Vec::new() };
+        let mark = |process: &(i64, u32)| marks.get(process).copied().unwrap_or_default();
+        kept.retain(|row| row.line.n > mark(&row.process));
+        let of_files = processes.into_iter().map(|(process, files)| {
+            let mark = mark(&process);
+            Of::Files(Box::new(Reading::behind(process, files, mark)))
+        });
         let of_kept = (!kept.is_empty()).then(|| Of::Kept(kept.into_iter()));
         AllRows { parts: of_files.chain(of_kept).map(|part| (part, None)).collect(), span, begun: false }
     }
@@ -280,12 +286,23 @@ struct Reading {
     file: Option<BufReader<File>>,
     last: Option<u64>,
     waiting: Option<PrintedRow>,
+    mark: u64,
+}
+
+/// The number of the first line of a file.
+fn first_number(path: &Path) -> Option<u64> {
+    let mut bytes = Vec::new();
+    BufReader::new(File::open(path).ok()?.take(MAX_ROW_BYTES as u64)).read_until(b'\n', &mut bytes).ok()?;
+    serde_json::from_slice::<OutputLine>(&bytes).ok().map(|line| line.n)
 }
 
 impl Reading {
-    fn new(process: (i64, u32), files: Vec<PathBuf>) -> Reading {
-        // Of what was not kept at the begin the first number tells.
-        Reading { process, files: files.into_iter(), file: None, last: Some(0), waiting: None }
+    /// What is behind a number; of what was not kept at the begin the first number tells.
+    fn behind(process: (i64, u32), mut files: Vec<PathBuf>, mark: u64) -> Reading {
+        let is_behind = |path: &PathBuf| first_number(path).is_some_and(|first| first > mark + 1);
+        // The file before the first that begins behind it has the line.
+        let at = if mark == 0 { 0 } else { files.partition_point(|path| !is_behind(path)).saturating_sub(1) };
+        Reading { process, files: files.split_off(at).into_iter(), file: None, last: Some(mark), waiting: None, mark }
     }
 }
 
@@ -310,6 +327,9 @@ impl Iterator for Reading {
                 continue;
             }
             let Ok(line) = serde_json::from_slice::<OutputLine>(&bytes) else { continue };
+            if line.n <= self.mark {
+                continue;
+            }
             let process = self.process;
             let lost = gap(&mut self.last, &line).map(|line| PrintedRow { process, line });
             let own = (line.lost == 0).then_some(PrintedRow { process, line });

@@ -41,8 +41,8 @@ fn lines_of_processes_are_one_row_and_what_is_missing_is_counted() {
     write(&run, "notes.txt", &[], "other");
     let logs = open(folder.path());
     assert_eq!(logs.source(), Some(3));
-    assert_eq!(said(logs.all("run", ALL)), ["(2)", "c", "x", "d", "(1)", "f", "(2)", "i", "y"]);
-    assert_eq!(said(logs.all("run", (15, 30))), ["x", "d", "(1)", "f"]);
+    assert_eq!(said(logs.behind("run", ALL, &BTreeMap::new())), ["(2)", "c", "x", "d", "(1)", "f", "(2)", "i", "y"]);
+    assert_eq!(said(logs.behind("run", (15, 30), &BTreeMap::new())), ["x", "d", "(1)", "f"]);
     let newest = |span, limit| said(logs.newest("run", span, limit, &|_| true));
     assert_eq!(newest(ALL, 3), ["(2)", "i", "y"]);
     assert_eq!(newest(ALL, 100), ["c", "x", "d", "f", "(2)", "i", "y"], "before the first of a file nothing is known");
@@ -50,7 +50,7 @@ fn lines_of_processes_are_one_row_and_what_is_missing_is_counted() {
     let only = logs.newest("run", ALL, 9, &|row| row.process == (6, 8));
     assert_eq!(said(only.into_iter().filter(|row| row.line.lost == 0)), ["x", "y"]);
     for none in ["other", "..", "../run", ""] {
-        assert_eq!(said(logs.all(none, ALL)), [""; 0], "{none}");
+        assert_eq!(said(logs.behind(none, ALL, &BTreeMap::new())), [""; 0], "{none}");
         assert_eq!(said(logs.newest(none, ALL, 9, &|_| true)), [""; 0], "{none}");
     }
     assert_eq!(said(RunLogs::default().newest("run", ALL, 9, &|_| true)), [""; 0]);
@@ -67,7 +67,7 @@ fn the_newest_lines_of_a_long_file_are_read_from_its_end() {
     assert_eq!(numbers(logs.newest("run", ALL, 3, &|_| true)), [19_998, 19_999, 20_000]);
     assert_eq!(numbers(logs.newest("run", (0, 7), 3, &|_| true)), [5, 6, 7], "the whole file is read where it must be");
     assert_eq!(numbers(logs.newest("run", ALL, 9, &|row| row.line.n % 9_000 == 0)), [9_000, 18_000]);
-    assert_eq!(logs.all("run", ALL).count(), 20_000);
+    assert_eq!(logs.behind("run", ALL, &BTreeMap::new()).count(), 20_000);
 }
 
 fn rank(rank: u32, local: Option<u32>) -> Option<Rank> {
@@ -128,7 +128,7 @@ fn the_last_lines_of_each_rank_are_kept_when_the_others_have_gone() {
     fs::remove_dir_all(&own).expect("removed");
     let all = kept(&logs);
     assert_eq!((all.len(), all[0].as_str(), all[1].as_str()), (102, "[rank2]: ValueError: early", "of nobody"));
-    assert_eq!(said(logs.all("run", ALL)), all);
+    assert_eq!(said(logs.behind("run", ALL, &BTreeMap::new())), all);
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

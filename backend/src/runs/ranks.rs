@@ -2,6 +2,7 @@
 //! looked at, and each is asked for its environment three times at most.
 
 use super::environ::{self, Said, TORCH};
+use crate::config::user::login_of;
 use launch::process::{parent, started};
 use shared::run::{About, MAX_ID_BYTES, Rank};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -54,6 +55,8 @@ struct Seen {
 pub(super) struct Looks {
     seen: HashMap<(u32, u64), Seen>,
     numbers: HashMap<String, u32>,
+    /// What users are called, who have had ranks here.
+    users: HashMap<u32, String>,
 }
 
 /// One look.
@@ -68,6 +71,12 @@ struct Look<'a> {
 }
 
 impl Looks {
+    /// What the user of a process is called; None where it has gone.
+    pub fn user_of(&mut self, pid: u32) -> Option<String> {
+        let uid = owner(pid)?;
+        Some(self.users.entry(uid).or_insert_with(|| login_of(uid)).clone())
+    }
+
     /// Looks once. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
     pub fn look(&mut self, roots: &[(u32, String)], holders: &BTreeMap<u32, Vec<u32>>, now: Instant) -> Vec<Found> {
         let (seen, numbers) = (&mut self.seen, &mut self.numbers);
@@ -197,6 +206,7 @@ impl Look<'_> {
             group: named.group,
             job_type: named.job_type,
             label: named.label,
+            user: None,
             notes: named.notes,
             tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
             program: std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().into(),
@@ -222,6 +232,11 @@ fn line_above(pid: u32, above: u32) -> bool {
     line(pid).contains(&above)
 }
 
+/// The number of the user of a process.
+fn owner(pid: u32) -> Option<u32> {
+    Some(std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(format!("/proc/{pid}")).ok()?))
+}
+
 /// The id of the run that an environment names: the same on all machines, and another for another user. An address that
 /// means this machine is that of its launcher alone.
 fn run_of(named: &Said, pid: u32) -> Option<String> {
@@ -229,7 +244,7 @@ fn run_of(named: &Said, pid: u32) -> Option<String> {
         return shared::run::check_id(run).is_ok().then(|| run.clone());
     }
     let (who, key) = named.key.as_ref()?;
-    let user = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(format!("/proc/{pid}")).ok()?);
+    let user = owner(pid)?;
     let mut whole = format!("{key} {user}");
     if ["127.0.0.1", "localhost", "0.0.0.0", "::1", "[::1]"].iter().any(|here| key.starts_with(here)) {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();

@@ -58,6 +58,7 @@ impl RunSummary {
         }
         self.facts(&mut html);
         ranks(run, &mut html);
+        self.wrong(&mut html);
         html += "<h2>Charts</h2>\n";
         if self.curves.is_empty() {
             html += "<p>There is no sample of its machines in this time.</p>\n";
@@ -67,6 +68,7 @@ impl RunSummary {
                 let _ = writeln!(html, "<figure>{}</figure>", self.chart(measure, curve));
             }
         }
+        self.marks(&mut html);
         output(printed, &mut html);
         let _ = write!(
             html,
@@ -96,6 +98,7 @@ impl RunSummary {
             ("Project", about.project.clone()),
             ("Group", about.group.clone()),
             ("Job type", about.job_type.clone()),
+            ("User", about.user.clone()),
             ("Program", Some(about.program.clone()).filter(|program| !program.is_empty())),
             ("Tags", Some(tags.join(", ")).filter(|tags| !tags.is_empty())),
             ("Notes", about.notes.clone()),
@@ -112,6 +115,38 @@ impl RunSummary {
         *html += "<table>\n";
         for (name, value) in facts.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             let _ = writeln!(html, "<tr><th>{name}</th><td>{}</td></tr>", plain(&value));
+        }
+        *html += "</table>\n";
+    }
+
+    /// What was wrong meanwhile.
+    fn wrong(&self, html: &mut String) {
+        if self.findings.is_empty() {
+            return;
+        }
+        *html += "<h2>What was wrong</h2>\n<table>\n<tr><th>Since</th><th>Until</th><th>What</th></tr>\n";
+        let time = |seconds: i64| axis::clock(seconds * 1_000, true);
+        for finding in &self.findings {
+            let until = finding.until.map_or_else(|| "open".into(), time);
+            let sentence = plain(&finding.told_at(time));
+            let (since, severity) = (instant(finding.since * 1_000), finding.severity.word());
+            let _ = writeln!(html, "<tr><td>{since}</td><td>{until}</td><td>{severity}: {sentence}</td></tr>");
+        }
+        *html += "</table>\n";
+    }
+
+    /// What the job marked.
+    fn marks(&self, html: &mut String) {
+        if self.markers.is_empty() {
+            return;
+        }
+        *html += "<h2>Markers</h2>\n<table>\n<tr><th>Time</th><th>Rank</th><th>Step</th><th>Text</th></tr>\n";
+        let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+        for mark in &self.markers {
+            let (rank, step) = (number(mark.rank.map(u64::from)), number(mark.step));
+            let text = plain(mark.text.as_deref().unwrap_or(&mark.kind));
+            let time = axis::clock(mark.t, true);
+            let _ = writeln!(html, "<tr><td>{time}</td><td>{rank}</td><td class=\"n\">{step}</td><td>{text}</td></tr>");
         }
         *html += "</table>\n";
     }
@@ -190,7 +225,7 @@ fn ranks(run: &Run, html: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runs::summary::RunNumbers;
+    use crate::runs::summary::{RunMark, RunNumbers};
     use shared::run::{About, How, Rank, RunState};
 
     #[test]
@@ -215,12 +250,17 @@ mod tests {
         let points = (0..60).map(|t| (t * 1_000, 10.0, 90.0, 50.0)).collect();
         let curves = vec![RunCurve { tag: MEASURES[0].tag.into(), series: 2, points }];
         let numbers = RunNumbers { seconds: 60.0, gpu_hours: Some(0.5), coverage: 0.98, ..RunNumbers::default() };
-        let html = RunSummary { run, step: 1_000, numbers, curves, ..RunSummary::default() };
+        let text = Some("<b>epoch</b> 3".into());
+        let markers = vec![RunMark { t: 5_000, text, step: Some(1_200), rank: Some(3), ..RunMark::default() }];
+        let html = RunSummary { run, step: 1_000, numbers, curves, markers, ..RunSummary::default() };
         let html = html.html(Some("a<b"), &[(1_000, "rank 3".into(), "<script>x</script>".into())]);
         assert!(html.contains("“a&lt;b”") && html.contains("00:00:01 rank 3 &lt;script&gt;x"), "{html}");
         assert!(
             html.contains("■ failed (exit 1); first rank 3 on node-1") && html.contains("98 % of its time"),
             "{html}"
+        );
+        assert!(
+            html.contains("<td>00:00:05</td><td>3</td><td class=\"n\">1200</td><td>&lt;b&gt;epoch&lt;/b&gt; 3</td>")
         );
         assert!(html.find("failed (exit 9)</td>") < html.find("finished</td>"), "who fell stands on top");
         assert!(html.contains("<svg ") && html.contains("mean of 2") && html.contains("GPU-hours"));

@@ -1,4 +1,5 @@
-//! What Slurm says of the end of a job: `scontrol show job ID`, by an absolute path, asked a few times after an end alone.
+//! What Slurm says of the end of a job: `scontrol show job ID`, by an absolute path, asked a few times after an end alone; and
+//! where that does not know the job any more, `sacct` beside it.
 
 use shared::run::Claim;
 use std::path::{Path, PathBuf};
@@ -19,13 +20,21 @@ pub(super) async fn asked(scontrol: PathBuf, job: String) -> Option<Claim> {
         tokio::time::sleep(pause).await;
         let (scontrol, job) = (scontrol.clone(), job.clone());
         let ask = move || collectors::printed(&scontrol, &["show", "job", &job], DEADLINE);
-        let printed = tokio::task::spawn_blocking(ask).await.ok()??;
-        match state(&printed) {
-            Some(word) if is_final(&word) => return Some(Claim { who: "slurm".into(), word }),
-            _ => {}
+        match tokio::task::spawn_blocking(ask).await.ok()?.as_deref().map(state) {
+            Some(Some(word)) if is_final(&word) => return Some(Claim { who: "slurm".into(), word }),
+            // It goes on, as far as Slurm knows.
+            Some(Some(_)) => {}
+            // It forgets a job minutes after its end.
+            Some(None) | None => break,
         }
     }
-    None
+    let sacct = scontrol.with_file_name("sacct");
+    if !is_there(&sacct) {
+        return None;
+    }
+    let ask = move || collectors::printed(&sacct, &["-n", "-X", "-P", "-o", "State", "-j", &job], DEADLINE);
+    let word = tokio::task::spawn_blocking(ask).await.ok()?.as_deref().and_then(kept_state)?;
+    is_final(&word).then(|| Claim { who: "slurm".into(), word })
 }
 
 /// Whether there is a Slurm to be asked.
@@ -35,7 +44,15 @@ pub(super) fn is_there(scontrol: &Path) -> bool {
 
 /// The word behind `JobState=`.
 fn state(printed: &str) -> Option<String> {
-    let word = printed.split_ascii_whitespace().find_map(|pair| pair.strip_prefix("JobState="))?;
+    is_word(printed.split_ascii_whitespace().find_map(|pair| pair.strip_prefix("JobState="))?)
+}
+
+/// The state in `sacct`'s line of a job, as `CANCELLED by 1000`.
+fn kept_state(printed: &str) -> Option<String> {
+    is_word(printed.split_ascii_whitespace().next()?.trim_end_matches('+'))
+}
+
+fn is_word(word: &str) -> Option<String> {
     (word.len() <= 32 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')).then(|| word.into())
 }
 
@@ -54,6 +71,8 @@ mod tests {
         assert_eq!(state(printed).as_deref(), Some("PREEMPTED"));
         assert_eq!(state("slurm_load_jobs error: Invalid job id specified"), None);
         assert_eq!(state("JobState=a;b"), None);
+        assert_eq!(kept_state("CANCELLED by 1000\n").as_deref(), Some("CANCELLED"));
+        assert_eq!((kept_state(""), kept_state("slurmdbd: down")), (None, None));
         assert!(is_final("TIMEOUT") && !is_final("COMPLETING"));
     }
 }

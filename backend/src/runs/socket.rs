@@ -1,7 +1,7 @@
 //! The socket for datagrams on which launchers tell, and scripts put markers. It stands in a folder of ours, open to its owner
 //! alone; on Linux the kernel says with each message which process of which user sent it.
 
-use crate::config::user::own_uid;
+use crate::config::user::{login_of, own_uid};
 use crate::markers::marker::NewMarker;
 use shared::alert::{AlertSeverity, CodeAlert};
 use shared::run::{Begun, LogsOf, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Told, check_id};
@@ -20,6 +20,8 @@ pub struct RunSocket {
     socket: UnixDatagram,
     path: PathBuf,
     unread: AtomicU64,
+    /// Who may send, and what they are called.
+    users: [(u32, String); 2],
 }
 
 /// A message, which keeps to the bounds.
@@ -59,7 +61,9 @@ impl RunSocket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let socket = RunSocket { socket: UnixDatagram::bind(path)?, path: path.into(), unread: AtomicU64::new(0) };
+        let users = [own_uid(), 0].map(|uid| (uid, login_of(uid)));
+        let socket = UnixDatagram::bind(path)?;
+        let socket = RunSocket { socket, path: path.into(), unread: AtomicU64::new(0), users };
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
         #[cfg(target_os = "linux")]
         ask_for_senders(socket.socket.as_raw_fd())?;
@@ -73,9 +77,13 @@ impl RunSocket {
             let received = self.socket.async_io(Interest::READABLE, || receive(self.socket.as_raw_fd(), &mut bytes));
             match received.await {
                 Ok((read, sender)) => {
-                    let is_ours = sender.uid.is_none_or(|uid| uid == 0 || uid == own_uid());
-                    match message(&bytes[..read]).filter(|_| is_ours) {
-                        Some(message) => return (message, sender),
+                    let user = self.users.iter().find(|(uid, _)| sender.uid.is_none_or(|own| own == *uid));
+                    match message(&bytes[..read]).zip(user) {
+                        Some((Message::Told(mut told), (_, user))) => {
+                            told.set_user(user);
+                            return (Message::Told(told), sender);
+                        }
+                        Some((message, _)) => return (message, sender),
                         None => {
                             self.answer(&sender, "this is no marker; a text, or JSON with text, step and kind, or with alert, text, severity and wait");
                             let unread = self.unread.fetch_add(1, Ordering::Relaxed) + 1;

@@ -2,15 +2,21 @@
 
 use super::measure::measure;
 use crate::live::Live;
-use crate::markers::steps;
+use crate::markers::marker::Marker;
+use crate::markers::{between, steps};
 use serde::{Deserialize, Serialize};
 use shared::catalog::{Kind, MetricDef, cpu, gpu, network};
+use shared::finding::{Finding, Place};
 use shared::rollup::Bucket;
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The most findings and markers that are kept of a run.
+const MAX_FINDINGS: usize = 100;
+const MAX_MARKS: usize = 200;
 
 /// The most points of a curve.
 const MAX_POINTS: i64 = 512;
@@ -61,6 +67,7 @@ pub struct RunNumbers {
 
 /// All that is kept of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RunSummary {
     /// The run as it was listed.
     pub run: Run,
@@ -74,11 +81,70 @@ pub struct RunSummary {
     pub numbers: RunNumbers,
     /// Its curves; a measure without a sample has none.
     pub curves: Vec<RunCurve>,
+    /// What was wrong with its machines meanwhile, or with the GPUs that it held; the newest.
+    pub findings: Vec<Finding>,
+    /// What the job marked; the newest.
+    pub markers: Vec<RunMark>,
+}
+
+/// A marker of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunMark {
+    /// When, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// Its kind.
+    pub kind: String,
+    /// What it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The training step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// Which rank sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Name of its machine.
+    pub source: String,
+}
+
+/// What was wrong in a span, milliseconds since the Unix epoch, with whatever machine.
+pub type FindingsOf = Box<dyn Fn((i64, i64)) -> Vec<Finding> + Send + Sync>;
+
+/// Whether a finding is about a run: about nothing but its machines, as they are called, and of GPUs about one that it held,
+/// where that is known.
+fn is_about(finding: &Finding, run: &Run, machines: &BTreeMap<String, String>) -> bool {
+    let own = |place: &Place| {
+        let ranks = run.processes.iter().filter(|one| one.source == place.source).filter_map(|one| one.rank.as_ref());
+        let held: BTreeSet<u32> = ranks.flat_map(|rank| rank.gpus.iter().copied()).collect();
+        held.is_empty() || place.gpus.is_empty() || place.gpus.iter().any(|gpu| held.contains(gpu))
+    };
+    let mut places = finding.subject.iter().chain(&finding.affects);
+    let evidence = finding.evidence.iter().map(|one| &one.source);
+    places.clone().map(|place| &place.source).chain(evidence).all(|name| machines.contains_key(name)) && places.any(own)
+}
+
+/// The markers of a run, the newest of all its machines.
+fn marks(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> Vec<RunMark> {
+    let fits = |marker: &Marker| marker.run.as_deref() == Some(run);
+    let mut all = Vec::new();
+    for source in sources {
+        all.extend(between(live, source.id, span, MAX_MARKS, fits).into_iter().map(|(_, t, marker)| RunMark {
+            t,
+            kind: marker.kind,
+            text: marker.text,
+            step: marker.step,
+            rank: marker.rank,
+            source: source.name.clone(),
+        }));
+    }
+    all.sort_by_key(|mark| mark.t);
+    all.drain(..all.len().saturating_sub(MAX_MARKS));
+    all
 }
 
 impl RunSummary {
     /// Reads it from what is stored. It may read the disk.
-    pub fn of(live: &Live, sources: &[Arc<Source>], run: Run) -> RunSummary {
+    pub fn of(live: &Live, sources: &[Arc<Source>], run: Run, findings: Option<&FindingsOf>) -> RunSummary {
         let now = live.clock.wall();
         let (from, to) = (run.began, run.ended.unwrap_or(now).max(run.began));
         let names: BTreeSet<&str> = run.processes.iter().map(|process| process.source.as_str()).collect();
@@ -95,7 +161,8 @@ impl RunSummary {
         }
         let steps_of_time = (to.div_euclid(step) - from.div_euclid(step) + 1) as f64;
         numbers.coverage = (covered.len() as f64 / steps_of_time).min(1.0);
-        let machines = sources.iter().map(|source| (source.name.clone(), source.key.clone())).collect();
+        let machines: BTreeMap<String, String> =
+            sources.iter().map(|source| (source.name.clone(), source.key.clone())).collect();
         let owned: Vec<Arc<Source>> = sources.into_iter().cloned().collect();
         let sums = measure(live, &owned, &run, now, (1, false)).sums;
         numbers.gpu_hours = sums.gpu_hours();
@@ -106,7 +173,11 @@ impl RunSummary {
         if let Some(steps) = steps::of_run(live, &owned, &run.id, (from, to)) {
             (numbers.step, numbers.steps_per_second) = (Some(steps.step), steps.per_second);
         }
-        RunSummary { run, machines, made: now, step, numbers, curves }
+        let mut findings = findings.map(|of| of((from, to))).unwrap_or_default();
+        findings.retain(|one| is_about(one, &run, &machines));
+        findings.truncate(MAX_FINDINGS);
+        let markers = marks(live, &owned, &run.id, (from, to));
+        RunSummary { run, machines, made: now, step, numbers, curves, findings, markers }
     }
 }
 

@@ -1,9 +1,11 @@
 //! What launchers wrote down because nobody was there to be told.
 
 use super::socket::parse;
+use crate::config::user::login_of;
 use shared::run::{MAX_MESSAGE_BYTES, Told};
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Name of the folder in the data folder.
@@ -19,10 +21,15 @@ pub(super) fn take(folder: &Path) -> Vec<Told> {
     let told = files.filter(|path| path.extension().is_some_and(|ending| ending == "json")).take(MAX_FILES);
     told.filter_map(|path| {
         let mut bytes = Vec::new();
-        File::open(&path).ok()?.take(MAX_MESSAGE_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
-        let told = parse(&bytes);
-        match &told {
-            Some(_) => fs::remove_file(&path).ok()?,
+        let file = File::open(&path).ok()?;
+        let owner = file.metadata().ok()?.uid();
+        file.take(MAX_MESSAGE_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
+        let mut told = parse(&bytes);
+        match &mut told {
+            Some(told) => {
+                told.set_user(&login_of(owner));
+                fs::remove_file(&path).ok()?;
+            }
             None => tracing::warn!("{} tells of no run that can be read; remove it", path.display()),
         }
         told
@@ -49,8 +56,9 @@ mod tests {
             slurm: None,
             about: About::default(),
         };
-        let told = Told::Begin(begun);
+        let mut told = Told::Begin(begun);
         fs::write(folder.path().join("abc-7.json"), serde_json::to_vec(&told).expect("JSON")).expect("written");
+        told.set_user(&login_of(crate::config::user::own_uid()));
         fs::write(folder.path().join("bad.json"), "{").expect("written");
         fs::write(folder.path().join("abc-7.new"), "half").expect("written");
         assert_eq!(take(folder.path()), [told]);

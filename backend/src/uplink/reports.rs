@@ -25,6 +25,10 @@ pub fn answer(live: &Live, source: SourceId, what: Question) -> Vec<u8> {
             let (checks, _) = live.store().checks(source);
             serde_json::to_vec(&serde_json::json!({ "checks": *checks })).unwrap_or_default()
         }
+        Question::Lines(asked) => {
+            let part = live.source(source).printed.get().map(|read| read(live, &asked)).unwrap_or_default();
+            serde_json::to_vec(&part).unwrap_or_default()
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::limits::MAX_FILL_TICKS;
 use crate::catalog::{Chart, Metric};
+use crate::output::LinesAsked;
 use crate::series::{SeriesDef, SeriesId};
 use crate::wire::{Check, ColumnBytes};
 use serde::{Deserialize, Serialize};
@@ -97,7 +98,7 @@ pub enum ByeReason {
 }
 
 /// What a hub asks for on behalf of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Question {
     /// A process table, answered by a [`crate::processes::ProcessTable`] in postcard.
     Processes {
@@ -106,6 +107,10 @@ pub enum Question {
     },
     /// The report of `watchglass doctor`, answered by JSON.
     Doctor,
+    /// What a run printed, answered by a [`crate::output::LinesPart`] as JSON. It is a message of its own, so that an agent of
+    /// before skips it; see [`super::encode_hub`].
+    #[serde(skip)]
+    Lines(Box<LinesAsked>),
 }
 
 /// From an agent to its hub.

@@ -44,6 +44,17 @@ pub const FILL: u8 = 2;
 /// First byte of a message of records.
 pub const RECORDS: u8 = 3;
 
+/// First byte of a question for what a run printed.
+pub const LINES: u8 = 4;
+
+/// The bytes of a message of a hub.
+pub fn encode_hub(message: &HubMessage) -> Vec<u8> {
+    match message {
+        HubMessage::Ask { id, what: Question::Lines(asked) } => behind(LINES, &(id, asked)),
+        message => encode(message),
+    }
+}
+
 /// The bytes of a control message of either end.
 pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
     behind(CONTROL, message)
@@ -129,7 +140,11 @@ pub fn decode_agent(bytes: &[u8]) -> Result<FromAgent<'_>, BadMessage> {
 /// [`BadMessage`] when the bytes are none, or more than [`MAX_MESSAGE`].
 pub fn decode_hub(bytes: &[u8]) -> Result<Option<HubMessage>, BadMessage> {
     let (kind, rest) = split(bytes)?;
-    if kind == CONTROL { read(rest).map(Some) } else { Ok(None) }
+    match kind {
+        CONTROL => read(rest).map(Some),
+        LINES => read(rest).map(|(id, asked)| Some(HubMessage::Ask { id, what: Question::Lines(asked) })),
+        _ => Ok(None),
+    }
 }
 
 fn split(bytes: &[u8]) -> Result<(u8, &[u8]), BadMessage> {

@@ -269,6 +269,7 @@ impl Engine {
             ("group", &about.group),
             ("job_type", &about.job_type),
             ("name", &about.name),
+            ("user", &about.user),
         ];
         labels.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))));
         labels.insert("run".into(), run.id.clone());

@@ -20,6 +20,7 @@ use shared::alert::{
 };
 use shared::catalog::Catalog;
 use shared::rule::{CRASHED, Condition, Nature, Op, duration};
+use shared::run::RunState;
 use shared::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,10 +85,24 @@ pub struct Due {
     pub notice: Notice,
 }
 
+/// Somebody who is told of runs of their own, of those that come along alone: no rule of a team can speak for a person.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Person {
+    /// Name of the channel that leads to them; it is no team's default one.
+    pub channel: String,
+    /// The users on machines whose runs are theirs.
+    pub logins: BTreeSet<String>,
+    /// Whether they want to be told of runs that finished.
+    pub finished: bool,
+    /// Likewise of those that crashed.
+    pub crashed: bool,
+}
+
 struct Known {
     rule: Rule,
     nature: Nature,
     crash: bool,
+    finish: bool,
     limit: String,
     unit: Unit,
     worse: Op,
@@ -139,6 +154,7 @@ pub struct Notices {
     setup: Setup,
     rules: BTreeMap<String, Known>,
     channels: Channels,
+    people: Vec<Person>,
     silences: Vec<Silence>,
     held_back: BTreeMap<String, u64>,
     alerts: BTreeMap<String, Live>,
@@ -169,10 +185,12 @@ impl Notices {
             .iter()
             .map(|rule| {
                 let condition = shared::rule::parse(&rule.when, catalog).ok();
+                let tells = |of: &dyn Fn(&RunState) -> bool| matches!(&condition, Some(Condition::Run(states)) if states.iter().any(of));
                 let own = rule.repeat.as_deref().and_then(|text| duration(text).ok());
                 let known = Known {
                     nature: condition.as_ref().map_or(Nature::Code, Condition::nature),
-                    crash: matches!(&condition, Some(Condition::Run(states)) if states.iter().any(|s| CRASHED.contains(s))),
+                    crash: tells(&|state| CRASHED.contains(state)),
+                    finish: tells(&|state| *state == RunState::Finished),
                     limit: condition.as_ref().map(limit_of).unwrap_or_default(),
                     unit: condition.as_ref().map_or(Unit::Count, unit_of),
                     worse: match &condition {
@@ -202,6 +220,11 @@ impl Notices {
             self.dirty.insert(key);
         }
         wrong
+    }
+
+    /// Who is told of their own runs from now on.
+    pub fn set_people(&mut self, people: &[Person]) {
+        self.people = people.to_vec();
     }
 
     /// The silences that hold or will.
@@ -272,11 +295,19 @@ impl Notices {
     fn channels_of(&self, alert: &Alert) -> Vec<String> {
         let Some(known) = self.rules.get(&alert.rule) else { return self.channels.defaults() };
         let built_in = known.rule.origin == Origin::BuiltIn;
-        match &known.rule.to {
+        let mut all = match &known.rule.to {
             Some(to) => to.iter().filter(|name| self.channels.knows(name)).cloned().collect(),
             None if built_in && alert.severity < DEFAULT_LEAST => Vec::new(),
             None => self.channels.defaults(),
-        }
+        };
+        let user = alert.labels.get("user").filter(|_| built_in);
+        let own = self.people.iter().filter(|one| {
+            (one.finished && known.finish || one.crashed && known.crash)
+                && user.is_some_and(|user| one.logins.contains(user))
+                && self.channels.knows(&one.channel)
+        });
+        all.extend(own.map(|one| one.channel.clone()));
+        all
     }
 
     /// What is told together: alerts of a rule and a run, or of a rule and a group of machines.

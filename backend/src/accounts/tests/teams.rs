@@ -223,7 +223,7 @@ async fn an_account_sees_changes_and_erases_itself() {
     assert_eq!(accounts.me(&Principal::local(0)).await.expect_err("no account").status(), 403);
     hub.add("tom", Role::Member, false).await;
     let (one, two) = (hub.sign_in("tom", PASSWORD).await.unwrap(), hub.sign_in("tom", PASSWORD).await.unwrap());
-    let mail = |text: &str| MeChange { email: Some(text.into()) };
+    let mail = |text: &str| MeChange { email: Some(text.into()), ..MeChange::default() };
     let me = accounts.change_me(&one.principal, &mail("tom@example.org")).await.unwrap();
     assert_eq!((me.email.as_deref(), me.password, me.teams.len()), (Some("tom@example.org"), true, 1));
     assert_eq!(accounts.change_me(&one.principal, &mail("tom at home")).await.expect_err("no address").status(), 400);

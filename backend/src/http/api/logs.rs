@@ -1,21 +1,27 @@
 //! `GET /api/v1/runs/{id}/logs`: what a training job printed, for those who see the arguments of processes of its machines:
 //! members, and who owns the server of one machine. No key, no viewer and no link reads it.
+//!
+//! Lines lie where the job ran. Of the machines of a hub they are asked when somebody looks, part by part; one that does not
+//! answer delays no other, and is named.
 
-use super::answer::{history_slot, stream};
+use super::answer::{AnswerSlot, history_slot};
 use super::params::Params;
 use super::{seconds, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
-use crate::runs::{PrintedRow, Ranks, fits, last_words};
+use crate::runs::{PrintedRow, Ranks, last_words};
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use futures_util::future::join_all;
 use serde_json::{Value, json as object};
-use shared::output::{LAST_LINES, OutputStream, plain};
-use shared::run::{Cause, Run};
+use shared::output::{LAST_LINES, LinesAsked, LinesPart, OutputStream, plain};
+use shared::run::Run;
 use shared::wire::Source;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most lines of an answer that names how many it wants.
 const MAX_LINES: usize = 10_000;
@@ -23,11 +29,36 @@ const MAX_LINES: usize = 10_000;
 const ROWS_AT_ONCE: usize = 500;
 /// Lines from the end among which that is looked for which says why a rank ended.
 const QUOTED_FROM: usize = LAST_LINES;
+/// The most machines of a run that are asked.
+const MAX_MACHINES: usize = 256;
+/// The most parts of a machine in an answer that names how many lines it wants.
+const MAX_PARTS: usize = 400;
+/// Bytes of a part of this machine: what is read again for each costs more than it does.
+const OWN_PART_BYTES: usize = 4 << 20;
+/// How long the page of a run waits for the line that says why it ended.
+const WORDS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A machine of a run whose lines are here, and how its ranks are found.
-pub(super) struct Readable {
+/// The machines of a run whose lines who asks may read.
+pub(super) struct Readable(Vec<Machine>);
+
+struct Machine {
     source: Arc<Source>,
     ranks: Ranks,
+    /// Its lines are here; else it is asked for them.
+    is_here: bool,
+}
+
+/// A line, and which of the machines it is of.
+pub(super) struct LoggedLine {
+    machine: usize,
+    row: PrintedRow,
+}
+
+/// Lines, and why there are none of which machines, in sentences.
+#[derive(Default)]
+pub(super) struct LoggedLines {
+    lines: Vec<LoggedLine>,
+    missing: Vec<(String, String)>,
 }
 
 /// Which rows are asked for.
@@ -79,32 +110,96 @@ impl LogWish {
         })
     }
 
-    fn keeps(&self, ranks: &Ranks, row: &PrintedRow) -> bool {
-        fits(row, self.stream, self.text.as_deref()) && self.rank.is_none_or(|rank| ranks.of_row(row) == Some(rank))
+    /// What a machine is asked for.
+    fn asked(&self, run: &str) -> LinesAsked {
+        LinesAsked {
+            run: run.into(),
+            span: self.span,
+            rank: self.rank,
+            process: None,
+            stream: self.stream,
+            text: self.text.clone().unwrap_or_default(),
+            limit: u32::try_from(self.limit.unwrap_or(MAX_LINES)).unwrap_or(u32::MAX),
+            newest: self.limit.is_some(),
+            marks: Vec::new(),
+        }
     }
 }
 
-impl Readable {
-    /// The newest lines of a process of a run, or of a rank.
-    fn last_of(&self, app: &App, run: &Run, cause: &Cause) -> Vec<PrintedRow> {
-        let own = |row: &PrintedRow| {
-            row.process.1 == cause.pid || cause.rank.is_some_and(|rank| self.ranks.of_row(row) == Some(rank))
-        };
-        let mut rows = app.runs.logs.newest(&run.id, (i64::MIN, i64::MAX), QUOTED_FROM, &own);
-        rows.retain(|row| row.line.lost == 0);
-        rows
+impl Machine {
+    /// A part of what it has; or why it tells none, in a sentence.
+    async fn part(&self, app: &Arc<App>, slot: &AnswerSlot, asked: LinesAsked) -> Result<LinesPart, String> {
+        match (&app.hub, self.is_here) {
+            (_, true) => {
+                let theirs = app.clone();
+                let read = move || theirs.runs.lines(&theirs.live, &asked, OWN_PART_BYTES);
+                slot.blocking(read).await.map_err(|_| "its lines could not be read; the log says why".into())
+            }
+            (Some(hub), false) => hub.ingest.lines(self.source.id, asked).await.map_err(|why| why.to_string()),
+            (None, false) => Ok(LinesPart::default()),
+        }
     }
 
-    fn row(&self, row: &PrintedRow) -> Value {
-        let line = &row.line;
+    /// The newest lines, as many as are asked for, in the order of their times.
+    async fn newest(
+        &self,
+        app: &Arc<App>,
+        slot: &AnswerSlot,
+        mut asked: LinesAsked,
+    ) -> Result<Vec<PrintedRow>, String> {
+        let (wanted, mut all) = (asked.limit as usize, VecDeque::new());
+        for _ in 0..MAX_PARTS {
+            let part = self.part(app, slot, asked.clone()).await?;
+            part.rows.into_iter().rev().for_each(|row| all.push_front(printed(row)));
+            if !part.more || all.len() >= wanted {
+                break;
+            }
+            asked.limit = u32::try_from(wanted - all.len()).unwrap_or(u32::MAX);
+            asked.marks = part.marks;
+        }
+        Ok(all.into())
+    }
+}
+
+fn printed((began, pid, line): (i64, u32, shared::output::OutputLine)) -> PrintedRow {
+    PrintedRow { process: (began, pid), line }
+}
+
+impl Readable {
+    /// The newest lines of all machines together, at most so many.
+    async fn newest(&self, app: &Arc<App>, slot: &AnswerSlot, asked: &LinesAsked) -> LoggedLines {
+        let answers = join_all(self.0.iter().map(|machine| machine.newest(app, slot, asked.clone()))).await;
+        let mut all = LoggedLines::default();
+        for ((machine, one), answer) in self.0.iter().enumerate().zip(answers) {
+            match answer {
+                Ok(rows) => all.lines.extend(rows.into_iter().map(|row| LoggedLine { machine, row })),
+                Err(why) => all.missing.push((one.source.name.clone(), why)),
+            }
+        }
+        all.lines.sort_by_key(|line| (line.row.line.t, line.machine, line.row.process, line.row.line.n));
+        let surplus = all.lines.len().saturating_sub(asked.limit as usize);
+        all.lines.drain(..surplus);
+        all
+    }
+
+    fn rank_of(&self, line: &LoggedLine) -> Option<u32> {
+        self.0[line.machine].ranks.of_row(&line.row)
+    }
+
+    fn label_of(&self, line: &LoggedLine) -> Option<&str> {
+        self.0[line.machine].ranks.label(&line.row)
+    }
+
+    fn row(&self, of: &LoggedLine) -> Value {
+        let line = &of.row.line;
         let mut made = object!({
-            "t": seconds(line.t), "n": line.n, "source": self.source.name, "pid": row.process.1,
-            "began": seconds(row.process.0),
+            "t": seconds(line.t), "n": line.n, "source": self.0[of.machine].source.name, "pid": of.row.process.1,
+            "began": seconds(of.row.process.0),
         });
         let more = match line.lost {
             0 => vec![
-                ("rank", self.ranks.of_row(row).map(Value::from)),
-                ("label", self.ranks.label(row).map(Value::from)),
+                ("rank", self.rank_of(of).map(Value::from)),
+                ("label", self.label_of(of).map(Value::from)),
                 ("stream", Some(line.stream.name().into())),
                 ("text", Some(line.text.as_str().into())),
                 ("cut", line.cut.then_some(true.into())),
@@ -116,60 +211,105 @@ impl Readable {
         made
     }
 
-    fn text(&self, row: &PrintedRow, into: &mut String) {
-        let _ = match row.line.lost {
-            0 => writeln!(into, "{}", plain(&row.line.text)),
-            lost => writeln!(into, "({lost} lines not kept)"),
+    fn write(&self, line: &LoggedLine, form: Form, into: &mut String) {
+        let printed = &line.row.line;
+        let _ = match (form, printed.lost) {
+            (Form::Rows | Form::List, _) => writeln!(into, "{}", self.row(line)),
+            (Form::Text, 0) => writeln!(into, "{}", plain(&printed.text)),
+            (Form::Text, lost) => writeln!(into, "({lost} lines not kept)"),
         };
     }
 }
 
-/// The machine of a run whose lines are here, where who asks may read them: by the rule for arguments of processes.
+/// Says of which machines lines are missing.
+fn write_missing(missing: &[(String, String)], form: Form, into: &mut String) {
+    for (source, why) in missing {
+        let _ = match form {
+            Form::Rows | Form::List => writeln!(into, "{}", object!({ "source": source, "missing": why })),
+            Form::Text => writeln!(into, "(lines of {source} are missing: {why})"),
+        };
+    }
+}
+
+/// The machines of a run whose lines who asks may read, by the rule for arguments of processes; None: of none.
 pub(super) async fn readable(app: &App, asker: &Asker, run: &Run) -> Option<Readable> {
-    let own = app.runs.logs.source()?;
-    let source = asker.reader(app).sources().into_iter().find(|source| source.id == own)?;
-    let is_of_run = run.processes.iter().any(|process| process.source == source.name);
-    let may = is_of_run && asker.sees_arguments(app, &source.key).await;
-    may.then(|| Readable { ranks: Ranks::of(run, &source.name), source })
+    let mut all = Vec::new();
+    for (source, is_here) in kept_on(app, asker, run) {
+        if all.len() < MAX_MACHINES && asker.sees_arguments(app, &source.key).await {
+            all.push(Machine { ranks: Ranks::of(run, &source.name), source, is_here });
+        }
+    }
+    (!all.is_empty()).then_some(Readable(all))
 }
 
-/// The line that says best why a run ended, of the first rank to fall, for who may read it. It reads the disk.
-pub(super) fn words_of(app: &App, run: &Run, readable: &Readable) -> Option<String> {
-    let cause = run.cause.as_ref().filter(|cause| cause.source == readable.source.name)?;
-    last_words(&readable.last_of(app, run, cause))
+/// The machines of a run that who asks sees, and that have or are asked for its lines; whether they are here.
+fn kept_on(app: &App, asker: &Asker, run: &Run) -> Vec<(Arc<Source>, bool)> {
+    let own = app.runs.logs.source();
+    let is_of_run = |source: &Arc<Source>| run.processes.iter().any(|process| process.source == source.name);
+    let all = asker.reader(app).sources().into_iter().filter(is_of_run).map(|source| {
+        let is_here = own == Some(source.id);
+        (source, is_here)
+    });
+    all.filter(|(source, is_here)| *is_here || app.hub.as_ref().is_some_and(|hub| hub.ingest.has_agent(source.id)))
+        .collect()
 }
 
-/// The last lines of a run: of each process, and of each rank that a launcher names. It reads the disk.
-pub(super) fn tail(app: &App, run: &Run, readable: &Readable) -> Vec<PrintedRow> {
-    let many = LAST_LINES * (1 + run.processes.len());
-    let all = app.runs.logs.newest(&run.id, (i64::MIN, i64::MAX), many.min(MAX_LINES), &|_| true);
-    let mut left = std::collections::BTreeMap::new();
-    let mut rows: Vec<PrintedRow> = all
+/// The line that says best why a run ended, of the first rank to fall, for who may read it; None also where its machine does
+/// not tell it within a second.
+pub(super) async fn words_of(app: &Arc<App>, slot: &AnswerSlot, run: &Run, readable: &Readable) -> Option<String> {
+    let cause = run.cause.as_ref()?;
+    let machine = readable.0.iter().find(|machine| machine.source.name == cause.source)?;
+    let began = run.processes.iter().find(|one| one.source == cause.source && one.pid == cause.pid)?.began;
+    let asked = LinesAsked {
+        run: run.id.clone(),
+        span: (i64::MIN, i64::MAX),
+        rank: cause.rank,
+        process: Some((began, cause.pid)),
+        limit: QUOTED_FROM as u32,
+        newest: true,
+        ..LinesAsked::default()
+    };
+    let rows = tokio::time::timeout(WORDS_TIMEOUT, machine.newest(app, slot, asked)).await.ok()?.ok()?;
+    last_words(&rows)
+}
+
+/// The last lines of a run: of each process, and of each rank that a launcher names.
+pub(super) async fn tail(app: &Arc<App>, slot: &AnswerSlot, run: &Run, readable: &Readable) -> LoggedLines {
+    let many = (LAST_LINES * (1 + run.processes.len())).min(MAX_LINES);
+    let (run, span, limit) = (run.id.clone(), (i64::MIN, i64::MAX), many as u32);
+    let mut all =
+        readable.newest(app, slot, &LinesAsked { run, span, limit, newest: true, ..LinesAsked::default() }).await;
+    let mut left = BTreeMap::new();
+    let mut last: Vec<LoggedLine> = std::mem::take(&mut all.lines)
         .into_iter()
         .rev()
-        .filter(|row| {
-            let left = left.entry((row.process, readable.ranks.of_row(row))).or_insert(LAST_LINES);
-            *left = usize::saturating_sub(*left, usize::from(row.line.lost == 0));
-            row.line.lost == 0 && *left > 0
+        .filter(|line| {
+            let left = left.entry((line.machine, line.row.process, readable.rank_of(line))).or_insert(LAST_LINES);
+            let is_line = line.row.line.lost == 0;
+            let fits = is_line && *left > 0;
+            *left = left.saturating_sub(usize::from(is_line));
+            fits
         })
         .collect();
-    rows.reverse();
-    rows
+    last.reverse();
+    LoggedLines { lines: last, ..all }
 }
 
-/// Rows of a report: time, rank and text.
-pub(super) fn document(rows: &[PrintedRow], readable: &Readable) -> Vec<Value> {
-    rows.iter().map(|row| readable.row(row)).collect()
-}
+impl LoggedLines {
+    /// Rows of a report: time, rank and text.
+    pub fn document(&self, readable: &Readable) -> Vec<Value> {
+        self.lines.iter().map(|line| readable.row(line)).collect()
+    }
 
-/// Lines of a report: when, of whom, and what, without colours.
-pub(super) fn lines(rows: &[PrintedRow], readable: &Readable) -> Vec<(i64, String, String)> {
-    let name = |row: &PrintedRow| match (readable.ranks.label(row), readable.ranks.of_row(row)) {
-        (Some(label), _) => label.to_string(),
-        (None, Some(rank)) => format!("rank {rank}"),
-        (None, None) => String::new(),
-    };
-    rows.iter().map(|row| (row.line.t, name(row), plain(&row.line.text))).collect()
+    /// Lines of a report: when, of whom, and what, without colours.
+    pub fn shown(&self, readable: &Readable) -> Vec<(i64, String, String)> {
+        let name = |line: &LoggedLine| match (readable.label_of(line), readable.rank_of(line)) {
+            (Some(label), _) => label.to_string(),
+            (None, Some(rank)) => format!("rank {rank}"),
+            (None, None) => String::new(),
+        };
+        self.lines.iter().map(|line| (line.row.line.t, name(line), plain(&line.row.line.text))).collect()
+    }
 }
 
 /// `?from=`, `to=`, `rank=`, `stream=out|err|tty` and `text=` (case ignored) choose; with `limit=N` the newest N of those lines,
@@ -194,57 +334,86 @@ pub(in crate::http) async fn get(
     let run = slot.blocking(move || theirs.runs.seen(&reader, (0, i64::MAX)).find(|run| run.id == wanted)).await?;
     let run = run.ok_or_else(|| unknown_run(&id))?;
     let Some(readable) = readable(&app, &asker, &run).await else {
-        let is_here = app.runs.logs.source().is_some_and(|own| {
-            let known = asker.reader(&app).sources();
-            known.iter().any(|one| one.id == own && run.processes.iter().any(|process| process.source == one.name))
-        });
-        return Err(match is_here {
-            true => closed("what a job printed is for members of a team of its machine"),
-            false => Refusal::new(
+        return Err(match kept_on(&app, &asker, &run).is_empty() {
+            false => closed("what a job printed is for members of a team of its machine"),
+            true => Refusal::new(
                 StatusCode::NOT_FOUND,
                 format!("what {id:?} printed is kept on its machine, not here; ask there by watchglass logs {id}"),
             ),
         });
     };
-    if let Some(limit) = wish.limit {
-        let (theirs, form) = (app.clone(), wish.form);
-        let made = move || {
-            let keeps = |row: &PrintedRow| wish.keeps(&readable.ranks, row);
-            let rows = theirs.runs.logs.newest(&run.id, wish.span, limit, &keeps);
-            match form {
-                Form::List => object!({ "lines": document(&rows, &readable) }).to_string(),
-                _ => rows.iter().fold(String::new(), |text, row| written(text, row, form, &readable)),
-            }
-        };
-        return Ok(answered(form, slot.blocking(made).await?));
+    let (asked, form) = (wish.asked(&run.id), wish.form);
+    if wish.limit.is_none() {
+        return Ok(all(app, slot, readable, &asked, form).await);
     }
-    let mut rows = app.runs.logs.all(&run.id, wish.span);
-    let (mime, form) = (mime(wish.form), wish.form);
-    let make = move || {
-        let mut text = String::new();
-        let mut count = 0;
-        for row in rows.by_ref() {
-            if row.line.lost > 0 || wish.keeps(&readable.ranks, &row) {
-                text = written(text, &row, form, &readable);
-            }
-            count += 1;
-            if count == ROWS_AT_ONCE {
-                return (text, true);
-            }
-        }
-        (text, false)
-    };
-    Ok(stream(slot, mime, make).await)
+    let found = readable.newest(&app, &slot, &asked).await;
+    if found.missing.len() == readable.0.len() {
+        let (source, why) = &found.missing[0];
+        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, format!("{source}: {why}")));
+    }
+    if form == Form::List {
+        let missing = found.missing.iter().map(|(source, why)| object!({ "source": source, "why": why }));
+        let list = object!({ "lines": found.document(&readable), "missing": missing.collect::<Vec<_>>() });
+        return Ok(answered(form, list.to_string()));
+    }
+    let mut text = String::new();
+    found.lines.iter().for_each(|line| readable.write(line, form, &mut text));
+    write_missing(&found.missing, form, &mut text);
+    Ok(answered(form, text))
 }
 
-fn written(mut text: String, row: &PrintedRow, form: Form, readable: &Readable) -> String {
-    match form {
-        Form::Text => readable.text(row, &mut text),
-        Form::Rows | Form::List => {
-            let _ = writeln!(text, "{}", readable.row(row));
+/// What is still to come of a machine.
+struct Feed {
+    asked: LinesAsked,
+    rows: VecDeque<PrintedRow>,
+    more: bool,
+    missing: Option<String>,
+}
+
+/// All lines of the machines, those of earlier times first, read as they are taken.
+async fn all(app: Arc<App>, slot: AnswerSlot, readable: Readable, asked: &LinesAsked, form: Form) -> Response<Body> {
+    let feed = || Feed { asked: asked.clone(), rows: VecDeque::new(), more: true, missing: None };
+    let feeds: Vec<Feed> = readable.0.iter().map(|_| feed()).collect();
+    let parts = futures_util::stream::unfold(Some((app, slot, readable, feeds)), move |state| async move {
+        let (app, slot, readable, mut feeds) = state?;
+        let mut text = String::new();
+        for _ in 0..ROWS_AT_ONCE {
+            let empty = readable.0.iter().zip(&mut feeds).filter(|(_, feed)| feed.rows.is_empty() && feed.more);
+            join_all(empty.map(|(machine, feed)| feed.fill(&app, &slot, machine))).await;
+            if feeds.iter().any(|feed| feed.rows.is_empty() && feed.more) {
+                // A search that finds little gives its turn away after a while.
+                return Some((Ok::<_, std::io::Error>(text), Some((app, slot, readable, feeds))));
+            }
+            let next = feeds.iter().enumerate().filter_map(|(at, feed)| Some((feed.rows.front()?.line.t, at))).min();
+            let Some((_, machine)) = next else {
+                let names = readable.0.iter().map(|machine| machine.source.name.clone());
+                let missing = names.zip(&feeds).filter_map(|(name, feed)| Some((name, feed.missing.clone()?)));
+                write_missing(&missing.collect::<Vec<_>>(), form, &mut text);
+                return Some((Ok(text), None));
+            };
+            if let Some(row) = feeds[machine].rows.pop_front() {
+                readable.write(&LoggedLine { machine, row }, form, &mut text);
+            }
+        }
+        Some((Ok(text), Some((app, slot, readable, feeds))))
+    });
+    let mut response = Response::new(Body::from_stream(parts));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(mime(form)));
+    response
+}
+
+impl Feed {
+    async fn fill(&mut self, app: &Arc<App>, slot: &AnswerSlot, machine: &Machine) {
+        match machine.part(app, slot, self.asked.clone()).await {
+            Ok(part) => {
+                // One that does not get on would be asked for ever.
+                self.more = part.more && (!part.rows.is_empty() || part.marks != self.asked.marks);
+                self.asked.marks = part.marks;
+                self.rows.extend(part.rows.into_iter().map(printed));
+            }
+            Err(why) => (self.more, self.missing) = (false, Some(why)),
         }
     }
-    text
 }
 
 fn mime(form: Form) -> &'static str {
@@ -257,6 +426,6 @@ fn mime(form: Form) -> &'static str {
 
 fn answered(form: Form, text: String) -> Response<Body> {
     let mut response = Response::new(Body::from(text));
-    response.headers_mut().insert(axum::http::header::CONTENT_TYPE, axum::http::HeaderValue::from_static(mime(form)));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(mime(form)));
     response
 }

@@ -17,7 +17,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("/api/v1/record", &["from", "to"]),
     (
         "/api/v1/runs",
-        &["state", "project", "group", "job_type", "source", "q", "from", "to", "before", "limit", "sums"],
+        &["state", "project", "group", "job_type", "user", "source", "q", "from", "to", "before", "limit", "sums"],
     ),
     ("/api/v1/changed", &["from", "to", "source"]),
     ("/api/v1/findings", &["from", "to", "source", "kind", "active"]),

@@ -1,10 +1,11 @@
 //! `GET /api/v1/runs/{id}/report`: one run as a document, also when its samples have gone.
 
+use super::answer::AnswerSlot;
 use super::params::Params;
 use super::{logs, seconds, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal, json};
-use crate::runs::RunSummary;
+use crate::runs::{RunMark, RunSummary};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
@@ -29,13 +30,13 @@ pub(in crate::http) async fn get(
     let summary = slot.blocking(move || theirs.runs.summary(&reader, &wanted, span)).await?;
     let Some(summary) = summary else { return Err(unknown_run(&id)) };
     // What it printed stands in the report of who may read it, and in no other.
-    let readable = logs::readable(&app, &asker, &summary.run).await;
-    let made = move || {
-        let printed = readable.map(|readable| Printed::of(&app, &summary, &readable)).unwrap_or_default();
-        match as_html {
-            true => Ok(summary.html(printed.words.as_deref(), &printed.lines)),
-            false => Err(document(&summary, printed)),
-        }
+    let printed = match logs::readable(&app, &asker, &summary.run).await {
+        Some(readable) => Printed::of(&app, &slot, &summary, &readable).await,
+        None => Printed::default(),
+    };
+    let made = move || match as_html {
+        true => Ok(summary.html(printed.words.as_deref(), &printed.lines)),
+        false => Err(document(&summary, printed)),
     };
     match slot.blocking(made).await? {
         Err(document) => Ok(json(StatusCode::OK, &document)),
@@ -60,12 +61,12 @@ struct Printed {
 }
 
 impl Printed {
-    fn of(app: &App, summary: &RunSummary, readable: &logs::Readable) -> Printed {
-        let rows = logs::tail(app, &summary.run, readable);
+    async fn of(app: &Arc<App>, slot: &AnswerSlot, summary: &RunSummary, readable: &logs::Readable) -> Printed {
+        let lines = logs::tail(app, slot, &summary.run, readable).await;
         Printed {
-            words: logs::words_of(app, &summary.run, readable),
-            lines: logs::lines(&rows, readable),
-            rows: logs::document(&rows, readable),
+            words: logs::words_of(app, slot, &summary.run, readable).await,
+            lines: lines.shown(readable),
+            rows: lines.document(readable),
         }
     }
 }
@@ -88,7 +89,15 @@ fn document(summary: &RunSummary, printed: Printed) -> Value {
         if !printed.rows.is_empty() {
             fields.insert("logs".into(), printed.rows.into());
         }
+        fields.insert("findings".into(), serde_json::to_value(&summary.findings).unwrap_or_default());
+        fields.insert("markers".into(), summary.markers.iter().map(mark).collect());
         fields.insert("curves".into(), summary.curves.iter().map(curve).collect());
     }
     document
+}
+
+fn mark(mark: &RunMark) -> Value {
+    let mut row = serde_json::to_value(mark).unwrap_or_default();
+    row["t"] = seconds(mark.t);
+    row
 }

@@ -22,7 +22,7 @@ const MAX_MEASURED: usize = 200;
 /// Columns of a line of one run.
 const POINTS: usize = 480;
 
-/// `?state=`, `project=`, `group=`, `job_type=`, `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=`
+/// `?state=`, `project=`, `group=`, `job_type=`, `user=`, `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=`
 /// are the time of the begin; `limit=` runs are listed, and `before=ID` those that began before that one. With `sums=true`
 /// each has what it held and used, and a small line of its utilisation, in place of its processes.
 pub(in crate::http) async fn get(
@@ -63,12 +63,15 @@ pub(in crate::http) async fn one(
     let now = app.live.clock.wall();
     let (from, to) = asker.within(now, 0, now)?;
     let sources = named(&app, &asker, &params).await?;
-    let (slot, theirs, reader) = (app.answers.history.take()?, app.clone(), asker.reader(&app));
+    let (slot, reader) = (app.answers.history.take()?, asker.reader(&app));
     let live = app.live.clone();
     let (sought, seeing) = (id.clone(), app.clone());
     let found = slot.blocking(move || seeing.runs.seen(&reader, (from, to)).find(|run| run.id == sought)).await?;
     let Some(found) = found else { return Err(unknown_run(&id)) };
-    let readable = logs::readable(&app, &asker, &found).await;
+    let words = match logs::readable(&app, &asker, &found).await {
+        Some(readable) => logs::words_of(&app, &slot, &found, &readable).await,
+        None => None,
+    };
     let made = move || {
         let measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
         let mut row = run(&found);
@@ -79,7 +82,7 @@ pub(in crate::http) async fn one(
             row["steps"] = object!({ "step": steps.step, "per_second": steps.per_second.map(rounded) });
         }
         // It is a quotation, for who may read what the job printed; state and cause stay the kernel's.
-        if let Some(line) = readable.and_then(|readable| logs::words_of(&theirs, &found, &readable)) {
+        if let Some(line) = words {
             row["cause"]["line"] = line.into();
         }
         row
@@ -94,6 +97,7 @@ struct Wish {
     project: Option<String>,
     group: Option<String>,
     job_type: Option<String>,
+    user: Option<String>,
     part: Option<String>,
     from: Option<i64>,
     to: Option<i64>,
@@ -117,6 +121,7 @@ impl Wish {
             project: text("project"),
             group: text("group"),
             job_type: text("job_type"),
+            user: text("user"),
             part: text("q").map(|part| part.to_lowercase()),
             from: params.instant("from", now)?,
             to: params.instant("to", now)?,
@@ -139,6 +144,7 @@ impl Wish {
         is(&self.project, &run.about.project)
             && is(&self.group, &run.about.group)
             && is(&self.job_type, &run.about.job_type)
+            && is(&self.user, &run.about.user)
             && self.part.as_ref().is_none_or(has)
             && self.from.is_none_or(|from| run.began >= from)
             && self.to.is_none_or(|to| run.began <= to)

@@ -9,7 +9,8 @@ use crate::fetch::{self, Json};
 use crate::range;
 use crate::state::{LinkState, Page, Told};
 use leptos::prelude::*;
-use shared::alert::Rule;
+use shared::alert::{Alert, Rule};
+use shared::finding::Severity;
 use viewer::alerts::{Alerted, bars, limits};
 
 /// Seconds between two questions for what fires, and for rules.
@@ -104,6 +105,15 @@ pub fn follow(page: Page, access: Access) {
         page.plan.track();
         let machine = page.machine();
         let limits = page.store.with_value(|store| rules.with(|rules| limits(rules, &machine, &store.catalog)));
-        page.set_alerted(Alerted { bars: alerts.with(|alerts| bars(alerts)), limits });
+        // What a finding's lane shows is not shown once more.
+        let drawn: Vec<String> = page.findings.with(|found| {
+            let with_lanes = found.all.iter().filter(|one| one.severity > Severity::Note);
+            with_lanes.map(|one| one.id.clone()).collect()
+        });
+        let own = alerts.with(|alerts: &Vec<Alert>| {
+            let others = alerts.iter().filter(|one| !drawn.contains(&one.subject));
+            bars(&others.cloned().collect::<Vec<_>>())
+        });
+        page.set_alerted(Alerted { bars: own, limits });
     });
 }

@@ -5,6 +5,7 @@ use super::{deeds, silences, words};
 use crate::access::Access;
 use crate::address::Tab;
 use crate::browser::now;
+use crate::fetch::{self, Json};
 use crate::pages::findings::one::{line, shown};
 use crate::pages::team::form::Form;
 use crate::panels::curves::{CurveChart, Curves};
@@ -34,6 +35,36 @@ fn address(page: Page, alert: &Alert) -> Option<String> {
         }
         (None, Some(run)) => Some(page.address_of_runs(std::slice::from_ref(run))),
         (None, None) => None,
+    }
+}
+
+/// Something that happened to an alert.
+#[derive(Clone, PartialEq)]
+struct Happened {
+    /// When, ms since the epoch.
+    t: i64,
+    what: String,
+    who: String,
+    said: String,
+}
+
+impl Happened {
+    fn read(json: &Json) -> Option<Happened> {
+        let t = json.get("t").number()? as i64;
+        Some(Happened { t, what: json.get("what").text(), who: json.get("who").text(), said: json.get("words").text() })
+    }
+
+    fn words(&self) -> String {
+        let what = match self.what.as_str() {
+            "firing" => "fires",
+            "resolved" => "is over",
+            "acked" => "taken on",
+            "flapping" => "flaps: it is not told again for now",
+            other => other,
+        };
+        let by = if self.who.is_empty() { String::new() } else { format!(" by {}", self.who) };
+        let said = if self.said.is_empty() { String::new() } else { format!(": {}", self.said) };
+        format!("{what}{by}{said}")
     }
 }
 
@@ -103,6 +134,27 @@ pub fn One(
             .map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> })
             .collect_view()
     };
+    // What happened to it is asked whenever it stands in another way.
+    let stand = Memo::new(move |_| {
+        alert.with(|one| one.as_ref().map(|one| (one.id.clone(), one.state, one.severity, one.acked.clone())))
+    });
+    let events = RwSignal::new(Vec::<Happened>::new());
+    Effect::new(move || {
+        let Some((id, ..)) = stand.get() else { return events.set(Vec::new()) };
+        let coded = String::from(js_sys::encode_uri_component(&id));
+        fetch::ask("GET", &format!("api/v1/alerts/{coded}"), None, move |answer| {
+            // Another one may be looked at by now, or the page have gone.
+            let is_wanted = stand.try_with_untracked(|now| now.as_ref().is_some_and(|now| now.0 == id)) == Some(true);
+            if answer.is_ok() && is_wanted {
+                events.set(answer.body.get("events").list().iter().filter_map(Happened::read).collect());
+            }
+        });
+    });
+    let happened = move || {
+        let row =
+            |one: Happened| view! { <dt>{words::clock(one.t)}</dt><dd data-event=one.what.clone()>{one.words()}</dd> };
+        events.get().into_iter().map(row).collect_view()
+    };
     let rule = text(move || page.address_of_alerts(Tab::Rules, ""));
     view! {
         <section
@@ -144,6 +196,10 @@ pub fn One(
                         <div class="lines-plot proof"><Curves chart marks at label=text(move || format!("{}, {}: the alert is shaded", title.get(), unit.get()))/></div>
                     </figure>
                 </div>
+            </If>
+            <If when=flag(move || events.with(|all| !all.is_empty()))>
+                <h3>"What happened"</h3>
+                <dl class="facts">{happened}</dl>
             </If>
             <h3>"Where"</h3>
             <dl class="facts">{labels}</dl>

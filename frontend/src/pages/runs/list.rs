@@ -42,7 +42,8 @@ const CHIPS: [(&str, char, &[RunState]); 4] = [
 ];
 
 /// By what runs are grouped: name in the address, and word.
-const GROUPS: [(&str, &str); 4] = [("", "project"), ("group", "group"), ("type", "type"), ("none", "none")];
+const GROUPS: [(&str, &str); 5] =
+    [("", "project"), ("group", "group"), ("type", "type"), ("user", "user"), ("none", "none")];
 
 /// The columns: name in the address, heading, class.
 const COLUMNS: [(&str, &str, &str); 10] = [
@@ -75,7 +76,7 @@ fn question(find: &str, state: &str, limit: usize) -> String {
     for word in find.split_whitespace() {
         let named = word.split_once(':').and_then(|(name, value)| {
             let name = match name {
-                "project" | "group" | "source" => name,
+                "project" | "group" | "user" | "source" => name,
                 "type" => "job_type",
                 _ => return None,
             };
@@ -100,6 +101,7 @@ fn group_of<'a>(run: &'a Listed, by: &str) -> &'a str {
     match by {
         "group" => &run.group,
         "type" => &run.job_type,
+        "user" => &run.user,
         _ => &run.project,
     }
 }
@@ -502,6 +504,7 @@ mod tests {
             project: project.into(),
             group: String::new(),
             job_type: String::new(),
+            user: String::new(),
             state: if began > 2 { RunState::Running } else { RunState::Finished },
             sentence: String::new(),
             began,

@@ -82,7 +82,7 @@ pub fn Crumbs(
     let parts = move || {
         whole.with(|whole| {
             let Some(run) = whole.as_ref().map(|whole| &whole.run) else { return Vec::new() };
-            let all = [("project", &run.project), ("group", &run.group), ("type", &run.job_type)];
+            let all = [("project", &run.project), ("group", &run.group), ("type", &run.job_type), ("user", &run.user)];
             all.into_iter()
                 // A word with a space would be two words of the filter.
                 .filter(|(_, name)| !name.is_empty())
@@ -333,6 +333,9 @@ struct Marker {
     text: String,
 }
 
+/// The kind under which an alert from code stands among the markers.
+const ALERT: &str = "alert";
+
 impl Marker {
     fn read(json: &Json) -> Option<Marker> {
         let step = json.get("step").number().map(|step| format!("step {}", number(step)));
@@ -342,6 +345,17 @@ impl Marker {
         let text = if words.is_empty() { kind.clone() } else { words.join(", ") };
         let id = json.get("id").maybe().or_else(|| json.get("n").number().map(|n| n.to_string()))?;
         Some(Marker { id, t: ms(&json.get("t"))?, kind, text })
+    }
+
+    /// What code said is wrong, as a flag beside what it marked.
+    fn of_code(json: &Json) -> Option<Marker> {
+        let (id, text) = (json.get("id").maybe()?, json.get("sentence").text());
+        Some(Marker { id, t: json.get("began").number()? as i64, kind: ALERT.into(), text: format!("alert: {text}") })
+    }
+
+    fn drawn(&self) -> CellMark {
+        let failed = self.kind == ALERT;
+        CellMark { from: self.t, to: self.t, name: self.text.clone(), failed, strong: false, fault: false }
     }
 }
 
@@ -364,23 +378,20 @@ impl Markers {
             let id = String::from(js_sys::encode_uri_component(&id));
             let path = format!("api/v1/markers?run={id}&from={}&to={to}", from / 1_000);
             fetch::ask("GET", &path, None, move |answer| {
-                // Whoever may not see markers sees none.
+                // Whoever may not see markers, or what code said is wrong, sees none.
                 let read = answer.body.get("markers").list();
-                let mut new: Vec<Marker> =
+                let marked: Vec<Marker> =
                     read.iter().filter_map(Marker::read).filter(|one| one.kind != "cell").collect();
-                new.sort_by_key(|one| one.t);
-                if listed.try_with_untracked(|old| *old != new) == Some(true) {
-                    let mark = |one: &Marker| CellMark {
-                        from: one.t,
-                        to: one.t,
-                        name: one.text.clone(),
-                        failed: false,
-                        strong: false,
-                        fault: false,
-                    };
-                    drawn.set(Arc::new(new.iter().map(mark).collect()));
-                    listed.set(new);
-                }
+                let path = format!("api/v1/alerts?run={id}&rule=from-code");
+                fetch::ask("GET", &path, None, move |answer| {
+                    let said = answer.body.get("alerts").list();
+                    let mut new: Vec<Marker> = said.iter().filter_map(Marker::of_code).chain(marked).collect();
+                    new.sort_by_key(|one| one.t);
+                    if listed.try_with_untracked(|old| *old != new) == Some(true) {
+                        drawn.set(Arc::new(new.iter().map(Marker::drawn).collect()));
+                        listed.set(new);
+                    }
+                });
             });
         });
         Markers { listed, drawn }

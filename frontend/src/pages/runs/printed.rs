@@ -96,6 +96,8 @@ pub fn PrintedLines(
     at: RwSignal<Option<i64>>,
 ) -> impl IntoView {
     let page = expect_context::<Page>();
+    // Machines that did not tell their lines, and why.
+    let missing = RwSignal::new(String::new());
     let (rows, filter) = (RwSignal::new(Arc::new(Vec::<Row>::new())), RwSignal::new(Filter::default()));
     // The newest are shown, unless one has scrolled away, or the crosshair is before them.
     let (at_end, earlier) = (RwSignal::new(true), RwSignal::new(None::<i64>));
@@ -117,6 +119,18 @@ pub fn PrintedLines(
             if !is_wanted {
                 since.try_update_value(|since| *since = None);
                 return;
+            }
+            let silent =
+                answer.body.get("missing").list().iter().map(|one| one.get("source").text()).collect::<Vec<_>>();
+            let said = match (answer.is_ok(), silent.is_empty()) {
+                (true, true) => String::new(),
+                (true, false) => format!("lines of {} are missing now", silent.join(", ")),
+                // Whoever may not read them is shown nothing of it.
+                (false, _) if answer.status == 503 => answer.problem(),
+                (false, _) => String::new(),
+            };
+            if missing.try_with_untracked(|old| *old != said) == Some(true) {
+                missing.set(said);
             }
             let new: Vec<Row> = answer.body.get("lines").list().iter().filter_map(Row::read).collect();
             if answer.is_ok() && rows.try_with_untracked(|old| **old != new) == Some(true) {
@@ -186,7 +200,9 @@ pub fn PrintedLines(
             at_end.set(list.scroll_top() + list.client_height() + AT_END >= list.scroll_height());
         }
     };
-    let is_there = flag(move || rows.with(|rows| !rows.is_empty()) || filter.with(Filter::is_any));
+    let is_there = flag(move || {
+        rows.with(|rows| !rows.is_empty()) || filter.with(Filter::is_any) || missing.with(|said| !said.is_empty())
+    });
     let ranks = move || {
         let all = whole.with(|whole| {
             let ranks = whole.iter().flat_map(|whole| &whole.processes).filter_map(|one| one.rank);
@@ -202,7 +218,8 @@ pub fn PrintedLines(
     let said = text(move || {
         let count = rows.with(|rows| rows.iter().filter(|row| row.lost.is_none()).count());
         match (count, earlier.with(Option::is_some)) {
-            (0, _) => "no such line".to_string(),
+            (0, _) if filter.with(Filter::is_any) => "no such line".to_string(),
+            (0, _) => String::new(),
             (n, true) => format!("{n} lines up to the crosshair"),
             (LINES, false) => format!("the newest {LINES} lines"),
             (1, false) => "1 line".into(),
@@ -228,7 +245,7 @@ pub fn PrintedLines(
         <If when=is_there>
             <section class="panel printed" data-logs aria-label="Output">
                 <header>
-                    <h2>"Output"</h2><span class="u">{said}</span>
+                    <h2>"Output"</h2><span class="u">{said}</span><span class="wrong">{missing}</span>
                     <select aria-label="Rank" on:change=set(|filter, rank| filter.rank = rank)>
                         <option value="">"all ranks"</option>{ranks}
                     </select>

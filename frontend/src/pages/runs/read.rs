@@ -33,6 +33,7 @@ pub struct Listed {
     pub project: String,
     pub group: String,
     pub job_type: String,
+    pub user: String,
     pub state: RunState,
     pub sentence: String,
     /// Begin and end, ms since the epoch; no end while it runs.
@@ -107,6 +108,7 @@ impl Listed {
             project: text("project"),
             group: text("group"),
             job_type: text("job_type"),
+            user: text("user"),
             state: RunState::named(&text("state"))?,
             sentence: text("sentence"),
             began: ms(&run.get("began"))?,
