@@ -1,8 +1,8 @@
 //! People are told once, in time, and never in a storm.
 
 use super::inhibit::silences;
-use crate::StateRow;
 use super::*;
+use crate::StateRow;
 use crate::{Engine, Machine, Tick};
 use shared::alert::Quiet;
 use shared::catalog::VOCABULARY;
