@@ -220,6 +220,7 @@ mod tests {
             changed: Vec::new(),
             because: None,
             confidence: None,
+            dismissed: None,
         };
         Found { finding, first: ms, above: Some(ms), ended: None, worst: Severity::Warning }
     }

@@ -269,6 +269,7 @@ mod tests {
             changed: Vec::new(),
             because: because.map(String::from),
             confidence: None,
+            dismissed: None,
         }
     }
 

@@ -172,6 +172,7 @@ mod tests {
                 changed: Vec::new(),
                 because: None,
                 confidence: None,
+                dismissed: None,
             };
             span(&nothing, now)
         };
@@ -200,6 +201,7 @@ mod tests {
                 changed: Vec::new(),
                 because: None,
                 confidence: None,
+                dismissed: None,
             };
             waits(&finding)
         };
