@@ -1,7 +1,8 @@
 //! Tests findings with the binary: live, in a recording, after a restart, and as a command.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
+use watchglass_tests::hub::send;
 use watchglass_tests::server::{Server, run};
 use watchglass_tests::waiting::until;
 
@@ -57,6 +58,41 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
         let row = metrics.lines().find(|line| line.starts_with("watchglass_finding{") && line.contains(rule));
         assert!(row.is_some(), "{fail}: {metrics}");
     }
+}
+
+#[test]
+fn a_finding_that_a_person_calls_wrong_is_dismissed_until_it_is_taken_back() {
+    let server = Server::start(["demo", "--gpus", "4", "--retention", "1h", "--fail", "hang"]);
+    let id = found(&server, "hang")["id"].as_str().expect("an id").to_string();
+    let say = |body: Value| {
+        send(&server, "POST", "/api/v1/findings/wrong", &["Content-Type: application/json"], &body.to_string())
+    };
+    for (body, status, reason) in [
+        (json!({ "id": id, "why": " " }), 400, "say in why"),
+        (json!({ "id": id, "why": "x".repeat(401) }), 400, "at most 400"),
+        (json!({ "id": "hang:nobody:0:1", "why": "x" }), 404, "no such finding"),
+        (json!({ "id": id, "because": "x" }), 400, "because"),
+    ] {
+        let answer = say(body.clone());
+        assert!(answer.status == status && answer.body.contains(reason), "{body}: {}", answer.body);
+    }
+    let is_open = || {
+        let rows = server.get("/metrics", &[]).body;
+        rows.lines().any(|line| line.starts_with("watchglass_finding{") && line.contains("kind=\"hang\""))
+    };
+    let dismissed = || {
+        let one = all(&server, "?kind=hang").into_iter().find(|one| one["id"] == id.as_str());
+        one.expect("it stays in the list")["dismissed"].clone()
+    };
+    let firing = || server.get("/api/v1/alerts?state=firing", &[]).body.contains("\"hang");
+    assert!(is_open() && dismissed().is_null());
+    let answer = say(json!({ "id": id, "why": " it is the evaluation " }));
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert!(!is_open(), "it is no open finding for who watches");
+    assert_eq!(dismissed()["why"], "it is the evaluation");
+    until("its alert is over", || (!firing()).then_some(()));
+    assert_eq!(say(json!({ "id": id })).status, 200);
+    assert!(dismissed().is_null() && is_open(), "it was taken back");
 }
 
 #[test]

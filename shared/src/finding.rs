@@ -122,6 +122,23 @@ pub struct Finding {
     /// The lower 95 % bound of this rule's precision, from 0 to 1, as measured; None where it had fewer than 20 cases.
     #[serde(default)]
     pub confidence: Option<f64>,
+    /// A person said that it is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dismissed: Option<Dismissed>,
+}
+
+/// The longest reason for which a finding is dismissed, characters.
+pub const MAX_REASON: usize = 400;
+
+/// What a person said of a finding that is wrong. It stays in the list, and leads nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dismissed {
+    /// When, seconds since the Unix epoch.
+    pub at: i64,
+    /// Who.
+    pub by: String,
+    /// Why, in their words: at most [`MAX_REASON`] characters.
+    pub why: String,
 }
 
 impl Finding {
@@ -135,9 +152,9 @@ impl Finding {
         self.told_at(|since| format!("{} UTC", &crate::date::text(since * 1000)[11..16]))
     }
 
-    /// Whether it stands on top of a page: open, above note, and no consequence of another.
+    /// Whether it stands on top of a page: open, above note, no consequence of another, and not dismissed.
     pub fn is_on_top(&self) -> bool {
-        self.until.is_none() && self.severity > Severity::Note && self.because.is_none()
+        self.until.is_none() && self.severity > Severity::Note && self.because.is_none() && self.dismissed.is_none()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use crate::exec::{Cmd, cargo, cmd, find};
+use crate::insight;
 use crate::left;
 use crate::page;
 use crate::paths;
@@ -47,6 +48,7 @@ pub fn test() -> Result<(), Failure> {
         }
     }
     check(&mut steps, "compile", || cargo().args(["build", "--quiet", "--workspace", "--all-targets"]).run());
+    check(&mut steps, "how often findings are right", insight::quick);
     check_tests(&mut steps, "unit and integration tests", || tests(&[]).args(ALL), &["--skip", "browser::"]);
     let nginx = programs.tests.contains(&"with_nginx_");
     let mut needs = programs.tests;

@@ -1,5 +1,6 @@
 //! One accelerator: its slots, how hard it works, and how far each rule has come with it.
 
+use crate::awaited::Awaited;
 use crate::filling::Filling;
 use crate::hold::{Hold, Share};
 use crate::levels::{NEVER, Ring, Slot};
@@ -46,8 +47,12 @@ pub(crate) struct Habit {
     /// Mean over about the last minute of work, and of how many seconds it is made.
     mean: f64,
     of: f64,
-    /// The newest bucket of it.
+    /// The newest bucket of it, and whether it is of this second.
     pub last: f64,
+    fresh: bool,
+    /// How far buckets stray from the habit, a share of it; and of how many seconds that is known.
+    pub strays: f64,
+    strayed: f64,
     /// The bucket that is gathered, and the one before, which counts once it is known that work went on after it.
     sum: f64,
     n: f64,
@@ -68,6 +73,7 @@ impl Habit {
 
     /// A bucket of `length` seconds of work is over. What is to end is followed more quickly.
     pub fn close(&mut self, length: f64, step: f64, quick: bool) {
+        self.fresh = self.before.is_some();
         if let Some(before) = self.before.take() {
             let most = OF_WORK.max(TICKS * step).min(LONGEST) * if quick { 0.4 } else { 1.0 };
             let weight = length / (length + self.of.min(most));
@@ -81,7 +87,18 @@ impl Habit {
 
     /// Work has stopped: what was gathered last may be of the stop.
     pub fn discard(&mut self) {
-        (self.sum, self.n, self.before) = (0.0, 0.0, None);
+        (self.sum, self.n, self.before, self.fresh) = (0.0, 0.0, None, false);
+    }
+
+    /// The bucket that was closed last, when work went on before and after it.
+    pub fn fresh(&self) -> Option<f64> {
+        self.fresh.then_some(self.last)
+    }
+
+    /// A bucket of `length` seconds was so far off the habit.
+    pub fn stray(&mut self, off: f64, length: f64) {
+        self.strays += length / (length + self.strayed.min(866.0)) * (off - self.strays);
+        self.strayed += length;
     }
 
     /// Mean over the last minute of work, once there was half of one.
@@ -142,6 +159,7 @@ pub(crate) struct Marks {
     pub slow: Share,
     pub waits: Share,
     pub doubted: Hold,
+    pub awaited: Awaited,
 }
 
 /// Channels in which members of a group are compared.
@@ -407,6 +425,12 @@ impl Device {
         self.ring.spread(span).is_some_and(|(_, spread)| spread >= 0.1 * room)
     }
 
+    /// What it usually has in a channel of work, traffic or power.
+    pub fn level_of(&self, of: usize, work: Option<Sig>) -> Option<f64> {
+        let sig = crate::awaited::sig_of(self, of, work)?;
+        self.slot(sig).level().filter(|level| *level > 0.0)
+    }
+
     fn learn(&mut self, dt: f64) {
         for slot in self.slots.iter_mut().filter(|slot| slot.at == self.newest) {
             slot.learn(dt);
@@ -427,5 +451,17 @@ impl Device {
     /// Its memory is free: no job is on it.
     pub fn is_free(&self) -> bool {
         self.work.free.held(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The aim is 4 KiB; it takes a fifth more, of which the slots are three fifths.
+    #[test]
+    fn a_device_takes_five_kibibytes_at_most() {
+        let bytes = size_of::<Device>();
+        assert!(bytes <= 5 << 10, "{bytes} bytes");
     }
 }

@@ -300,6 +300,7 @@ impl Open {
             changed: Vec::new(),
             because: None,
             confidence: confidence(draft.rule),
+            dismissed: None,
         };
         for evidence in &mut finding.evidence {
             (evidence.from, evidence.to) = ((draft.since - 300) * 1000, now * 1000);

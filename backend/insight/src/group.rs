@@ -43,6 +43,10 @@ pub(crate) struct GroupMarks {
     pub work: Option<Sig>,
     pub bucket: i64,
     pub lived: i64,
+    /// It was told by what buckets of work say, added up.
+    pub awaited: bool,
+    /// How much less its members do than usual, over the last minutes, a share.
+    pub less: f64,
 }
 
 /// A group.

@@ -3,6 +3,7 @@
 //! The crate is pure: it reads no clock and does no I/O, and the same samples give the same findings, byte by byte. So a
 //! server, a replay, `watchglass findings FILE` and a file that is dropped on a page run the same code.
 
+mod awaited;
 mod away;
 mod device;
 mod disk;

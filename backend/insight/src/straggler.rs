@@ -2,6 +2,7 @@
 //!
 //! What is uneven by design or by board is taken out: a member is compared with what it usually is among its peers.
 
+use crate::awaited;
 use crate::device::{CHANNELS, CLOCK, Device, POWER, TRAFFIC, USE, WORK};
 use crate::finding::{Draft, Key};
 use crate::group::Group;
@@ -9,8 +10,9 @@ use crate::hang::counter;
 use crate::levels::median;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig};
-use crate::words::{At, begin, devices, evidence, whole};
+use crate::words::{At, begin, devices, evidence, in_unit, whole};
 use crate::{Entry, Hosts, Source};
+use shared::catalog::MetricDef;
 use shared::finding::{Evidence, Severity};
 
 pub(crate) static DETECTOR: Entry = Entry {
@@ -54,8 +56,9 @@ fn channel(device: &Device, of: usize, work: Option<Sig>) -> Option<f64> {
     }
 }
 
-/// Gathers what the members do in work, and nothing of the seconds around a stop.
-fn gather(scene: &mut Scene, at: usize) {
+/// Gathers what the members do in work, and nothing of the seconds around a stop. The length of the bucket of seconds that
+/// is over.
+fn gather(scene: &mut Scene, at: usize) -> Option<i64> {
     let now = scene.now;
     let group = &mut scene.groups[at];
     let step = group.step(scene.hosts);
@@ -92,6 +95,7 @@ fn gather(scene: &mut Scene, at: usize) {
             }
         }
     }
+    (closes && settled).then_some(length)
 }
 
 /// How a member stands to its peers in each channel: its ratio, and that over its habit; and the peers' value.
@@ -106,7 +110,11 @@ struct Stand {
 fn judge(scene: &mut Scene) {
     for at in 0..scene.groups.len() {
         if scene.groups[at].is_at(scene.hosts, scene.now) {
-            gather(scene, at);
+            if let Some(length) = gather(scene, at) {
+                let group = &mut scene.groups[at];
+                let learns = group.marks.slow.is_empty() && !group.marks.suspect.held(0);
+                awaited::bucket(group, scene.hosts, scene.now, length as f64, learns);
+            }
             group(scene, at);
         }
     }
@@ -223,6 +231,15 @@ fn awaited(stand: &Stand, device: &Device) -> Option<Slow> {
     (off >= floor && stand.own[of] >= 0.95 * level).then_some(Slow { of, off, floor, waits: true })
 }
 
+/// The same of one that takes a little longer, once that is sure by all that was seen of it.
+fn awaited_by(group: &Group, stand: &Stand, device: &Device) -> Option<Slow> {
+    let (of, effect) = awaited::shown_by(device)?;
+    let (off, spread) = stand.off[of]?;
+    let level = device.level_of(of, group.marks.work)?;
+    let holds = off >= effect / 2.0 && stand.own[of] >= 0.95 * level && awaited::waits(group);
+    holds.then_some(Slow { of, off, floor: spread, waits: true })
+}
+
 fn group(scene: &mut Scene, at: usize) {
     let now = scene.now;
     let own = &scene.groups[at];
@@ -260,19 +277,22 @@ fn group(scene: &mut Scene, at: usize) {
         let device = &scene.hosts[&source].devices[position];
         let below = slow(stand, device, n);
         let waits = if stopped && n >= 3 { awaited(stand, device) } else { None };
-        suspect |= below.is_some() || waits.is_some();
+        let more = device.marks.awaited;
+        suspect |= below.is_some() || waits.is_some() || more.is_doubted();
         // Who may be about to be off teaches no habit.
         doubts[member] =
             [CLOCK, POWER, USE].iter().any(|of| stand.off[*of].is_some_and(|(off, _)| off < -0.6 * FLOORS[*of]));
         if scene.groups[at].marks.slow.contains(&(source, position)) {
             let half = |of: usize| stand.off[of].is_none_or(|(off, _)| off > -FLOORS[of] / 2.0);
             even = (0..FLOORS.len()).all(half) && pace.is_none_or(|(pace, _)| pace > 0.94);
+            even &= !scene.groups[at].marks.awaited || more.is_over();
         }
         // A member that is so much slower costs the job that much, and hardly more: a larger fall is another phase.
         let fits = |slow: Slow| pace.is_none_or(|(pace, _)| 1.0 - pace <= 1.3 * slow.off.abs() + 0.05);
         let habits = &scene.hosts[&source].devices[position].habits;
         let recovers = |slow: Slow| habits[slow.of].last > stand.own[slow.of] * (1.0 + 0.5 * slow.off.abs());
         let below = below.filter(|slow| fits(*slow) && !recovers(*slow));
+        let awaited = awaited_by(&scene.groups[at], stand, device).filter(|_| n >= 3 && more.is_sure());
         let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
         marks.slow.step(now, step, Some(below.is_some() && slowed));
         marks.waits.step(now, step, Some(waits.is_some()));
@@ -282,6 +302,8 @@ fn group(scene: &mut Scene, at: usize) {
             waits.filter(|_| marks.waits.held(SHARE, WINDOW.max(12 * step)) && now - marks.waits.since() >= WAITED)
         {
             candidates.push((-waits.off / waits.floor / 2.0, member, waits));
+        } else if let Some(awaited) = awaited {
+            candidates.push((-more.sure() / 4.0, member, awaited));
         }
     }
     let group = &mut scene.groups[at];
@@ -294,7 +316,11 @@ fn group(scene: &mut Scene, at: usize) {
         group.freeze(scene.hosts, now + 1 + step);
         if over {
             scene.end(&key);
-            scene.groups[at].marks.slow.clear();
+            for (source, position) in std::mem::take(&mut scene.groups[at].marks.slow) {
+                if let Some(device) = scene.hosts.get_mut(&source).and_then(|host| host.devices.get_mut(position)) {
+                    device.marks.awaited = Default::default();
+                }
+            }
         }
         return;
     }
@@ -365,12 +391,13 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
     let does = match (how.waits, how.of) {
         (true, _) => {
             let less = less.map_or(String::new(), |less| format!(": they do {} % less", whole(less)));
+            let unit = row_of(device, how.of).map_or(String::new(), |row| in_unit(own, row.unit));
             format!(
-                "{} other GPUs have waited for {} since {{since}}{less}, {its} {} {} %",
+                "{} other GPUs have waited for {} since {{since}}{less}, {its} {} {unit}, {} % more beside theirs than usual",
                 affects.len(),
                 devices(scene.hosts, &subject),
                 channel_name(how.of),
-                whole(own)
+                whole(100.0 * how.off)
             )
         }
         (_, CLOCK) => {
@@ -392,21 +419,14 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
     let sentence = format!("{}; {}", does, reason(device, host));
     let mut facts: Vec<Evidence> = Vec::new();
     for of in [how.of, CLOCK, POWER, USE, WORK] {
-        let sig = match of {
-            CLOCK => Some(Sig::Clock),
-            POWER => Some(device.power_sig()),
-            USE => Some(Sig::Use),
-            WORK => device.work_sig(),
-            _ => Some(Sig::Activity),
-        };
-        let Some(row) = sig.and_then(|sig| device.slot(sig).row) else { continue };
+        let Some(row) = row_of(device, of) else { continue };
         if facts.iter().any(|fact| fact.tag == row.tag) || stand.ratio[of].is_none() {
             continue;
         }
         let off = stand.off[of].map_or(String::new(), |(off, _)| format!(", {:+.0} % of what is usual", 100.0 * off));
-        let unit = |value| crate::words::in_unit(value, row.unit);
+        let unit = |value| in_unit(value, row.unit);
         let words = format!("{} {}, its peers {}{off}", channel_name(of), unit(stand.own[of]), unit(stand.peers[of]));
-        let level = sig.and_then(|sig| device.slot(sig).level());
+        let level = sig_of(device, of).and_then(|sig| device.slot(sig).level());
         facts.push(evidence(host, row, device.index, words, (stand.own[of], level)));
     }
     let words = match group.pace(scene.hosts, Some(member), scene.now) {
@@ -419,7 +439,12 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
     // The means of a minute have moved by the floor some time after it began.
     let lag = (60.0 * how.floor / how.off.abs().max(how.floor)) as i64;
     let marks = &device.marks;
-    let since = if how.waits { marks.waits.began(WINDOW) } else { marks.slow.began(WINDOW) };
+    let adds = how.waits && !marks.waits.held(SHARE, WINDOW);
+    let since = match how.waits {
+        true if adds => marks.awaited.since(),
+        true => marks.waits.began(WINDOW),
+        false => marks.slow.began(WINDOW),
+    };
     let draft = Draft {
         rule: if how.waits { "straggler.waits" } else { "straggler.slow" },
         severity: Severity::Warning,
@@ -435,8 +460,22 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
     };
     let members: Vec<(Source, usize)> = slow.iter().map(|(_, member, _)| group.members[*member]).collect();
     scene.groups[at].marks.slow = members;
+    scene.groups[at].marks.awaited = adds;
     scene.groups[at].marks.even.clear();
     scene.raise(key, draft);
+}
+
+/// The signal of a channel, and the row that fills it.
+fn sig_of(device: &Device, of: usize) -> Option<Sig> {
+    match of {
+        CLOCK => Some(Sig::Clock),
+        USE => Some(Sig::Use),
+        of => awaited::sig_of(device, of, device.work_sig()),
+    }
+}
+
+fn row_of(device: &Device, of: usize) -> Option<&'static MetricDef> {
+    device.slot(sig_of(device, of)?).row
 }
 
 fn channel_name(of: usize) -> &'static str {

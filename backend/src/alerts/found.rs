@@ -217,6 +217,24 @@ impl AlertBook {
         })
     }
 
+    /// Whether somebody may say of what was found on machines, by their keys, that it is wrong: members of a team that sees
+    /// all of them.
+    pub async fn may_dismiss(&self, by: &Principal, machines: &[String]) -> Result<bool, Denied> {
+        scoped(by, KeyScope::AlertsWrite)?;
+        if by.hub_admin {
+            return Ok(true);
+        }
+        let Some(records) = self.there().await? else { return Ok(true) };
+        let mut on = records.read().await?;
+        let mut may: Option<Vec<String>> = None;
+        for machine in machines {
+            let teams = grants::teams(&mut on, machine).await?;
+            let members = teams.into_iter().filter(|team| by.may(team, Role::Member));
+            may = Some(members.filter(|team| may.as_ref().is_none_or(|before| before.contains(team))).collect());
+        }
+        Ok(may.is_some_and(|teams| !teams.is_empty()))
+    }
+
     /// The id of a rule by its id or its name; what has no such name may be one that was removed.
     async fn rule_called(&self, on: &mut Connection, by: &Principal, word: &str) -> Result<String, Denied> {
         if let Some(fixed) = self.0.about.fixed.iter().find(|rule| rule.name == word || rule.id == word) {

@@ -11,6 +11,7 @@ use crate::store::{Cursor, Frame, News};
 use rules::{Machine, Tick, Tied};
 use shared::alert_call::AlertCall;
 use shared::catalog::{Catalog, gpu_parts};
+use shared::finding::Finding;
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};
@@ -322,7 +323,9 @@ impl Gather {
                 }
                 let sees = |name: &str| machines.get(name).is_some_and(|key| team.scope.sees(key));
                 if named(finding).all(sees) {
-                    team.engine.finding(finding, now);
+                    // One that was dismissed is over for who was told of it.
+                    let ended = finding.until.or(finding.dismissed.as_ref().map(|said| said.at));
+                    team.engine.finding(&Finding { until: ended, ..finding.clone() }, now);
                 }
             }
             if team.rescoped || self.looks.is_multiple_of(FINDINGS_RARELY) {

@@ -18,6 +18,7 @@ mod silences;
 mod team;
 mod watch;
 
+pub(crate) use book::maker;
 pub use book::{AlertBook, AlertBookAbout, AlertFigures, OWN_FILE, PendingAlert};
 pub use channels::OpenedChannel;
 pub use check::StoredChecker;

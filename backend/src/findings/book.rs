@@ -2,8 +2,8 @@
 
 use super::changed::explain;
 use crate::live::Live;
-use shared::finding::{Finding, RuleState, Severity};
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use shared::finding::{Dismissed, Finding, RuleState, Severity};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most findings that are kept; of more the ended ones go that ended first.
@@ -26,6 +26,13 @@ type Theirs = HashMap<String, HashMap<String, (Entry, u8)>>;
 /// A finding that lacks in so many lists of its hub is not there any more.
 const LACKING: u8 = 3;
 
+impl Entry {
+    /// Whether all machines that it names may be seen.
+    fn is_seen(&self, sees: impl Fn(&str) -> bool) -> bool {
+        machines(&self.finding).all(|name| self.machines.get(name).is_some_and(|key| sees(key)))
+    }
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     by_id: HashMap<String, Entry>,
@@ -36,6 +43,8 @@ struct Inner {
     /// Raised since the start, by kind and severity.
     totals: BTreeMap<(String, Severity), u64>,
     left_out: u64,
+    /// What was dismissed and is to be written down, by id.
+    said: BTreeSet<String>,
     /// The ids of what was changed last, and how many changes there were before the first of them.
     changes: VecDeque<String>,
     before: u64,
@@ -99,6 +108,8 @@ impl FindingBook {
             finding.because = Some(because.clone());
         }
         let machines = machines(&finding).filter_map(|name| Some((name.to_string(), key(name)?))).collect();
+        // What people said of it stays said.
+        finding.dismissed = inner.by_id.get(&finding.id).and_then(|old| old.finding.dismissed.clone());
         let entry = Entry { finding, machines };
         let old = inner.by_id.insert(entry.finding.id.clone(), entry.clone());
         if old.as_ref() == Some(&entry) {
@@ -167,6 +178,32 @@ impl FindingBook {
             entry.finding.until.is_some() || !first.is_some_and(|key| left(key))
         });
         inner.by_id.len() != count
+    }
+
+    /// Dismisses a finding, or takes that back; the finding as it is then. None where there is none of this id, or none
+    /// that who says it sees.
+    pub fn dismiss(&self, id: &str, said: Option<Dismissed>, sees: impl Fn(&str) -> bool) -> Option<Finding> {
+        let mut inner = self.inner();
+        let entry = inner.by_id.get_mut(id).filter(|entry| entry.is_seen(&sees))?;
+        entry.finding.dismissed = said;
+        let finding = entry.finding.clone();
+        inner.said.insert(id.to_string());
+        inner.change(id.to_string());
+        Some(finding)
+    }
+
+    /// The keys of the machines that a finding names; None where there is none of this id, or none that may be seen.
+    pub fn machines_of(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+        let inner = self.inner();
+        let entry = inner.by_id.get(id).filter(|entry| entry.is_seen(&sees))?;
+        Some(entry.machines.values().cloned().collect())
+    }
+
+    /// What was dismissed since this was asked last, to be written down.
+    pub(super) fn said(&self) -> Vec<Entry> {
+        let mut inner = self.inner();
+        let said = std::mem::take(&mut inner.said);
+        said.iter().filter_map(|id| inner.by_id.get(id).cloned()).collect()
     }
 
     /// Takes what was written down by an earlier life.
@@ -258,8 +295,6 @@ impl FindingBook {
     /// that may not be seen is not there, since its sentence names it.
     pub fn seen(&self, wanted: &WantedFindings, sees: impl Fn(&str) -> bool) -> Vec<Finding> {
         let inner = self.inner();
-        let may =
-            |entry: &Entry| machines(&entry.finding).all(|name| entry.machines.get(name).is_some_and(|key| sees(key)));
         // One that moved may be told by the hub that had it, too.
         let theirs: HashMap<&String, &Entry> = inner
             .theirs
@@ -269,7 +304,7 @@ impl FindingBook {
             .map(|(id, (entry, _))| (id, entry))
             .collect();
         let all = inner.by_id.values().chain(theirs.into_values());
-        let all = all.filter(|entry| wanted.wants(&entry.finding) && may(entry));
+        let all = all.filter(|entry| wanted.wants(&entry.finding) && entry.is_seen(&sees));
         let mut seen: Vec<Finding> = all.map(|entry| entry.finding.clone()).collect();
         seen.sort_unstable_by(|a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
         seen
@@ -349,6 +384,7 @@ pub(crate) mod tests {
             changed: Vec::new(),
             because: None,
             confidence: None,
+            dismissed: None,
         }
     }
 
@@ -395,6 +431,27 @@ pub(crate) mod tests {
         assert_eq!(seen.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["hang:a:0:10"]);
         book.take(finding("idle", "gone", 30, None), |_| None);
         assert_eq!(ids(&book, &WantedFindings::default()).len(), 2, "a machine that nobody knows is nobody's to see");
+    }
+
+    #[test]
+    fn what_a_person_says_of_one_stays_until_it_is_taken_back() {
+        let book = FindingBook::default();
+        book.take(finding("hang", "a", 10, None), key);
+        let (id, said) = ("hang:a:0:10", Dismissed { at: 50, by: "ada".into(), why: "it is the evaluation".into() });
+        let of = |book: &FindingBook| book.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
+        assert_eq!(book.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
+        assert_eq!(book.dismiss("hang:a:0:11", Some(said.clone()), |_| true), None, "there is none");
+        assert!(book.said().is_empty());
+        let (_, before) = book.changed_since(0);
+        assert!(book.dismiss(id, Some(said.clone()), |_| true).is_some_and(|one| !one.is_on_top()));
+        assert_eq!(book.changed_since(before).0.len(), 1, "who follows the book is told");
+        book.take(finding("hang", "a", 10, Some(90)), key);
+        assert_eq!(of(&book), Some(said), "its end changes nothing of it");
+        let again = FindingBook::default();
+        again.restore(book.said());
+        assert!(of(&again).is_some() && book.said().is_empty(), "it is written down once");
+        book.dismiss(id, None, |_| true);
+        assert_eq!(of(&book), None);
     }
 
     #[test]

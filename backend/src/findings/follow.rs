@@ -178,6 +178,7 @@ impl Follower {
         let mut found = Vec::new();
         self.insight.judge(now - lateness, &mut found);
         self.take(found);
+        self.write(&self.following.book.said(), false);
         if self.looks % RARELY == 1 {
             self.end_others(now);
         }

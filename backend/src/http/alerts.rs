@@ -31,7 +31,7 @@ fn reader(app: &App, asker: &Asker) -> Result<Principal, Refusal> {
 }
 
 /// Who may write. On a hub everybody whom the table of routes lets through; in a server without accounts its owner alone.
-pub(super) struct Writer(Principal);
+pub(super) struct Writer(pub Principal);
 
 impl FromRequestParts<Arc<App>> for Writer {
     type Rejection = Refusal;

@@ -12,6 +12,7 @@ mod bound;
 mod cookie;
 mod counted;
 mod descriptors;
+mod dismiss;
 pub mod guard;
 pub mod hub;
 mod join_road;

@@ -7,7 +7,7 @@ use super::api::{
     self, calls, changed, figure, findings, logs, markers, metrics, query, record, report, runs, series, uplink,
 };
 use super::need::{Carries, Need};
-use super::{App, about, agents, alerts, log, me, page, provider, session, stream, usage, views};
+use super::{App, about, agents, alerts, dismiss, log, me, page, provider, session, stream, usage, views};
 use axum::Router;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
@@ -102,6 +102,7 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/runs/{id}/logs", PRINTED, NOTHING, logs::get;
     GET "/api/v1/runs/{id}", READ, NOTHING, runs::one;
     GET "/api/v1/findings", READ, NOTHING, findings::get;
+    POST "/api/v1/findings/wrong", WATCH, JSON, dismiss::post;
     GET "/api/v1/changed", READ, NOTHING, changed::get;
     GET "/api/v1/processes", READ, NOTHING, api::processes;
     GET "/api/v1/kernels", READ, NOTHING, markers::kernels;

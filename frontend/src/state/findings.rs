@@ -25,10 +25,13 @@ pub struct Findings {
 
 impl Findings {
     /// Those that lead a page, out of those that `shown` names: the most severe first, then those that follow from no other,
-    /// then the oldest. Notes are never among them.
+    /// then the oldest. Notes, and what was dismissed as wrong, are never among them.
     pub fn leading(&self, shown: impl Fn(&Finding) -> bool) -> Vec<&Finding> {
-        let mut found: Vec<&Finding> =
-            self.all.iter().filter(|one| one.severity > Severity::Note && shown(one)).collect();
+        let mut found: Vec<&Finding> = self
+            .all
+            .iter()
+            .filter(|one| one.severity > Severity::Note && one.dismissed.is_none() && shown(one))
+            .collect();
         found.sort_by_key(|one| (Reverse(one.severity), one.because.is_some(), one.since));
         // What follows from one that is here is told with that.
         let follows = |one: &Finding| one.because.as_ref().is_some_and(|id| found.iter().any(|root| root.id == *id));
@@ -134,6 +137,7 @@ mod tests {
             changed: Vec::new(),
             because: because.map(String::from),
             confidence: None,
+            dismissed: None,
         }
     }
 
@@ -153,6 +157,9 @@ mod tests {
             finding("worst", Critical, 20, None),
         ]);
         assert_eq!(ids(&all), ["worst", "old", "late"], "a consequence is told with its cause, a note nowhere");
+        let mut wrong = finding("wrong", Critical, 1, None);
+        wrong.dismissed = Some(shared::finding::Dismissed { at: 2, by: "ada".into(), why: "no".into() });
+        assert_eq!(ids(&of(vec![wrong, finding("old", Warning, 10, None)])), ["old"]);
         let of_other = of(vec![finding("follows", Critical, 5, Some("of another machine"))]);
         assert_eq!(ids(&of_other), ["follows"], "where its cause is not here, it leads itself");
         assert_eq!(ids(&of(vec![finding("note", Note, 1, None)])), [""; 0]);

@@ -45,6 +45,12 @@ impl Figure {
         if self.up { self.value.0 >= self.bar } else { self.value.0 <= self.bar }
     }
 
+    /// Not even the better end of its interval holds.
+    fn is_surely_missed(&self) -> bool {
+        let (value, low, high) = self.value;
+        value.is_nan() || if self.up { high < self.bar } else { low > self.bar }
+    }
+
     fn row(&self) -> String {
         let (value, low, high) = self.value;
         let sign = if self.up { ">=" } else { "<=" };
@@ -174,13 +180,14 @@ impl<'a> Report<'a> {
         figures
     }
 
-    /// What of the bar is missed, a sentence each. Mild faults have the same bar and are told apart: they fail nothing.
-    pub fn missed(&self) -> Vec<String> {
+    /// What of the bar is missed, a sentence each; with `surely` what is so though all of its interval is granted. Mild
+    /// faults have the same bar and are told apart: they fail nothing.
+    pub fn missed(&self, surely: bool) -> Vec<String> {
         let of = |figure: &Figure| {
             let (value, _, _) = figure.value;
             format!("{} is {value:.3}, the bar {} ({})", figure.name, figure.bar, figure.of)
         };
-        self.figures(false).iter().filter(|f| !f.holds()).map(of).collect()
+        self.figures(false).iter().filter(|f| if surely { f.is_surely_missed() } else { !f.holds() }).map(of).collect()
     }
 
     fn kinds(&self, mild: bool) -> String {

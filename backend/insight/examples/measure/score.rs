@@ -220,13 +220,14 @@ mod tests {
             changed: Vec::new(),
             because: None,
             confidence: None,
+            dismissed: None,
         };
         Found { finding, first: ms, above: Some(ms), ended: None, worst: Severity::Warning }
     }
 
     /// A machine with 8 GPUs of which number 3 is slow from 1000 to 2000 s.
     fn slow() -> World {
-        let mut world = set::world(4, Some(1.0), 0.0);
+        let mut world = set::world(4, Some(1.0), 0.0, None);
         let all = vec![(0, (0..8).collect::<Vec<u32>>())];
         let label = Label {
             kind: "straggler",

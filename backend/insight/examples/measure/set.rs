@@ -144,7 +144,7 @@ fn chosen(seed: u64) -> (Class, &'static str, Make) {
 }
 
 /// The trace of a seed.
-pub fn world(seed: u64, hours: Option<f64>, altered_by: f64) -> World {
+pub fn world(seed: u64, hours: Option<f64>, altered_by: f64, machines: Option<usize>) -> World {
     let (_, name, make) = chosen(seed);
     let random = Random::new(seed);
     let altered = Altered { seed, by: altered_by };
@@ -152,6 +152,7 @@ pub fn world(seed: u64, hours: Option<f64>, altered_by: f64) -> World {
     if let Some(hours) = hours {
         maker.world.seconds = hours * 3600.0;
     }
+    maker.machines = machines;
     make(&mut maker);
     maker.world
 }
@@ -167,6 +168,8 @@ struct Maker {
     random: Random,
     altered: Altered,
     eyes: Eyes,
+    /// How many machines a job of several has, where that is not left to chance.
+    machines: Option<usize>,
 }
 
 /// What a job has to be for what shall happen to it.
@@ -218,7 +221,7 @@ impl Maker {
             stalling: Vec::new(),
             watches: Vec::new(),
         };
-        Maker { world, random, altered, eyes }
+        Maker { world, random, altered, eyes, machines: None }
     }
 
     fn at(&mut self, t: f64, act: Act) {
@@ -471,6 +474,10 @@ impl Maker {
 
     fn some_hosts(&mut self, one: f64, few: f64) -> (usize, usize) {
         let at = self.random.unit();
+        if let Some(machines) = self.machines {
+            self.world.seconds = self.world.seconds.min(2700.0);
+            return (machines, machines);
+        }
         if at < one {
             (1, 1)
         } else if at < one + few {

@@ -1212,7 +1212,7 @@ mod tests {
     }
 
     fn run(seed: u64) -> (World, Kept) {
-        let (mut world, mut kept) = (set::world(seed, None, 0.0), Kept::default());
+        let (mut world, mut kept) = (set::world(seed, None, 0.0, None), Kept::default());
         world.run(&mut kept);
         (world, kept)
     }
@@ -1243,7 +1243,7 @@ mod tests {
     fn all_wait_for_the_slow_one_and_its_share_of_memory_time_stays() {
         // A clock that is stuck: the one works all the time, and its peers less of it.
         let of = (0..40).map(|skip| seed_of("straggler", skip)).find(|&seed| {
-            let label = &set::world(seed, None, 0.0).labels[0];
+            let label = &set::world(seed, None, 0.0, None).labels[0];
             label.name == "clock" && label.places[0].0 == 0
         });
         let (world, kept) = run(of.expect("one is on the first machine"));

@@ -1,8 +1,8 @@
 //! GPUs that are lost, and broken memory.
 
-use super::trace::{OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, rules, told};
-use shared::catalog::{gpu, gpu_parts};
-use shared::finding::Severity;
+use super::trace::{Does, OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, rules, told};
+use shared::catalog::{gpu, gpu_parts, gpu_profile};
+use shared::finding::{Finding, Severity};
 
 fn works(t: i64) -> Sheet {
     one(8, t, |_, t| if t < 60 { OFF } else { WORKS })
@@ -162,21 +162,41 @@ fn corrected_errors_are_told_by_their_rate() {
     assert_eq!(rules(&of(6.0)), [""; 0], "a few");
 }
 
-#[test]
-fn any_interval_gives_the_same() {
-    for interval in [100, 1000, 60_000] {
-        let all = told(1200, interval, |t| {
-            let mut sheet = works(t);
-            if t >= 600 {
-                sheet.drop_gpu(3);
-                sheet.set(&gpu::UNCORRECTED_ERRORS, 5, 3.0);
-            }
-            Some(sheet)
+/// What breaks one after the other on one machine, as it is sampled every so many milliseconds.
+fn one_after_the_other(interval: i64) -> Vec<Finding> {
+    told(2400, interval, |t| {
+        let mut sheet = one(8, t, |gpu, t| match t {
+            ..60 => OFF,
+            900..1500 if gpu == 6 => Does { clock: 1200.0, temp: 90.0, bits: 64.0, ..WORKS },
+            _ => WORKS,
         });
-        let mut found: Vec<_> =
-            all.iter().map(|f| (f.rule.as_str(), f.subject[0].gpus.clone(), f.since - START)).collect();
+        if t >= 600 {
+            sheet.drop_gpu(3);
+            sheet.set(&gpu::UNCORRECTED_ERRORS, 5, 3.0);
+        }
+        if (1200..1800).contains(&t) {
+            sheet.set(&gpu_profile::PCIE_WIDTH, 1, 8.0);
+        }
+        Some(sheet)
+    })
+}
+
+#[test]
+fn any_interval_gives_the_same_list() {
+    for interval in [100, 1000, 60_000] {
+        let all = one_after_the_other(interval);
+        let mut found: Vec<_> = all
+            .iter()
+            .map(|f| (f.rule.as_str(), f.subject[0].gpus.clone(), f.severity, f.since - START, f.until.is_some()))
+            .collect();
         found.sort_unstable();
-        assert_eq!(found, [("ecc.uncorrected", vec![5], 600), ("lost_gpu", vec![3], 600)], "{interval}");
+        let expected = [
+            ("ecc.uncorrected", vec![5], Severity::Critical, 600, true),
+            ("lost_gpu", vec![3], Severity::Critical, 600, false),
+            ("slow_link.pcie", vec![1], Severity::Warning, 1200, true),
+            ("throttle.heat", vec![6], Severity::Warning, 900, true),
+        ];
+        assert_eq!(found, expected, "{interval}");
     }
 }
 

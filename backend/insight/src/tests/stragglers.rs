@@ -51,6 +51,33 @@ fn one_that_alone_goes_on_is_waited_for() {
 }
 
 #[test]
+fn one_that_takes_a_little_longer_is_told_once_however_it_comes_and_goes() {
+    // A tenth and less, all the time; and for 200 s, then not for 120 s.
+    let steady = |t: i64| (900..2100).contains(&t);
+    let at_times = |t: i64| (900..2100).contains(&t) && (t - 900) % 320 < 200;
+    type Plan<'a> = (f64, i64, &'a dyn Fn(i64) -> bool);
+    let plans: [Plan; 4] =
+        [(1.08, 1000, &steady), (1.1, 500, &steady), (1.08, 10_000, &steady), (1.12, 1000, &at_times)];
+    for (slower, interval, is) in plans {
+        let all = told(3000, interval, |t| {
+            Some(one(8, t, |gpu, t| match t {
+                ..60 => OFF,
+                _ if is(t) && gpu != 5 => waits(slower),
+                _ => WORKS,
+            }))
+        });
+        assert_eq!(rules(&all), ["straggler.waits"], "{slower} at {interval}");
+        let found = &all[0];
+        check(found);
+        assert_eq!((found.subject[0].gpus.as_slice(), found.affects[0].gpus.len()), (&[5][..], 7));
+        assert!((found.since - START - 900).abs() <= 60, "since {}", found.since - START);
+        assert!(found.told - START - 900 <= 600, "told at {}", found.told - START);
+        assert!(found.until.is_some_and(|t| t - START < 2500), "{slower} at {interval}: {:?}", found.until);
+        assert!(found.sentence.contains(" % more beside theirs than usual"), "{}", found.sentence);
+    }
+}
+
+#[test]
 fn one_condition_short_it_is_none() {
     // Uneven from the start.
     let uneven = |gpu: u32, t: i64| match t {
@@ -77,6 +104,18 @@ fn one_condition_short_it_is_none() {
         900..960 => waits(1.4),
         _ => WORKS,
     };
+    // A little slower, and not for long.
+    let briefly = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        900..1000 if gpu != 3 => waits(1.1),
+        _ => WORKS,
+    };
+    // One does a tenth more than it used to, and nobody waits for it.
+    let busier = |gpu: u32, t: i64| match t {
+        ..60 => OFF,
+        900.. if gpu == 3 => WORKS,
+        _ => Does { work: 0.86, spin: 0.14, ..WORKS },
+    };
     // One evaluates now and then, and the others wait for it.
     let evaluates = |gpu: u32, t: i64| match t {
         ..60 => OFF,
@@ -85,8 +124,15 @@ fn one_condition_short_it_is_none() {
         _ => WORKS,
     };
     type Plan<'a> = (&'a str, &'a dyn Fn(u32, i64) -> Does);
-    let plans: [Plan; 5] =
-        [("uneven", &uneven), ("free", &free), ("all", &all_slow), ("short", &short), ("evaluates", &evaluates)];
+    let plans: [Plan; 7] = [
+        ("uneven", &uneven),
+        ("free", &free),
+        ("all", &all_slow),
+        ("short", &short),
+        ("briefly", &briefly),
+        ("busier", &busier),
+        ("evaluates", &evaluates),
+    ];
     for (name, does) in plans {
         let all = told(2500, 1000, |t| Some(one(8, t, does)));
         assert_eq!(rules(&all), [""; 0], "{name}");

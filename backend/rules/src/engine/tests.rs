@@ -495,6 +495,7 @@ fn finding(id: &str, severity: Severity, since: i64) -> Finding {
         changed: Vec::new(),
         because: None,
         confidence: None,
+        dismissed: None,
     }
 }
 

@@ -37,7 +37,7 @@ fn rows(all: &[Finding], open: bool) -> Vec<Row> {
     let cause = |one: &Finding| one.because.as_ref().and_then(|id| part.iter().find(|other| other.id == *id));
     let mut roots: Vec<&Finding> = part.iter().copied().filter(|one| cause(one).is_none()).collect();
     if open {
-        roots.sort_by_key(|one| (Reverse(one.severity), one.since));
+        roots.sort_by_key(|one| (one.dismissed.is_some(), Reverse(one.severity), one.since));
     } else {
         roots.sort_by_key(|one| Reverse(one.told));
     }
@@ -64,9 +64,9 @@ fn rows(all: &[Finding], open: bool) -> Vec<Row> {
     found
 }
 
-/// How many are open: `2 open, 1 note`. What follows from another is told with that.
+/// How many are open: `2 open, 1 note`. What follows from another is told with that; what was dismissed does not count.
 fn gist(rows: &[Row]) -> String {
-    let own = || rows.iter().filter(|row| !row.follows);
+    let own = || rows.iter().filter(|row| !row.follows && row.finding.dismissed.is_none());
     let notes = own().filter(|row| row.finding.severity == Severity::Note).count();
     let open = own().count() - notes;
     let open = if open > 0 { format!("{} open", thousands(open)) } else { String::new() };
@@ -133,7 +133,7 @@ pub fn FindingsPage() -> impl IntoView {
             </header>
             <div class="findings-body">
                 <section class="panel flush findings-list" aria-label="All findings">
-                    <If when=flag(move || known() && listed.open.with(Vec::is_empty))>
+                    <If when=flag(move || known() && listed.open.with(|rows| rows.iter().all(|row| row.finding.dismissed.is_some())))>
                         <p class="calm-line"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing is wrong."</p>
                     </If>
                     <If when=flag(move || !known())>
@@ -173,7 +173,7 @@ fn FindingRow(id: String, listed: Listed) -> impl IntoView {
         })
     };
     let shape = move || {
-        let of = |row: &Row| words::shape(row.finding.severity, row.finding.until.is_some());
+        let of = |row: &Row| words::shape_of(&row.finding);
         id.with_value(|id| listed.of(id, of)).unwrap_or_default()
     };
     let current = text(move || {
@@ -199,6 +199,7 @@ fn FindingRow(id: String, listed: Listed) -> impl IntoView {
             data-finding=id.get_value()
             data-severity=of(|row, _| row.finding.severity.word().to_string())
             data-follows=of(|row, _| row.follows.to_string())
+            data-dismissed=of(|row, _| row.finding.dismissed.is_some().to_string())
             data-over=of(|row, _| row.finding.until.is_some().to_string())
             aria-current=current
             on:click=press
@@ -269,6 +270,7 @@ mod tests {
             changed: Vec::new(),
             because: because.map(String::from),
             confidence: None,
+            dismissed: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! One finding: its sentence, its evidence as charts that lead to where it is measured, what else changed, and how sure it is.
 
+use super::dismiss::Dismissal;
 use super::evidence::{Piece, follow};
 use super::words;
 use crate::address::{Tab, View};
@@ -68,9 +69,7 @@ pub fn Detail(
             finding.with(|one| one.as_ref().map(|one| read(one, page.server_now())).unwrap_or_default())
         })
     };
-    let shape = move || {
-        finding.with(|one| one.as_ref().map(|one| words::shape(one.severity, one.until.is_some())).unwrap_or_default())
-    };
+    let shape = move || finding.with(|one| one.as_ref().map(words::shape_of).unwrap_or_default());
     let source = move |one: &Finding| one.subject.first().map(|place| place.source.clone()).unwrap_or_default();
     let there = text(move || {
         finding.with(|one| {
@@ -171,6 +170,7 @@ pub fn Detail(
             </If>
             <h3>"How sure"</h3>
             <p class="below">{of(|one, _| sure(one.confidence))}" "<span class="u">{of(|one, _| format!("Rule {}, told at {}.", one.rule, words::clock(one.told, true)))}</span></p>
+            <Dismissal finding/>
         </section>
     }
 }

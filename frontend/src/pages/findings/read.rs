@@ -2,7 +2,7 @@
 
 use crate::fetch::Json;
 use shared::date;
-use shared::finding::{Change, Evidence, Finding, Place, RuleState, Severity, Watch};
+use shared::finding::{Change, Dismissed, Evidence, Finding, Place, RuleState, Severity, Watch};
 
 fn places(json: &Json) -> Vec<Place> {
     let gpus = |place: &Json| place.get("gpus").list().iter().filter_map(Json::number).map(|n| n as u32).collect();
@@ -38,6 +38,11 @@ fn change(json: &Json) -> Option<Change> {
     })
 }
 
+/// Reads what was said against a finding; None where it is nothing.
+pub fn dismissed(json: &Json) -> Option<Dismissed> {
+    Some(Dismissed { at: integer(&json.get("at"))?, by: json.get("by").text(), why: json.get("why").maybe()? })
+}
+
 /// Reads a finding; None where it is none. Its onset, which the server wrote in UTC, stands in its sentence as a place again,
 /// for a time in the zone of the reader.
 pub fn finding(json: &Json) -> Option<Finding> {
@@ -63,6 +68,7 @@ pub fn finding(json: &Json) -> Option<Finding> {
         changed: json.get("changed").list().iter().filter_map(change).collect(),
         because: json.get("because").maybe(),
         confidence: json.get("confidence").number(),
+        dismissed: dismissed(&json.get("dismissed")),
     })
 }
 

@@ -52,6 +52,14 @@ pub fn shape(severity: Severity, over: bool) -> (&'static str, &'static str) {
     }
 }
 
+/// The same of a finding; one that was dismissed has that of what is not known.
+pub fn shape_of(finding: &Finding) -> (&'static str, &'static str) {
+    match finding.dismissed {
+        Some(_) => shape(Severity::Note, false),
+        None => shape(finding.severity, finding.until.is_some()),
+    }
+}
+
 /// How long it has lasted, or lasted; `now` is ms since the epoch.
 pub fn lasted(finding: &Finding, now: i64) -> String {
     axis::duration(finding.until.map_or(now, |until| until * 1_000) - finding.since * 1_000)
@@ -128,7 +136,8 @@ pub fn waits(finding: &Finding) -> String {
 pub fn below(finding: &Finding, now: i64) -> String {
     let waits = waits(finding);
     let waits = if waits.is_empty() { String::new() } else { format!("; {waits}") };
-    format!("{}: {}, {}{waits}", finding.severity.word(), kind(&finding.kind), times(finding, now, false))
+    let word = if finding.dismissed.is_some() { "dismissed as wrong" } else { finding.severity.word() };
+    format!("{word}: {}, {}{waits}", kind(&finding.kind), times(finding, now, false))
 }
 
 #[cfg(test)]
@@ -172,6 +181,7 @@ mod tests {
                 changed: Vec::new(),
                 because: None,
                 confidence: None,
+                dismissed: None,
             };
             span(&nothing, now)
         };
@@ -200,6 +210,7 @@ mod tests {
                 changed: Vec::new(),
                 because: None,
                 confidence: None,
+                dismissed: None,
             };
             waits(&finding)
         };

@@ -34,7 +34,7 @@ fn head(text: &mut String, open: bool, name: &str, help: &str) {
 fn write_open(open: &[Finding], text: &mut String) {
     // Two of one rule may be open on one device; a row is there once.
     let mut rows: BTreeMap<String, ()> = BTreeMap::new();
-    for finding in open {
+    for finding in open.iter().filter(|finding| finding.dismissed.is_none()) {
         for place in &finding.subject {
             let labels = format!(
                 "source=\"{}\",kind=\"{}\",rule=\"{}\",severity=\"{}\"",
@@ -83,6 +83,7 @@ mod tests {
             changed: Vec::new(),
             because: None,
             confidence: None,
+            dismissed: None,
         };
         let mut text = String::new();
         write_open(&[finding.clone(), finding], &mut text);

@@ -1,0 +1,50 @@
+//! `POST /api/v1/findings/wrong`: a person says that a finding is wrong, and why; or takes that back.
+
+use super::admit::Asker;
+use super::alerts::Writer;
+use super::body::Json;
+use super::{App, Refusal, json};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+use serde::Deserialize;
+use serde_json::json as object;
+use shared::finding::{Dismissed, MAX_REASON};
+use std::sync::Arc;
+
+/// What is said of a finding.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Said {
+    id: String,
+    /// Why it is wrong; without it what was said before is taken back.
+    why: Option<String>,
+}
+
+/// Answers with what is said of it from now on. Its alert is resolved at the next look at what was found.
+pub(super) async fn post(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    Writer(by): Writer,
+    Json(said): Json<Said>,
+) -> Result<Response<Body>, Refusal> {
+    let why = said.why.map(|why| why.trim().to_string());
+    match &why {
+        Some(why) if why.is_empty() => return Err(Refusal::bad("say in why what is wrong about it")),
+        Some(why) if why.chars().count() > MAX_REASON => {
+            return Err(Refusal::bad(format!("why has at most {MAX_REASON} characters")));
+        }
+        _ => {}
+    }
+    let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no such finding here; api/v1/findings lists them");
+    let reader = asker.reader(&app);
+    let machines = app.findings.machines_of(&said.id, |key| reader.scope().sees(key)).ok_or_else(none)?;
+    if app.hub.is_some() && !app.alerts.may_dismiss(&by, &machines).await? {
+        let sentence = "members of a team that sees its machines say what is wrong about a finding";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
+    }
+    let at = app.live.clock.wall() / 1000;
+    let new = why.map(|why| Dismissed { at, by: crate::alerts::maker(&by), why });
+    let finding = app.findings.dismiss(&said.id, new, |key| reader.scope().sees(key)).ok_or_else(none)?;
+    Ok(json(StatusCode::OK, &object!({ "id": finding.id, "dismissed": finding.dismissed })))
+}

@@ -1,0 +1,87 @@
+//! What a person says of a finding that is wrong: why, and taking that back. It stays in the list, and leads nothing.
+
+use super::read;
+use super::words;
+use crate::fetch::{self, Answer, Json};
+use crate::state::Page;
+use crate::widgets::parts::{If, flag, text};
+use leptos::prelude::*;
+use shared::finding::{Dismissed, Finding, MAX_REASON};
+use wasm_bindgen::JsValue;
+
+/// What was said of it, in words: `ada said at 14:03 that this is wrong: it was the evaluation.`
+pub fn said(of: &Dismissed) -> String {
+    format!("{} said at {} that this is wrong: {}", of.by, words::clock(of.at, false), of.why)
+}
+
+/// Sends what is said of a finding, None to take it back; `problem` has what the server says against it.
+fn send(page: Page, id: String, why: Option<String>, problem: RwSignal<String>) {
+    let why = why.map_or(JsValue::NULL, |why| why.as_str().into());
+    let body = Json::object([("id", id.as_str().into()), ("why", why)]);
+    fetch::ask("POST", "api/v1/findings/wrong", Some(body), move |answer: Answer| {
+        // The page may have gone.
+        let _ = problem.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
+        if answer.is_ok() {
+            let said = read::dismissed(&answer.body.get("dismissed"));
+            let mut findings = page.findings.get_untracked();
+            findings.all.iter_mut().filter(|one| one.id == id).for_each(|one| one.dismissed = said.clone());
+            page.set_findings(findings);
+        }
+    });
+}
+
+/// The last part of a finding: what was said against it, and the way to say so.
+#[component]
+pub fn Dismissal(
+    /// The finding.
+    finding: Memo<Option<Finding>>,
+) -> impl IntoView {
+    let page = expect_context::<Page>();
+    let (asks, why, problem) = (RwSignal::new(false), RwSignal::new(String::new()), RwSignal::new(String::new()));
+    let id = Memo::new(move |_| finding.with(|one| one.as_ref().map(|one| one.id.clone()).unwrap_or_default()));
+    // What was begun for one is not said of another.
+    Effect::new(move || {
+        id.track();
+        asks.set(false);
+        why.set(String::new());
+        problem.set(String::new());
+    });
+    let against = Memo::new(move |_| finding.with(|one| one.as_ref().and_then(|one| one.dismissed.clone())));
+    let is_said = flag(move || against.with(Option::is_some));
+    let may = move || !page.over.get() && !page.is_recorded();
+    let say = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        send(page, id.get_untracked(), Some(why.get_untracked()), problem);
+        asks.set(false);
+    };
+    let back = move |_| send(page, id.get_untracked(), None, problem);
+    view! {
+        <If when=is_said>
+            <p class="below" data-dismissed="true">
+                {text(move || against.with(|one| one.as_ref().map(said).unwrap_or_default()))}" "
+                <If when=flag(may)><button class="btn" data-do="take-back" on:click=back>"It is right after all"</button></If>
+            </p>
+        </If>
+        <If when=flag(move || may() && !is_said.get() && !asks.get())>
+            <p class="below"><button class="btn" data-do="is-wrong" on:click=move |_| asks.set(true)>"This is wrong…"</button></p>
+        </If>
+        <If when=flag(move || asks.get() && !is_said.get())>
+            <form class="below" on:submit=say>
+                <label>"What is wrong about it? "<input
+                    class="tok"
+                    name="why"
+                    required=true
+                    maxlength=MAX_REASON.to_string()
+                    autocomplete="off"
+                    prop:value=why
+                    on:input=move |event| why.set(event_target_value(&event))
+                /></label>
+                " "<button class="btn primary" type="submit" data-do="say-wrong">"Dismiss it"</button>
+                " "<button class="btn" type="button" on:click=move |_| asks.set(false)>"Cancel"</button>
+            </form>
+        </If>
+        <If when=flag(move || !problem.with(String::is_empty))>
+            <p class="below" role="alert">{text(move || problem.get())}</p>
+        </If>
+    }
+}
