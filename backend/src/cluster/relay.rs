@@ -30,6 +30,11 @@ const AWAY: &str = "relay";
 /// How often it is looked whether somebody wants it still.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Whether a run of ticks is one that was offered, or part of one.
+fn is_in((first, last): (u64, u64), offered: &[(u64, u64)]) -> bool {
+    offered.iter().any(|(from, to)| *from <= first && last <= *to)
+}
+
 /// Whether a source is told from now on.
 pub(super) enum Told {
     Telling,
@@ -61,7 +66,7 @@ impl Cluster {
                     }
                     // What there is was offered at the begin: what has come in since is offered by beginning anew.
                     let is_whole = own.live.source(source).figures().holes.is_empty();
-                    if is_whole && own.runs(source) != offered {
+                    if is_whole && !own.runs(source).iter().all(|run| is_in(*run, &offered)) {
                         return "more of it has come in".to_string();
                     }
                 }
@@ -205,5 +210,26 @@ impl Cluster {
         };
         tokio::join!(taken, carried);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_in;
+
+    #[test]
+    fn what_expired_or_was_added_at_the_end_was_offered_and_what_came_in_late_was_not() {
+        let offered = [(10, 19), (30, u64::MAX)];
+        for (run, known) in [
+            ((10, 19), true),
+            ((15, 19), true),
+            ((30, 99), true),
+            ((200, u64::MAX), true),
+            ((10, 20), false),
+            ((25, u64::MAX), false),
+            ((1, 5), false),
+        ] {
+            assert_eq!(is_in(run, &offered), known, "{run:?}");
+        }
     }
 }
