@@ -10,7 +10,6 @@ use super::found::alert_of;
 use super::kept::Restored;
 use super::lease::{LEASE_MS, TellingLease};
 use super::team::{CALLS, CODES, ENGINE, Earlier, TeamWatch, shown_rule};
-use super::watch::SharingHub;
 use crate::accounts::Denied;
 use records::alerts::AlertRow;
 use records::{alerts, links, outbox, watched};
