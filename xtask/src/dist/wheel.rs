@@ -11,6 +11,10 @@ pub fn build(release: &Release, packers: &Path) -> Result<Done, String> {
     let home = |key: &str, below: &str| {
         std::env::var(key).unwrap_or_else(|_| format!("{}/{below}", std::env::var("HOME").unwrap_or_default()))
     };
+    if !release.runs_here() {
+        // Zig compiles C for every machine; of Rust the library of this one is needed.
+        cmd("rustup").args(["target", "add", &release.target]).run()?;
+    }
     let root = paths::root();
     let replaced = [(root.display().to_string(), "/watchglass"), (home("CARGO_HOME", ".cargo"), "/cargo")];
     let flags: Vec<String> = replaced.iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();

@@ -160,7 +160,6 @@ impl TreeLimits {
 
 /// Where a process's group tells of memory, and the smallest limit: in the tree of version 2, else in that which version 1 has
 /// for memory, where it has a limit.
-#[allow(clippy::type_complexity, reason = "a place, its names, and the level with its limit, each used once")]
 fn memory_of(
     roots: &Roots,
     cgroup: &[u8],
