@@ -36,20 +36,20 @@ fn is_in((first, last): (u64, u64), offered: &[(u64, u64)]) -> bool {
 }
 
 /// Whether a source is told from now on.
-pub(super) enum Told {
-    Telling,
+pub(super) enum Telling {
+    Begun,
     Busy,
 }
 
 impl Cluster {
     /// Tells another hub all there is of a source, over a pipe of this name.
-    pub(super) async fn tell(self: &Arc<Self>, source: SourceId, name: &str) -> Told {
+    pub(super) async fn tell(self: &Arc<Self>, source: SourceId, name: &str) -> Telling {
         let plain = !name.is_empty() && name.len() <= 32 && name.bytes().all(|b| b.is_ascii_hexdigit());
         let Some(permit) = self.telling.clone().try_acquire_owned().ok().filter(|_| plain) else {
             self.counts.refused.fetch_add(1, Relaxed);
-            return Told::Busy;
+            return Telling::Busy;
         };
-        let Ok(heard) = self.bus.subscribe(&format!("pipe.{name}.holder")).await else { return Told::Busy };
+        let Ok(heard) = self.bus.subscribe(&format!("pipe.{name}.holder")).await else { return Telling::Busy };
         let (wire, far) = duplex(BUFFER);
         let to = format!("pipe.{name}.asker");
         let carried = pipe::carry(self.bus.clone(), heard, to, far, self.pipes.clone());
@@ -77,7 +77,7 @@ impl Cluster {
             };
             tracing::debug!("a machine is not told to another hub any more: {why}");
         });
-        Told::Telling
+        Telling::Begun
     }
 
     /// The runs of ticks that there are of a source; the newest has no end.
