@@ -57,14 +57,14 @@ struct Xid {
 
 /// Which machines are judged here.
 #[derive(Default)]
-pub(super) struct Judged {
+pub(super) struct JudgedMachines {
     /// By id; None: all.
     pub own: Option<BTreeSet<String>>,
     /// Those that joined just now.
     pub joined: BTreeSet<String>,
 }
 
-impl Judged {
+impl JudgedMachines {
     fn has(&self, key: &str) -> bool {
         self.own.as_ref().is_none_or(|own| own.contains(key))
     }
@@ -94,7 +94,7 @@ impl Gather {
     }
 
     /// Tells the rules of all teams what came since the look before. It may read the disk.
-    pub(super) fn look(&mut self, teams: &mut [TeamWatch], judged: &Judged, trouble: Option<&str>) {
+    pub(super) fn look(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, trouble: Option<&str>) {
         if teams.is_empty() {
             return; // What comes is heard once it is known what to watch.
         }
@@ -307,7 +307,7 @@ impl Gather {
     }
 
     /// Tells of findings that were changed; a team that is new is told of all.
-    fn tell_findings(&mut self, teams: &mut [TeamWatch], judged: &Judged, now: i64) {
+    fn tell_findings(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, now: i64) {
         let (changed, newest) = self.findings.changed_since(self.told_findings);
         self.told_findings = newest;
         let mut all: Option<Vec<Entry>> = None;

@@ -2,7 +2,7 @@
 
 use super::book::AlertBook;
 use super::deliver::Delivered;
-use super::gather::{Gather, Judged};
+use super::gather::{Gather, JudgedMachines};
 use super::kept::{Restored, acked, load, write};
 use super::sharing::{Shared, SharingHub};
 use super::team::{Loaded, TeamWatch, shown_rule};
@@ -60,7 +60,7 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
     let AlertSources { live, runs, findings, book, has_teams, storm, hub, .. } = sources;
     let gather = Gather::new(live.clone(), runs, findings);
     let shared = hub.map(Shared::new);
-    let judged = Judged::default();
+    let judged = JudgedMachines::default();
     let all = Vec::new();
     let mut watcher =
         Watcher { live, book, has_teams, storm, gather: Some(gather), all, done, told, away: None, shared, judged };
@@ -118,7 +118,7 @@ struct Watcher {
     away: Option<String>,
     /// None: there is no other hub.
     shared: Option<Shared>,
-    judged: Judged,
+    judged: JudgedMachines,
 }
 
 impl Watcher {
@@ -203,7 +203,7 @@ impl Watcher {
             let delivered = Delivered { channel, notice, taken };
             self.all.iter_mut().for_each(|team| team.outcome(&delivered));
         }
-        self.judged = Judged { own: Some(shared.own.clone()), joined: found.joined };
+        self.judged = JudgedMachines { own: Some(shared.own.clone()), joined: found.joined };
         Ok(())
     }
 
@@ -246,7 +246,7 @@ impl Watcher {
         let Ok((gather, all, judged)) = looked.await else { return false };
         (self.gather, self.all) = (Some(gather), all);
         // They join once.
-        self.judged = Judged { joined: BTreeSet::new(), ..judged };
+        self.judged = JudgedMachines { joined: BTreeSet::new(), ..judged };
         true
     }
 

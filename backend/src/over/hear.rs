@@ -1,6 +1,6 @@
 //! Takes in how the machines do that other hubs hold.
 
-use super::word::{Line, Word};
+use super::word::{MachineLine, OverWord};
 use crate::findings::{Entry, FindingBook};
 use crate::live::{CellsElsewhere, Live};
 use shared::catalog::fleet::{Grain, rows};
@@ -61,7 +61,7 @@ struct Neighbour {
 
 /// Records of a machine that lack here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lacking {
+pub(super) struct LackingRecords {
     /// The hub that has them.
     pub hub: String,
     /// The machine's key.
@@ -78,7 +78,7 @@ pub(super) struct Hearer {
     /// Who told of a machine last.
     tellers: HashMap<SourceId, String>,
     /// Of these machines records lack here: whom to ask.
-    wanted: BTreeMap<SourceId, Lacking>,
+    wanted: BTreeMap<SourceId, LackingRecords>,
     refused: u64,
 }
 
@@ -151,7 +151,7 @@ impl Hearer {
     }
 
     fn take(&mut self, hub: &str, bytes: &[u8]) -> Option<()> {
-        let (word, now) = (Word::read(bytes)?, self.live.clock.steady());
+        let (word, now) = (OverWord::read(bytes)?, self.live.clock.steady());
         if !self.hubs.contains_key(hub) && self.hubs.len() >= MOST_HUBS {
             return None;
         }
@@ -166,43 +166,43 @@ impl Hearer {
         });
         (neighbour.heard, neighbour.silent) = (now, false);
         match word {
-            Word::Begin { whole, interval } => {
+            OverWord::Begin { whole, interval } => {
                 neighbour.interval = Duration::from_millis(interval.clamp(1, MOST_INTERVAL));
                 neighbour.named = whole.then(BTreeSet::new);
             }
-            Word::Lines(lines) => {
+            OverWord::Lines(lines) => {
                 for line in lines {
                     self.line(hub, line);
                 }
             }
-            Word::Left(left) => {
+            OverWord::Left(left) => {
                 for id in left {
                     let source = neighbour.machines.remove(&id);
                     source.into_iter().for_each(|source| leave(&mut self.tellers, &live, hub, source));
                 }
             }
-            Word::Overview(message) => {
+            OverWord::Overview(message) => {
                 let grain = match decode_server(&message).ok()? {
                     Received::Control(ServerMessage::Cells { grain, .. }) | Received::Overview(grain, _) => grain,
                     _ => return None,
                 };
                 neighbour.views[at(grain)].take(&message)?;
             }
-            Word::Findings(texts) => {
+            OverWord::Findings(texts) => {
                 let changed = texts.iter().filter_map(|text| serde_json::from_str::<Entry>(text).ok()).collect();
                 self.findings.lay(hub, changed, None);
             }
-            Word::Open(ids) => {
+            OverWord::Open(ids) => {
                 let open: HashSet<String> = ids.into_iter().collect();
                 self.findings.lay(hub, Vec::new(), Some(&open));
             }
-            Word::End => self.end(hub),
+            OverWord::End => self.end(hub),
         }
         Some(())
     }
 
     /// A machine's line.
-    fn line(&mut self, hub: &str, Line { entry, figures, record }: Line) {
+    fn line(&mut self, hub: &str, MachineLine { entry, figures, record }: MachineLine) {
         let Some(neighbour) = self.hubs.get_mut(hub) else { return };
         if neighbour.machines.len() >= MOST_SOURCES && !neighbour.machines.contains_key(&entry.id) {
             self.refused += 1;
@@ -229,7 +229,7 @@ impl Hearer {
         }
         self.tellers.insert(source, hub.to_string());
         if record > self.live.store().last_record(source) {
-            self.wanted.insert(source, Lacking { hub: hub.to_string(), key: entry.key.clone(), newest: record });
+            self.wanted.insert(source, LackingRecords { hub: hub.to_string(), key: entry.key.clone(), newest: record });
         }
         let name = self.live.store().source(source).map(|(known, _)| known.name.clone());
         if name.is_some_and(|name| name != entry.name) {
@@ -239,7 +239,7 @@ impl Hearer {
     }
 
     /// A machine of which records lack here, the next one of them; it is not wanted then.
-    pub fn next_wanted(&mut self) -> Option<(SourceId, Lacking)> {
+    pub fn next_wanted(&mut self) -> Option<(SourceId, LackingRecords)> {
         while let Some((source, lacking)) = self.wanted.pop_first() {
             if !self.live.holds(source) && self.live.store().last_record(source) < lacking.newest {
                 return Some((source, lacking));

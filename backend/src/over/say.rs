@@ -1,6 +1,6 @@
 //! Says how the machines do that this hub holds.
 
-use super::word::{Line, Word};
+use super::word::{MachineLine, OverWord};
 use crate::cluster::MAX_BUS_MESSAGE;
 use crate::findings::{Entry, FindingBook};
 use crate::live::{Live, Overview, OverviewPlace};
@@ -59,17 +59,17 @@ impl Sayer {
         self.lines(&mut words);
         for (overview, place) in &mut self.overviews {
             if let Some((messages, frames)) = overview.next(place) {
-                words.extend(messages.iter().map(|message| Word::Overview(encode(message))));
-                words.push(Word::Overview(frames.to_vec()));
+                words.extend(messages.iter().map(|message| OverWord::Overview(encode(message))));
+                words.push(OverWord::Overview(frames.to_vec()));
             }
         }
         self.found(whole, &mut words);
         let interval = self.interval().as_millis() as u64;
-        let all = [Word::Begin { whole, interval }].into_iter().chain(words).chain([Word::End]);
+        let all = [OverWord::Begin { whole, interval }].into_iter().chain(words).chain([OverWord::End]);
         all.map(|word| word.bytes()).collect()
     }
 
-    fn lines(&mut self, words: &mut Vec<Word>) {
+    fn lines(&mut self, words: &mut Vec<OverWord>) {
         let sources = self.live.store().sources();
         let mut lines = Vec::new();
         let mut left: BTreeSet<SourceId> = self.said.keys().copied().collect();
@@ -81,18 +81,18 @@ impl Sayer {
             let record = self.live.store().last_record(source.id);
             let line = (entry, record);
             if self.said.get(&source.id) != Some(&line) {
-                lines.push(Line { entry: line.0.clone(), figures: state.figures(), record });
+                lines.push(MachineLine { entry: line.0.clone(), figures: state.figures(), record });
                 self.said.insert(source.id, line);
             }
         }
         if !left.is_empty() {
             self.said.retain(|id, _| !left.contains(id));
-            words.push(Word::Left(left.into_iter().collect()));
+            words.push(OverWord::Left(left.into_iter().collect()));
         }
-        words.extend(lines.chunks(LINES).map(|lines| Word::Lines(lines.to_vec())));
+        words.extend(lines.chunks(LINES).map(|lines| OverWord::Lines(lines.to_vec())));
     }
 
-    fn found(&mut self, whole: bool, words: &mut Vec<Word>) {
+    fn found(&mut self, whole: bool, words: &mut Vec<OverWord>) {
         let (changed, newest) = self.findings.changed_since(self.told);
         let begins = std::mem::replace(&mut self.told, newest) == 0;
         let mut changed: Vec<Entry> = changed;
@@ -101,7 +101,7 @@ impl Sayer {
             let ids = open.iter().take(MOST_FINDINGS).map(|entry| entry.finding.id.clone()).collect();
             let known: BTreeSet<String> = changed.iter().map(|entry| entry.finding.id.clone()).collect();
             changed.extend(open.into_iter().filter(|entry| !known.contains(&entry.finding.id)));
-            words.push(Word::Open(ids));
+            words.push(OverWord::Open(ids));
         }
         if begins {
             // What ended long ago nobody waits for.
@@ -109,6 +109,6 @@ impl Sayer {
         }
         let text = |entry: &Entry| serde_json::to_string(entry).ok().filter(|text| text.len() <= MAX_FINDING_BYTES);
         let texts: Vec<String> = changed.iter().take(MOST_FINDINGS).filter_map(text).collect();
-        words.extend(texts.chunks(FINDINGS).map(|texts| Word::Findings(texts.to_vec())));
+        words.extend(texts.chunks(FINDINGS).map(|texts| OverWord::Findings(texts.to_vec())));
     }
 }

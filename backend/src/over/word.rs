@@ -6,7 +6,7 @@ use shared::wire::IndexEntry;
 
 /// A machine's line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Line {
+pub(super) struct MachineLine {
     /// Its number is the hub's own, as in the overview behind it.
     pub entry: IndexEntry,
     pub figures: LinkFigures,
@@ -23,11 +23,11 @@ pub(super) struct WantedRecords {
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Word {
+pub(super) enum OverWord {
     /// A beat begins; of a whole one all is told anew until its end. Milliseconds to the next one.
     Begin { whole: bool, interval: u64 },
     /// Lines of machines that are new, or others than they were.
-    Lines(Vec<Line>),
+    Lines(Vec<MachineLine>),
     /// Another hub has these machines, by number.
     Left(Vec<u16>),
     /// A message of the overview, as a page gets it.
@@ -40,13 +40,13 @@ pub(super) enum Word {
     End,
 }
 
-impl Word {
+impl OverWord {
     pub fn bytes(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("texts, lists and numbers only")
     }
 
     /// None: a later version said it, or nobody did.
-    pub fn read(bytes: &[u8]) -> Option<Word> {
+    pub fn read(bytes: &[u8]) -> Option<OverWord> {
         postcard::from_bytes(bytes).ok()
     }
 }
