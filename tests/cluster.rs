@@ -24,7 +24,8 @@ async fn with_nats_any_hub_shows_a_machine_live_and_all_that_there_is_of_it() {
     let sources: serde_json::Value = serde_json::from_str(&name.body).expect("JSON");
     let own = sources["sources"].as_array().expect("a list").iter().find(|one| one["last"].is_number());
     let key = own.and_then(|one| one["key"].as_str()).expect("the machine").to_string();
-    let mut page = Page { source: Some(key.clone()), key: Some(cluster.keys["data"].clone()), ..Page::default() };
+    let mut page = Page::default();
+    (page.source, page.key) = (Some(key.clone()), Some(cluster.keys["data"].clone()));
     let mut connection = page.connect(cluster.hub(1).addr(), 10_000).await;
     page.until(&mut connection, |page| page.ticks.len() > 40 && page.newest(TAG).is_some()).await;
     assert!(page.whole() && page.repeated == 0, "no tick is lost on the way, and none comes twice");
