@@ -644,7 +644,7 @@ async fn rules_silences_and_channels_are_one_teams(records: &Records) {
     for whose in [None, Some(id('a'))] {
         assert_eq!(accounts::tells(&mut on, whose.as_deref()).await.unwrap(), std::slice::from_ref(&tells));
     }
-    let mail = async |on: &mut Change| accounts::tells(on, None).await.unwrap().remove(0).email;
+    let mail = async |on: &mut records::Change| accounts::tells(on, None).await.unwrap().remove(0).email;
     accounts::set_email(&mut on, &id('a'), Some("typed@example.org")).await.unwrap();
     assert_eq!(mail(&mut on).await, None, "anybody can type a stranger's");
     accounts::vouch_email(&mut on, &id('a'), Some("Typed@Example.org")).await.unwrap();
