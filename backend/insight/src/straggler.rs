@@ -236,7 +236,9 @@ fn awaited_by(group: &Group, stand: &Stand, device: &Device) -> Option<Slow> {
     let (of, effect) = awaited::shown_by(device)?;
     let (off, spread) = stand.off[of]?;
     let level = device.level_of(of, group.marks.work)?;
-    let holds = off >= effect / 2.0 && stand.own[of] >= 0.95 * level && awaited::waits(group);
+    // Who waits for another does so in a kernel; where use has fallen, all of them wait for something else, as for data.
+    let spins = stand.peers[USE] <= 0.0 || stand.peers[USE] >= (1.0 - FLOORS[USE]) * peers_level(stand, device, USE);
+    let holds = off >= effect / 2.0 && stand.own[of] >= 0.95 * level && spins && awaited::waits(group);
     holds.then_some(Slow { of, off, floor: spread, waits: true })
 }
 
