@@ -3,7 +3,7 @@
 use super::attempts::Limit;
 use super::key::KeyKind;
 use super::labels::{labels_of, parsed};
-use super::watchers::Holder;
+use super::watchers::KeyHolder;
 use super::{Accounts, Denied, Network};
 use records::keys::Key;
 use records::{eras, sources};
@@ -160,7 +160,7 @@ impl Accounts {
     /// What gets the reason when the link has to close. It is held for as long as the link lives, and no longer: by that a
     /// machine that joins anew is told from one that still runs.
     pub fn watch_agent(&self, identity: &Identity) -> watch::Receiver<Option<LinkDenied>> {
-        let holder = Holder { own: identity.key.clone(), of: identity.source.clone(), since: identity.since };
+        let holder = KeyHolder { own: identity.key.clone(), of: identity.source.clone(), since: identity.since };
         // One that cannot be judged tries again, and is judged then.
         self.0.links.watch(&holder, LinkDenied::Unavailable)
     }

@@ -1,6 +1,6 @@
 //! Who asks, from where, and what they may.
 
-use super::watchers::Holder;
+use super::watchers::KeyHolder;
 use shared::role::{KeyScope, Role};
 use shared::scope::{Bounds, Scope};
 use shared::session::TeamRole;
@@ -97,7 +97,7 @@ pub struct Principal {
     /// Until when what needs a fresh sign-in is granted.
     pub(super) fresh_until: i64,
     /// What a socket of theirs watches.
-    pub(super) holder: Holder,
+    pub(super) holder: KeyHolder,
     /// Of the session.
     pub(super) session: Option<[u8; 32]>,
 }
@@ -117,7 +117,7 @@ impl Principal {
             home: None,
             scope: Scope::All,
             fresh_until: i64::MAX,
-            holder: Holder { own: format!("uid {uid}"), of: String::new(), since: 0 },
+            holder: KeyHolder { own: format!("uid {uid}"), of: String::new(), since: 0 },
             session: None,
         }
     }

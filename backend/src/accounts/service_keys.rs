@@ -3,7 +3,7 @@
 
 use super::attempts::Limit;
 use super::key::{self, Claimed, KeyKind};
-use super::watchers::{Ended, Ends, Holder};
+use super::watchers::{Ended, Ends, KeyHolder};
 use super::{Accounts, DAY, Denied, Done, HOUR, Network, Principal, Who, judged, random};
 use records::accounts::Account;
 use records::keys::Key;
@@ -102,7 +102,7 @@ impl Accounts {
             home: None,
             // A key has no password to give again; what it is for was decided when it was made.
             fresh_until: i64::MAX,
-            holder: Holder { own: key.id.clone(), of: granted.of, since: seen },
+            holder: KeyHolder { own: key.id.clone(), of: granted.of, since: seen },
             session: None,
         }))
     }

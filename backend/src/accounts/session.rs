@@ -2,7 +2,7 @@
 
 use super::attempts::Limit;
 use super::password::Passwords;
-use super::watchers::{Ended, Ends, Holder};
+use super::watchers::{Ended, Ends, KeyHolder};
 use super::{Accounts, DAY, Denied, Done, HOUR, MINUTE, Network, Principal, Who, password, random};
 use records::accounts::Account;
 use records::{Change, Connection, accounts, sessions, teams};
@@ -396,7 +396,7 @@ impl Accounts {
             scope: self.scope_of(on, account.hub_admin, &teams).await?,
             teams,
             fresh_until: session.proved + FRESH,
-            holder: Holder { own: random::hex(&session.id_hash), of: account.id.clone(), since: seen },
+            holder: KeyHolder { own: random::hex(&session.id_hash), of: account.id.clone(), since: seen },
             session: session.id_hash.as_slice().try_into().ok(),
         })
     }

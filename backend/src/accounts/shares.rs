@@ -4,7 +4,7 @@
 use super::attempts::Limit;
 use super::session::wrong_code;
 use super::views::{checked, named};
-use super::watchers::{Ended, Ends, Holder};
+use super::watchers::{Ended, Ends, KeyHolder};
 use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, judged, key, labels, random};
 use records::{Connection, accounts, grants, shares, sources};
 use shared::address;
@@ -186,7 +186,7 @@ impl Accounts {
             scope: Scope::only([], sources).without_charts(hidden(&row.query)),
             fresh_until: 0,
             // It ends with whatever ends its maker's sockets, and comes back if it still may.
-            holder: Holder { own: share_holder(&row.id), of: row.owner, since: seen },
+            holder: KeyHolder { own: share_holder(&row.id), of: row.owner, since: seen },
             session: None,
             bounds: bounds(row.span_from, row.span_to, row.live_window),
         }))

@@ -2,7 +2,7 @@
 //! never by a name or an address for mail that happens to be the same.
 
 use super::session::normal_name;
-use super::watchers::{Ended, Ends, Holder};
+use super::watchers::{Ended, Ends, KeyHolder};
 use super::{Accounts, Denied, Done, MAIN_TEAM, Network, Principal, Who, logins, random};
 use records::accounts::{self, Account};
 use records::{Change, Connection, teams};
@@ -240,7 +240,7 @@ impl Accounts {
             teams,
             // There is nothing of ours to ask for again.
             fresh_until: i64::MAX,
-            holder: Holder { own: format!("proxy {}", account.id), of: account.id.clone(), since: seen },
+            holder: KeyHolder { own: format!("proxy {}", account.id), of: account.id.clone(), since: seen },
             session: None,
         }))
     }

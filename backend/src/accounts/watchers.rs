@@ -47,7 +47,7 @@ impl fmt::Display for Ended {
 
 /// What holds a socket: a session or a key, and what that belongs to: an account, or a source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Holder {
+pub(super) struct KeyHolder {
     pub own: String,
     pub of: String,
     /// Which ends it has seen already.
@@ -102,7 +102,7 @@ impl<E: Clone> Watchers<E> {
     }
 
     /// A receiver that gets why the holder has to close; `lost` when too much has ended since it was looked at.
-    pub(super) fn watch(&self, holder: &Holder, lost: E) -> watch::Receiver<Option<E>> {
+    pub(super) fn watch(&self, holder: &KeyHolder, lost: E) -> watch::Receiver<Option<E>> {
         let mut held = self.held();
         let missed = usize::try_from(held.ends.saturating_sub(holder.since)).unwrap_or(usize::MAX);
         if missed > held.recent.len() {
@@ -155,8 +155,8 @@ impl<E: Clone> Watchers<E> {
 mod tests {
     use super::*;
 
-    fn holder(own: &str, of: &str, since: u64) -> Holder {
-        Holder { own: own.into(), of: of.into(), since }
+    fn holder(own: &str, of: &str, since: u64) -> KeyHolder {
+        KeyHolder { own: own.into(), of: of.into(), since }
     }
 
     #[test]

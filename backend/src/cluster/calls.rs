@@ -1,6 +1,6 @@
 //! What one hub asks another by name, and what all are told. Messages are postcard; a kind that is not known has no answer.
 
-use super::relay::Told;
+use super::relay::Telling;
 use super::{BusError, Cluster};
 use crate::ingest::{LinkProcess, NoAnswer, NoTake};
 use crate::live::Holder;
@@ -133,8 +133,8 @@ impl Cluster {
             },
             Call::Relay { source, pipe } => match self.held_here(&source) {
                 Some(id) => match self.tell(id, &pipe).await {
-                    Told::Telling => Reply::Telling,
-                    Told::Busy => Reply::Busy,
+                    Telling::Begun => Reply::Telling,
+                    Telling::Busy => Reply::Busy,
                 },
                 None => Reply::NotHere,
             },

@@ -25,7 +25,7 @@ const FORGET_MS: i64 = 86_400_000;
 
 /// Where the link of a source is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct HeldLink {
     /// Id of the hub.
     pub hub: String,
     /// Since when, milliseconds since the Unix epoch.
@@ -38,7 +38,7 @@ pub(super) struct Held {
 
 #[derive(Default)]
 struct Known {
-    all: BTreeMap<String, Held>,
+    all: BTreeMap<String, HeldLink>,
     /// What this hub has written down as its own, and since when it says so.
     mine: BTreeMap<String, i64>,
     /// Hubs that are there: id, and what people call them.
@@ -58,7 +58,7 @@ impl Holders {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn of(&self, source: &str) -> Option<Held> {
+    pub fn of(&self, source: &str) -> Option<HeldLink> {
         self.known().all.get(source).cloned()
     }
 
@@ -75,7 +75,7 @@ impl Holders {
     /// How many sources this hub holds, and others that are there.
     pub fn counts(&self, own: &str) -> (usize, usize) {
         let known = self.known();
-        let own = |held: &&Held| held.hub == own;
+        let own = |held: &&HeldLink| held.hub == own;
         (known.all.values().filter(own).count(), known.all.values().filter(|held| held.alive && !own(held)).count())
     }
 
@@ -84,15 +84,15 @@ impl Holders {
         self.known().read
     }
 
-    fn put(&self, source: &str, held: Held) {
+    fn put(&self, source: &str, held: HeldLink) {
         self.known().all.insert(source.into(), held);
     }
 
     /// Takes in what the database said, which was asked at `asked`. What was heard since then is newer.
     fn read(&self, rows: Vec<LinkRow>, hubs: Vec<(String, String)>, asked: Instant) {
         let mut known = self.known();
-        let row = |LinkRow { source, hub, since, alive }| (source, Held { hub, since, alive, heard: asked });
-        let mut all: BTreeMap<String, Held> = rows.into_iter().map(row).collect();
+        let row = |LinkRow { source, hub, since, alive }| (source, HeldLink { hub, since, alive, heard: asked });
+        let mut all: BTreeMap<String, HeldLink> = rows.into_iter().map(row).collect();
         let newer = std::mem::take(&mut known.all).into_iter().filter(|(_, held)| held.heard > asked);
         all.extend(newer);
         (known.all, known.hubs, known.read) = (all, hubs, true);
@@ -192,12 +192,12 @@ impl Cluster {
         for source in unwritten {
             let _ = self.put(&source).await;
         }
-        let known: BTreeMap<String, Held> = self.holders.known().all.clone();
+        let known: BTreeMap<String, HeldLink> = self.holders.known().all.clone();
         self.show(&known);
     }
 
     /// Says of each source who holds it.
-    fn show(&self, known: &BTreeMap<String, Held>) {
+    fn show(&self, known: &BTreeMap<String, HeldLink>) {
         let missing: Vec<&String> = {
             let store = self.live.store();
             known.keys().filter(|source| store.named(source).is_none()).collect()
@@ -248,7 +248,7 @@ impl Cluster {
             return;
         }
         let (ours, known) = (hub == self.id, self.live.store().named(&source));
-        self.holders.put(&source, Held { hub, since, alive: true, heard: Instant::now() });
+        self.holders.put(&source, HeldLink { hub, since, alive: true, heard: Instant::now() });
         if known.is_none() && !ours {
             self.add(&source);
         }
@@ -268,7 +268,7 @@ impl Cluster {
         let row = async { links::of(&mut *self.records.read().await?, source, now).await };
         let row = match timeout(RECORDS_TIMEOUT, row).await {
             Ok(Ok(row)) => {
-                row.map(|LinkRow { hub, since, alive, .. }| Held { hub, since, alive, heard: Instant::now() })
+                row.map(|LinkRow { hub, since, alive, .. }| HeldLink { hub, since, alive, heard: Instant::now() })
             }
             Ok(Err(_)) | Err(_) => self.holders.of(source),
         };
@@ -336,7 +336,7 @@ mod tests {
         let holders = Holders::default();
         let asked = Instant::now();
         tokio::time::advance(Duration::from_millis(5)).await;
-        holders.put("s", Held { hub: "a".into(), since: 9, alive: true, heard: Instant::now() });
+        holders.put("s", HeldLink { hub: "a".into(), since: 9, alive: true, heard: Instant::now() });
         holders.read(vec![row("b", 3, true)], Vec::new(), asked);
         assert_eq!(holders.of("s").map(|held| held.hub).as_deref(), Some("a"));
         tokio::time::advance(Duration::from_millis(5)).await;

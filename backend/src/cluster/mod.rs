@@ -12,7 +12,7 @@ mod relay;
 pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MESSAGE};
 
 use crate::accounts::Accounts;
-use crate::ingest::{Asked, Ingest, LinkProcess, NoAnswer, NoTake, OtherHubs};
+use crate::ingest::{AskedElsewhere, Ingest, LinkProcess, NoAnswer, NoTake, OtherHubs};
 use crate::live::Live;
 use calls::{Announced, Call, HELD, Reply, decode, encode, subject_of};
 use holders::{Holders, LEASE_INTERVAL, LOOK_INTERVAL};
@@ -294,11 +294,11 @@ impl Cluster {
 }
 
 impl OtherHubs for Cluster {
-    fn take<'a>(&'a self, source: &'a str, process: &'a LinkProcess) -> Asked<'a, Result<(), NoTake>> {
+    fn take<'a>(&'a self, source: &'a str, process: &'a LinkProcess) -> AskedElsewhere<'a, Result<(), NoTake>> {
         Box::pin(self.take_over(source, process))
     }
 
-    fn ask(&self, source: SourceId, what: Question) -> Asked<'_, Result<(Vec<u8>, i64), NoAnswer>> {
+    fn ask(&self, source: SourceId, what: Question) -> AskedElsewhere<'_, Result<(Vec<u8>, i64), NoAnswer>> {
         Box::pin(self.ask_holder(source, what))
     }
 }

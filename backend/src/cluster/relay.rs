@@ -30,21 +30,26 @@ const AWAY: &str = "relay";
 /// How often it is looked whether somebody wants it still.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Whether a run of ticks is one that was offered, or part of one.
+fn is_in((first, last): (u64, u64), offered: &[(u64, u64)]) -> bool {
+    offered.iter().any(|(from, to)| *from <= first && last <= *to)
+}
+
 /// Whether a source is told from now on.
-pub(super) enum Told {
-    Telling,
+pub(super) enum Telling {
+    Begun,
     Busy,
 }
 
 impl Cluster {
     /// Tells another hub all there is of a source, over a pipe of this name.
-    pub(super) async fn tell(self: &Arc<Self>, source: SourceId, name: &str) -> Told {
+    pub(super) async fn tell(self: &Arc<Self>, source: SourceId, name: &str) -> Telling {
         let plain = !name.is_empty() && name.len() <= 32 && name.bytes().all(|b| b.is_ascii_hexdigit());
         let Some(permit) = self.telling.clone().try_acquire_owned().ok().filter(|_| plain) else {
             self.counts.refused.fetch_add(1, Relaxed);
-            return Told::Busy;
+            return Telling::Busy;
         };
-        let Ok(heard) = self.bus.subscribe(&format!("pipe.{name}.holder")).await else { return Told::Busy };
+        let Ok(heard) = self.bus.subscribe(&format!("pipe.{name}.holder")).await else { return Telling::Busy };
         let (wire, far) = duplex(BUFFER);
         let to = format!("pipe.{name}.asker");
         let carried = pipe::carry(self.bus.clone(), heard, to, far, self.pipes.clone());
@@ -61,7 +66,7 @@ impl Cluster {
                     }
                     // What there is was offered at the begin: what has come in since is offered by beginning anew.
                     let is_whole = own.live.source(source).figures().holes.is_empty();
-                    if is_whole && own.runs(source) != offered {
+                    if is_whole && !own.runs(source).iter().all(|run| is_in(*run, &offered)) {
                         return "more of it has come in".to_string();
                     }
                 }
@@ -72,7 +77,7 @@ impl Cluster {
             };
             tracing::debug!("a machine is not told to another hub any more: {why}");
         });
-        Told::Telling
+        Telling::Begun
     }
 
     /// The runs of ticks that there are of a source; the newest has no end.
@@ -205,5 +210,26 @@ impl Cluster {
         };
         tokio::join!(taken, carried);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_in;
+
+    #[test]
+    fn what_expired_or_was_added_at_the_end_was_offered_and_what_came_in_late_was_not() {
+        let offered = [(10, 19), (30, u64::MAX)];
+        for (run, known) in [
+            ((10, 19), true),
+            ((15, 19), true),
+            ((30, 99), true),
+            ((200, u64::MAX), true),
+            ((10, 20), false),
+            ((25, u64::MAX), false),
+            ((1, 5), false),
+        ] {
+            assert_eq!(is_in(run, &offered), known, "{run:?}");
+        }
     }
 }

@@ -63,7 +63,7 @@ impl std::error::Error for NoAnswer {}
 
 /// What an agent answered, and what its link adds to its stamps, milliseconds.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct AgentAnswer {
     pub bytes: Arc<Vec<u8>>,
     pub shift: i64,
 }
@@ -71,7 +71,7 @@ pub(super) struct Answer {
 /// A question and who waits for its answer.
 struct Asking {
     what: Question,
-    tell: oneshot::Sender<Result<Answer, NoAnswer>>,
+    tell: oneshot::Sender<Result<AgentAnswer, NoAnswer>>,
 }
 
 /// Where the links of agents take questions.
@@ -92,7 +92,7 @@ impl Desk {
         Questions { came, asked: None, waiting: VecDeque::new(), known: None, id: 0 }
     }
 
-    pub(super) async fn ask(&self, source: SourceId, what: Question) -> Result<Answer, NoAnswer> {
+    pub(super) async fn ask(&self, source: SourceId, what: Question) -> Result<AgentAnswer, NoAnswer> {
         let link = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned();
         let (tell, told) = oneshot::channel();
         link.ok_or(NoAnswer::Unlinked)?.try_send(Asking { what, tell }).map_err(|error| match error {
@@ -112,7 +112,7 @@ struct Asked {
     what: Question,
     id: u32,
     until: Instant,
-    tell: Vec<oneshot::Sender<Result<Answer, NoAnswer>>>,
+    tell: Vec<oneshot::Sender<Result<AgentAnswer, NoAnswer>>>,
 }
 
 /// The questions over one link.
@@ -121,7 +121,7 @@ pub(super) struct Questions {
     asked: Option<Asked>,
     waiting: VecDeque<Asking>,
     /// The last answer, and until when it holds.
-    known: Option<(Question, Instant, Answer)>,
+    known: Option<(Question, Instant, AgentAnswer)>,
     id: u32,
 }
 
@@ -175,7 +175,7 @@ impl Questions {
     /// The agent has answered. What nobody waits for is dropped.
     pub fn answered(&mut self, id: u32, bytes: Vec<u8>, shift: i64) {
         let Some(asked) = self.asked.take_if(|asked| asked.id == id) else { return };
-        let answer = Answer { bytes: Arc::new(bytes), shift };
+        let answer = AgentAnswer { bytes: Arc::new(bytes), shift };
         self.known = Some((asked.what, Instant::now() + HOLDS, answer.clone()));
         asked.tell.into_iter().for_each(|tell| drop(tell.send(Ok(answer.clone()))));
     }
@@ -190,11 +190,11 @@ async fn at(time: Option<Instant>) {
 
 impl Ingest {
     /// What the agent of a source says, on whichever hub its link is.
-    async fn ask(&self, source: SourceId, what: Question) -> Result<Answer, NoAnswer> {
+    async fn ask(&self, source: SourceId, what: Question) -> Result<AgentAnswer, NoAnswer> {
         match self.0.others.get().filter(|_| !self.0.live.holds(source)) {
             Some(others) => {
                 let (bytes, shift) = others.ask(source, what).await?;
-                Ok(Answer { bytes: Arc::new(bytes), shift })
+                Ok(AgentAnswer { bytes: Arc::new(bytes), shift })
             }
             None => self.0.desk.ask(source, what).await,
         }

@@ -27,7 +27,7 @@ mod remarks;
 pub use ask::NoAnswer;
 pub use limits::{Cause, IngestLimits, Refusals};
 pub use link::{Denial, socket_config};
-pub use others::{Asked, NoTake, OtherHubs};
+pub use others::{AskedElsewhere, NoTake, OtherHubs};
 pub use presence::LinkProcess;
 
 use crate::accounts::Accounts;

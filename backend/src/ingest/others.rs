@@ -17,16 +17,16 @@ pub enum NoTake {
 }
 
 /// What comes of a question, later.
-pub type Asked<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type AskedElsewhere<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The other hubs of a cluster.
 pub trait OtherHubs: Send + Sync {
     /// The agent of a source has come here: its link is this hub's from now on, unless another process has it elsewhere.
-    fn take<'a>(&'a self, source: &'a str, process: &'a LinkProcess) -> Asked<'a, Result<(), NoTake>>;
+    fn take<'a>(&'a self, source: &'a str, process: &'a LinkProcess) -> AskedElsewhere<'a, Result<(), NoTake>>;
 
     /// Asks the hub that holds a source what its agent says: the answer, and what is to be added to its stamps,
     /// milliseconds.
-    fn ask(&self, source: SourceId, what: Question) -> Asked<'_, Result<(Vec<u8>, i64), NoAnswer>>;
+    fn ask(&self, source: SourceId, what: Question) -> AskedElsewhere<'_, Result<(Vec<u8>, i64), NoAnswer>>;
 }
 
 impl Ingest {
