@@ -123,7 +123,7 @@ impl Overview {
     pub fn beat(&self, live: &Live) {
         live.find_late();
         let mut sources = live.store().sources();
-        sources.retain(|source| self.scope.sees(&source.key) && !(self.own && !live.holds(source.id)));
+        sources.retain(|source| self.scope.sees(&source.key) && (!self.own || live.holds(source.id)));
         let interval = match sources.len() {
             _ if self.seldom => Duration::from_secs(10),
             0..=MANY_SOURCES => Duration::from_secs(1),
