@@ -409,7 +409,7 @@ fn with_nats_each_sample_is_in_victoria_metrics_once_though_a_hub_is_killed_and_
     cluster.is_live(1);
     let measured = |cluster: &Cluster| -> BTreeMap<(i64, String), f64> {
         let name = |tag: &str| {
-            let tag = tag.strip_prefix("openmetrics.books.").unwrap_or_else(|| panic!("{tag}"));
+            let tag = tag.trim_start_matches('"').strip_prefix("openmetrics.books.").unwrap_or_else(|| panic!("{tag}"));
             tag.split('{').next().unwrap_or_default().to_string()
         };
         let all = cluster.measured().into_iter();
