@@ -90,6 +90,8 @@ async fn with_postgresql_all_rows_of_a_file_come_over_and_only_into_an_empty_dat
         acked_by: None,
         acked_at: None,
         updated: 5,
+        heard: 0,
+        held: String::new(),
     };
     alerts::put(&mut on, &alert).await.unwrap();
     let event = AlertEvent { alert: id('l'), t: 5, kind: "firing".into(), who: String::new(), words: String::new() };

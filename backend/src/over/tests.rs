@@ -43,7 +43,9 @@ fn shown(live: &Live, grain: Grain, row: &shared::catalog::fleet::FleetRow) -> V
         all.extend(cells);
     }
     let Ok(Received::Overview(_, frames)) = decode_server(&frames) else { panic!("frames") };
-    frames.into_iter().for_each(|frame| drop(state.apply(frame).expect("a keyframe")));
+    for frame in frames {
+        state.apply(frame).expect("a keyframe");
+    }
     let (count, own) = (rows(grain).len(), place(grain, row).expect("a row"));
     let mut shown: Vec<_> = (0..)
         .zip(all)

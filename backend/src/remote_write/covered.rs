@@ -223,9 +223,12 @@ pub(super) fn without((mut first, last): SentRange, others: &[SentRange]) -> Vec
 mod tests {
     use super::*;
 
+    /// Whether the table is away, and its rows.
+    type Rows = (bool, BTreeMap<String, Vec<SentRange>>);
+
     /// A table in memory, which may be away.
     #[derive(Clone, Default)]
-    struct Table(Arc<Mutex<(bool, BTreeMap<String, Vec<SentRange>>)>>);
+    struct Table(Arc<Mutex<Rows>>);
 
     impl CoverageTable for Table {
         async fn read(&self, sources: Vec<String>) -> Result<BTreeMap<String, Vec<SentRange>>, String> {

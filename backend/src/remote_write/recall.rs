@@ -36,6 +36,9 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// How often it is looked whether somebody looks at such a machine.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Steps of a series, and what was read back of it by time.
+type ReadColumn = (f64, Vec<(i64, f64)>);
+
 /// What was read back, for our own health.
 #[derive(Debug, Default)]
 pub struct RecallCounts {
@@ -188,7 +191,7 @@ impl Recall {
         let mut bytes = 0;
         for times in times.chunks(column::MAX_TICKS) {
             let (from, to) = (times[0], times[times.len() - 1]);
-            let column = |(id, (steps, own)): (&SeriesId, &(f64, Vec<(i64, f64)>))| {
+            let column = |(id, (steps, own)): (&SeriesId, &ReadColumn)| {
                 let mut values = vec![f64::NAN; times.len()];
                 for (t, value) in own.iter().filter(|(t, _)| (from..=to).contains(t)) {
                     if let Ok(at) = times.binary_search(t) {
