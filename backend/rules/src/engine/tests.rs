@@ -670,7 +670,7 @@ fn a_machine_takes_what_fires_with_it_to_another_hub_and_nothing_ends_or_begins(
     two.engine.run(&both(RunState::Failed), two.now);
     assert_eq!(two.engine.take(), [], "another judges the run");
     // The other goes on, with the same alert, and hears of the run what became of it since.
-    two.engine.adopt(&BTreeSet::from(["a".to_string()]), &known, &[fired.clone()], two.now);
+    two.engine.adopt(&BTreeSet::from(["a".to_string()]), &known, std::slice::from_ref(&fired), two.now);
     two.engine.source(&machine("a"));
     two.define("a");
     two.engine.run(&both(RunState::Failed), two.now);
@@ -701,7 +701,7 @@ fn a_machine_of_a_hub_that_died_has_two_minutes_to_come_before_it_is_lost() {
     let known = standing(&mut rows, &mut world.engine);
     let mut other = World::new(&rules, &[], &["gpu.0.temp"]);
     other.engine.share("two", "two");
-    other.engine.adopt(&BTreeSet::from(["a".to_string()]), &known, &[lost.clone()], died + 130_000);
+    other.engine.adopt(&BTreeSet::from(["a".to_string()]), &known, std::slice::from_ref(&lost), died + 130_000);
     other.engine.source(&machine("a"));
     other.define("a");
     other.now = died + 130_000;
