@@ -60,7 +60,7 @@ pub(super) struct Shared {
 
 /// What a look found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FoundAlerts {
     /// Machines of which somebody else judges from now on, by id.
     pub lost: BTreeSet<String>,
     /// Of these, and of all on which it goes on, what is written; none where nothing came.
@@ -100,7 +100,7 @@ impl Shared {
     }
 
     /// Looks how it stands. Nothing may be written that was found before a look that failed.
-    pub async fn look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<Found, Denied> {
+    pub async fn look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<FoundAlerts, Denied> {
         let found = self.try_look(book, sources, now).await;
         match found {
             Ok(mut found) => {
@@ -115,8 +115,8 @@ impl Shared {
         }
     }
 
-    async fn try_look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<Found, Denied> {
-        let mut found = Found::default();
+    async fn try_look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<FoundAlerts, Denied> {
+        let mut found = FoundAlerts::default();
         let Some(records) = book.there().await? else { return Ok(found) };
         let told = self.tells;
         if now.saturating_sub(self.looked) >= LOOK_MS || now < self.looked {

@@ -53,7 +53,7 @@ pub(super) enum Call {
 
 /// What it answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Reply {
+pub(super) enum CallReply {
     /// The link has gone.
     Free,
     /// That process has it, and answers.
@@ -79,16 +79,16 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 }
 
 impl Cluster {
-    async fn call(&self, hub: &str, call: &Call, wait: Duration) -> Result<Reply, BusError> {
+    async fn call(&self, hub: &str, call: &Call, wait: Duration) -> Result<CallReply, BusError> {
         let answer = self.bus.request(&subject_of(hub), encode(call), wait).await?;
-        Ok(decode(&answer).unwrap_or(Reply::Busy))
+        Ok(decode(&answer).unwrap_or(CallReply::Busy))
     }
 
     /// Asks a hub to let go of a source. One that does not answer has gone, or cannot be reached by its agent either.
     pub(super) async fn ask_to_yield(&self, hub: &str, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
         let call = Call::Yield { source: source.into(), process: process.clone() };
         match self.call(hub, &call, YIELD_TIMEOUT).await {
-            Ok(Reply::InUse(process)) => Err(NoTake::InUse(process)),
+            Ok(CallReply::InUse(process)) => Err(NoTake::InUse(process)),
             Ok(_) => Ok(()),
             Err(why) => {
                 tracing::info!("a machine comes from a hub that is not asked: {why}");
@@ -101,8 +101,8 @@ impl Cluster {
     pub(super) async fn ask_to_tell(&self, hub: &str, source: &str, pipe: &str) -> Result<(), String> {
         let call = Call::Relay { source: source.into(), pipe: pipe.into() };
         match self.call(hub, &call, RELAY_TIMEOUT).await {
-            Ok(Reply::Telling) => Ok(()),
-            Ok(Reply::Busy) => Err("the hub that has this machine's link tells as much as it can".into()),
+            Ok(CallReply::Telling) => Ok(()),
+            Ok(CallReply::Busy) => Err("the hub that has this machine's link tells as much as it can".into()),
             Ok(_) => Err("the hub that had this machine's link has it no more".into()),
             Err(why) => Err(why.to_string()),
         }
@@ -114,9 +114,9 @@ impl Cluster {
         let held = self.holders.of(&key).filter(|held| held.alive && held.hub != self.id);
         let held = held.ok_or(NoAnswer::Unlinked)?;
         match self.call(&held.hub, &Call::Ask { source: key, what }, ASK_TIMEOUT).await {
-            Ok(Reply::Said(bytes, shift)) => Ok((bytes, shift)),
-            Ok(Reply::Silent(why)) => Err(why),
-            Ok(Reply::Busy) => Err(NoAnswer::Busy),
+            Ok(CallReply::Said(bytes, shift)) => Ok((bytes, shift)),
+            Ok(CallReply::Silent(why)) => Err(why),
+            Ok(CallReply::Busy) => Err(NoAnswer::Busy),
             Ok(_) => Err(NoAnswer::Unlinked),
             Err(BusError::Late) => Err(NoAnswer::Late),
             Err(_) => Err(NoAnswer::HubAway),
@@ -124,32 +124,32 @@ impl Cluster {
     }
 
     /// The answer to a call of another hub.
-    pub(super) async fn answer(self: &Arc<Self>, call: Call) -> Reply {
+    pub(super) async fn answer(self: &Arc<Self>, call: Call) -> CallReply {
         self.counts.calls.fetch_add(1, Relaxed);
         match call {
             Call::Yield { source, process } => match self.ingest.yields(&source, &process).await {
-                Ok(()) => Reply::Free,
-                Err(process) => Reply::InUse(process),
+                Ok(()) => CallReply::Free,
+                Err(process) => CallReply::InUse(process),
             },
             Call::Relay { source, pipe } => match self.held_here(&source) {
                 Some(id) => match self.tell(id, &pipe).await {
-                    Telling::Begun => Reply::Telling,
-                    Telling::Busy => Reply::Busy,
+                    Telling::Begun => CallReply::Telling,
+                    Telling::Busy => CallReply::Busy,
                 },
-                None => Reply::NotHere,
+                None => CallReply::NotHere,
             },
             Call::Ask { source, what } => match self.held_here(&source) {
                 // Our own machine has no agent.
                 Some(id) if self.own.as_ref() == Some(&source) => {
                     let live = self.live.clone();
                     let read = tokio::task::spawn_blocking(move || uplink::answer(&live, id, what)).await;
-                    Reply::Said(read.unwrap_or_default(), 0)
+                    CallReply::Said(read.unwrap_or_default(), 0)
                 }
                 Some(id) => match self.ingest.ask_agent(id, what).await {
-                    Ok((bytes, shift)) => Reply::Said(bytes, shift),
-                    Err(why) => Reply::Silent(why),
+                    Ok((bytes, shift)) => CallReply::Said(bytes, shift),
+                    Err(why) => CallReply::Silent(why),
                 },
-                None => Reply::NotHere,
+                None => CallReply::NotHere,
             },
         }
     }

@@ -14,7 +14,7 @@ pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MES
 use crate::accounts::Accounts;
 use crate::ingest::{AskedElsewhere, Ingest, LinkProcess, NoAnswer, NoTake, OtherHubs};
 use crate::live::Live;
-use calls::{Announced, Call, HELD, Reply, decode, encode, subject_of};
+use calls::{Announced, Call, CallReply, HELD, decode, encode, subject_of};
 use holders::{Holders, LEASE_INTERVAL, LOOK_INTERVAL};
 use pipe::PipeCounts;
 use records::Records;
@@ -221,12 +221,12 @@ impl Cluster {
             };
             while let Some(message) = heard.next().await {
                 let Some(call) = decode::<Call>(message.bytes()) else {
-                    self.bus.answer(&message, encode(&Reply::Busy));
+                    self.bus.answer(&message, encode(&CallReply::Busy));
                     continue;
                 };
                 let Ok(permit) = self.calling.clone().try_acquire_owned() else {
                     self.counts.refused.fetch_add(1, Relaxed);
-                    self.bus.answer(&message, encode(&Reply::Busy));
+                    self.bus.answer(&message, encode(&CallReply::Busy));
                     continue;
                 };
                 let own = self.clone();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// What is said of a finding.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Said {
+pub(super) struct SaidWrong {
     id: String,
     /// Why it is wrong; without it what was said before is taken back.
     why: Option<String>,
@@ -26,7 +26,7 @@ pub(super) async fn post(
     State(app): State<Arc<App>>,
     asker: Asker,
     Writer(by): Writer,
-    Json(said): Json<Said>,
+    Json(said): Json<SaidWrong>,
 ) -> Result<Response<Body>, Refusal> {
     let why = said.why.map(|why| why.trim().to_string());
     match &why {

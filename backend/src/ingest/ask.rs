@@ -224,7 +224,7 @@ impl Ingest {
     /// # Errors
     /// [`NoAnswer`], after 10 s at the latest.
     pub async fn lines(&self, source: SourceId, asked: LinesAsked) -> Result<LinesPart, NoAnswer> {
-        let answer = self.0.desk.ask(source, Question::Lines(Box::new(asked))).await?;
+        let answer = self.ask(source, Question::Lines(Box::new(asked))).await?;
         lines(&answer.bytes, answer.shift, &self.0.refusals(Some(source))).ok_or(NoAnswer::Nothing)
     }
 
