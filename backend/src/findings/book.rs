@@ -26,6 +26,9 @@ type Theirs = HashMap<String, HashMap<String, (Entry, u8)>>;
 /// A finding that lacks in so many lists of its hub is not there any more.
 const LACKING: u8 = 3;
 
+/// What people say of findings of other hubs, and those hubs have not heard yet.
+const MAX_TO_OTHERS: usize = 200;
+
 impl Entry {
     /// Whether all machines that it names may be seen.
     fn is_seen(&self, sees: impl Fn(&str) -> bool) -> bool {
@@ -45,6 +48,8 @@ struct Inner {
     left_out: u64,
     /// What was dismissed and is to be written down, by id.
     said: BTreeSet<String>,
+    /// What people said here of findings of other hubs, by id, until those hubs tell them so.
+    said_of_theirs: BTreeMap<String, Option<Dismissed>>,
     /// The ids of what was changed last, and how many changes there were before the first of them.
     changes: VecDeque<String>,
     before: u64,
@@ -109,7 +114,7 @@ impl FindingBook {
         }
         let machines = machines(&finding).filter_map(|name| Some((name.to_string(), key(name)?))).collect();
         // What people said of it stays said.
-        finding.dismissed = inner.by_id.get(&finding.id).and_then(|old| old.finding.dismissed.clone());
+        finding.dismissed = inner.known(&finding.id).and_then(|old| old.finding.dismissed.clone());
         let entry = Entry { finding, machines };
         let old = inner.by_id.insert(entry.finding.id.clone(), entry.clone());
         if old.as_ref() == Some(&entry) {
@@ -150,8 +155,14 @@ impl FindingBook {
     /// Takes what another hub found and that was changed; `open` are the ids of all that is open there, where it lists them.
     pub(crate) fn lay(&self, hub: &str, changed: Vec<Entry>, open: Option<&HashSet<String>>) {
         let mut inner = self.inner();
-        let own = inner.theirs.entry(hub.to_string()).or_default();
-        for entry in changed {
+        let Inner { theirs, said_of_theirs, .. } = &mut *inner;
+        let own = theirs.entry(hub.to_string()).or_default();
+        for mut entry in changed {
+            match said_of_theirs.get(&entry.finding.id) {
+                Some(said) if *said == entry.finding.dismissed => drop(said_of_theirs.remove(&entry.finding.id)),
+                Some(said) => entry.finding.dismissed.clone_from(said),
+                None => {}
+            }
             if own.len() < MAX_KEPT || own.contains_key(&entry.finding.id) {
                 own.insert(entry.finding.id.clone(), (entry, 0));
             }
@@ -180,22 +191,46 @@ impl FindingBook {
         inner.by_id.len() != count
     }
 
-    /// Dismisses a finding, or takes that back; the finding as it is then. None where there is none of this id, or none
-    /// that who says it sees.
+    /// Dismisses a finding, or takes that back; the finding as it is then. Of another hub's that hub is [told](Self::to_others).
+    /// None where there is none of this id, or none that who says it sees, or where too much waits for other hubs.
     pub fn dismiss(&self, id: &str, said: Option<Dismissed>, sees: impl Fn(&str) -> bool) -> Option<Finding> {
         let mut inner = self.inner();
-        let entry = inner.by_id.get_mut(id).filter(|entry| entry.is_seen(&sees))?;
-        entry.finding.dismissed = said;
-        let finding = entry.finding.clone();
-        inner.said.insert(id.to_string());
-        inner.change(id.to_string());
-        Some(finding)
+        inner.known(id).filter(|entry| entry.is_seen(&sees))?;
+        if let Some(finding) = inner.dismiss(id, said.as_ref()) {
+            return Some(finding);
+        }
+        let Inner { theirs, said_of_theirs, .. } = &mut *inner;
+        if said_of_theirs.len() >= MAX_TO_OTHERS && !said_of_theirs.contains_key(id) {
+            return None;
+        }
+        let (entry, _) = theirs.values_mut().find_map(|own| own.get_mut(id))?;
+        entry.finding.dismissed.clone_from(&said);
+        said_of_theirs.insert(id.to_string(), said);
+        Some(entry.finding.clone())
+    }
+
+    /// What people said here of findings of other hubs, by id, and those hubs do not tell yet.
+    pub(crate) fn to_others(&self) -> Vec<(String, Option<Dismissed>)> {
+        let mut inner = self.inner();
+        let Inner { theirs, said_of_theirs, .. } = &mut *inner;
+        said_of_theirs.retain(|id, _| theirs.values().any(|own| own.contains_key(id)));
+        said_of_theirs.iter().map(|(id, said)| (id.clone(), said.clone())).collect()
+    }
+
+    /// What people said on another hub of findings, by id: those that were found here take it.
+    pub(crate) fn from_others(&self, said: &[(String, Option<Dismissed>)]) {
+        let mut inner = self.inner();
+        for (id, said) in said {
+            if inner.by_id.get(id).is_some_and(|entry| entry.finding.dismissed != *said) {
+                inner.dismiss(id, said.as_ref());
+            }
+        }
     }
 
     /// The keys of the machines that a finding names; None where there is none of this id, or none that may be seen.
     pub fn machines_of(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<Vec<String>> {
         let inner = self.inner();
-        let entry = inner.by_id.get(id).filter(|entry| entry.is_seen(&sees))?;
+        let entry = inner.known(id).filter(|entry| entry.is_seen(&sees))?;
         Some(entry.machines.values().cloned().collect())
     }
 
@@ -312,6 +347,22 @@ impl FindingBook {
 }
 
 impl Inner {
+    /// A finding of this hub, or of another one.
+    fn known(&self, id: &str) -> Option<&Entry> {
+        let theirs = || self.theirs.values().find_map(|own| own.get(id)).map(|(entry, _)| entry);
+        self.by_id.get(id).or_else(theirs)
+    }
+
+    /// Dismisses what was found here; the finding as it is then.
+    fn dismiss(&mut self, id: &str, said: Option<&Dismissed>) -> Option<Finding> {
+        let entry = self.by_id.get_mut(id)?;
+        entry.finding.dismissed = said.cloned();
+        let finding = entry.finding.clone();
+        self.said.insert(id.to_string());
+        self.change(id.to_string());
+        Some(finding)
+    }
+
     fn change(&mut self, id: String) {
         if self.changes.len() >= MAX_CHANGES {
             self.changes.pop_front();
@@ -452,6 +503,26 @@ pub(crate) mod tests {
         assert!(of(&again).is_some() && book.said().is_empty(), "it is written down once");
         book.dismiss(id, None, |_| true);
         assert_eq!(of(&book), None);
+    }
+
+    #[test]
+    fn what_a_person_says_of_a_finding_of_another_hub_reaches_that_hub_and_holds_here_meanwhile() {
+        let (here, there) = (FindingBook::default(), FindingBook::default());
+        there.take(finding("hang", "a", 10, None), key);
+        let (id, said) = ("hang:a:0:10", Dismissed { at: 50, by: "ada".into(), why: "it is the evaluation".into() });
+        let told = |here: &FindingBook| here.lay("there", there.open(), None);
+        let of = |book: &FindingBook| book.seen(&WantedFindings::default(), |_| true)[0].dismissed.clone();
+        told(&here);
+        assert_eq!(here.machines_of(id, |_| true), Some(vec!["key of a".to_string()]));
+        assert_eq!(here.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
+        assert!(here.dismiss(id, Some(said.clone()), |_| true).is_some());
+        // Told anew by who has not heard of it.
+        told(&here);
+        assert_eq!((of(&here), of(&there)), (Some(said.clone()), None));
+        there.from_others(&here.to_others());
+        assert_eq!((of(&there), there.said().len()), (Some(said.clone()), 1));
+        told(&here);
+        assert_eq!((of(&here), here.to_others()), (Some(said), Vec::new()), "it is said until it is heard");
     }
 
     #[test]

@@ -64,6 +64,10 @@ impl Sayer {
             }
         }
         self.found(whole, &mut words);
+        let dismissed = self.findings.to_others();
+        if !dismissed.is_empty() {
+            words.push(OverWord::Dismissed(dismissed));
+        }
         let interval = self.interval().as_millis() as u64;
         let all = [OverWord::Begin { whole, interval }].into_iter().chain(words).chain([OverWord::End]);
         all.map(|word| word.bytes()).collect()

@@ -2,6 +2,7 @@
 
 use crate::live::LinkFigures;
 use serde::{Deserialize, Serialize};
+use shared::finding::Dismissed;
 use shared::wire::IndexEntry;
 
 /// A machine's line.
@@ -21,7 +22,7 @@ pub(super) struct WantedRecords {
     pub behind: u64,
 }
 
-/// One message.
+/// One message. New ones stand at the end: a hub of another version knows those before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum OverWord {
     /// A beat begins; of a whole one all is told anew until its end. Milliseconds to the next one.
@@ -38,6 +39,8 @@ pub(super) enum OverWord {
     Open(Vec<String>),
     /// The beat ends.
     End,
+    /// What people said of findings of other hubs, by id, until those tell it; none: that it was taken back.
+    Dismissed(Vec<(String, Option<Dismissed>)>),
 }
 
 impl OverWord {
