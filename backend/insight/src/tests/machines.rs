@@ -168,7 +168,7 @@ fn one_machine_of_three_that_waits_for_its_network_is_no_slow_gpu() {
         trace.run(0..1500, 3, |host, t| {
             let mut sheet = one(1, t, |_, t| match t {
                 ..60 => OFF,
-                ..900 => WORKS,
+                60..900 => WORKS,
                 _ if host == 0 && t % 3 == 0 => Does { work: 0.0, spin: 0.0, ..WORKS },
                 _ if host == 0 => WORKS,
                 _ => Does { work: 0.65, spin: 0.35, ..WORKS },
