@@ -90,7 +90,7 @@ fn strays(device: &Device, of: usize, effect: f64) -> Option<f64> {
     // A mean over five buckets that strays more than buckets do says that they do not stray by themselves.
     let strays = LEAST.max(1.25 * habit.strays).max(1.25 * 3.2 * spread / ratio);
     // The habit is a mean over as many buckets as it was learned of, and wrong by this much.
-    let wrong = strays / (habit.learned.min(LEARNED) / 10.0).sqrt();
+    let wrong = strays / (f64::from(habit.learned).min(LEARNED) / 10.0).sqrt();
     (wrong <= effect / 4.0).then_some(strays)
 }
 

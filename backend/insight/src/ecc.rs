@@ -32,7 +32,7 @@ pub(crate) fn critical_error(device: &Device, now: i64) -> Option<u32> {
     let (count, last) = (device.slot(Sig::Xids), device.slot(Sig::LastXid));
     let number = if last.raw.is_finite() { last.raw as u32 } else { 0 };
     if device.has(Sig::Xids) {
-        return (count.at == now && count.grew > 0.0).then_some(number);
+        return (count.at == now && count.grew() > 0.0).then_some(number);
     }
     // Without a count only a change says that there was one.
     let changed = last.at == now && last.before.is_finite() && last.before != last.raw && number != 0;
@@ -47,7 +47,7 @@ fn judge(scene: &mut Scene) {
             let device = &mut host.devices[at];
             let xid = critical_error(device, now);
             let uncorrected = device.slot(Sig::Uncorrected);
-            let grew = if uncorrected.at == now { uncorrected.grew } else { 0.0 };
+            let grew = if uncorrected.at == now { uncorrected.grew() } else { 0.0 };
             let memory = xid.filter(|xid| MEMORY.contains(xid));
             if grew > 0.0 || memory.is_some() {
                 device.marks.ecc_total += grew;
@@ -156,7 +156,7 @@ fn corrected(scene: &mut Scene, source: Source, at: usize) {
     let device = &mut host.devices[at];
     let (seen, grew, over, index) = {
         let slot = device.slot(Sig::Corrected);
-        (slot.at == now, slot.grew, slot.over, device.index)
+        (slot.at == now, slot.grew(), i64::from(slot.over), device.index)
     };
     let marks = &mut device.marks;
     if seen && grew > 0.0 {

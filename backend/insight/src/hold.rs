@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hold {
     since: i64,
-    last: i64,
+    /// Seconds from then to the newest evidence.
+    held: u32,
     on: bool,
 }
 
@@ -12,17 +13,23 @@ impl Hold {
     /// What is known at `now`; None: nothing. After `patience` seconds without knowledge it holds no more.
     pub fn step(&mut self, now: i64, verdict: Option<bool>, patience: i64) {
         match verdict {
-            Some(true) if self.on && now - self.last <= patience => self.last = now,
-            Some(true) => *self = Hold { since: now, last: now, on: true },
+            Some(true) if self.on && now - self.last() <= patience => {
+                self.held = u32::try_from(now - self.since).unwrap_or_default();
+            }
+            Some(true) => *self = Hold { since: now, held: 0, on: true },
             Some(false) => self.on = false,
-            None if now - self.last > patience => self.on = false,
+            None if now - self.last() > patience => self.on = false,
             None => {}
         }
     }
 
+    fn last(&self) -> i64 {
+        self.since + i64::from(self.held)
+    }
+
     /// Whether it has held for so many seconds by its newest evidence.
     pub fn held(&self, seconds: i64) -> bool {
-        self.on && self.last - self.since >= seconds
+        self.on && i64::from(self.held) >= seconds
     }
 
     /// Since when; while it holds.
@@ -40,9 +47,10 @@ impl Hold {
 pub(crate) struct Share {
     yes: u128,
     known: u128,
-    at: i64,
-    step: i64,
     since: i64,
+    /// The newest interval since the Unix epoch, and its length, seconds.
+    at: u32,
+    step: u32,
 }
 
 /// Most intervals of a window.
@@ -51,8 +59,8 @@ const MOST: i64 = 120;
 impl Share {
     /// What is known at `now` with an interval of `step` seconds; None: nothing.
     pub fn step(&mut self, now: i64, step: i64, verdict: Option<bool>) {
-        let step = step.max(1);
-        let at = now.div_euclid(step);
+        let step = u32::try_from(step.max(1)).unwrap_or(u32::MAX);
+        let at = u32::try_from(now / i64::from(step)).unwrap_or_default();
         if step != self.step || at < self.at {
             *self = Share { step, at, ..Share::default() };
         }
@@ -73,7 +81,7 @@ impl Share {
     }
 
     fn window(&self, seconds: i64) -> (u32, u128) {
-        let n = (seconds / self.step.max(1)).clamp(3, MOST);
+        let n = (seconds / i64::from(self.step.max(1))).clamp(3, MOST);
         (n as u32, if n >= 128 { u128::MAX } else { (1u128 << n) - 1 })
     }
 
@@ -101,7 +109,7 @@ impl Share {
     pub fn began(&self, seconds: i64) -> i64 {
         let (_, mask) = self.window(seconds);
         let oldest = 127 - i64::from((self.yes & mask).leading_zeros());
-        ((self.at - oldest.max(0)) * self.step.max(1)).max(self.since)
+        ((i64::from(self.at) - oldest.max(0)) * i64::from(self.step.max(1))).max(self.since)
     }
 }
 

@@ -29,16 +29,15 @@ pub(crate) struct Slot {
     pub minute: f64,
     /// Slow mean in work.
     pub level: f64,
-    /// Seconds of work of which the level is made.
-    pub learned: f64,
     /// The last sample as it came: of a counter the total, of a state the state.
     pub raw: f64,
-    /// What it was before, of a state or limit.
+    /// What it was before.
     pub before: f64,
-    /// How much a counter grew with the newest second, and over how many seconds; 0 at a restart.
-    pub grew: f64,
-    pub over: i64,
     sum: f64,
+    /// Seconds of work of which the level is made.
+    pub learned: f32,
+    /// How many seconds after the one before the newest came.
+    pub over: u32,
     n: u32,
 }
 
@@ -56,12 +55,11 @@ impl Default for Slot {
             short: nan,
             minute: nan,
             level: nan,
-            learned: 0.0,
             raw: nan,
             before: nan,
-            grew: 0.0,
-            over: 0,
             sum: 0.0,
+            learned: 0.0,
+            over: 0,
             n: 0,
         }
     }
@@ -86,35 +84,35 @@ impl Slot {
         let value = if kind == Kind::Gauge { self.sum / f64::from(self.n.max(1)) } else { self.sum };
         (self.sum, self.n) = (0.0, 0);
         let gap = t - self.at;
-        (self.grew, self.over) = (0.0, gap);
+        self.over = u32::try_from(gap).unwrap_or(u32::MAX);
         let first = self.at == NEVER;
         let before = std::mem::replace(&mut self.raw, value);
+        self.before = before;
         self.at = t;
         let value = match kind {
             Kind::Counter if first || value < before => {
                 self.now = f64::NAN;
                 return;
             }
-            Kind::Counter => {
-                self.grew = value - before;
-                self.grew / gap.max(1) as f64
-            }
-            _ => {
-                self.before = before;
-                value
-            }
+            Kind::Counter => (value - before) / gap.max(1) as f64,
+            _ => value,
         };
         self.now = value;
         mean(&mut self.short, value, gap, SHORT);
         mean(&mut self.minute, value, gap, MINUTE);
     }
 
+    /// How much a counter grew with the newest second; 0 at its first and at a restart.
+    pub fn grew(&self) -> f64 {
+        if self.now.is_finite() { self.raw - self.before } else { 0.0 }
+    }
+
     /// What it says belongs to usual work that lasted `dt` seconds.
     pub fn learn(&mut self, dt: f64) {
         if self.now.is_finite() {
-            let weight = dt / (dt + self.learned.min(SLOW));
+            let weight = dt / (dt + f64::from(self.learned).min(SLOW));
             self.level = if self.level.is_finite() { self.level + weight * (self.now - self.level) } else { self.now };
-            self.learned += dt;
+            self.learned += dt as f32;
         }
     }
 
@@ -200,7 +198,7 @@ mod tests {
         for (t, total, grew) in [(0, 50.0, 0.0), (1, 52.0, 2.0), (100, 53.0, 1.0), (101, 3.0, 0.0), (102, 4.0, 1.0)] {
             slot.add(total);
             slot.close(t);
-            assert_eq!(slot.grew, grew, "at {t}");
+            assert_eq!(slot.grew(), grew, "at {t}");
         }
         assert_eq!(slot.now, 1.0);
     }

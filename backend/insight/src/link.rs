@@ -150,8 +150,9 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
     if !reads {
         return;
     }
-    let grown =
-        |slot: &crate::levels::Slot| if slot.at == now { slot.grew * 60.0 / slot.over.max(1) as f64 } else { 0.0 };
+    let grown = |slot: &crate::levels::Slot| {
+        if slot.at == now { slot.grew() * 60.0 / f64::from(slot.over.max(1)) } else { 0.0 }
+    };
     let counted = crc.at == now || replays.at == now;
     let (errors, links) = (grown(crc) + grown(replays), (up.at == now).then_some(up.now));
     let used = device.recent(Sig::Use).is_some_and(|slot| slot.short >= 10.0);

@@ -241,7 +241,7 @@ fn kills(scene: &mut Scene, source: Source) {
     let key = Key::new("host_memory", source, "kills");
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     // The kernel counts those of the whole machine, and a cgroup its own, which are among them.
-    let grown = |sig| host.recent(sig).filter(|slot| slot.at == now).map_or(0.0, |slot| slot.grew);
+    let grown = |sig| host.recent(sig).filter(|slot| slot.at == now).map_or(0.0, |slot| slot.grew());
     let (own, all) = (grown(HostSig::Kills), grown(HostSig::AllKills));
     let (sig, grew) = if all > own { (HostSig::AllKills, all) } else { (HostSig::Kills, own) };
     if grew <= 0.0 {

@@ -30,6 +30,8 @@ const WINDOW: i64 = 120;
 const UNKNOWN: i64 = 300;
 /// Bytes a second that are a load for a network.
 const LOADED: f64 = 20e6;
+/// So many times its level a network must bring.
+const MORE: f64 = 1.2;
 
 /// What keeps the data back.
 struct Cause {
@@ -261,13 +263,20 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
     let received = host.recent(HostSig::NetIn)?;
     let flat = (received.short - received.minute).abs() <= 0.05 * received.minute;
     let most = host.marks.received_most;
-    let more = received.level().is_some_and(|level| received.minute >= 1.2 * level);
+    let more = received.level().is_some_and(|level| received.minute >= MORE * level);
     if received.minute >= LOADED && flat && more && received.minute >= 0.95 * most {
         let words = format!("the network brings {}/s, as much as ever", bytes(received.minute));
         let fact = evidence(host, host_row_of(HostSig::NetIn), "", words.clone(), (received.minute, received.level()));
         return Some(made(words, None, fact));
     }
     None
+}
+
+/// Whether a machine receives far more than it did in work: whether that is all that its network can bring is known only
+/// once the means of a minute stand still.
+pub(crate) fn may_wait_for_network(host: &Host) -> bool {
+    let received = host.recent(HostSig::NetIn);
+    received.is_some_and(|slot| slot.short >= LOADED && slot.level().is_some_and(|level| slot.short >= MORE * level))
 }
 
 /// A signal at its limit, where it was not in work: its value and level.

@@ -10,6 +10,7 @@ use crate::hang::counter;
 use crate::levels::median;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig};
+use crate::starvation::may_wait_for_network;
 use crate::words::{At, begin, devices, evidence, in_unit, whole};
 use crate::{Entry, Hosts, Source};
 use shared::catalog::MetricDef;
@@ -33,6 +34,8 @@ const WAITED: i64 = 150;
 const FLOORS: [f64; 5] = [0.06, 0.10, 0.07, 0.10, 0.10];
 /// The same of the clock at the power cap.
 const CAPPED: f64 = 0.15;
+/// Who may wait for its machine's network is slow after so many seconds, where nothing else was found by then.
+const HEARD: i64 = 300;
 /// Below which a channel says nothing.
 const LEAST: [f64; CHANNELS] = [100.0, 10.0, 20.0, 3.0, 8.0, 2e8];
 /// 80 of 120 s.
@@ -342,7 +345,16 @@ fn group(scene: &mut Scene, at: usize) {
         return;
     }
     let worst: Vec<_> = candidates.into_iter().filter(|(off, ..)| *off <= 0.8 * worst).take(2).collect();
-    tell(scene, at, key, &worst, &stands);
+    // A machine whose network may keep its data back is heard first: its GPUs are used less, and they are not slow.
+    let heard = worst.iter().all(|(_, member, slow)| {
+        let (source, position) = scene.groups[at].members[*member];
+        let host = &scene.hosts[&source];
+        let long = now - host.devices[position].marks.slow.since() >= HEARD;
+        slow.waits || slow.of != USE || long || !may_wait_for_network(host)
+    });
+    if heard {
+        tell(scene, at, key, &worst, &stands);
+    }
 }
 
 fn own_members(scene: &Scene, at: usize) -> Vec<(Source, usize)> {

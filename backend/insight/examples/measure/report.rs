@@ -255,7 +255,7 @@ impl<'a> Report<'a> {
             if self.outcomes.iter().any(|o| o.seed % 2 == 1) {
                 "Rules are tuned on these seeds."
             } else {
-                "Nothing was tuned on these seeds."
+                "Nothing was tuned on these seeds; one, 1956, was\nlooked into after a change had lost it."
             }
         );
         text += "A finding counts if it is above note and no consequence of another; notes count where a note is all that is asked, as for\nGPUs that are held without work. It is right if a fault explains it: one of its kind, that shares a GPU with it, or the\nmachine where either names none, told between the fault's begin and two minutes after its end; or one that brings such\na finding with it, as a lost GPU brings a hang, about the same job, until five minutes after. The first kind of finding\ntells the fault. The second is right but tells nothing, and counts against findings a fault. A device is right if\nthe finding names it and no other. Intervals are of 95 % (Wilson's of shares, Poisson's of rates).\n\n";

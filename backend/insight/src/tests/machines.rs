@@ -1,7 +1,8 @@
 //! Memory, disks, data that does not come, and machines that fall silent.
 
 use super::trace::{Does, OFF, START, Sheet, Trace, WORKS, check, last, one, put_host, rules, told};
-use shared::catalog::{cpu, disk, memory, process};
+use crate::{Job, Rank};
+use shared::catalog::{cpu, disk, gpu, memory, process};
 use shared::finding::Severity;
 
 fn works(t: i64) -> Sheet {
@@ -133,6 +134,54 @@ fn gpus_that_wait_for_a_disk_are_told_and_which() {
         assert_eq!((all[0].severity, all[0].device.as_deref()), (Severity::Warning, Some("nvme0n1")));
         assert!((all[0].since - START - 900).abs() < 45, "{}", all[0].since - START);
         assert!(all[0].told - START < 1150 && all[0].until.is_some(), "{:?}", all[0]);
+    }
+}
+
+#[test]
+fn a_wait_at_full_clock_is_one_though_power_falls_less_than_use() {
+    // As a T4: 9 W asleep, 30 W in a wait with its process there, 70 W in work.
+    let all = told(1900, 1000, |t| {
+        let waits = |gpu: u32| (900..1500).contains(&t) && (t + i64::from(gpu) * 3) % 3 != 0;
+        let mut sheet = one(8, t, |gpu, t| match t {
+            ..60 => OFF,
+            _ if waits(gpu) => Does { work: 0.0, spin: 0.0, ..WORKS },
+            _ => WORKS,
+        });
+        for gpu in 0..8 {
+            let watts = if t < 60 { 9.0 } else { 70.0 - f64::from(u8::from(waits(gpu))) * 40.0 };
+            sheet.set(&gpu::POWER_WATTS, gpu, watts).set(&gpu::POWER_LIMIT_WATTS, gpu, 70.0);
+        }
+        sheet.set(&disk::DEVICE_BUSY, "nvme0n1", if (900..1500).contains(&t) { 99.0 } else { 30.0 });
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), ["starvation"]);
+    assert_eq!((all[0].severity, all[0].device.as_deref()), (Severity::Warning, Some("nvme0n1")));
+}
+
+#[test]
+fn one_machine_of_three_that_waits_for_its_network_is_no_slow_gpu() {
+    // What the machine receives rises to all that its network brings, or stays as it was.
+    for (most, rule) in [(1.6e9, "starvation"), (1e9, "straggler.slow")] {
+        let mut trace = Trace::new(3, 1000);
+        let ranks = (0..3).map(|source| Rank { source, pid: 7, gpus: vec![0] }).collect();
+        trace.insight.jobs(&[Job { id: "run".into(), ranks }]);
+        trace.run(0..1500, 3, |host, t| {
+            let mut sheet = one(1, t, |_, t| match t {
+                ..60 => OFF,
+                60..900 => WORKS,
+                _ if host == 0 && t % 3 == 0 => Does { work: 0.0, spin: 0.0, ..WORKS },
+                _ if host == 0 => WORKS,
+                _ => Does { work: 0.65, spin: 0.35, ..WORKS },
+            });
+            let more = if host == 0 { most - 1e9 } else { 0.0 };
+            let received = 1e9 * t as f64 + more * (t - 900).max(0) as f64;
+            put_host(&mut sheet, t, 12.0, (0.0, 0.0, received));
+            Some(sheet)
+        });
+        let all = last(&trace.told);
+        assert_eq!(rules(&all), [rule], "{most}");
+        assert_eq!(all[0].subject.len(), 1);
+        assert_eq!(all[0].subject[0].source, "node-0");
     }
 }
 
