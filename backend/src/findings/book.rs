@@ -218,7 +218,7 @@ impl FindingBook {
     }
 
     /// What people said on another hub of findings, by id: those that were found here take it.
-    pub(crate) fn from_others(&self, said: &[(String, Option<Dismissed>)]) {
+    pub(crate) fn heed_others(&self, said: &[(String, Option<Dismissed>)]) {
         let mut inner = self.inner();
         for (id, said) in said {
             if inner.by_id.get(id).is_some_and(|entry| entry.finding.dismissed != *said) {
@@ -519,7 +519,7 @@ pub(crate) mod tests {
         // Told anew by who has not heard of it.
         told(&here);
         assert_eq!((of(&here), of(&there)), (Some(said.clone()), None));
-        there.from_others(&here.to_others());
+        there.heed_others(&here.to_others());
         assert_eq!((of(&there), there.said().len()), (Some(said.clone()), 1));
         told(&here);
         assert_eq!((of(&here), here.to_others()), (Some(said), Vec::new()), "it is said until it is heard");

@@ -196,7 +196,7 @@ impl Hearer {
                 let open: HashSet<String> = ids.into_iter().collect();
                 self.findings.lay(hub, Vec::new(), Some(&open));
             }
-            OverWord::Dismissed(said) => self.findings.from_others(&said),
+            OverWord::Dismissed(said) => self.findings.heed_others(&said),
             OverWord::End => self.end(hub),
         }
         Some(())
