@@ -211,7 +211,7 @@ fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
 fn fingerprint(tools: &PageTools) -> Result<String, String> {
     let root = paths::root();
     let mut files = ["Cargo.toml", "Cargo.lock", "xtask/src/page.rs"].map(|file| root.join(file)).to_vec();
-    for folder in ["frontend", "shared", "static"] {
+    for folder in ["frontend", "shared", "static", "backend/insight/src"] {
         list(&root.join(folder), &mut files)?;
     }
     files.sort();
