@@ -104,6 +104,21 @@ impl Program {
         program
     }
 
+    /// Ends it in order, by SIGTERM, and waits until it has ended.
+    ///
+    /// # Panics
+    /// When it does not end in time.
+    #[cfg(unix)]
+    pub fn end(mut self) {
+        let id = self.id().to_string();
+        assert!(command(Path::new("kill")).args(["-TERM", &id]).status().expect("it starts").success());
+        let begin = Instant::now();
+        while self.child.try_wait().expect("a child").is_none() {
+            assert!(begin.elapsed() < MAX_WAIT, "it does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Process id.
     pub fn id(&self) -> u32 {
         self.child.id()

@@ -224,14 +224,16 @@ impl Accounts {
         Ok(all.into_iter().map(|(id, name, labels)| (id, name, parsed(&labels))).collect())
     }
 
-    /// Id and name of each that may send, or could, and when it was heard of last.
+    /// Id and name of each that may send, or could, and when it was heard of last, or joined: milliseconds since the Unix
+    /// epoch. The former is written seldom, and not at all by a hub that was killed soon after the machine had joined.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
-    pub async fn admitted(&self) -> Result<Vec<(String, String, Option<i64>)>, Denied> {
+    pub async fn admitted(&self) -> Result<Vec<(String, String, i64)>, Denied> {
         let all = sources::of(&mut *self.read().await?, None).await?.into_iter();
         let admitted = all.filter(|source| source.state != "pending");
-        Ok(admitted.map(|source| (source.id, source.name, source.last_seen)).collect())
+        let named = |source: sources::Source| (source.id, source.name, source.last_seen.unwrap_or(source.first_seen));
+        Ok(admitted.map(named).collect())
     }
 
     /// Ids of the machines that joined for a while only and were away for an hour: they come back no more.

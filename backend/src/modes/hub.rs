@@ -189,14 +189,13 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let asked = std::mem::replace(&mut serving.stop, stop);
     let cluster = match bus {
         Some(bus) => {
+            // Before it is known who holds them: that knows them by their keys only.
+            know_all(&live, &accounts).await;
             let parts = (live.clone(), ingest.clone(), accounts.clone());
             Some(Cluster::begin(bus, called(port), own, parts, serving.stop.clone()).await)
         }
         None => None,
     };
-    if cluster.is_some() {
-        know_all(&live, &accounts).await;
-    }
     let clustered = cluster.clone().map(|cluster| tokio::spawn(cluster.run()));
     let meter = Arc::new(Meter::new(live.clock.clone()));
     let providing = tokio::spawn(providers.clone().keep(serving.stop.clone()));
@@ -336,10 +335,11 @@ async fn know_all(live: &Live, accounts: &Accounts) {
         };
         if let Some(source) = source {
             live.set_holder(source, Holder::Nobody);
-            match seen.filter(|seen| now - seen < live.retention) {
-                // Some hub had it not long ago.
-                Some(seen) => live.tell_standing(source, (Standing::Unreachable, seen), None, None),
-                None => live.set_standing(source, Standing::Unreachable),
+            // Some hub had it not long ago: it is shown, though nothing of it is here, and read back when somebody looks.
+            if now - seen < live.retention {
+                live.tell_standing(source, (Standing::Unreachable, seen), None, None);
+            } else {
+                live.set_standing(source, Standing::Unreachable);
             }
         }
     }
