@@ -163,10 +163,13 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     // SAFETY: it is a process of this test, which nobody else has waited for.
     assert_eq!(unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) }, 0);
     job.wait().expect("it ended");
-    let over = bench.run("sft", "its end", |run| run["state"] == "failed");
     browser.until("document.querySelector('.run-head[data-state=failed]')");
-    let said = over["sentence"].as_str().expect("a sentence").replacen('f', "F", 1);
-    browser.until(&format!("document.querySelector('.run-head .how b').innerText === {said:?}"));
+    // How it ended may be told more exactly a moment later; the page follows.
+    let over = until("the page says what is told", || {
+        let over = bench.run("sft", "its end", |run| run["state"] == "failed");
+        let said = over["sentence"].as_str().expect("a sentence").replacen('f', "F", 1);
+        (browser.eval("document.querySelector('.run-head .how b').innerText") == said).then_some(over)
+    });
     // Kernels before 6.15 tell that a rank ended, and not how.
     if over["cause"]["rank"] == 1 {
         browser.until("document.querySelector('.rank-lanes [data-cause]')?.dataset.rank === '1'");
