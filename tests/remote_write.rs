@@ -167,9 +167,8 @@ fn every_sample_arrives_once_though_the_server_fails() {
     let count = |count: &std::sync::atomic::AtomicU64| count.load(Relaxed);
     let c = &remote.counts;
     until_so("it is counted", || count(&c.sent) == samples as u64);
-    // The connection was lost once.
-    let minute: u64 = known.samples_from(TICKS - 60, TICKS).values().map(|own| own.len() as u64).sum();
-    until_so("the last minute went again", || count(&c.resent) == minute);
+    // The connection was lost once, behind some of it.
+    until_so("what was just sent went again", || count(&c.resent) == samples as u64);
     assert_eq!((count(&c.retries), count(&c.dropped)), (3, 0));
     let requests = receiver.came().requests.clone();
     let bytes: usize = requests.iter().filter(|(_, taken)| *taken).map(|(body, _)| body.len()).sum();
@@ -187,45 +186,48 @@ fn every_sample_arrives_once_though_the_server_fails() {
     known.extend(TICKS, TICKS + 14);
     known.extend(TICKS + 14, TICKS + 15);
     until_so("the next 15 s are taken", || once(receiver.samples()).0 == known.samples(TICKS + 15));
-    assert_eq!(once(receiver.samples()).1 as u64, minute);
+    assert_eq!(once(receiver.samples()).1, samples);
 }
 
 #[test]
-fn the_last_minute_goes_again_after_each_loss_of_the_connection_and_no_more() {
-    let known = Known::new(hours_ago(1), TICKS);
-    // This is a server that is killed and started between two requests. The answers 5xx and 429 are no loss of a
-    // connection.
-    let (losing, theirs) = (Arc::new(std::sync::atomic::AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let (told, failed) = (losing.clone(), theirs.clone());
+fn what_was_sent_in_the_last_half_minute_goes_again_after_each_loss_and_no_more() {
+    let clock = Arc::new(Manual::at(System.wall(), Duration::ZERO));
+    let known = Known::by(clock.clone(), hours_ago(1), TICKS);
+    // Two are servers that are killed and started between two requests, the third is one behind a proxy that tells so. The
+    // answers 500 and 429 are no loss.
+    let (next, theirs) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
+    let (told, failed) = (next.clone(), theirs.clone());
     let receiver = Receiver::start(move |n| match n {
-        1 => Answer::Status(503, "", ""),
+        1 => Answer::Status(500, "", ""),
         3 => Answer::Status(429, "", ""),
-        _ if told.swap(false, Relaxed) => {
+        _ => told.lock().expect("no panic").take().map_or(Answer::Take, |answer| {
             failed.fetch_add(1, Relaxed);
-            Answer::TakeAndLeave
-        }
-        _ => Answer::Take,
+            answer
+        }),
     });
     let remote = known.send(receiver.url(), None);
     until_so("everything is taken", || receiver.samples() == known.samples(TICKS));
-    known.extend(TICKS, TICKS + 15);
-    until_so("what follows, too", || receiver.samples() == known.samples(TICKS + 15));
-    assert_eq!(remote.counts.resent.load(Relaxed), 0, "no connection was lost");
-    for round in 1..=3 {
-        let ticks = TICKS + 15 + round * 30;
-        losing.store(true, Relaxed);
-        known.extend(ticks - 30, ticks - 15);
-        until_so("the last before the loss", || once(receiver.samples()).0 == known.samples(ticks - 15));
-        known.extend(ticks - 15, ticks);
-        until_so("what follows", || once(receiver.samples()).0 == known.samples(ticks));
-        // Samples after the loss are sent once, and the minute before it twice. `once` checks that their values are
-        // equal.
-        let expected: u64 = (1..=round)
-            .map(|round| TICKS + round * 30)
-            .map(|lost| known.samples_from(lost - 60, lost).values().map(|own| own.len() as u64).sum::<u64>())
-            .sum();
-        until_so("the minute before it went again", || once(receiver.samples()).1 as u64 == expected);
+    let mut expected = 0;
+    for (round, answer) in (0..).zip([Answer::TakeAndLeave, Answer::TakeAndLeave, Answer::Status(503, "", "")]) {
+        let ticks = TICKS + round * 75;
+        // What was sent 20 s ago and more is on the server's disk by now; 15 s of samples were sent 10 s ago.
+        clock.pass(Duration::from_secs(20));
+        known.extend(ticks, ticks + 15);
+        until_so("some more", || once(receiver.samples()).0 == known.samples(ticks + 15));
+        clock.pass(Duration::from_secs(10));
+        // Of the last request that a server takes before it is killed it may have lost all.
+        let is_taken = matches!(answer, Answer::TakeAndLeave);
+        *next.lock().expect("no panic") = Some(answer);
+        known.extend(ticks + 15, ticks + 45);
+        until_so("the last around the loss", || once(receiver.samples()).0 == known.samples(ticks + 45));
+        known.extend(ticks + 45, ticks + 75);
+        until_so("what follows", || once(receiver.samples()).0 == known.samples(ticks + 75));
+        let lost = if is_taken { ticks..ticks + 45 } else { ticks..ticks + 15 };
+        expected += known.samples_from(lost.start, lost.end).values().map(|own| own.len() as u64).sum::<u64>();
+        // `once` checks that their values are equal.
+        until_so("what was sent shortly before went again", || once(receiver.samples()).1 as u64 == expected);
         until_so("and is counted", || remote.counts.resent.load(Relaxed) == expected);
+        clock.pass(Duration::from_secs(20));
     }
     assert_eq!(theirs.load(Relaxed), 3);
 }
@@ -242,29 +244,38 @@ fn a_server_that_ends_every_connection_is_sent_each_sample_a_bounded_number_of_t
         until_so("everything is taken", || once(receiver.samples()).0 == known.samples(ticks));
         until_so("and it is well", || remote.check().state == CheckState::Ok);
     }
-    let minute: u64 = known.samples_from(TICKS - 60, TICKS).values().map(|own| own.len() as u64).sum();
-    let resent = || remote.counts.resent.load(Relaxed);
-    until_so("the last minutes went again", || resent() > 0 && resent() == once(receiver.samples()).1 as u64);
-    assert!(resent() <= (minute + SERIES as u64) * runs as u64, "{} samples in {runs} runs", resent());
     let all: u64 = known.samples(TICKS + (runs - 1) * 15).values().map(|own| own.len() as u64).sum();
     until_so("none is counted as sent twice", || remote.counts.sent.load(Relaxed) == all);
+    let most = |samples: &Samples| samples.values().flat_map(|own| own.values()).map(Vec::len).max().unwrap_or(0);
+    until_so("what was sent shortly before went again", || most(&receiver.samples()) > 1);
+    let resent = || remote.counts.resent.load(Relaxed);
+    until_so("that is counted", || resent() == once(receiver.samples()).1 as u64);
+    assert!(most(&receiver.samples()) <= 5, "{}", most(&receiver.samples()));
 }
 
 #[test]
-fn a_server_that_has_the_last_minute_already_may_refuse_it() {
+fn a_server_that_has_what_was_sent_last_may_refuse_it() {
     let known = Known::new(hours_ago(1), TICKS);
     // Prometheus answers so when it has lost nothing.
-    let receiver = Receiver::start(|n| match n {
-        2 => Answer::TakeAndLeave,
-        4 => Answer::Status(400, "", "out of order sample"),
-        _ => Answer::Take,
+    let (takes, refuses) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
+    let (told, refused) = (takes.clone(), refuses.clone());
+    let left = AtomicBool::new(false);
+    let receiver = Receiver::start(move |_| match (told.load(Relaxed), left.swap(!told.load(Relaxed), Relaxed)) {
+        (true, _) => Answer::Take,
+        (false, false) => Answer::TakeAndLeave,
+        // The next one is new, and those behind it are what went before.
+        (false, true) if refused.fetch_add(1, Relaxed) == 0 => Answer::Take,
+        (false, true) => Answer::Status(400, "", "out of order sample"),
     });
     let remote = known.send(receiver.url(), None);
     until_so("everything is taken", || receiver.samples() == known.samples(TICKS));
+    takes.store(false, Relaxed);
     known.extend(TICKS, TICKS + 15);
-    until_so("the last minute went again", || receiver.came().requests.len() == 5);
-    let minute: u64 = known.samples_from(TICKS - 60, TICKS).values().map(|own| own.len() as u64).sum();
-    until_so("it is counted", || remote.counts.resent.load(Relaxed) == minute);
+    until_so("the last before the loss", || receiver.samples() == known.samples(TICKS + 15));
+    known.extend(TICKS + 15, TICKS + 30);
+    let before: u64 = known.samples(TICKS + 15).values().map(|own| own.len() as u64).sum();
+    until_so("what was sent before went again", || remote.counts.resent.load(Relaxed) == before);
+    assert_eq!(receiver.samples(), known.samples(TICKS + 30));
     assert_eq!((remote.counts.dropped.load(Relaxed), remote.check().state), (0, CheckState::Ok));
 }
 

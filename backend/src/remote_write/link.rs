@@ -30,6 +30,11 @@ impl Link {
         self.stays.store(false, Relaxed);
     }
 
+    /// It stands, and what is behind it was lost.
+    pub fn lost(&self) {
+        self.losses.fetch_add(1, Relaxed);
+    }
+
     /// How often it was lost.
     pub fn losses(&self) -> u64 {
         self.losses.load(Relaxed)

@@ -3,6 +3,7 @@
 //!
 //! Reading order: [`follow`] (ticks behind a place in a source) and [`span`] (the samples in them), [`batch`] (a request's
 //! worth of them), [`message`] (its bytes), [`server`] (what an answer means), `link` (whether the connection was lost),
+//! `unsettled` (what then goes once more),
 //! [`progress`] (how far we got, on disk), [`covered`] (how far the hubs of a cluster
 //! got, in their database), [`sender`] (the thread that puts them together), [`back`] (windows older than
 //! our own history), [`recall`] (machines that nobody has any more).
@@ -13,6 +14,7 @@
 mod back;
 mod batch;
 mod covered;
+mod doctor;
 mod follow;
 mod link;
 mod message;
@@ -21,9 +23,11 @@ mod recall;
 mod sender;
 mod server;
 mod span;
+mod unsettled;
 
 pub use back::{ReadBack, RemoteSeries, Summary, Window};
 pub use covered::{CoverageTable, Covered, SendingCluster, SentRange, keep as keep_covered};
+pub use doctor::examine;
 pub use message::{Label, Sample, TimeSeries, WriteRequest};
 pub use recall::{Recall, RecallCounts, keep as keep_recalling};
 

@@ -50,6 +50,9 @@ struct Kept {
     /// Ticks before these places that came late and were not taken yet: first and last sequences, rising.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     late: BTreeMap<String, Vec<(u64, u64)>>,
+    /// What was taken last and may be lost with the server: first and last sequences, and whether they came late.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    unsettled: BTreeMap<String, Vec<(u64, u64, bool)>>,
 }
 
 impl ProgressFile {
@@ -104,6 +107,19 @@ impl ProgressFile {
         self.write()
     }
 
+    /// What of a source was taken last, and may be lost with the server: first and last sequences, and whether they came late.
+    pub fn unsettled(&self, source: &str) -> &[(u64, u64, bool)] {
+        self.kept.unsettled.get(source).map_or(&[], Vec::as_slice)
+    }
+
+    /// Takes what may be lost with the server. It is written down with the place that comes next.
+    pub fn hold_unsettled(&mut self, source: &str, ranges: Vec<(u64, u64, bool)>) {
+        match ranges.is_empty() {
+            true => drop(self.kept.unsettled.remove(source)),
+            false => drop(self.kept.unsettled.insert(source.into(), ranges)),
+        }
+    }
+
     fn write(&mut self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let text = serde_json::to_vec(&self.kept)?;
@@ -131,7 +147,9 @@ mod tests {
         let place = Progress { seq: 15, flight: Some(Flight { through: 30, from: 0, to: 100 }) };
         let mut progress = ProgressFile::open(path, "http://a/");
         assert_eq!(progress.get("h"), Progress::default());
+        progress.hold_unsettled("h", vec![(1, 15, false)]);
         progress.set("h", place).expect("written");
+        assert_eq!(ProgressFile::open(path, "http://a/").unsettled("h"), [(1, 15, false)]);
         assert_eq!(ProgressFile::open(path, "http://a/").get("h"), place);
         assert_eq!(ProgressFile::open(path, "http://a/").get("other"), Progress::default());
         assert_eq!(ProgressFile::open(path, "http://b/").get("h"), Progress::default());

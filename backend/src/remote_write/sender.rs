@@ -6,10 +6,12 @@ use super::follow::{Due, Follower, MAX_BEHIND_MS};
 use super::progress::{Flight, Progress, ProgressFile};
 use super::server::{SendError, Server};
 use super::span::TickSpan;
+use super::unsettled::{Taken, Unsettled};
 use super::{RemoteWriter, Standing};
 use crate::live::Live;
 use shared::tick::TickState;
 use shared::wire::{Source, SourceId};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,9 +20,6 @@ use std::time::Duration;
 
 /// Ticks of this much time go in one request: the labels of a series are sent once for all of them.
 const BATCH_MS: i64 = 15_000;
-/// How much of what was taken goes once more after the connection was lost, milliseconds: a server that was killed may
-/// have lost what it had not written.
-const RESEND_MS: i64 = 60_000;
 /// How often the sender looks whether something is due.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Back-off: the pause after the first failure, which doubles up to the longest.
@@ -70,8 +69,10 @@ pub struct Sender {
     /// Sources of a cluster that are ours, and since when, by the steady clock; none once it is known what the server
     /// has of them.
     ours: BTreeMap<SourceId, Option<Duration>>,
-    /// The losses of the connection after which a source has sent its last minute once more.
-    losses: BTreeMap<SourceId, u64>,
+    /// What a server that is killed may lose, by source.
+    unsettled: BTreeMap<SourceId, Unsettled>,
+    /// When the server took something last, by the steady clock.
+    answered: Cell<Duration>,
     /// A failure to write the progress down was told.
     told: bool,
 }
@@ -94,7 +95,8 @@ impl Sender {
             followers: BTreeMap::new(),
             cluster,
             ours: BTreeMap::new(),
-            losses: BTreeMap::new(),
+            unsettled: BTreeMap::new(),
+            answered: Cell::default(),
             told: false,
         }
     }
@@ -104,8 +106,16 @@ impl Sender {
         self.remote.stand(&self.live, Standing::Starting);
         loop {
             let mut sources = self.live.store().sources();
-            sources.retain(|source| self.is_ours(source));
             let mut more = false;
+            // What was another hub's meanwhile, too: this one has sent it.
+            for source in &sources {
+                match self.send_again(source) {
+                    Ok(sent) => more |= sent,
+                    Err(Stopped) => return,
+                }
+            }
+            self.unsettled.retain(|id, _| sources.iter().any(|source| source.id == *id));
+            sources.retain(|source| self.is_ours(source));
             // In turn, so that no source is hours ahead of another: a server may take nothing that is so far behind.
             for source in &sources {
                 match self.go_on(source).and_then(|sent| Ok(sent | self.send_late(source)?)) {
@@ -214,11 +224,11 @@ impl Sender {
                 seq
             }
             Due::Ticks(span) => {
-                let Some(taken) = self.send(source, place, &span)? else { return Ok(false) };
+                let Some(lost) = self.send(source, place, &span)? else { return Ok(false) };
                 self.took(source, &span.ranges);
+                span.ranges.iter().for_each(|range| self.may_lose(source, (*range, false, 0), lost));
                 self.keep(source, Progress { seq: span.last, flight: None });
                 self.not_late(source, &span.ranges);
-                self.send_again(source, taken)?;
                 return Ok(true);
             }
         };
@@ -226,16 +236,37 @@ impl Sender {
         Ok(true)
     }
 
-    /// Sends the last minute up to a tick once more, where the connection was lost since that was done last. Only behind a
-    /// span that is new, so that a server that ends every connection is sent each sample a bounded number of times. What
-    /// it holds already is equal, in time and value; a server that refuses it for that has lost nothing.
-    fn send_again(&mut self, source: &Source, through: u64) -> Result<(), Stopped> {
-        let losses = self.server.losses();
-        if self.losses.insert(source.id, losses).unwrap_or(0) == losses {
-            return Ok(());
+    /// What of a source a server that is killed now may lose, as it stands after the newest answer.
+    fn unsettled(&mut self, source: &Source) -> &mut Unsettled {
+        let (losses, answered) = (self.server.losses(), self.answered.get());
+        let resumed = || Unsettled::resumed(self.progress.unsettled(&source.key), self.live.clock.steady());
+        let own = self.unsettled.entry(source.id).or_insert_with(resumed);
+        own.look(losses, answered);
+        own
+    }
+
+    /// The server has just taken these, which came late or not, and so often once more. It may lose them should it be killed
+    /// now; where the connection was `lost` behind some of them, it may have lost them already.
+    fn may_lose(&mut self, source: &Source, (range, late, again): (SentRange, bool, u8), lost: bool) {
+        let at = self.live.clock.steady();
+        let own = self.unsettled(source);
+        own.took(Taken { range, late, at, again }, lost);
+        let ranges = own.ranges();
+        self.progress.hold_unsettled(&source.key, ranges);
+    }
+
+    /// Sends once more what was taken shortly before the connection was lost; whether there was any. What the server holds
+    /// already is equal, in time and value; one that refuses it for that has lost nothing.
+    fn send_again(&mut self, source: &Source) -> Result<bool, Stopped> {
+        let mut sent = false;
+        while let Some(Taken { range, late, again, .. }) = self.unsettled(source).next() {
+            self.followers.entry(source.id).or_insert_with(|| Follower::new(source));
+            let Some(lost) = self.send_range(source, range, late, Why::Again)? else { return Ok(sent) };
+            self.unsettled(source).gone();
+            self.may_lose(source, (range, late, again + 1), lost);
+            sent = true;
         }
-        let seq = through.saturating_sub((RESEND_MS / source.interval.max(1)).max(1) as u64);
-        self.send_range(source, seq, through, Why::Again).map(drop)
+        Ok(sent)
     }
 
     /// Sends what came late in front of what was sent: one range of it. Whether there was any. What is written down of it
@@ -260,11 +291,10 @@ impl Sender {
             return Ok(false);
         };
         self.keep_late(source, late);
-        let last = last.min(place);
-        if !self.send_range(source, first - 1, last, Why::Late)? {
-            return Ok(false);
-        }
-        self.not_late(source, &[(first, last)]);
+        let range = (first, last.min(place));
+        let Some(lost) = self.send_range(source, range, true, Why::Late)? else { return Ok(false) };
+        self.may_lose(source, (range, true, 0), lost);
+        self.not_late(source, &[range]);
         Ok(true)
     }
 
@@ -286,18 +316,25 @@ impl Sender {
         }
     }
 
-    /// Sends the ticks behind a sequence up to another that are kept. Whether that was all: a disk that does not hand them
-    /// out is waited for.
-    fn send_range(&mut self, source: &Source, mut seq: u64, through: u64, why: Why) -> Result<bool, Stopped> {
+    /// Sends what is kept of a range, which came late or not. Whether the connection was lost behind some of it; none where
+    /// that was not all: a disk that does not hand it out is waited for.
+    fn send_range(
+        &mut self,
+        source: &Source,
+        (first, through): SentRange,
+        late: bool,
+        why: Why,
+    ) -> Result<Option<bool>, Stopped> {
+        let (mut seq, mut taken) = (first.saturating_sub(1), None);
         while seq < through
             && let Some(follower) = self.followers.get_mut(&source.id)
         {
-            let due = match why {
-                Why::Late => follower.late(&self.live, seq, through),
-                Why::New | Why::Again => follower.next(&self.live, seq, Some(through), 1),
+            let due = match late {
+                true => follower.late(&self.live, seq, through),
+                false => follower.next(&self.live, seq, Some(through), 1),
             };
             let span = match due {
-                Due::Nothing => return Ok(false),
+                Due::Nothing => return Ok(None),
                 Due::At(next) | Due::TooOld { seq: next, .. } => {
                     seq = next.max(seq + 1);
                     continue;
@@ -309,28 +346,36 @@ impl Sender {
                 && (from as usize) < follower.names.len()
             {
                 let batch = follower.names.batch(&span, from, None);
-                if why == Why::Late && span.refused() && follower.waits(self.live.clock.steady()) {
-                    return Ok(false);
+                if span.refused() && follower.waits(self.live.clock.steady()) {
+                    return Ok(None);
                 }
                 if batch.samples > 0 {
-                    self.deliver(&batch, why)?;
+                    let losses = self.deliver(&batch, why)?;
+                    taken.get_or_insert(losses);
                 }
                 from = batch.to;
+            }
+            if let Some(follower) = self.followers.get_mut(&source.id) {
+                follower.over(span.refused());
             }
             if why == Why::Late {
                 self.took(source, &span.ranges);
             }
             seq = span.last;
         }
-        Ok(true)
+        Ok(Some(self.is_lost(taken)))
     }
 
-    /// Sends a span in requests of bounded size, each written down before it leaves. The sequence up to which something was
-    /// taken before the connection was lost, should it have been; none where the disk did not hand out what comes next,
-    /// and it is waited for.
-    fn send(&mut self, source: &Source, place: Progress, span: &TickSpan) -> Result<Option<u64>, Stopped> {
-        let (losses, mut taken) = (self.server.losses(), place.seq);
-        let before = self.losses.get(&source.id).copied().unwrap_or(0) != losses;
+    /// Whether the connection was lost since something was taken, after so many losses.
+    fn is_lost(&self, taken: Option<u64>) -> bool {
+        taken.is_some_and(|losses| losses != self.server.losses())
+    }
+
+    /// Sends a span in requests of bounded size, each written down before it leaves. Whether the connection was lost behind
+    /// some of it; none where the disk did not hand out what comes next, and it is waited for.
+    fn send(&mut self, source: &Source, place: Progress, span: &TickSpan) -> Result<Option<bool>, Stopped> {
+        // Of a span that was begun before it is not known how often the connection had been lost by then.
+        let mut taken = place.flight.filter(|flight| flight.from > 0).map(|_| 0);
         let (mut from, mut to) = place.flight.map_or((0, None), |flight| (flight.from, Some(flight.to)));
         while let Some(follower) = self.followers.get_mut(&source.id)
             && (from as usize) < follower.names.len()
@@ -342,17 +387,15 @@ impl Sender {
             if batch.samples > 0 {
                 let flight = Flight { through: span.last, from, to: batch.to };
                 self.keep(source, Progress { seq: place.seq, flight: Some(flight) });
-                self.deliver(&batch, Why::New)?;
-                if !before && self.server.losses() == losses {
-                    taken = span.last;
-                }
+                let losses = self.deliver(&batch, Why::New)?;
+                taken.get_or_insert(losses);
             }
             from = batch.to;
         }
         if let Some(follower) = self.followers.get_mut(&source.id) {
             follower.over(span.refused());
         }
-        Ok(Some(taken))
+        Ok(Some(self.is_lost(taken)))
     }
 
     fn keep(&mut self, source: &Source, place: Progress) {
@@ -367,8 +410,8 @@ impl Sender {
         }
     }
 
-    /// Sends one request until it is taken or refused.
-    fn deliver(&self, batch: &Batch, why: Why) -> Result<(), Stopped> {
+    /// Sends one request until it is taken or refused; how often the connection had been lost by then.
+    fn deliver(&self, batch: &Batch, why: Why) -> Result<u64, Stopped> {
         let counts = &self.remote.counts;
         let mut pause = FIRST_PAUSE;
         loop {
@@ -379,13 +422,14 @@ impl Sender {
                     let count = if why == Why::Again { &counts.resent } else { &counts.sent };
                     count.fetch_add(batch.samples, Relaxed);
                     self.remote.stand(&self.live, Standing::Well);
-                    return Ok(());
+                    self.answered.set(self.live.clock.steady());
+                    return Ok(self.server.losses());
                 }
                 Err(SendError::Refused(reason)) if why == Why::Again => {
                     tracing::debug!(reason, "what was sent once more is refused: it is there");
                     counts.resent.fetch_add(batch.samples, Relaxed);
                     self.remote.stand(&self.live, Standing::Well);
-                    return Ok(());
+                    return Ok(self.server.losses());
                 }
                 Err(SendError::Refused(reason)) => {
                     counts.dropped.fetch_add(batch.samples, Relaxed);
@@ -394,7 +438,7 @@ impl Sender {
                         self.remote.refused_late(&reason);
                     }
                     self.remote.stand(&self.live, Standing::Refused(reason));
-                    return Ok(());
+                    return Ok(self.server.losses());
                 }
                 Err(SendError::Later { reason, wait }) => (reason, wait),
             };

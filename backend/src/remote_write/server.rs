@@ -103,6 +103,10 @@ impl Server {
         }
         // Of a long explanation the rest is not read, which ends the connection from our side.
         self.link.given_up();
+        // What stands in front of a server says so when that is away: it may have been killed.
+        if matches!(status.as_u16(), 502..=504) {
+            self.link.lost();
+        }
         let wait = response.headers().get(header::RETRY_AFTER).and_then(|v| v.to_str().ok());
         let wait = wait.and_then(|text| self.wait(text)).map(|wait| wait.min(MAX_RETRY_AFTER));
         let to = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).map(bare).unwrap_or_default();

@@ -1,0 +1,43 @@
+//! `watchglass doctor`: whether the other server takes samples, and answers questions.
+
+use super::CHECK;
+use super::message::WriteRequest;
+use super::server::{SendError, Server};
+use crate::clock::System;
+use crate::config::RemoteWrite;
+use shared::wire::{Check, CheckState};
+use std::sync::Arc;
+
+/// Sends a request without samples, and asks a question that needs none. Blocks until both are answered.
+pub fn examine(settings: RemoteWrite) -> Check {
+    let tried = [Some(&settings.url), settings.read_url.as_ref()].into_iter().flatten().map(|url| client::bare(url));
+    let tried = tried.collect();
+    let server = Server::new(settings, Arc::new(System));
+    let check = |state, found: &str, reason: String, remedy: &str| Check {
+        id: CHECK.into(),
+        state,
+        tried,
+        found: found.into(),
+        reason,
+        remedy: remedy.into(),
+    };
+    let found = "samples are also sent to another server";
+    if let Err(SendError::Refused(reason) | SendError::Later { reason, .. }) =
+        server.write(&WriteRequest::default().pack())
+    {
+        let reason = format!("it does not take samples: {reason}");
+        let remedy = "see whether the server runs, and correct url and headers of [remote_write]";
+        return check(CheckState::Failed, found, reason, remedy);
+    }
+    if !server.reads() {
+        return check(CheckState::Ok, "the server takes samples", String::new(), "");
+    }
+    match server.read("/api/v1/query", &[("query", "vector(1)".into())]) {
+        Ok(_) => check(CheckState::Ok, "the server takes samples and answers questions", String::new(), ""),
+        Err(why) => {
+            let reason = format!("it takes samples, and what is older than our own history cannot be read back: {why}");
+            let remedy = "correct read_url of [remote_write]: the address below which /api/v1/query is";
+            check(CheckState::Failed, found, reason, remedy)
+        }
+    }
+}

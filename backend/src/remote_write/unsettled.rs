@@ -1,0 +1,161 @@
+//! What the other server has taken and may not have on its disk yet: it goes once more should that server be killed.
+//!
+//! What counts is the time of our sending, never that of the samples: who catches up sends hours of them in a second, and a
+//! server that is killed loses seconds of its own time. What goes twice is equal in time and value.
+
+use super::covered::SentRange;
+use std::time::Duration;
+
+/// How long a server may take to write down what it took. VictoriaMetrics takes some 5 s, and longer on a slow disk.
+const SETTLE_TIME: Duration = Duration::from_secs(30);
+/// So often a range goes once more at most: of a server that ends every connection it is not known that it lives on.
+const MAX_AGAIN: u8 = 4;
+/// Ranges of one source; beyond them two are one, and what lies between goes once more, too.
+const MAX_RANGES: usize = 256;
+
+/// Ticks that were taken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// First and last sequence.
+    pub range: SentRange,
+    /// They came late, and lie among others.
+    pub late: bool,
+    /// When they were taken, by the steady clock.
+    pub at: Duration,
+    /// How often they have gone once more.
+    pub again: u8,
+}
+
+/// Of one source: what was taken not long ago, and what is to go once more.
+#[derive(Debug, Default)]
+pub struct Unsettled {
+    taken: Vec<Taken>,
+    again: Vec<Taken>,
+    /// As many losses of the connection were met.
+    losses: u64,
+}
+
+impl Unsettled {
+    /// What a run before this one left: it counts as taken now.
+    pub fn resumed(ranges: &[(u64, u64, bool)], at: Duration) -> Self {
+        let taken = ranges.iter().map(|&(first, last, late)| Taken { range: (first, last), late, at, again: 0 });
+        Unsettled { taken: taken.collect(), ..Unsettled::default() }
+    }
+
+    /// The server has taken these. Where the connection was `lost` behind some of it, they go once more.
+    pub fn took(&mut self, taken: Taken, lost: bool) {
+        let all = if lost { &mut self.again } else { &mut self.taken };
+        if lost && taken.again >= MAX_AGAIN {
+            return;
+        }
+        let joins = |before: &Taken| {
+            (before.late, before.again) == (taken.late, taken.again)
+                && before.range.1 + 1 == taken.range.0
+                && taken.at.saturating_sub(before.at) < Duration::from_secs(1)
+        };
+        match all.last_mut().filter(|before| joins(before)) {
+            Some(before) => before.range.1 = taken.range.1,
+            None => all.push(taken),
+        }
+        if all.len() > MAX_RANGES {
+            let first = all.remove(0);
+            if let Some(next) = all.iter_mut().find(|next| next.late == first.late) {
+                next.range = (next.range.0.min(first.range.0), next.range.1.max(first.range.1));
+            }
+        }
+    }
+
+    /// Looks how the server does: it was lost so many times, and took something last at `answered`, by the steady clock.
+    /// What it took shortly before a loss goes once more; what it has had for long enough is settled.
+    pub fn look(&mut self, losses: u64, answered: Duration) {
+        if losses != self.losses {
+            self.losses = losses;
+            let lost = std::mem::take(&mut self.taken).into_iter().filter(|taken| taken.again < MAX_AGAIN);
+            self.again.extend(lost);
+        }
+        self.taken.retain(|taken| answered.saturating_sub(taken.at) < SETTLE_TIME);
+    }
+
+    /// What is to go once more: the first of it.
+    pub fn next(&self) -> Option<Taken> {
+        self.again.first().copied()
+    }
+
+    /// The first of what is to go once more has gone.
+    pub fn gone(&mut self) {
+        self.again.remove(0);
+    }
+
+    /// All that would be lost with the server.
+    pub fn ranges(&self) -> Vec<(u64, u64, bool)> {
+        self.again.iter().chain(&self.taken).map(|taken| (taken.range.0, taken.range.1, taken.late)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(range: SentRange, at: u64) -> Taken {
+        Taken { range, late: false, at: Duration::from_secs(at), again: 0 }
+    }
+
+    fn again(own: &mut Unsettled) -> Vec<SentRange> {
+        let mut all = Vec::new();
+        while let Some(next) = own.next() {
+            own.gone();
+            own.took(Taken { again: next.again + 1, ..next }, false);
+            all.push(next.range);
+        }
+        all
+    }
+
+    #[test]
+    fn what_was_sent_shortly_before_a_loss_goes_again_however_old_its_samples_are() {
+        let mut own = Unsettled::default();
+        for n in 0..60 {
+            own.took(taken((n * 900 + 1, n * 900 + 900), n), false);
+            own.look(0, Duration::from_secs(n));
+        }
+        assert_eq!(own.next(), None);
+        // It was away for an hour: what counts is when it answered last.
+        own.look(1, Duration::from_secs(59));
+        own.look(1, Duration::from_secs(3_659));
+        let all = again(&mut own);
+        assert_eq!((all.first(), all.last()), (Some(&(30 * 900 + 1, 31 * 900)), Some(&(59 * 900 + 1, 60 * 900))));
+        own.look(1, Duration::from_secs(3_660));
+        assert_eq!((own.next(), own.ranges()), (None, vec![]), "settled");
+    }
+
+    #[test]
+    fn a_server_that_is_lost_all_the_time_is_sent_it_five_times_in_all() {
+        let mut own = Unsettled::default();
+        own.took(taken((1, 15), 0), false);
+        let sent: usize = (1..20)
+            .map(|loss| {
+                own.look(loss, Duration::ZERO);
+                again(&mut own).len()
+            })
+            .sum();
+        assert_eq!(sent, usize::from(MAX_AGAIN));
+        own.took(Taken { again: MAX_AGAIN, ..taken((1, 15), 0) }, true);
+        assert_eq!(own.next(), None);
+    }
+
+    #[test]
+    fn few_ranges_are_kept_and_none_is_forgotten() {
+        let mut own = Unsettled::default();
+        (0..5_000).for_each(|n| own.took(Taken { late: n % 2 == 1, ..taken((n * 3, n * 3), n) }, false));
+        let ranges = own.ranges();
+        assert_eq!(ranges.len(), MAX_RANGES);
+        for n in 0..5_000 {
+            assert!(
+                ranges.iter().any(|(first, last, late)| *late == (n % 2 == 1) && (*first..=*last).contains(&(n * 3)))
+            );
+        }
+        (0..5_000).for_each(|n| own.took(taken((20_000 + n, 20_000 + n), 6_000), false));
+        assert_eq!(own.ranges().last(), Some(&(20_000, 24_999, false)), "what follows at once is one range");
+        let resumed = Unsettled::resumed(&own.ranges(), Duration::ZERO);
+        assert_eq!(resumed.ranges(), own.ranges());
+    }
+}
