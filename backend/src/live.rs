@@ -1,6 +1,7 @@
 //! The live stream: what the sampler appends to and everybody reads; and what a page that follows it is sent.
 
 mod append;
+mod columns;
 mod elsewhere;
 mod fills;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod viewer;
 mod wakes;
 
 pub use append::NewTick;
+pub use columns::{RowColumns, rows_over_time};
 pub use elsewhere::Holder;
 pub use outgoing::Outgoing;
 pub use overview::{CellsElsewhere, Overview, OverviewPlace};

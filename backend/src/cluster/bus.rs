@@ -7,6 +7,7 @@ use crate::config::ClusterSettings;
 use async_nats::connection::State;
 use async_nats::{ConnectOptions, Event, Request, RequestErrorKind, Subject};
 use futures_util::{FutureExt, StreamExt};
+use shared::secret::Secret;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
@@ -135,11 +136,47 @@ impl BusSubscription {
     }
 }
 
-fn read(path: &Path) -> Result<String, String> {
+fn read(path: &Path) -> Result<Secret, String> {
     let mut text = String::new();
     let read = crate::file::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text));
     read.map_err(|error| format!("[cluster]: {} cannot be read: {error}", path.display()))?;
-    Ok(text.trim().to_string())
+    Ok(Secret::new(text.trim()))
+}
+
+/// The addresses of a configuration.
+pub(super) fn servers(settings: &ClusterSettings) -> Vec<&str> {
+    settings.nats.as_deref().unwrap_or_default().split(',').collect()
+}
+
+/// How a server is connected to, and as whom.
+///
+/// # Errors
+/// A file of the configuration cannot be read or used: a sentence.
+pub(super) fn options(settings: &ClusterSettings, called: &str) -> Result<ConnectOptions, String> {
+    let mut options = ConnectOptions::new()
+        .name(called)
+        .connection_timeout(CONNECT_TIMEOUT)
+        .ping_interval(PING_INTERVAL)
+        .client_capacity(WAITING)
+        .subscription_capacity(UNREAD);
+    if let Some(path) = &settings.credentials_file {
+        let credentials = read(path)?;
+        let wrong = || format!("[cluster]: {} holds no credentials of a user of NATS", path.display());
+        options = options.credentials(credentials.reveal()).map_err(|_| wrong())?;
+    }
+    if let Some(path) = &settings.token_file {
+        options = options.token(read(path)?.reveal().to_string());
+    }
+    if let Some(path) = &settings.ca {
+        read(path)?;
+        options = options.add_root_certificates(path.clone()).require_tls(true);
+    }
+    Ok(options)
+}
+
+/// What the subjects of a cluster begin with.
+pub(super) fn prefix(settings: &ClusterSettings) -> String {
+    format!("wg.{}.", settings.name)
 }
 
 impl Bus {
@@ -168,36 +205,18 @@ impl Bus {
             }
             std::future::ready(())
         };
-        let mut options = ConnectOptions::new()
-            .name(called)
+        let options = options(settings, called)?
             .no_echo()
             .retry_on_initial_connect()
             .max_reconnects(None)
-            .connection_timeout(CONNECT_TIMEOUT)
-            .ping_interval(PING_INTERVAL)
-            .client_capacity(WAITING)
-            .subscription_capacity(UNREAD)
             .reconnect_delay_callback(|attempts| {
                 let pause = Duration::from_millis(100 << attempts.min(5));
                 pause.min(MAX_PAUSE)
             })
             .event_callback(event);
-        if let Some(path) = &settings.credentials_file {
-            let credentials = read(path)?;
-            let wrong = || format!("[cluster]: {} holds no credentials of a user of NATS", path.display());
-            options = options.credentials(&credentials).map_err(|_| wrong())?;
-        }
-        if let Some(path) = &settings.token_file {
-            options = options.token(read(path)?);
-        }
-        if let Some(path) = &settings.ca {
-            read(path)?;
-            options = options.add_root_certificates(path.clone()).require_tls(true);
-        }
-        let servers: Vec<&str> = settings.nats.as_deref().unwrap_or_default().split(',').collect();
         let wrong = |error: async_nats::ConnectError| format!("[cluster]: {error}");
-        let client = options.connect(servers).await.map_err(wrong)?;
-        Ok(Bus { client, prefix: format!("wg.{}.", settings.name).into(), counts, up })
+        let client = options.connect(servers(settings)).await.map_err(wrong)?;
+        Ok(Bus { client, prefix: prefix(settings).into(), counts, up })
     }
 
     /// Whether it is connected.

@@ -1,9 +1,10 @@
 //! What one hub asks another by name, and what all are told. Messages are postcard; a kind that is not known has no answer.
 
+use super::columns::ColumnValues;
 use super::relay::Telling;
 use super::{BusError, Cluster};
 use crate::ingest::{LinkProcess, NoAnswer, NoTake};
-use crate::live::Holder;
+use crate::live::{Holder, RowColumns};
 use crate::uplink;
 use serde::{Deserialize, Serialize};
 use shared::agent::Question;
@@ -49,6 +50,8 @@ pub(super) enum Call {
     Relay { source: String, pipe: String },
     /// What the agent of a source says.
     Ask { source: String, what: Question },
+    /// One row of the overview over time, of these sources.
+    Columns { columns: RowColumns, sources: Vec<String> },
 }
 
 /// What it answers.
@@ -68,6 +71,8 @@ pub(super) enum CallReply {
     Said(Vec<u8>, i64),
     /// The agent says nothing.
     Silent(NoAnswer),
+    /// The values of each source; none of one that it does not hold.
+    Columns(Vec<Option<ColumnValues>>),
 }
 
 pub(super) fn encode(value: &impl Serialize) -> Vec<u8> {
@@ -79,7 +84,7 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 }
 
 impl Cluster {
-    async fn call(&self, hub: &str, call: &Call, wait: Duration) -> Result<CallReply, BusError> {
+    pub(super) async fn call(&self, hub: &str, call: &Call, wait: Duration) -> Result<CallReply, BusError> {
         let answer = self.bus.request(&subject_of(hub), encode(call), wait).await?;
         Ok(decode(&answer).unwrap_or(CallReply::Busy))
     }
@@ -151,10 +156,11 @@ impl Cluster {
                 },
                 None => CallReply::NotHere,
             },
+            Call::Columns { columns, sources } => self.read_columns(columns, sources).await,
         }
     }
 
-    fn held_here(&self, source: &str) -> Option<SourceId> {
+    pub(super) fn held_here(&self, source: &str) -> Option<SourceId> {
         let id = self.live.store().named(source)?;
         (self.live.holder(id) == Holder::Here).then_some(id)
     }

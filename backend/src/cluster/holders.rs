@@ -217,10 +217,7 @@ impl Cluster {
     /// A source that another hub has met.
     fn add(&self, key: &str) {
         const INTERVAL_MS: i64 = 1_000;
-        let mut store = self.live.store();
-        if store.sources().len() < super::MAX_SOURCES && store.named(key).is_none() {
-            let source = store.add_source(key.into(), INTERVAL_MS, Vec::new());
-            drop(store);
+        if let Some((source, true)) = self.live.meet(key, INTERVAL_MS, None) {
             self.live.set_standing(source, shared::standing::Standing::Unreachable);
         }
     }
@@ -247,12 +244,16 @@ impl Cluster {
         if self.holders.of(&source).is_some_and(|held| held.since > since) {
             return;
         }
-        let (ours, known) = (hub == self.id, self.live.store().named(&source));
-        self.holders.put(&source, HeldLink { hub, since, alive: true, heard: Instant::now() });
-        if known.is_none() && !ours {
+        let ours = hub == self.id;
+        if !ours {
             self.add(&source);
         }
-        if let Some(id) = self.live.store().named(&source) {
+        let known = self.live.store().named(&source);
+        if known.is_none() && !ours {
+            return;
+        }
+        self.holders.put(&source, HeldLink { hub, since, alive: true, heard: Instant::now() });
+        if let Some(id) = known {
             self.live.set_holder(id, if ours { Holder::Here } else { Holder::There });
         }
         if !ours {

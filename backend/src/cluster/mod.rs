@@ -1,13 +1,17 @@
 //! Several hubs that are one: they share a database and a sample store, and know of one another over NATS.
 //!
 //! `bus.rs` is what they say to one another. `holders.rs` knows which hub has the link of which machine, `calls.rs` is what one
-//! hub asks another, `relay.rs` brings a machine here that another hub holds, over `pipe.rs`.
+//! hub asks another (`columns.rs`: the overview over time), `relay.rs` brings a machine here that another hub holds, over `pipe.rs`.
 
 mod bus;
 mod calls;
+mod columns;
+mod doctor;
 mod holders;
 mod pipe;
 mod relay;
+
+pub use doctor::examine;
 
 pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MESSAGE};
 
@@ -28,8 +32,6 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::interval;
 
-/// Machines of a cluster that a hub knows of.
-const MAX_SOURCES: usize = 10_000;
 /// Calls of other hubs that are under way at once.
 const MAX_CALLS: usize = 256;
 /// Between two looks for what hubs left behind.
@@ -244,8 +246,12 @@ impl Cluster {
         if !self.bus.is_up() {
             return Some(format!("{}; machines of other hubs are not live here", BusError::Away));
         }
-        (!self.holders.is_read())
-            .then(|| "the database of this cluster is away; who is linked to which hub may be out of date".into())
+        if !self.holders.is_read() {
+            return Some("the database of this cluster is away; who is linked to which hub may be out of date".into());
+        }
+        let full =
+            "there are as many machines as a hub of a cluster knows of; those that come now are on their own hub alone";
+        self.live.is_full().then(|| full.into())
     }
 
     /// Shows it with every machine's checks.
@@ -261,9 +267,9 @@ impl Cluster {
         let check = match self.trouble() {
             Some(why) => check(
                 CheckState::Partial,
-                "the other hubs are out of sight",
+                "not all machines of the other hubs are live here",
                 why,
-                "see whether NATS and the database run, and whether this hub may connect to them",
+                "watchglass doctor --config FILE with the configuration of this hub tries the database, the sample store and NATS",
             ),
             None => check(CheckState::Ok, "the hubs of this cluster see one another", String::new(), ""),
         };

@@ -104,7 +104,8 @@ impl Cluster {
                 }
                 if running.len() >= MAX_RELAYS {
                     self.counts.refused.fetch_add(1, Relaxed);
-                    break;
+                    self.say_away(source, format!("{MAX_RELAYS} machines of other hubs come here already"));
+                    continue;
                 }
                 running.insert(source, tokio::spawn(self.clone().keep_bringing(source)));
             }

@@ -1,7 +1,7 @@
 //! Sources that another hub holds: which they are, and who wants to see them here.
 
 use super::Live;
-use shared::wire::SourceId;
+use shared::wire::{NAME_FACT, SourceId};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -25,6 +25,35 @@ pub enum Holder {
     There,
     /// A hub that is not there any more, or none yet.
     Nobody,
+}
+
+/// Machines that a hub of a cluster knows of.
+const MAX_SOURCES: usize = 10_000;
+/// The longest key of one, bytes: that of a hub's own machine is its name.
+const MAX_KEY: usize = 255;
+/// The longest time between ticks that is believed, milliseconds.
+const MAX_INTERVAL: i64 = 86_400_000;
+
+impl Live {
+    /// The source of a machine that another hub has met, and whether it is new here: then it is added under this name. None where
+    /// it was removed, where there are as many as may be, and where this is no key.
+    pub fn meet(&self, key: &str, interval: i64, name: Option<&str>) -> Option<(SourceId, bool)> {
+        let mut store = self.store();
+        if let Some(source) = store.named(key) {
+            return Some((source, false));
+        }
+        let is_key = (1..=MAX_KEY).contains(&key.len()) && !key.chars().any(char::is_control);
+        if !is_key || store.removed().contains(key) || store.sources().len() >= MAX_SOURCES {
+            return None;
+        }
+        let facts = name.map(|name| (NAME_FACT.to_string(), name.to_string())).into_iter().collect();
+        Some((store.add_source(key.into(), interval.clamp(1, MAX_INTERVAL), facts), true))
+    }
+
+    /// Whether there are as many machines as a hub of a cluster knows of.
+    pub fn is_full(&self) -> bool {
+        self.store().sources().len() >= MAX_SOURCES
+    }
 }
 
 impl Live {
@@ -102,5 +131,30 @@ impl Live {
         while !self.apart.load(Ordering::Acquire) && there.iter().any(lacks) && Instant::now() < until {
             sleep_until(until.min(Instant::now() + BRING_INTERVAL)).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Manual;
+    use crate::store::{Limits, Store};
+    use shared::catalog::{Catalog, cpu};
+    use std::sync::Arc;
+
+    #[test]
+    fn so_many_machines_are_met_and_nothing_that_is_no_key() {
+        let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+        let store = Store::new(catalog, Limits { retention: 60_000, bytes: usize::MAX });
+        let live = Live::new(store, Arc::new(Manual::at(0, Duration::ZERO)), 1, 60_000);
+        for wrong in [String::new(), "a\nb".into(), "x".repeat(MAX_KEY + 1)] {
+            assert_eq!(live.meet(&wrong, 1_000, None), None, "{wrong:?}");
+        }
+        for n in 0..MAX_SOURCES {
+            assert_eq!(live.meet(&format!("node-{n}"), -5, Some("node")), Some((n as SourceId, true)));
+        }
+        assert_eq!(live.meet("node-7", 1_000, None), Some((7, false)));
+        assert!(live.is_full() && live.meet("one more", 1_000, None).is_none());
+        assert_eq!(live.store().sources()[3].interval, 1);
     }
 }

@@ -19,7 +19,6 @@ use crate::store::Retentions;
 use crate::usage::{self, Meter};
 use shared::secret::Secret;
 use shared::standing::Standing;
-use shared::wire::NAME_FACT;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -40,9 +39,6 @@ const LET_GO_GRACE: Duration = Duration::from_millis(1_500);
 
 /// The longest file of a join key that is read, bytes.
 const MAX_KEY_BYTES: u64 = 1 << 10;
-
-/// Machines of a cluster that a hub knows of.
-const MAX_SOURCES: usize = 10_000;
 
 /// Between ticks of a machine of which no more is known, milliseconds.
 const SOURCE_INTERVAL_MS: i64 = 1_000;
@@ -327,13 +323,7 @@ async fn know_all(live: &Live, accounts: &Accounts) {
     };
     let now = live.clock.wall();
     for (id, name, seen) in all {
-        let source = {
-            let mut store = live.store();
-            let is_new = store.named(&id).is_none() && !store.removed().contains(&id);
-            let facts = vec![(NAME_FACT.to_string(), name)];
-            (is_new && store.sources().len() < MAX_SOURCES).then(|| store.add_source(id, SOURCE_INTERVAL_MS, facts))
-        };
-        if let Some(source) = source {
+        if let Some((source, true)) = live.meet(&id, SOURCE_INTERVAL_MS, Some(&name)) {
             live.set_holder(source, Holder::Nobody);
             // Some hub had it not long ago: it is shown, though nothing of it is here, and read back when somebody looks.
             if now - seen < live.retention {

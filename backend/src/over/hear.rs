@@ -209,16 +209,9 @@ impl Hearer {
             self.refused += 1;
             return;
         }
-        let source = {
-            let mut store = self.live.store();
-            match store.named(&entry.key) {
-                Some(source) => source,
-                None if store.removed().contains(&entry.key) => return,
-                None => {
-                    let facts = vec![(shared::wire::NAME_FACT.to_string(), entry.name.clone())];
-                    store.add_source(entry.key.clone(), entry.interval, facts)
-                }
-            }
+        let Some((source, _)) = self.live.meet(&entry.key, entry.interval, Some(&entry.name)) else {
+            self.refused += 1;
+            return;
         };
         neighbour.machines.insert(entry.id, source);
         if let Some(named) = &mut neighbour.named {

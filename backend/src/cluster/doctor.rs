@@ -1,0 +1,83 @@
+//! `watchglass doctor` beside a hub of a cluster: NATS is connected to, and one message goes there and back.
+
+use super::bus::{MAX_BUS_MESSAGE, options, prefix, servers};
+use super::new_hub_id;
+use crate::config::ClusterSettings;
+use async_nats::{ConnectError, ConnectErrorKind};
+use futures_util::StreamExt;
+use shared::wire::{Check, CheckState};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// What the check is called.
+const CHECK: &str = "nats";
+/// How long a connection may take, and then a message.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What is wrong, and what to do.
+type Wrong = (String, String);
+
+/// Tries the NATS of a configuration: whether it answers, knows us, and lets us say and hear what hubs do.
+pub async fn examine(settings: &ClusterSettings) -> Check {
+    let tried = servers(settings).into_iter().map(str::to_string).collect();
+    let check = |state, found: String, reason, remedy| Check { id: CHECK.into(), state, tried, found, reason, remedy };
+    match tried_out(settings).await {
+        Ok(found) => check(CheckState::Ok, found, String::new(), String::new()),
+        Err((reason, remedy)) => check(CheckState::Failed, "the hubs of a cluster meet there".into(), reason, remedy),
+    }
+}
+
+async fn tried_out(settings: &ClusterSettings) -> Result<String, Wrong> {
+    let file =
+        |why| (why, "correct the files that [cluster] names; the user of the hub must be able to read them".into());
+    let connected = options(settings, "watchglass doctor").map_err(file)?.connect(servers(settings));
+    let client = match timeout(ANSWER_TIMEOUT * 2, connected).await {
+        Ok(Ok(client)) => client,
+        Ok(Err(error)) => return Err(refused(&error)),
+        Err(_) => return Err(late()),
+    };
+    let info = client.server_info();
+    if info.max_payload < MAX_BUS_MESSAGE {
+        let reason = format!("it takes messages of {} bytes, and hubs say up to {MAX_BUS_MESSAGE}", info.max_payload);
+        return Err((reason, "set max_payload of NATS to 1MB, as it is unless it is written".into()));
+    }
+    // Its user may be allowed to connect, and nothing else: what is not allowed is dropped without a word to who says it.
+    let subject = format!("{}over.doctor-{}", prefix(settings), new_hub_id());
+    let there_and_back = async {
+        let mut heard = client.subscribe(subject.clone()).await.ok()?;
+        client.publish(subject.clone(), "".into()).await.ok()?;
+        client.flush().await.ok()?;
+        heard.next().await
+    };
+    match timeout(ANSWER_TIMEOUT, there_and_back).await {
+        Ok(Some(_)) => Ok(format!("NATS {} answers, and a message came back", info.version)),
+        _ => {
+            let subjects = format!("{}>", prefix(settings));
+            let reason = format!("it lets us in, and no message came back on {subjects}");
+            Err((reason, format!("let this user publish and subscribe to {subjects} and _INBOX.>")))
+        }
+    }
+}
+
+fn late() -> Wrong {
+    let reason = format!("it has not answered within {} s", (ANSWER_TIMEOUT * 2).as_secs());
+    (reason, "see whether NATS runs, and whether this machine may connect to it".into())
+}
+
+/// Why it does not let us in.
+fn refused(error: &ConnectError) -> Wrong {
+    let with = |reason: &str, remedy: &str| (reason.to_string(), remedy.to_string());
+    match error.kind() {
+        ConnectErrorKind::Dns => with("the name of its machine is not known", "correct nats of [cluster]"),
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => with(
+            "it does not know us",
+            "name the user of this hub by credentials_file or token_file of [cluster], as NATS has it",
+        ),
+        ConnectErrorKind::Tls => (
+            format!("TLS with it failed: {error}"),
+            "name who signed its certificate by ca of [cluster], and its name as the certificate has it".into(),
+        ),
+        ConnectErrorKind::TimedOut => late(),
+        _ => (error.to_string(), "see whether NATS runs, and whether this machine may connect to it".into()),
+    }
+}
