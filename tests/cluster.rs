@@ -1,7 +1,8 @@
 //! Several hubs over a real NATS and a real PostgreSQL: any of them shows any machine, and what becomes of that when one is
 //! killed, or NATS is away.
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 use watchglass_tests::cluster::Cluster;
 use watchglass_tests::stream::Page;
@@ -17,16 +18,10 @@ async fn with_nats_any_hub_shows_a_machine_live_and_all_that_there_is_of_it() {
     // The other hub has had none of it until it is asked.
     let n = cluster.is_whole(1);
     assert!(n > 60, "{n}");
-    let took = cluster.is_live(1);
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    cluster.is_live(1);
     // A page follows it there.
-    let name = cluster.get(1, "/api/v1/sources");
-    let sources: serde_json::Value = serde_json::from_str(&name.body).expect("JSON");
-    let own = sources["sources"].as_array().expect("a list").iter().find(|one| one["last"].is_number());
-    let key = own.and_then(|one| one["key"].as_str()).expect("the machine").to_string();
-    let mut page = Page::default();
-    (page.source, page.key) = (Some(key.clone()), Some(cluster.keys["data"].clone()));
-    let mut connection = page.connect(cluster.hub(1).addr(), 10_000).await;
+    let key = cluster.machine(1);
+    let (mut page, mut connection) = cluster.page(1).await;
     page.until(&mut connection, |page| page.ticks.len() > 40 && page.newest(TAG).is_some()).await;
     assert!(page.whole() && page.repeated == 0, "no tick is lost on the way, and none comes twice");
     // Its agent is asked through the hub that has its link.
@@ -39,22 +34,56 @@ async fn with_nats_any_hub_shows_a_machine_live_and_all_that_there_is_of_it() {
     }
 }
 
-#[test]
+/// A viewer on another hub sees it live within 2 s of a move: so many ticks of 100 ms it may miss. They are counted, and not
+/// timed, since a machine that stands still measures nothing either.
+const MISSED: usize = 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Debian's nats-server and PostgreSQL 15"]
-fn with_nats_a_hub_is_killed_and_its_machines_move_without_a_hole() {
+async fn with_nats_a_hub_is_killed_and_its_machines_move_without_a_hole() {
     let mut cluster = Cluster::start(3);
     cluster.start_agent(&[0, 1]);
     cluster.is_live(0);
     cluster.is_live(2);
+    let (mut page, mut connection) = cluster.page(2).await;
+    page.until(&mut connection, |page| page.newest(TAG).is_some()).await;
+    let mut missed = Vec::new();
+    for killed in [0, 1, 0] {
+        let before = cluster.holder();
+        cluster.kill_hub(killed);
+        cluster.until("another hub holds it", || ![String::new(), before.clone()].contains(&cluster.holder()));
+        let since: i64 = cluster.postgresql.sql("hub", "SELECT since FROM links").parse().expect("a time");
+        let first = |page: &Page| {
+            let live = page.ticks.values().filter(|(t, values)| *t > since && !values.is_empty());
+            live.map(|(t, _)| *t).min()
+        };
+        page.until(&mut connection, |page| first(page).is_some()).await;
+        let first = first(&page).expect("just seen");
+        let measured: BTreeSet<i64> = cluster.measured().into_keys().map(|(t, _)| t).collect();
+        missed.push(measured.range(since + 1..first).count());
+        // It comes back, and is one of them again.
+        cluster.start_hub(killed);
+        cluster.is_live(killed);
+    }
+    missed.sort_unstable();
+    assert!(missed[1] <= MISSED, "ticks that the page missed of each move: {missed:?}");
+    for hub in [0, 1, 2] {
+        cluster.is_whole(hub);
+    }
+}
+
+#[test]
+#[ignore = "needs Debian's nats-server and PostgreSQL 15"]
+fn with_nats_a_hub_that_lost_its_folder_is_whole_again() {
+    let mut cluster = Cluster::start(2);
+    cluster.start_agent(&[0, 1]);
+    cluster.is_live(0);
     let first = cluster.holder();
     cluster.kill_hub(0);
     cluster.until("another hub holds it", || ![String::new(), first.clone()].contains(&cluster.holder()));
-    let took = cluster.is_live(2);
-    assert!(took < Duration::from_secs(10), "live again on a third hub after {took:?}");
     cluster.is_live(1);
-    for hub in [1, 2] {
-        cluster.is_whole(hub);
-    }
+    // What a hub has on its disk is a cache.
+    std::fs::remove_dir_all(cluster.folder(0)).expect("removed");
     // It comes back, and is one of them again.
     cluster.start_hub(0);
     cluster.is_live(0);
@@ -77,4 +106,22 @@ fn with_nats_away_the_hub_of_the_link_goes_on_and_the_others_say_so() {
     for hub in [0, 1] {
         cluster.is_whole(hub);
     }
+}
+
+#[test]
+#[ignore = "needs Debian's nats-server and PostgreSQL 15"]
+fn with_nats_a_hub_that_is_told_to_end_hands_its_machines_over_and_ends_in_time() {
+    let mut cluster = Cluster::start(2);
+    cluster.start_agent(&[0, 1]);
+    cluster.is_live(0);
+    cluster.is_live(1);
+    let first = cluster.holder();
+    assert!(cluster.end_hub(0, Duration::from_secs(15)).success());
+    cluster.until("the other hub has it", || ![String::new(), first.clone()].contains(&cluster.holder()));
+    cluster.is_live(1);
+    cluster.is_whole(1);
+    // The next version of it is one of them again.
+    cluster.start_hub(0);
+    cluster.is_live(0);
+    cluster.is_whole(0);
 }

@@ -114,8 +114,25 @@ fn with_nats_a_silent_hub_says_nothing_of_its_machines_any_more() {
     cluster.start_agent(&[0]);
     let state = |cluster: &Cluster| machine(cluster, 1).map(|one| one["state"].as_str().unwrap_or("").to_string());
     cluster.until("it is live on the other hub", || state(&cluster).as_deref() == Some("live"));
+    // Its overview over time is asked of the hub that holds it: nothing of it is brought here.
+    let key = machine(&cluster, 1).expect("just seen")["key"].clone();
+    let over_time = |cluster: &Cluster| {
+        let all = json_of(&cluster.get(1, "/api/v1/fleet?row=cpu&from=-1m&step=1s"));
+        let all = all["sources"].as_array().cloned().unwrap_or_default();
+        all.into_iter().find(|one| one["key"] == key).unwrap_or_default()
+    };
+    let values = |one: &Value| one["values"].as_array().map_or(0, |all| all.iter().filter(|v| v.is_number()).count());
+    cluster.until("its overview over time is there", || {
+        let one = over_time(&cluster);
+        values(&one) > 2 && one["lacks"].is_null()
+    });
+    assert!(cluster.metrics(1).lines().any(|line| line == "watchglass_cluster_relays 0"), "{}", cluster.metrics(1));
     // Its agent knows no other hub.
     cluster.kill_hub(0);
+    // Its lease holds for some seconds.
+    cluster.until("it is said why that lacks", || {
+        over_time(&cluster)["lacks"].as_str().is_some_and(|why| why.contains("the other hub"))
+    });
     let begin = Instant::now();
     cluster.until("it is unreachable", || state(&cluster).as_deref() == Some("unreachable"));
     assert!(begin.elapsed() < Duration::from_secs(12), "{:?}", begin.elapsed());

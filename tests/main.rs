@@ -8,12 +8,14 @@ mod browser;
 mod catalog;
 mod cli;
 mod cluster;
+mod cluster_away;
 mod cluster_many;
 #[cfg(target_os = "linux")]
 mod delivery;
 mod demo;
 mod deploy;
 mod doctor;
+mod doctor_servers;
 mod ends;
 mod export;
 mod files;

@@ -16,6 +16,7 @@ use backend::terminal::complain;
 use backend::uplink;
 use shared::recording::Recording;
 use shared::run::{self, About};
+use shared::wire::CheckState;
 use signals::{Asked, Parent};
 use std::io::{self, BufRead, Read, Write};
 use std::net::SocketAddr;
@@ -287,6 +288,15 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
             return ExitCode::from(1);
         }
     };
+    let servers = match modes::servers::examine(config) {
+        Ok(servers) => servers,
+        Err(sentence) => {
+            complain(&format!("watchglass: {sentence}"));
+            return ExitCode::from(1);
+        }
+    };
+    let wrong = servers.iter().filter(|server| server.state != CheckState::Ok);
+    examination.faults.extend(wrong.map(|server| (server.id.clone(), format!("{}: {}", server.id, server.reason))));
     for (hub, steps) in &roads {
         let ends = steps.iter().filter_map(|step| step.found.as_ref().err());
         examination.faults.extend(ends.map(|why| (hub.clone(), format!("the hub {hub}: {why}"))));
@@ -294,11 +304,11 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
     let text = match json {
         true => {
             let hubs: Vec<_> = roads.iter().map(|(hub, steps)| uplink::json(hub, steps)).collect();
-            format!("{}\n", serde_json::json!({ "checks": examination.checks, "hubs": hubs }))
+            format!("{}\n", serde_json::json!({ "checks": examination.checks, "hubs": hubs, "servers": servers }))
         }
         false => {
             let roads = roads.iter().map(|(hub, steps)| uplink::report(hub, steps));
-            std::iter::once(doctor::report(&examination)).chain(roads).collect()
+            std::iter::once(doctor::report(&examination)).chain([doctor::servers(&servers)]).chain(roads).collect()
         }
     };
     let said = say(&text);

@@ -17,10 +17,11 @@ use shared::tick::TickState;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{interval_at, sleep};
@@ -140,38 +141,13 @@ fn hub() -> Result<Figures, String> {
     if left < needed {
         std::thread::sleep(left + Duration::from_secs(5));
     }
-    let exe = std::env::current_exe().map_err(words)?;
-    #[allow(clippy::disallowed_methods, reason = "a process of its own, so that only the hub counts")]
-    let agents = Command::new(exe)
-        .arg("agents")
-        .arg(address.to_string())
-        .arg(&list)
-        .arg(&ca)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(words)?;
-    let mut agents = Ended(agents);
-    let (Some(mut ask), Some(told)) = (agents.0.stdin.take(), agents.0.stdout.take()) else {
-        return Err("the agents have no pipes".into());
-    };
-    let mut told = BufReader::new(told);
-    let mut answer = || -> Result<u64, String> {
-        let mut line = String::new();
-        told.read_line(&mut line).map_err(words)?;
-        line.trim().parse().map_err(|_| "the agents were not all taken".to_string())
-    };
     let begun = Instant::now();
-    answer()?;
+    let mut agents = Linked::start(address, &list, Some(&ca))?;
     // That the links are opened is not measured.
     std::thread::sleep(Duration::from_secs(5));
-    let mut count = || -> Result<u64, String> {
-        writeln!(ask).map_err(words)?;
-        answer()
-    };
-    let (since, before, cpu) = (Instant::now(), count()?, cpu_of(&process));
+    let (since, before, cpu) = (Instant::now(), agents.ticks()?, cpu_of(&process));
     std::thread::sleep(MEASURED);
-    let (seconds, after, cpu) = (since.elapsed().as_secs_f64(), count()?, cpu_of(&process) - cpu);
+    let (seconds, after, cpu) = (since.elapsed().as_secs_f64(), agents.ticks()?, cpu_of(&process) - cpu);
     let mib = rss(&process).ok_or("the hub has ended")?;
     // Its end is that of a kill -9; on average an agent has ticked for half of the time in which links were opened.
     let logged = (begun.elapsed() - OPENING * AGENTS as u32 / 2).as_secs_f64();
@@ -188,15 +164,61 @@ fn hub() -> Result<Figures, String> {
     })
 }
 
-/// The child process of [`hub`]. It opens all links and prints a line when each is welcome. For each line of its input it
+/// Agents in a process of their own, so that only the hub counts.
+pub struct Linked {
+    _process: Ended,
+    ask: ChildStdin,
+    told: BufReader<ChildStdout>,
+}
+
+impl Linked {
+    /// Starts one for each line of a list of keys, and waits until all are welcome. With an authority they go by TLS.
+    pub fn start(address: SocketAddr, list: &Path, ca: Option<&Path>) -> Result<Linked, String> {
+        let words = |error: std::io::Error| error.to_string();
+        let exe = std::env::current_exe().map_err(words)?;
+        #[allow(clippy::disallowed_methods, reason = "a process of its own, so that only the hub counts")]
+        let mut command = Command::new(exe);
+        command.arg("agents").arg(address.to_string()).arg(list).args(ca);
+        let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(words)?;
+        let mut process = Ended(process);
+        let (Some(ask), Some(told)) = (process.0.stdin.take(), process.0.stdout.take()) else {
+            return Err("the agents have no pipes".into());
+        };
+        let mut linked = Linked { _process: process, ask, told: BufReader::new(told) };
+        linked.answer()?;
+        Ok(linked)
+    }
+
+    /// How many ticks were acknowledged.
+    pub fn ticks(&mut self) -> Result<u64, String> {
+        writeln!(self.ask).map_err(|error| error.to_string())?;
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Result<u64, String> {
+        let mut line = String::new();
+        self.told.read_line(&mut line).map_err(|error| error.to_string())?;
+        line.trim().parse().map_err(|_| "the agents were not all taken".to_string())
+    }
+}
+
+/// The child process of [`Linked`]. It opens all links and prints a line when each is welcome. For each line of its input it
 /// then prints how many ticks were acknowledged.
 #[allow(clippy::print_stdout, reason = "its lines are read by the parent")]
 pub fn agents(args: &[String]) -> ExitCode {
-    let [address, list, ca] = args else { return ExitCode::FAILURE };
+    let (address, list, ca) = match args {
+        [address, list] => (address, list, None),
+        [address, list, ca] => (address, list, Some(ca)),
+        _ => return ExitCode::FAILURE,
+    };
     let (Ok(address), Ok(keys)) = (address.parse::<SocketAddr>(), std::fs::read_to_string(list)) else {
         return ExitCode::FAILURE;
     };
-    let Some(tls) = trusting(Path::new(ca)) else { return ExitCode::FAILURE };
+    let tls = ca.map(|ca| trusting(Path::new(ca)));
+    if matches!(tls, Some(None)) {
+        return ExitCode::FAILURE;
+    }
+    let tls = tls.flatten();
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return ExitCode::FAILURE;
     };
@@ -204,6 +226,7 @@ pub fn agents(args: &[String]) -> ExitCode {
     let counted = acknowledged.clone();
     let ready = runtime.block_on(async move {
         let welcome = Arc::new(Semaphore::new(0));
+        let count = keys.lines().count() as u32;
         for (n, key) in (0u64..).zip(keys.lines().map(str::to_string)) {
             let (tls, welcome, acknowledged) = (tls.clone(), welcome.clone(), acknowledged.clone());
             tokio::spawn(async move {
@@ -213,7 +236,7 @@ pub fn agents(args: &[String]) -> ExitCode {
             });
             sleep(OPENING).await;
         }
-        welcome.acquire_many(AGENTS as u32).await.ok()?.forget();
+        welcome.acquire_many(count).await.ok()?.forget();
         println!("0");
         std::thread::spawn(move || {
             for _ in std::io::stdin().lines() {
@@ -235,10 +258,14 @@ fn trusting(ca: &Path) -> Option<Arc<rustls::ClientConfig>> {
     Some(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
 }
 
+/// A connection, with TLS or without.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 /// One agent: it tells its series, and then a tick a second.
 async fn link(
     address: SocketAddr,
-    tls: Arc<rustls::ClientConfig>,
+    tls: Option<Arc<rustls::ClientConfig>>,
     n: u64,
     key: &str,
     welcome: &Semaphore,
@@ -246,8 +273,15 @@ async fn link(
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
-    let stream = tokio_rustls::TlsConnector::from(tls).connect(ServerName::try_from("localhost")?, stream).await?;
-    let mut request = format!("wss://localhost:{}{LINK_PATH}", address.port()).into_client_request()?;
+    let scheme = if tls.is_some() { "wss" } else { "ws" };
+    let stream: Box<dyn Stream> = match tls {
+        Some(tls) => {
+            let connector = tokio_rustls::TlsConnector::from(tls);
+            Box::new(connector.connect(ServerName::try_from("localhost")?, stream).await?)
+        }
+        None => Box::new(stream),
+    };
+    let mut request = format!("{scheme}://localhost:{}{LINK_PATH}", address.port()).into_client_request()?;
     request.headers_mut().insert(header::AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}"))?);
     request.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL_NAME));
     let (mut socket, _) = tokio_tungstenite::client_async(request, stream).await?;

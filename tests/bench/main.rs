@@ -2,11 +2,14 @@
 //!
 //! Machines are shared and noisy, so figures are CPU time, counts, bytes and ratios of pairs, and never only wall time.
 //! Each row says on what its figure was measured. `--record SECONDS` first records this machine at 1 Hz (procfs and our
-//! own series). The recording stays in `target/bench`, and later runs use it.
+//! own series). The recording stays in `target/bench`, and later runs use it. `--machines N` says with how many machines a
+//! cluster is measured.
 
 mod accounts;
 mod agent;
 mod alerts;
+#[cfg(target_os = "linux")]
+mod cluster;
 mod codec;
 mod cost;
 mod findings;
@@ -28,9 +31,9 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers",
-    "page", "whole", "findings", "alerts",
+    "page", "whole", "findings", "alerts", "cluster",
 ];
 
 fn main() -> std::process::ExitCode {
@@ -53,15 +56,19 @@ fn main() -> std::process::ExitCode {
     if args.first().is_some_and(|a| a == "viewers") {
         return viewers::watch(&args[1..]);
     }
-    let (mut seconds, mut redraw, mut only) = (None, None, None);
+    let (mut seconds, mut redraw, mut only, mut machines) = (None, None, None, None);
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         match (arg.as_str(), rest.next()) {
             ("--record", Some(n)) if n.parse::<usize>().is_ok() => seconds = n.parse().ok(),
             ("--redraw", Some(folder)) => redraw = Some(PathBuf::from(folder)),
+            ("--machines", Some(n)) if n.parse::<usize>().is_ok() => machines = n.parse().ok(),
             ("--only", Some(part)) if PARTS.contains(&part.as_str()) => only = Some(part),
             _ => {
-                eprintln!("usage: cargo xtask bench [-- [--record SECONDS] [--only {}]]", PARTS.join("|"));
+                eprintln!(
+                    "usage: cargo xtask bench [-- [--record SECONDS] [--machines N] [--only {}]]",
+                    PARTS.join("|")
+                );
                 return std::process::ExitCode::from(2);
             }
         }
@@ -95,6 +102,10 @@ fn main() -> std::process::ExitCode {
             "gpus" => gpus::measure(&mut table),
             "findings" => findings::measure(&mut table),
             "alerts" => alerts::measure(&mut table),
+            #[cfg(target_os = "linux")]
+            "cluster" => cluster::measure(&mut table, machines),
+            #[cfg(not(target_os = "linux"))]
+            "cluster" => drop(machines),
             "top" => top::measure(&mut table),
             "viewers" => viewers::measure(&mut table),
             "page" => page::measure(&mut table, redraw.as_deref()),

@@ -9,10 +9,13 @@ use crate::postgresql::Postgresql;
 use crate::programs::Program;
 use crate::receiver::{self, Receiver};
 use crate::server::{Answer, Server};
+use crate::stream::{Connection, Page};
 use backend::accounts::Database;
+use fake_clock::FakeClock;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -28,7 +31,11 @@ pub struct Cluster {
     nats: Option<Program>,
     nats_at: SocketAddr,
     hubs: Vec<Option<Server>>,
+    /// Ports of the hubs, which they keep; 0: none yet.
+    ports: Vec<u16>,
     own: TempDir,
+    /// The wall clock of all hubs, and of the agent.
+    pub clock: FakeClock,
     /// Keys by what they are for, as of [`Hub`].
     pub keys: BTreeMap<&'static str, String>,
     /// Cookies by name, as of [`Hub`], in which `PORT` stands for the port of a hub.
@@ -73,6 +80,7 @@ impl Cluster {
         let receiver = Receiver::start(|_| receiver::Answer::Take);
         let nats = nats(Program::free());
         let own = tempfile::tempdir().expect("a folder");
+        let clock = FakeClock::new(own.path());
         let url = postgresql.database("hub");
         let config = own.path().join("config.toml");
         let text = format!(
@@ -100,7 +108,9 @@ impl Cluster {
             nats: Some(nats),
             nats_at,
             hubs: (0..hubs).map(|_| None).collect(),
+            ports: vec![0; hubs],
             own,
+            clock,
             keys,
             cookies,
             ledger: Ledger::start(),
@@ -108,6 +118,15 @@ impl Cluster {
         };
         (0..hubs).for_each(|n| cluster.start_hub(n));
         cluster
+    }
+
+    /// The database of the hubs.
+    ///
+    /// # Panics
+    /// Panics when it has no address.
+    pub fn database(&self) -> Database {
+        let (url, password) = (self.postgresql.url("hub"), self.postgresql.password_file());
+        Database::of(self.own.path(), Some(&url), Some(&password)).expect("a database")
     }
 
     /// The data folder of a hub.
@@ -122,12 +141,25 @@ impl Cluster {
     /// Starts a hub.
     pub fn start_hub(&mut self, n: usize) {
         let config = plain(&self.own.path().join("config.toml"));
-        self.hubs[n] = Some(Hub::server(&self.folder(n), ["--no-local", "--config", &config]));
+        let args = ["--no-local", "--config", &config];
+        let hub = Hub::server_at(&self.folder(n), self.ports[n], args, self.clock.environment());
+        self.ports[n] = hub.addr().port();
+        self.hubs[n] = Some(hub);
     }
 
     /// Kills a hub by SIGKILL.
     pub fn kill_hub(&mut self, n: usize) {
         self.hubs[n] = None;
+    }
+
+    /// Tells a hub to end, by SIGTERM; how it ended.
+    ///
+    /// # Panics
+    /// Panics where it was killed, and where it has not ended after so long.
+    pub fn end_hub(&mut self, n: usize, most: Duration) -> ExitStatus {
+        let hub = self.hubs[n].take().expect("it runs");
+        hub.signal("TERM");
+        hub.wait(most)
     }
 
     /// A hub, which runs.
@@ -153,7 +185,7 @@ impl Cluster {
         let urls: Vec<String> = hubs.iter().map(|n| format!("http://{}", self.hub(*n).addr())).collect();
         let mut command = agent::command(&urls.join(","), &self.keys["join"], &self.agent_folder());
         command.args(["--interval", "100ms", "--collectors", "openmetrics,cpu"]);
-        command.args(["--openmetrics", &format!("books={}", self.ledger.url)]);
+        command.args(["--openmetrics", &format!("books={}", self.ledger.url)]).envs(self.clock.environment());
         self.agent = Some(Agent::start(command));
     }
 
@@ -193,6 +225,35 @@ impl Cluster {
     /// What the agent has itself.
     pub fn measured(&self) -> Samples {
         fleet::samples(&fleet::export(&self.agent_folder(), &[]))
+    }
+
+    /// Waits until the agent has measured so many times more.
+    ///
+    /// # Panics
+    /// Panics when that takes too long.
+    #[track_caller]
+    pub fn measures_on(&self, times: u64) {
+        let served = self.ledger.served();
+        self.until("the agent measures on", || self.ledger.served() > served + times);
+    }
+
+    /// The key of the agent's machine, as a hub knows it.
+    ///
+    /// # Panics
+    /// Panics when the hub has nothing of it.
+    pub fn machine(&self, n: usize) -> String {
+        let answer = self.get(n, "/api/v1/sources");
+        let sources: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
+        let own = sources["sources"].as_array().expect("a list").iter().find(|one| one["last"].is_number());
+        own.and_then(|one| one["key"].as_str()).unwrap_or_else(|| panic!("{answer:?}")).to_string()
+    }
+
+    /// A page of a hub that follows the agent's machine.
+    pub async fn page(&self, n: usize) -> (Page, Connection) {
+        let mut page = Page::default();
+        (page.source, page.key) = (Some(self.machine(n)), Some(self.keys["data"].clone()));
+        let connection = page.connect(self.hub(n).addr(), 10_000).await;
+        (page, connection)
     }
 
     /// The id of the hub that holds the agent's machine, as the database has it; empty: none.

@@ -125,7 +125,15 @@ pub fn people(folder: &Path) -> BTreeMap<&'static str, String> {
 /// # Panics
 /// Panics when one is not let in.
 pub fn machines(folder: &Path, join: &str, count: usize) -> Vec<String> {
-    let (database, join) = (Database::in_folder(folder), join.to_owned());
+    machines_of(Database::in_folder(folder), join, count)
+}
+
+/// Likewise in this database.
+///
+/// # Panics
+/// Panics when one is not let in.
+pub fn machines_of(database: Database, join: &str, count: usize) -> Vec<String> {
+    let join = join.to_owned();
     let enrol = async move {
         let accounts = Accounts::open_in(&database, Arc::new(clock::System)).await.expect("a database");
         let mut keys = Vec::new();
@@ -170,8 +178,18 @@ impl Hub {
 
     /// Starts the hub of a folder on a free port.
     pub fn server<'a>(folder: &Path, args: impl IntoIterator<Item = &'a str>) -> Server {
-        let mut command = watchglass(["hub", "--port", "0", "--data-dir"]);
-        command.arg(folder).args(args);
+        Self::server_at(folder, 0, args, Vec::new())
+    }
+
+    /// Likewise on a port that one before has left, with these variables.
+    pub fn server_at<'a>(
+        folder: &Path,
+        port: u16,
+        args: impl IntoIterator<Item = &'a str>,
+        env: Vec<(String, String)>,
+    ) -> Server {
+        let mut command = watchglass(["hub", "--port", &port.to_string(), "--data-dir"]);
+        command.arg(folder).args(args).envs(env);
         Server::start_as_it_is(command)
     }
 

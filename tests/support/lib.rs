@@ -6,7 +6,7 @@ pub mod browser;
 pub mod certificate;
 #[cfg(target_os = "linux")]
 pub mod cgroup;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 pub mod cluster;
 pub mod crowd;
 pub mod cutter;

@@ -45,5 +45,6 @@ pub use backup::{backup, restore};
 pub use connection::{Change, Connection, Reader};
 pub use database::{FILE, Records};
 pub use error::{Error, OpenError};
+pub use migrate_server::ServerLook;
 pub use server::Server;
 pub use transfer::transfer;

@@ -2,7 +2,8 @@
 
 use crate::steps::{STEPS, for_postgres};
 use crate::{OpenError, Server};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{Connection, PgConnection, PgPool};
+use std::time::Duration;
 
 /// Locks are numbers in PostgreSQL; these two are ours, in each database apart.
 const SCHEMA_LOCK: i64 = 0x7761_7463_6801;
@@ -11,6 +12,9 @@ const CHANGE_LOCK: i64 = 0x7761_7463_6802;
 /// How many steps ahead of what a program knows a schema may be: while the hubs of a cluster are brought up to date one after
 /// the other, those of the version before go on, and start again if they must. A step only adds, so what they say still holds.
 const AHEAD: i64 = 1;
+
+/// How long a look may take.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits until no other program changes the schema, until the transaction ends.
 async fn lock(on: &mut PgConnection, number: i64) -> sqlx::Result<()> {
@@ -36,6 +40,40 @@ async fn schema(on: &mut PgConnection) -> sqlx::Result<i64> {
 /// Takes the steps that are missing, each in a transaction.
 pub(crate) async fn to_newest(pool: &PgPool, server: &Server) -> Result<(), OpenError> {
     run(pool, server, STEPS).await
+}
+
+/// What a look at a server finds, which changes nothing there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerLook {
+    /// Its version, as it says it.
+    pub version: String,
+    /// Number of our tables; 0: there are none.
+    pub schema: i64,
+    /// Number of the newest tables that this program makes.
+    pub known: i64,
+}
+
+impl Server {
+    /// Looks at it, and changes nothing.
+    ///
+    /// # Errors
+    /// [`OpenError`]: it does not answer within 5 s, does not let us in, or a newer version has made its tables.
+    pub async fn look(&self) -> Result<ServerLook, OpenError> {
+        let failed = |error: sqlx::Error| self.failed("open", error);
+        let looked = async {
+            let mut on = PgConnection::connect_with(&self.0).await?;
+            let version = sqlx::query_scalar("SHOW server_version").fetch_one(&mut on).await?;
+            let schema = schema(&mut on).await?;
+            on.close().await?;
+            Ok(ServerLook { version, schema, known: STEPS.len() as i64 })
+        };
+        let looked = tokio::time::timeout(LOOK_TIMEOUT, looked).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
+        let looked = looked.map_err(failed)?;
+        match looked.schema > looked.known + AHEAD {
+            true => Err(OpenError::Newer { place: self.to_string(), schema: looked.schema, known: looked.known }),
+            false => Ok(looked),
+        }
+    }
 }
 
 async fn run(pool: &PgPool, server: &Server, steps: &[&str]) -> Result<(), OpenError> {

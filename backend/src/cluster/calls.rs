@@ -1,6 +1,5 @@
 //! What one hub asks another by name, and what all are told. Messages are postcard; a kind that is not known has no answer.
 
-use super::columns::ColumnValues;
 use super::relay::Telling;
 use super::{BusError, Cluster};
 use crate::ingest::{LinkProcess, NoAnswer, NoTake};
@@ -72,7 +71,7 @@ pub(super) enum CallReply {
     /// The agent says nothing.
     Silent(NoAnswer),
     /// The values of each source; none of one that it does not hold.
-    Columns(Vec<Option<ColumnValues>>),
+    Columns(Vec<Option<Vec<Option<f64>>>>),
 }
 
 pub(super) fn encode(value: &impl Serialize) -> Vec<u8> {

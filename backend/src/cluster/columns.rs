@@ -14,7 +14,7 @@ const MAX_VALUES: usize = 100_000;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A value a step; none where there is none.
-pub(super) type ColumnValues = Vec<Option<f64>>;
+type ColumnValues = Vec<Option<f64>>;
 
 /// Whether a hub may ask this of so many machines.
 fn fits(columns: &RowColumns, sources: usize) -> bool {

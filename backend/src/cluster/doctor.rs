@@ -78,6 +78,9 @@ fn refused(error: &ConnectError) -> Wrong {
             "name who signed its certificate by ca of [cluster], and its name as the certificate has it".into(),
         ),
         ConnectErrorKind::TimedOut => late(),
-        _ => (error.to_string(), "see whether NATS runs, and whether this machine may connect to it".into()),
+        _ => (
+            format!("it cannot be reached: {error}"),
+            "see whether NATS runs, and whether this machine may connect to it".into(),
+        ),
     }
 }

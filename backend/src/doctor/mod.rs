@@ -10,7 +10,7 @@ mod scrub;
 
 pub use bundle::{Bundle, Tail, names};
 pub use families::complete;
-pub use report::report;
+pub use report::{report, servers};
 pub use scrub::Scrub;
 
 use crate::clock::System;

@@ -1,5 +1,5 @@
 //! What the program can be while it serves: [`machine`] measures where it runs, [`agent`] sends that to hubs, [`hub`] takes in
-//! what agents send and has accounts, [`demo`] simulates a fleet, [`replay`] shows
+//! what agents send and has accounts ([`servers`] tries what it needs), [`demo`] simulates a fleet, [`replay`] shows
 //! a recording. A mode puts rooms together and has no logic of its own; [`serve`] is what all modes have in common.
 
 pub mod agent;
@@ -10,6 +10,7 @@ pub mod links;
 pub mod machine;
 pub mod replay;
 mod sent;
+pub mod servers;
 
 pub use bind::bind;
 

@@ -6,7 +6,7 @@ use super::follow::{Due, Follower, MAX_BEHIND_MS};
 use super::progress::{Flight, Progress, ProgressFile};
 use super::server::{SendError, Server};
 use super::span::TickSpan;
-use super::unsettled::{Taken, Unsettled};
+use super::unsettled::{TakenTicks, Unsettled};
 use super::{RemoteWriter, Standing};
 use crate::live::Live;
 use shared::tick::TickState;
@@ -250,7 +250,7 @@ impl Sender {
     fn may_lose(&mut self, source: &Source, (range, late, again): (SentRange, bool, u8), lost: bool) {
         let at = self.live.clock.steady();
         let own = self.unsettled(source);
-        own.took(Taken { range, late, at, again }, lost);
+        own.took(TakenTicks { range, late, at, again }, lost);
         let ranges = own.ranges();
         self.progress.hold_unsettled(&source.key, ranges);
     }
@@ -259,7 +259,7 @@ impl Sender {
     /// already is equal, in time and value; one that refuses it for that has lost nothing.
     fn send_again(&mut self, source: &Source) -> Result<bool, Stopped> {
         let mut sent = false;
-        while let Some(Taken { range, late, again, .. }) = self.unsettled(source).next() {
+        while let Some(TakenTicks { range, late, again, .. }) = self.unsettled(source).next() {
             self.followers.entry(source.id).or_insert_with(|| Follower::new(source));
             let Some(lost) = self.send_range(source, range, late, Why::Again)? else { return Ok(sent) };
             self.unsettled(source).gone();

@@ -15,7 +15,7 @@ const MAX_RANGES: usize = 256;
 
 /// Ticks that were taken together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct TakenTicks {
     /// First and last sequence.
     pub range: SentRange,
     /// They came late, and lie among others.
@@ -29,8 +29,8 @@ pub struct Taken {
 /// Of one source: what was taken not long ago, and what is to go once more.
 #[derive(Debug, Default)]
 pub struct Unsettled {
-    taken: Vec<Taken>,
-    again: Vec<Taken>,
+    taken: Vec<TakenTicks>,
+    again: Vec<TakenTicks>,
     /// As many losses of the connection were met.
     losses: u64,
 }
@@ -38,17 +38,17 @@ pub struct Unsettled {
 impl Unsettled {
     /// What a run before this one left: it counts as taken now.
     pub fn resumed(ranges: &[(u64, u64, bool)], at: Duration) -> Self {
-        let taken = ranges.iter().map(|&(first, last, late)| Taken { range: (first, last), late, at, again: 0 });
+        let taken = ranges.iter().map(|&(first, last, late)| TakenTicks { range: (first, last), late, at, again: 0 });
         Unsettled { taken: taken.collect(), ..Unsettled::default() }
     }
 
     /// The server has taken these. Where the connection was `lost` behind some of it, they go once more.
-    pub fn took(&mut self, taken: Taken, lost: bool) {
+    pub fn took(&mut self, taken: TakenTicks, lost: bool) {
         let all = if lost { &mut self.again } else { &mut self.taken };
         if lost && taken.again >= MAX_AGAIN {
             return;
         }
-        let joins = |before: &Taken| {
+        let joins = |before: &TakenTicks| {
             (before.late, before.again) == (taken.late, taken.again)
                 && before.range.1 + 1 == taken.range.0
                 && taken.at.saturating_sub(before.at) < Duration::from_secs(1)
@@ -77,7 +77,7 @@ impl Unsettled {
     }
 
     /// What is to go once more: the first of it.
-    pub fn next(&self) -> Option<Taken> {
+    pub fn next(&self) -> Option<TakenTicks> {
         self.again.first().copied()
     }
 
@@ -96,15 +96,15 @@ impl Unsettled {
 mod tests {
     use super::*;
 
-    fn taken(range: SentRange, at: u64) -> Taken {
-        Taken { range, late: false, at: Duration::from_secs(at), again: 0 }
+    fn taken(range: SentRange, at: u64) -> TakenTicks {
+        TakenTicks { range, late: false, at: Duration::from_secs(at), again: 0 }
     }
 
     fn again(own: &mut Unsettled) -> Vec<SentRange> {
         let mut all = Vec::new();
         while let Some(next) = own.next() {
             own.gone();
-            own.took(Taken { again: next.again + 1, ..next }, false);
+            own.took(TakenTicks { again: next.again + 1, ..next }, false);
             all.push(next.range);
         }
         all
@@ -138,14 +138,14 @@ mod tests {
             })
             .sum();
         assert_eq!(sent, usize::from(MAX_AGAIN));
-        own.took(Taken { again: MAX_AGAIN, ..taken((1, 15), 0) }, true);
+        own.took(TakenTicks { again: MAX_AGAIN, ..taken((1, 15), 0) }, true);
         assert_eq!(own.next(), None);
     }
 
     #[test]
     fn few_ranges_are_kept_and_none_is_forgotten() {
         let mut own = Unsettled::default();
-        (0..5_000).for_each(|n| own.took(Taken { late: n % 2 == 1, ..taken((n * 3, n * 3), n) }, false));
+        (0..5_000).for_each(|n| own.took(TakenTicks { late: n % 2 == 1, ..taken((n * 3, n * 3), n) }, false));
         let ranges = own.ranges();
         assert_eq!(ranges.len(), MAX_RANGES);
         for n in 0..5_000 {

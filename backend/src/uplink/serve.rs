@@ -20,7 +20,7 @@ use shared::agent::{
 };
 use shared::record::Record;
 use shared::tick::TickState;
-use shared::wire::SourceId;
+use shared::wire::{Check, CheckState, SourceId};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -29,6 +29,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
+/// Id of a hub's check of the server to which it sends samples.
+const SAMPLE_STORE: &str = "remote_write";
 /// The longest that one message may take: the slowest link carries it in that time.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the hub may take for our last word.
@@ -383,8 +385,16 @@ impl Writer {
         let (checks, version, facts) = {
             let store = self.link.live.store();
             let (checks, version) = store.checks(self.link.source);
-            // How this hub itself stands says nothing of a machine to another hub.
-            let relayed = self.link.told.relayed.then(|| store.own_checks(self.link.source));
+            // How this hub itself stands says nothing of a machine to another hub, but for trouble with where it sends the
+            // machine's samples, as it alone does.
+            let sends = |check: &&Check| {
+                check.id == SAMPLE_STORE && matches!(check.state, CheckState::Failed | CheckState::Partial)
+            };
+            let relayed = self.link.told.relayed.then(|| {
+                let own = store.own_checks(self.link.source);
+                let of_hub = checks[own.len().min(checks.len())..].iter().filter(sends).cloned();
+                own.iter().cloned().chain(of_hub).collect()
+            });
             (
                 relayed.unwrap_or_else(|| checks.to_vec()),
                 version,

@@ -1,0 +1,60 @@
+//! `watchglass doctor` with the configuration of a hub: the servers that it names are tried, as the hub will use them. Nothing
+//! is changed there.
+
+use crate::accounts::Database;
+use crate::config::Config;
+use crate::{cluster, remote_write};
+use shared::wire::{Check, CheckState};
+use std::path::Path;
+
+/// What the check of the database is called.
+const DATABASE: &str = "database";
+
+/// The servers of a configuration: database, sample store, NATS, as far as it names them.
+///
+/// # Errors
+/// The system grants no runtime: a sentence.
+pub fn examine(config: &Config) -> Result<Vec<Check>, String> {
+    let mut checks = Vec::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    if config.database.url.is_some() {
+        checks.push(runtime.block_on(database(config)));
+    }
+    checks.extend(config.remote_write.clone().map(remote_write::examine));
+    if config.cluster.nats.is_some() {
+        checks.push(runtime.block_on(cluster::examine(&config.cluster)));
+    }
+    Ok(checks)
+}
+
+async fn database(config: &Config) -> Check {
+    let check = |state, tried: Vec<String>, found: String, reason: String, remedy: &str| Check {
+        id: DATABASE.into(),
+        state,
+        tried,
+        found,
+        reason,
+        remedy: remedy.into(),
+    };
+    let (url, password) = (config.database.url.as_deref(), config.database.password_file.as_deref());
+    let kept = "accounts, keys and views are kept there".to_string();
+    let database = match Database::of(Path::new(""), url, password) {
+        Ok(database) => database,
+        Err(why) => return check(CheckState::Failed, Vec::new(), kept, why, "correct [database] in the configuration"),
+    };
+    let Some(server) = database.server() else { return check(CheckState::Absent, Vec::new(), kept, String::new(), "") };
+    let tried = vec![server.to_string()];
+    match server.look().await {
+        Ok(look) if look.schema == 0 => {
+            let found = format!("PostgreSQL {} answers; it is empty, and the hub makes its tables", look.version);
+            check(CheckState::Ok, tried, found, String::new(), "")
+        }
+        Ok(look) => check(CheckState::Ok, tried, format!("PostgreSQL {} answers", look.version), String::new(), ""),
+        Err(why) => {
+            let remedy =
+                "see whether PostgreSQL runs and lets this user in, and correct url and password_file of [database]";
+            check(CheckState::Failed, tried, kept, why.to_string(), remedy)
+        }
+    }
+}

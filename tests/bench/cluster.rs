@@ -1,0 +1,99 @@
+//! Measures what several hubs cost that are one: two real hubs over the real NATS and PostgreSQL, and agents of the protocol
+//! alone, all linked to the first hub. The second shows all of them in its overview.
+
+use crate::cost::cpu_of;
+use crate::history::rss;
+use crate::links::Linked;
+use crate::table::Table;
+use std::time::{Duration, Instant};
+use watchglass_tests::cluster::Cluster;
+use watchglass_tests::hub::machines_of;
+use watchglass_tests::programs::found;
+
+/// Machines of the goal.
+const MACHINES: usize = 1_000;
+/// How long all run before they are measured: what was sent is written down every 15 s, and told to others every 10 s.
+const SETTLING: Duration = Duration::from_secs(30);
+/// Duration of the measurement: four times what goes every 15 s.
+const MEASURED: Duration = Duration::from_secs(60);
+
+/// Measures all of it with so many machines, a thousand unless it is said.
+pub fn measure(table: &mut Table, machines: Option<usize>) {
+    let rows = [
+        "CPU of a hub of a cluster with 1,000 agents",
+        "... its memory",
+        "... over NATS, from both hubs, a second",
+        "... transactions of PostgreSQL, a second",
+    ];
+    let machines = machines.unwrap_or(MACHINES);
+    let figures = match found("nats-server") {
+        None => Err("nats-server is not on PATH".to_string()),
+        Some(_) => figures(machines),
+    };
+    match figures {
+        Ok(Figures { cpu, mib, nats, transactions, ticks }) => {
+            let on =
+                format!("{machines} x 500 series, without TLS, {ticks:.0} ticks a second, its sender included; scaled");
+            let to = MACHINES as f64 / machines as f64;
+            table.at_most(rows[0], cpu * to, "% of a core", 30.0, "30 %", "", &on);
+            table.at_most(rows[1], mib, "MiB", 1_024.0, "1 GiB", "", &format!("{machines} machines, not scaled"));
+            table.at_most(
+                rows[2],
+                nats * to / 1_000.0,
+                "kB",
+                100.0,
+                "",
+                "",
+                "the overview of all; nobody looks at one",
+            );
+            table.at_most(rows[3], transactions * to, "", 100.0, "", "", "leases, links, what was sent");
+        }
+        Err(why) => rows.into_iter().for_each(|row| table.missing(row, "", &why)),
+    }
+}
+
+struct Figures {
+    /// Of the hub that has the links, percent of a core.
+    cpu: f64,
+    mib: f64,
+    /// Bytes a second.
+    nats: f64,
+    transactions: f64,
+    ticks: f64,
+}
+
+/// A row of what a hub says of itself.
+fn row(cluster: &Cluster, hub: usize, name: &str) -> Result<f64, String> {
+    let begin = format!("watchglass_cluster_{name} ");
+    let said = cluster.metrics(hub);
+    let line = said.lines().find_map(|line| line.strip_prefix(&begin)?.parse().ok());
+    line.ok_or_else(|| format!("no {begin}in /metrics of hub {hub}"))
+}
+
+fn figures(machines: usize) -> Result<Figures, String> {
+    let cluster = Cluster::start(2);
+    let temp = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let keys = machines_of(cluster.database(), &cluster.keys["join"], machines);
+    let list = temp.path().join("keys");
+    std::fs::write(&list, keys.join("\n")).map_err(|error| error.to_string())?;
+    let process = cluster.hub(0).id().to_string();
+    let mut agents = Linked::start(cluster.hub(0).addr(), &list, None)?;
+    std::thread::sleep(SETTLING);
+    let told = || Ok::<_, String>(row(&cluster, 0, "sent_bytes_total")? + row(&cluster, 1, "sent_bytes_total")?);
+    let changed = || {
+        let sql = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = 'hub'";
+        cluster.postgresql.sql("hub", sql).parse::<f64>().map_err(|error| error.to_string())
+    };
+    let (since, before) = (Instant::now(), (agents.ticks()?, told()?, changed()?, cpu_of(&process)));
+    std::thread::sleep(MEASURED);
+    let (seconds, after) = (since.elapsed().as_secs_f64(), (agents.ticks()?, told()?, changed()?, cpu_of(&process)));
+    let a_second = |before: f64, after: f64| (after - before) / seconds;
+    Ok(Figures {
+        cpu: (after.3 - before.3).as_secs_f64() / seconds * 100.0,
+        mib: rss(&process).ok_or("the hub has ended")?,
+        nats: a_second(before.1, after.1),
+        // The second question is one itself.
+        transactions: a_second(before.2, after.2 - 1.0),
+        ticks: a_second(before.0 as f64, after.0 as f64),
+    })
+}
