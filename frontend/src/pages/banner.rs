@@ -10,6 +10,8 @@ use shared::wire::SERVER_ENDS;
 
 /// Id of the server's check of its data folder.
 const HISTORY_CHECK: &str = "history";
+/// Ids of a hub's checks of the other hubs: of all of them, and of the one that has the machine's link.
+const HUB_CHECKS: [&str; 2] = ["cluster", "relay"];
 /// How the message begins about a history that is kept in memory only.
 const NOT_ON_DISK: &str = "Live, but not on disk.";
 
@@ -95,6 +97,14 @@ fn away(page: Page) -> Said {
     }
 }
 
+/// The message about a hub that is out of sight of the others: what its machines do is not known here.
+fn apart(page: Page) -> Said {
+    page.plan.with(|plan| {
+        let check = plan.missing.iter().find(|missing| HUB_CHECKS.contains(&missing.id.as_str()))?;
+        Some(("The machine may be live on another hub:", format!("{}.", check.reason.trim_end_matches('.'))))
+    })
+}
+
 fn said(page: Page) -> Said {
     match page.state.get() {
         _ if page.refused.with(|(_, why)| !why.is_empty()) => Some(page.refused.get()),
@@ -120,6 +130,7 @@ fn said(page: Page) -> Said {
         _ if page.wrong.with(|w| !w.is_empty()) => {
             Some(("The address is not understood:", format!("{}.", page.wrong.get())))
         }
+        _ if page.silent.get() && unknown(page).is_none() && apart(page).is_some() => apart(page),
         _ if page.silent.get() && unknown(page).is_none() && away(page).is_some() => away(page),
         _ if page.silent.get() && unknown(page).is_none() => {
             let store = page.store.read_value();

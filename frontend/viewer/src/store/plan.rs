@@ -3,7 +3,7 @@
 use super::source::Source;
 use super::{Store, is_missing};
 use shared::catalog::{self, Layout, Tile};
-use shared::wire::CheckState;
+use shared::wire::{Check, CheckState};
 
 /// Largest number of panels that are open at first.
 const MAX_OPEN_PANELS: usize = 24;
@@ -181,7 +181,7 @@ pub fn plan(store: &Store, source: Option<&Source>, hide: &[String], front: &[St
         many: first.filter(|n| charts::Chart::for_series(*n).traits().shows == charts::Shows::Outliers),
         hidden,
         sections: first_of_all.into_iter().chain(charts).chain(last_of_all).collect(),
-        missing: missing(source),
+        missing: missing(layout, source),
     }
 }
 
@@ -204,8 +204,10 @@ fn trouble(layout: &Layout, source: &Source, section: &catalog::Section) -> Opti
     Some(Absent { id, title, state: check.state, reason: check.reason.clone(), remedy: check.remedy.clone() })
 }
 
-fn missing(source: &Source) -> Vec<Absent> {
-    let gone = source.checks.iter().filter(|c| is_missing(c.state));
+fn missing(layout: &Layout, source: &Source) -> Vec<Absent> {
+    // What is no family's, such as the database of a hub, is told when it works in part, too: nothing else says it.
+    let own = |c: &Check| c.state == CheckState::Partial && !layout.sections.iter().any(|s| s.checks.contains(&c.id));
+    let gone = source.checks.iter().filter(|c| is_missing(c.state) || own(c));
     gone.map(|c| Absent {
         id: c.id.clone(),
         title: c.id.clone(),
@@ -254,6 +256,29 @@ mod tests {
         source.announce(0, defs, &catalog);
         let store = Store { catalog, ..Store::default() };
         plan(&store, Some(&source), &[], &[]).top.into_iter().map(|p| (p.id, p.wide)).collect()
+    }
+
+    #[test]
+    fn what_is_no_familys_is_told_in_part_too() {
+        let mut source = Source::new(wire::Source::new(0, "here".into(), 1000, Vec::new()));
+        let check = |id: &str, state| Check {
+            id: id.into(),
+            state,
+            tried: Vec::new(),
+            found: String::new(),
+            reason: "why".into(),
+            remedy: String::new(),
+        };
+        source.checks = vec![
+            check("cpu", CheckState::Partial),
+            check("memory", CheckState::Failed),
+            check("cluster", CheckState::Partial),
+            check("remote_write", CheckState::Ok),
+        ];
+        let catalog = Catalog::new(VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
+        let store = Store { catalog, ..Store::default() };
+        let missing = plan(&store, Some(&source), &[], &[]).missing;
+        assert_eq!(missing.iter().map(|absent| absent.id.as_str()).collect::<Vec<_>>(), ["memory", "cluster"]);
     }
 
     #[test]
