@@ -6,7 +6,7 @@
 
 use crate::device::{Device, POWER, TRAFFIC, WORK};
 use crate::group::Group;
-use crate::levels::median;
+use crate::levels::{Ordered, median};
 use crate::signal::Sig;
 use crate::{Hosts, Source};
 
@@ -105,21 +105,15 @@ pub(crate) fn bucket(group: &mut Group, hosts: &mut Hosts, now: i64, length: f64
     for (of, effect) in EFFECTS {
         let fresh = |at: &(Source, usize)| member(hosts, *at)?.habits[of].fresh();
         let values: Vec<Option<f64>> = group.members.iter().map(fresh).collect();
-        let known: Vec<f64> = values.iter().flatten().copied().collect();
+        let known = Ordered::new(values.iter().flatten().copied());
         if known.len() < 3 || known.len() * 2 < n {
             continue;
         }
-        let whole = median(&mut known.clone()).unwrap_or_default();
         let mut part = Vec::new();
         let mut noise = Vec::new();
         for (at, value) in values.iter().enumerate() {
             let Some(value) = *value else { continue };
-            let peers = if known.len() > 16 {
-                whole
-            } else {
-                let others = values.iter().enumerate().filter(|(other, _)| *other != at);
-                median(&mut others.filter_map(|(_, value)| *value).collect::<Vec<f64>>()).unwrap_or_default()
-            };
+            let peers = known.others(value).unwrap_or_default();
             let Some(device) = member(hosts, group.members[at]).filter(|_| peers > 0.0) else { continue };
             let Some((habit, _)) = device.habits[of].known(60.0) else { continue };
             let off = value / peers / habit - 1.0;

@@ -1,7 +1,7 @@
 //! Machines that fell silent without a goodbye, where a hub follows them.
 
 use crate::Entry;
-use crate::finding::{Draft, Key};
+use crate::finding::{Draft, Key, What};
 use crate::levels::NEVER;
 use crate::scene::Scene;
 use crate::signal::{HostSig, host_row_of};
@@ -15,7 +15,7 @@ fn judge(scene: &mut Scene) {
     let sources: Vec<_> = scene.hosts.keys().copied().collect();
     for source in sources {
         let host = &scene.hosts[&source];
-        let key = Key::new("host_lost", source, "");
+        let key = Key::new("host_lost", source, What::Machine(""));
         if scene.ledger.is_open(&key) {
             if host.is_at(now) || host.goodbye.is_some() || !scene.follow {
                 scene.end(&key);
@@ -31,7 +31,7 @@ fn judge(scene: &mut Scene) {
         let since = host.newest + host.step;
         let words = format!("no sample for {silent} s, one comes every {} s", host.step);
         let facts = vec![evidence(host, host_row_of(HostSig::Cpu), "", words, (f64::NAN, None))];
-        let group = scene.groups.iter().find(|g| g.members.iter().any(|(own, _)| *own == source));
+        let group = scene.group_on(source);
         let affects = group.map(|g| g.devices(scene.hosts).into_iter().filter(|(own, ..)| *own != source).collect());
         let sentence = format!("{} has been silent since {{since}}, for {silent} s", host.name);
         let draft = Draft {

@@ -208,6 +208,8 @@ pub(crate) struct Device {
     pub missed: u32,
     /// MIG has cut it into parts.
     pub parted: bool,
+    /// Id of the group that it is in.
+    pub group: Option<u64>,
     /// Power at the last ticks, watts.
     pub ring: Ring,
     pub work: Work,
@@ -234,6 +236,7 @@ impl Device {
             seen: NEVER,
             missed: 0,
             parted: false,
+            group: None,
             ring: Ring::default(),
             work: Work {
                 idle: f64::INFINITY,

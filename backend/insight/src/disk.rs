@@ -1,6 +1,6 @@
 //! File systems that will be full.
 
-use crate::finding::{Draft, Key};
+use crate::finding::{Draft, Key, What};
 use crate::scene::{Scene, Sight};
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{evidence, lasting, of_host, whole};
@@ -47,7 +47,7 @@ fn volume(scene: &mut Scene, source: Source, at: usize) {
     let from_start = *named.full_from_start.get_or_insert(share >= FULL);
     named.full_from_start = Some(from_start && share >= FULL);
     named.filling.add(now, length, share);
-    let key = Key::new("disk_full", source, &named.name);
+    let key = Key::new("disk_full", source, What::Named(named.name.clone()));
     let long = named.filling.climb(LONG);
     let short = named.filling.climb(SHORT).filter(|rise| rise.left <= (LONG * 60) as f64 && rise.fit >= 0.9);
     let rise =

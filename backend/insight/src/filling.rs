@@ -44,10 +44,11 @@ impl Filling {
         }
         let mut closed = false;
         if bucket > self.bucket {
-            // A bucket without samples says what the one before it said.
+            // A bucket without samples lies between its neighbours.
             let mean = if self.count > 0 { self.sum / f64::from(self.count) } else { value };
-            for _ in self.bucket..bucket {
-                self.close(mean, t);
+            let steps = (bucket - self.bucket) as f64;
+            for empty in 0..bucket - self.bucket {
+                self.close(mean + (value - mean) * empty as f64 / steps, t);
             }
             (self.bucket, self.sum, self.count) = (bucket, 0.0, 0);
             closed = true;

@@ -1,5 +1,6 @@
 //! The book of findings: what is open, what ended a moment ago, which is because of which, and what was left out.
 
+use crate::signal::Family;
 use crate::words::At;
 use crate::{Hosts, Settings, Source};
 use shared::finding::{Evidence, Finding, MAX_FINDING_BYTES, Place, Severity};
@@ -16,18 +17,29 @@ const TOGETHER: i64 = 30;
 /// A cause began at most so many seconds before its consequence.
 const CAUSE_BEFORE: i64 = 120;
 
-/// What a finding is about, while it is open.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What of a machine a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Device(Family, u32),
+    /// The group with this id.
+    Group(u64),
+    /// The disk, port or link of this name.
+    Named(String),
+    /// The machine itself, by one of its signals.
+    Machine(&'static str),
+}
+
+/// What a finding is about, while it is open. Rules ask by it at each tick, so it holds no text where it can do without.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub kind: &'static str,
     pub source: Source,
-    /// The device, disk or group.
-    pub what: String,
+    pub what: What,
 }
 
 impl Key {
-    pub fn new(kind: &'static str, source: Source, what: impl ToString) -> Self {
-        Key { kind, source, what: what.to_string() }
+    pub fn new(kind: &'static str, source: Source, what: What) -> Self {
+        Key { kind, source, what }
     }
 }
 
@@ -92,6 +104,11 @@ fn rank(finding: &Finding) -> Option<u8> {
 impl Ledger {
     pub fn is_open(&self, key: &Key) -> bool {
         self.open.iter().any(|open| open.keys.contains(key))
+    }
+
+    /// Whether any finding of the kind is open on the machine.
+    pub fn has(&self, kind: &str, source: Source) -> bool {
+        self.open.iter().flat_map(|open| &open.keys).any(|key| key.kind == kind && key.source == source)
     }
 
     /// The open finding of a key.
@@ -165,9 +182,9 @@ impl Ledger {
         let cause = |other: &Open| {
             let (Some(high), Some(low)) = (rank(&other.finding), rank(&open.finding)) else { return None };
             let after = open.finding.since - other.finding.since;
-            // Waiting for one goes on as long as what holds it up.
-            let goes_on = other.finding.until.is_none() && matches!(low, 1 | 2);
-            let in_time = (-TOGETHER..=CAUSE_BEFORE).contains(&after) || (goes_on && after > 0);
+            // Waiting for one goes on as long as what holds it up, and may be told after its end.
+            let goes_on = other.finding.until.is_none_or(|until| until >= open.finding.since) && matches!(low, 1 | 2);
+            let in_time = (-TOGETHER..=CAUSE_BEFORE).contains(&after) || (goes_on && after > -CAUSE_BEFORE);
             (high > low && in_time && open.is_related(other)).then_some(high)
         };
         let best = |all: &[Option<u8>]| all.iter().flatten().max().copied();
@@ -219,6 +236,12 @@ impl Ledger {
         self.past.push_back(open);
     }
 
+    /// What is known better now begins anew, as another finding.
+    pub fn supersede(&mut self, now: i64, key: &Key) {
+        self.end(now, key);
+        self.past.retain(|open| !open.keys.contains(key));
+    }
+
     /// Its severity has changed, and with it its sentence where one is given.
     pub fn revise(&mut self, key: &Key, severity: Severity, sentence: Option<String>) {
         let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
@@ -243,7 +266,7 @@ impl Ledger {
 
     /// Ends all that is about a group as such.
     pub fn end_group(&mut self, now: i64, group: u64) {
-        let what = format!("g{group}");
+        let what = What::Group(group);
         let keys: Vec<Key> =
             self.open.iter().flat_map(|open| &open.keys).filter(|key| key.what == what).cloned().collect();
         keys.iter().for_each(|key| self.end(now, key));

@@ -287,6 +287,14 @@ pub(crate) fn regroup(
         groups.push(group);
     }
     groups.sort_by_key(|group| group.id);
+    hosts.values_mut().flat_map(|host| &mut host.devices).for_each(|device| device.group = None);
+    for group in &*groups {
+        for (source, at) in &group.members {
+            if let Some(device) = hosts.get_mut(source).and_then(|host| host.devices.get_mut(*at)) {
+                device.group = Some(group.id);
+            }
+        }
+    }
     old.into_iter().map(|group| group.id).collect()
 }
 

@@ -1,7 +1,7 @@
 //! A job that goes on without getting anywhere: its GPUs wait in a kernel, for one of them or for each other, or do nothing.
 
 use crate::device::Device;
-use crate::finding::{Draft, Key};
+use crate::finding::{Draft, Key, What};
 use crate::group::Group;
 use crate::host::Host;
 use crate::phase::Phase;
@@ -148,7 +148,7 @@ fn group(scene: &mut Scene, at: usize) {
     let Some(own) = scene.groups.get(at) else { return };
     let step = own.step(scene.hosts);
     let patience = (3 * step).max(5);
-    let key = Key::new("hang", own.first(), format!("g{}", own.id));
+    let key = Key::new("hang", own.first(), What::Group(own.id));
     let look = look(own, scene.hosts, now);
     let cores = own.cores(scene.hosts, now);
     let n = own.members.len();
@@ -402,9 +402,10 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
         let memory = device.memory_slot();
         held &= memory.is_some_and(|slot| slot.level().is_some_and(|level| slot.now >= 0.5 * level));
         quiet &= is_quiet(host, 0.05, QUIET / 2.0);
-        quiet &= match (cores, host.recent(HostSig::Cpu)) {
+        let cpu = host.recent(HostSig::Cpu).or_else(|| host.recent(HostSig::ProcessCpu));
+        quiet &= match (cores, cpu) {
             (Some(cores), _) => cores <= 0.3,
-            (None, Some(cpu)) => cpu.level().is_some_and(|level| cpu.minute <= (0.4 * level).max(1.0)),
+            (None, Some(cpu)) => cpu.level().is_some_and(|level| cpu.minute <= (0.7 * level).max(1.0)),
             (None, None) => false,
         };
         processes.extend(device.pids.first().map(|pid| (*source, *pid)));

@@ -178,6 +178,33 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     Some(if n % 2 == 1 { *high } else { (below + *high) / 2.0 })
 }
 
+/// Values of which each is compared with the others: put in order once, for all of them.
+#[derive(Debug)]
+pub(crate) struct Ordered(Vec<f64>);
+
+impl Ordered {
+    pub fn new(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_unstable_by(f64::total_cmp);
+        Ordered(values)
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The middle of all but this one, which is among them; none where it is alone.
+    pub fn others(&self, one: f64) -> Option<f64> {
+        let at = self.0.binary_search_by(|value| value.total_cmp(&one)).ok()?;
+        let without = |place: usize| self.0[place + usize::from(place >= at)];
+        match self.0.len() - 1 {
+            0 => None,
+            n if n % 2 == 1 => Some(without(n / 2)),
+            n => Some((without(n / 2 - 1) + without(n / 2)) / 2.0),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,5 +256,19 @@ mod tests {
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&mut []), None);
+    }
+
+    #[test]
+    fn the_middle_of_the_others_is_that_of_all_but_one() {
+        for n in 1..8_u32 {
+            let values: Vec<f64> = (0..n).map(|at| f64::from(at * 7 % 5)).collect();
+            let ordered = Ordered::new(values.iter().copied());
+            for at in 0..values.len() {
+                let mut others: Vec<f64> = values.clone();
+                let one = others.remove(at);
+                assert_eq!(ordered.others(one), median(&mut others), "{one} of {values:?}");
+            }
+        }
+        assert_eq!(Ordered::new([1.0, 2.0].into_iter()).others(3.0), None, "it is none of them");
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::device::Device;
 use crate::device::NVLINK;
-use crate::finding::{Draft, Key};
-use crate::levels::median;
+use crate::finding::{Draft, Key, What};
+use crate::host::Host;
+use crate::levels::{Ordered, median};
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
 use crate::words::{begin, bytes, devices, evidence, host as machine, whole};
@@ -51,18 +52,21 @@ fn pcie(scene: &mut Scene, source: Source, at: usize) {
     let key = scene.key("slow_link", source, at);
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     let (step, patience) = (host.step, host.patience());
-    let at_most = peers(host, at, 1, |d| {
-        let (value, most) = (d.recent(Sig::Gen)?.now, d.recent(Sig::MaxGen)?.now);
-        d.recent(Sig::Use).filter(|usage| usage.short >= 50.0)?;
-        Some(if value >= most { 1.0 } else { 0.0 })
-    });
-    let device = &mut host.devices[at];
+    let at_most = |host: &Host| {
+        let share = peers(host, at, 1, |d| {
+            let (value, most) = (d.recent(Sig::Gen)?.now, d.recent(Sig::MaxGen)?.now);
+            d.recent(Sig::Use).filter(|usage| usage.short >= 50.0)?;
+            Some(if value >= most { 1.0 } else { 0.0 })
+        });
+        share.is_some_and(|share| share > 0.5)
+    };
+    let device = &host.devices[at];
     let usage = device.recent(Sig::Use).map_or(0.0, |slot| slot.short);
     let width = pair(device, Sig::Width, Sig::MaxWidth);
     let generation = pair(device, Sig::Gen, Sig::MaxGen);
     let narrow = width.map(|(width, most)| width < most);
-    let slow =
-        generation.map(|(value, most)| value < most && usage >= 50.0 && at_most.is_some_and(|share| share > 0.5));
+    let slow = generation.map(|(value, most)| value < most && usage >= 50.0 && at_most(host));
+    let device = &mut host.devices[at];
     let marks = &mut device.marks;
     marks.width.step(now, narrow, patience);
     marks.wide.step(now, narrow.map(|narrow| !narrow), patience);
@@ -213,7 +217,7 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
 
 fn nvlink(scene: &mut Scene, at: usize) {
     let now = scene.now;
-    let group = scene.groups[at].clone();
+    let group = &scene.groups[at];
     let step = group.step(scene.hosts);
     let patience = (3 * step).max(5);
     let working = group.has_worked(now, 45.max(2 * step)) && group.members.len() >= 3;
@@ -226,28 +230,24 @@ fn nvlink(scene: &mut Scene, at: usize) {
     if values.iter().all(Option::is_none) {
         return;
     }
-    let mut all: Vec<f64> = values.iter().flatten().copied().collect();
-    let whole_group = median(&mut all);
-    for (member, &(source, position)) in group.members.iter().enumerate() {
+    let all = Ordered::new(values.iter().flatten().copied());
+    let (id, members) = (group.id, group.members.clone());
+    for (member, (source, position)) in members.into_iter().enumerate() {
         let key = scene.key("slow_link", source, position);
         let open = scene.ledger.get(&key).map(|open| open.rule.clone());
         let sends = scene.ledger.get(&key).is_some_and(|open| open.sentence.contains("sends"));
         if open.as_deref().is_some_and(|rule| rule != "slow_link.nvlink" || !sends) {
             continue;
         }
-        // Among many one more or less is no difference.
-        let few = values.len() <= 16;
-        let mut others: Vec<f64> = match few {
-            true => values.iter().enumerate().filter(|(other, _)| *other != member).filter_map(|(_, v)| *v).collect(),
-            false => Vec::new(),
-        };
-        let peers = if few { median(&mut others) } else { whole_group }.filter(|peers| *peers >= 2e8);
+        let peers = values[member].and_then(|own| all.others(own)).filter(|peers| *peers >= 2e8);
         let device = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position];
         let habit = device.habits[NVLINK].known(120.0).map(|(habit, _)| habit);
         let known = values[member].zip(peers).filter(|_| working);
         // Among peers that are alike one that hardly sends from the start has never had its links.
-        let alike = others.len() >= 3
-            && peers.is_some_and(|peers| others.iter().all(|other| (0.75..=1.33).contains(&(other / peers))));
+        let mut others =
+            values.iter().enumerate().filter(|(other, _)| *other != member).filter_map(|(_, value)| *value);
+        let alike =
+            all.len() >= 4 && peers.is_some_and(|peers| others.all(|other| (0.75..=1.33).contains(&(other / peers))));
         let low = known.map(|(own, peers)| {
             let fell = own < 0.5 * peers && habit.is_some_and(|habit| habit >= 0.8);
             fell || (own < 0.15 * peers && alike)
@@ -306,7 +306,7 @@ fn nvlink(scene: &mut Scene, at: usize) {
             since,
             sentence,
             evidence: facts,
-            group: Some(group.id),
+            group: Some(id),
             also: Vec::new(),
         };
         scene.raise(key, draft);
@@ -315,7 +315,7 @@ fn nvlink(scene: &mut Scene, at: usize) {
 
 /// The group that works on a machine, and how much it does of what is usual.
 fn pace(scene: &Scene, source: Source) -> Option<(u64, f64)> {
-    let group = scene.groups.iter().find(|group| group.members.iter().any(|(own, _)| *own == source))?;
+    let group = scene.group_on(source)?;
     if group.course.worked < 60 {
         return None;
     }
@@ -324,15 +324,13 @@ fn pace(scene: &Scene, source: Source) -> Option<(u64, f64)> {
 
 fn resends(scene: &mut Scene, source: Source) {
     let now = scene.now;
-    let pace = pace(scene, source);
-    let key = Key::new("slow_link", source, "net");
+    let key = Key::new("slow_link", source, What::Machine("net"));
     let open = scene.ledger.is_open(&key);
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     let (step, patience) = (host.step, host.patience());
     let Some(slot) = host.recent(HostSig::Retransmits) else { return };
     let (rate, level) = (slot.short, slot.level().unwrap_or(0.0));
     let usual = level.max(0.1);
-    let slowed = pace.is_some_and(|(_, pace)| pace <= 0.95);
     host.marks.resends.step(now, Some(rate >= MANY && rate >= 10.0 * usual), patience);
     host.marks.clean.step(now, Some(rate < MANY / 2.0), patience);
     if host.marks.resends.since().is_some() || open {
@@ -344,8 +342,9 @@ fn resends(scene: &mut Scene, source: Source) {
         }
         return;
     }
-    let Some((group, pace)) = pace.filter(|_| slowed && host.marks.resends.held(30.max(3 * step))) else { return };
-    let since = host.marks.resends.since().unwrap_or(now);
+    let (many, since) = (host.marks.resends.held(30.max(3 * step)), host.marks.resends.since().unwrap_or(now));
+    let slowed = if many { pace(scene, source).filter(|(_, pace)| *pace <= 0.95) } else { None };
+    let Some((group, pace)) = slowed else { return };
     let row = host_row_of(HostSig::Retransmits);
     let host = &scene.hosts[&source];
     let less = whole(100.0 * (1.0 - pace));
@@ -358,7 +357,7 @@ fn resends(scene: &mut Scene, source: Source) {
         evidence(host, row, "", format!("{} segments a second, usually {level:.1}", whole(rate)), (rate, Some(level))),
         evidence(host, host_row_of(HostSig::NetOut), "", format!("the job does {less} % less"), (f64::NAN, None)),
     ];
-    let affects = scene.groups.iter().find(|g| g.id == group).map(|g| g.devices(scene.hosts)).unwrap_or_default();
+    let affects = scene.group_on(source).map(|g| g.devices(scene.hosts)).unwrap_or_default();
     let draft = Draft {
         rule: "slow_link.net",
         severity: Severity::Warning,
@@ -378,38 +377,42 @@ fn resends(scene: &mut Scene, source: Source) {
 /// Links of one kind that carry as much as each other, as `ib0` to `ib7`.
 fn siblings(scene: &mut Scene, source: Source) {
     let now = scene.now;
+    let open = scene.ledger.has("slow_link", source);
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     let (step, patience) = (host.step, host.patience());
-    let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
-    let mut of: Vec<(usize, f64, String, f64)> = Vec::new();
+    let mut of: Vec<(usize, f64, &str, f64)> = Vec::new();
     for (at, named) in host.named.iter().enumerate() {
         let recent = named.sig == NamedSig::LinkOut && named.slot.at >= host.newest - patience;
         if let Some(level) = named.slot.level().filter(|level| recent && *level >= 5e6) {
-            of.push((at, named.slot.minute / level, stem(&named.name), named.slot.minute));
+            let stem = named.name.trim_end_matches(|c: char| c.is_ascii_digit());
+            of.push((at, named.slot.minute / level, stem, named.slot.minute));
         }
     }
+    let beside = |&(at, share, stem, own): &(usize, f64, &str, f64)| {
+        let others = of.iter().filter(|(other, _, its, _)| *other != at && *its == stem);
+        let (mut shares, mut carry): (Vec<f64>, Vec<f64>) = others.map(|(_, share, _, own)| (*share, *own)).unzip();
+        (shares.len() >= 2).then_some(())?;
+        Some((at, share, own, median(&mut shares)?, median(&mut carry)?))
+    };
+    let compared: Vec<_> = of.iter().filter_map(beside).collect();
     let mut slow: Vec<(usize, f64, f64)> = Vec::new();
-    for (at, share, stem, own) in &of {
-        let mut others: Vec<f64> =
-            of.iter().filter(|(o, _, s, _)| o != at && s == stem).map(|(_, share, ..)| *share).collect();
-        let mut carry: Vec<f64> = of.iter().filter(|(o, _, s, _)| o != at && s == stem).map(|(.., own)| *own).collect();
-        if others.len() < 2 {
-            continue;
-        }
-        let (Some(peers), Some(carry)) = (median(&mut others), median(&mut carry)) else { continue };
-        let named = &mut host.named[*at];
+    for (at, share, own, peers, carry) in compared {
+        let named = &mut host.named[at];
         // When all are still the job pauses.
-        let known = (peers >= 0.3).then_some(*share < 0.6 * peers);
+        let known = (peers >= 0.3).then_some(share < 0.6 * peers);
         named.hold.step(now, known, patience);
-        named.back.step(now, known.map(|_| *share >= 0.8 * peers), patience);
-        if named.hold.held(60.max(3 * step)) || named.back.held(60.max(3 * step)) {
-            slow.push((*at, *own, carry));
+        named.back.step(now, known.map(|_| share >= 0.8 * peers), patience);
+        if named.hold.held(60.max(3 * step)) || (open && named.back.held(60.max(3 * step))) {
+            slow.push((at, own, carry));
         }
+    }
+    if slow.is_empty() {
+        return;
     }
     let group = pace(scene, source).map(|(group, _)| group);
     for (at, own, carry) in slow {
         let named = &scene.hosts[&source].named[at];
-        let key = Key::new("slow_link", source, &named.name);
+        let key = Key::new("slow_link", source, What::Named(named.name.clone()));
         if named.back.held(60.max(3 * step)) {
             scene.end(&key);
             continue;

@@ -1,7 +1,7 @@
 //! Memory that will be full, of GPUs and of machines, and processes that were killed for want of it.
 
 use crate::filling::Rise;
-use crate::finding::{Draft, Key};
+use crate::finding::{Draft, Key, What};
 use crate::scene::{Scene, host_sight, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
 use crate::words::{begin, devices, evidence, gib, host as machine, lasting, whole};
@@ -140,13 +140,9 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     scene.raise(key, draft);
 }
 
-fn group_on(scene: &Scene, source: Source) -> Option<u64> {
-    scene.groups.iter().find(|group| group.members.iter().any(|(own, _)| *own == source)).map(|group| group.id)
-}
-
 fn host(scene: &mut Scene, source: Source) {
     let now = scene.now;
-    let key = Key::new("host_memory", source, "memory");
+    let key = Key::new("host_memory", source, What::Machine("memory"));
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     let ((length, n), step, patience) = (buckets(host.step), host.step, host.patience());
     let Some((share, at)) = host.recent(HostSig::Working).map(|slot| (slot.now, slot.at)) else { return };
@@ -230,7 +226,7 @@ fn host(scene: &mut Scene, source: Source) {
         since,
         sentence,
         evidence: facts,
-        group: group_on(scene, source),
+        group: scene.group_on(source).map(|group| group.id),
         also: Vec::new(),
     };
     scene.raise(key, draft);
@@ -238,7 +234,7 @@ fn host(scene: &mut Scene, source: Source) {
 
 fn kills(scene: &mut Scene, source: Source) {
     let now = scene.now;
-    let key = Key::new("host_memory", source, "kills");
+    let key = Key::new("host_memory", source, What::Machine("kills"));
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     // The kernel counts those of the whole machine, and a cgroup its own, which are among them.
     let grown = |sig| host.recent(sig).filter(|slot| slot.at == now).map_or(0.0, |slot| slot.grew());
@@ -278,7 +274,7 @@ fn kills(scene: &mut Scene, source: Source) {
         since: now,
         sentence: format!("{} ran out of memory at {{since}}: {words}{at}", machine(scene.hosts, source)),
         evidence: facts,
-        group: group_on(scene, source),
+        group: scene.group_on(source).map(|group| group.id),
         also: Vec::new(),
     };
     scene.raise(key, draft);

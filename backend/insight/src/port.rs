@@ -1,6 +1,6 @@
 //! Ports of InfiniBand that carry less than they did: a link that lost lanes or speed.
 
-use crate::finding::{Draft, Key};
+use crate::finding::{Draft, Key, What};
 use crate::scene::Scene;
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{bytes, evidence, of_host};
@@ -28,6 +28,7 @@ fn judge(scene: &mut Scene) {
 
 fn ports(scene: &mut Scene, source: Source) {
     let now = scene.now;
+    let open = scene.ledger.has("slow_link", source);
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     let wait = 10.max(2 * host.step);
     let mut changed = Vec::new();
@@ -41,14 +42,14 @@ fn ports(scene: &mut Scene, source: Source) {
         let patience = PATIENCE.max(3 * host.step);
         named.hold.step(now, Some(low), patience);
         named.back.step(now, Some(!low), patience);
-        if named.hold.held(wait) || named.back.held(wait) {
+        if named.hold.held(wait) || (open && named.back.held(wait)) {
             changed.push(at);
         }
     }
     for at in changed {
         let host = &scene.hosts[&source];
         let named = &host.named[at];
-        let key = Key::new("slow_link", source, &named.name);
+        let key = Key::new("slow_link", source, What::Named(named.name.clone()));
         if named.back.held(wait) {
             scene.end(&key);
             continue;
@@ -66,7 +67,7 @@ fn ports(scene: &mut Scene, source: Source) {
         );
         let words = format!("{}/s of {}/s", bytes(rate), bytes(top));
         let facts = vec![evidence(host, named_row_of(NamedSig::Rate), &named.name, words, (rate, Some(top)))];
-        let group = scene.groups.iter().find(|group| group.members.iter().any(|(own, _)| *own == source));
+        let group = scene.group_on(source);
         let draft = Draft {
             rule: "slow_link.port",
             severity: Severity::Warning,

@@ -1,6 +1,6 @@
 //! What a detector is handed at a second: machines, groups, and the book of findings.
 
-use crate::finding::{Draft, Key, Ledger};
+use crate::finding::{Draft, Key, Ledger, What};
 use crate::group::Group;
 use crate::host::Host;
 use crate::signal::{Family, HostSig, Sig, host_row_of, row_of};
@@ -30,7 +30,17 @@ impl Scene<'_> {
 
     /// The group of a device.
     pub fn group_of(&self, source: Source, at: usize) -> Option<&Group> {
-        self.groups.iter().find(|group| group.members.binary_search(&(source, at)).is_ok())
+        self.group(self.hosts.get(&source)?.devices.get(at)?.group?)
+    }
+
+    /// The oldest group that works on a machine.
+    pub fn group_on(&self, source: Source) -> Option<&Group> {
+        self.group(self.hosts.get(&source)?.devices.iter().filter_map(|device| device.group).min()?)
+    }
+
+    /// Groups stand in the order of their ids.
+    fn group(&self, id: u64) -> Option<&Group> {
+        self.groups.binary_search_by_key(&id, |group| group.id).ok().map(|at| &self.groups[at])
     }
 
     /// The other devices of its group.
@@ -49,7 +59,7 @@ impl Scene<'_> {
     /// The key of a finding of one device.
     pub fn key(&self, kind: &'static str, source: Source, at: usize) -> Key {
         let (_, family, index) = self.at(source, at).unwrap_or((source, Family::Gpu, 0));
-        Key::new(kind, source, format!("{family:?}{index}"))
+        Key::new(kind, source, What::Device(family, index))
     }
 
     pub fn raise(&mut self, key: Key, draft: Draft) {

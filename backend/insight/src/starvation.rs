@@ -1,6 +1,6 @@
 //! GPUs that wait for data: a machine that cannot bring it fast enough.
 
-use crate::finding::{Draft, Key};
+use crate::finding::{Draft, Key, What};
 use crate::group::Group;
 use crate::host::Host;
 use crate::phase::Phase;
@@ -109,7 +109,7 @@ fn group(scene: &mut Scene, at: usize) {
     let now = scene.now;
     let own = &scene.groups[at];
     let step = own.step(scene.hosts);
-    let key = Key::new("starvation", own.first(), format!("g{}", own.id));
+    let key = Key::new("starvation", own.first(), What::Group(own.id));
     let phase = own.course.phase;
     let runs = matches!(phase, Phase::Working | Phase::Pausing) && own.course.worked >= 120;
     let recent = |source: &Source| scene.hosts.get(source).is_some_and(|host| host.is_recent(now));
@@ -135,25 +135,29 @@ fn group(scene: &mut Scene, at: usize) {
     group.marks.well.step(now, Some(well), (3 * step).max(5));
     let works = group.marks.bursts.held(0.1, 30) && group.marks.bursts.held(0.15, WINDOW);
     let marks = group.marks.clone();
-    let open = scene.ledger.get(&key).is_some();
-    if open || ((low || !causes.is_empty()) && now - marks.low.since().min(marks.cause.since()) < 900) {
+    let open = scene.ledger.get(&key).map(|open| open.severity);
+    if open.is_some() || ((low || !causes.is_empty()) && now - marks.low.since().min(marks.cause.since()) < 900) {
         let group = scene.groups[at].clone();
         group.freeze(scene.hosts, now + 1 + step);
     }
     let group = &scene.groups[at];
-    if open {
+    let known = marks.cause.held(SHARE, WINDOW) && !causes.is_empty();
+    if open.is_some_and(|severity| severity > Severity::Note || !known) {
         let stopped = now - group.course.last_work >= 600.max(3 * step) || phase == Phase::Off;
         if marks.well.held(60.max(2 * step)) || stopped {
             scene.end(&key);
         }
         return;
     }
-    let known = marks.cause.held(SHARE, WINDOW) && !causes.is_empty();
     let unknown = marks.low.held(0.9, WINDOW) && now - marks.low.began(WINDOW) >= 100 && group.course.is_settled(now);
     let unknown = unknown && now - marks.low.since() >= UNKNOWN.max(3 * step) && !marks.cause.held(0.2, WINDOW);
     if !works || !(known || unknown) {
         return;
     }
+    if open.is_some() {
+        scene.ledger.supersede(now, &key);
+    }
+    let group = &scene.groups[at];
     let hit: Vec<Source> = if known { causes.iter().map(|(source, _)| *source).collect() } else { sources };
     let since = if known { marks.cause.began(WINDOW) } else { marks.low.since() };
     let lag = (60.0 * LESS_KNOWN / (worst.level - worst.minute).max(LESS_KNOWN)) as i64;

@@ -4,10 +4,10 @@
 
 use crate::awaited;
 use crate::device::{CHANNELS, CLOCK, Device, POWER, TRAFFIC, USE, WORK};
-use crate::finding::{Draft, Key};
+use crate::finding::{Draft, Key, What};
 use crate::group::Group;
 use crate::hang::counter;
-use crate::levels::median;
+use crate::levels::Ordered;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig};
 use crate::starvation::may_wait_for_network;
@@ -28,6 +28,8 @@ pub(crate) static DETECTOR: Entry = Entry {
 
 /// Seconds of habit before a member can be off it.
 const HABIT: f64 = 120.0;
+/// By how much its power must be above its habit where neither work nor traffic is measured.
+const POWER_ALONE: f64 = 0.1;
 /// Others must wait for one for so many seconds: the longest answer of a batch is waited for, too.
 const WAITED: i64 = 150;
 /// How far below its habit each channel must be: clock, power, use, work, memory traffic.
@@ -137,22 +139,13 @@ fn stands(group: &Group, hosts: &Hosts, now: i64) -> Vec<Option<Stand>> {
     let mut all: Vec<Option<Stand>> = members.iter().map(|d| d.map(|_| Stand::default())).collect();
     for (of, least) in LEAST.into_iter().enumerate() {
         let values: Vec<Option<f64>> = members.iter().map(|d| d.and_then(|d| d.habits[of].mean())).collect();
-        let known: Vec<f64> = values.iter().flatten().copied().collect();
+        let known = Ordered::new(values.iter().flatten().copied());
         if known.len() < 2 || known.len() * 2 < members.len() {
             continue;
         }
-        let whole = median(&mut known.clone());
         for (at, value) in values.iter().enumerate() {
             let (Some(value), Some(stand), Some(device)) = (value, all[at].as_mut(), members[at]) else { continue };
-            // Among many one more or less is no difference.
-            let peers = if known.len() > 16 {
-                whole
-            } else {
-                let mut others: Vec<f64> =
-                    values.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, v)| *v).collect();
-                median(&mut others)
-            };
-            let Some(peers) = peers.filter(|peers| *peers >= least) else { continue };
+            let Some(peers) = known.others(*value).filter(|peers| *peers >= least) else { continue };
             let ratio = value / peers;
             (stand.own[of], stand.peers[of]) = (*value, peers);
             stand.ratio[of] = Some(ratio);
@@ -241,7 +234,12 @@ fn awaited_by(group: &Group, stand: &Stand, device: &Device) -> Option<Slow> {
     let level = device.level_of(of, group.marks.work)?;
     // Who waits for another does so in a kernel; where use has fallen, all of them wait for something else, as for data.
     let spins = stand.peers[USE] <= 0.0 || stand.peers[USE] >= (1.0 - FLOORS[USE]) * peers_level(stand, device, USE);
-    let holds = off >= effect / 2.0 && stand.own[of] >= 0.95 * level && spins && awaited::waits(group);
+    // Power drifts by some hundredths with heat and fans: alone it must say more.
+    let alone = stand.off[WORK].is_none() && stand.off[TRAFFIC].is_none();
+    let holds = off >= if alone { POWER_ALONE } else { effect / 2.0 }
+        && stand.own[of] >= 0.95 * level
+        && spins
+        && awaited::waits(group);
     holds.then_some(Slow { of, off, floor: spread, waits: true })
 }
 
@@ -249,7 +247,7 @@ fn group(scene: &mut Scene, at: usize) {
     let now = scene.now;
     let own = &scene.groups[at];
     let (n, step) = (own.members.len(), own.step(scene.hosts));
-    let key = Key::new("straggler", own.first(), format!("g{}", own.id));
+    let key = Key::new("straggler", own.first(), What::Group(own.id));
     let open = scene.ledger.is_open(&key);
     let patience = (3 * step).max(5);
     let working = own.has_worked(now, 45.max(2 * step));
@@ -301,10 +299,10 @@ fn group(scene: &mut Scene, at: usize) {
         let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
         marks.slow.step(now, step, Some(below.is_some() && slowed));
         marks.waits.step(now, step, Some(waits.is_some()));
-        if let Some(below) = below.filter(|_| marks.slow.held(SHARE, WINDOW.max(12 * step))) {
+        if let Some(below) = below.filter(|_| marks.slow.held(SHARE, WINDOW.max(6 * step))) {
             candidates.push((below.off / below.floor, member, below));
         } else if let Some(waits) =
-            waits.filter(|_| marks.waits.held(SHARE, WINDOW.max(12 * step)) && now - marks.waits.since() >= WAITED)
+            waits.filter(|_| marks.waits.held(SHARE, WINDOW.max(6 * step)) && now - marks.waits.since() >= WAITED)
         {
             candidates.push((-waits.off / waits.floor / 2.0, member, waits));
         } else if let Some(awaited) = awaited {

@@ -69,7 +69,6 @@ fn usual_clock(scene: &Scene, source: Source, at: usize) -> Option<f64> {
 
 fn heat(scene: &mut Scene, source: Source, at: usize) {
     let now = scene.now;
-    let usual = usual_clock(scene, source, at);
     let key = scene.key("throttle", source, at);
     let Some(host) = scene.hosts.get_mut(&source) else { return };
     let step = host.step;
@@ -91,19 +90,26 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
             host.devices[at].work.frozen = now + 5;
             if share.ended(OVER_SHARE, OVER) {
                 scene.end(&key);
-            } else if severity == Severity::Warning && is_severe(clock, usual) && share.held(0.5, WINDOW) {
+            } else if severity == Severity::Warning
+                && share.held(0.5, WINDOW)
+                && is_severe(clock, usual_clock(scene, source, at))
+            {
                 scene.ledger.revise(&key, Severity::Critical, None);
             }
         }
         return;
     }
+    if !share.held(0.5, WINDOW) {
+        return;
+    }
     // Without a clock the bits alone say it.
+    let usual = usual_clock(scene, source, at);
     let slower = match (clock, usual) {
         (Some(clock), Some(usual)) => clock <= 0.97 * usual,
         (Some(_), None) => true,
         _ => true,
     };
-    if !share.held(0.5, WINDOW) || !slower {
+    if !slower {
         return;
     }
     let Some(own) = scene.at(source, at) else { return };
@@ -198,15 +204,18 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
     let before = device.slot(Sig::Limit).level();
     let (brake, cap) = (device.marks.brake, device.marks.cap);
     let host = &scene.hosts[&source];
-    let others = peers(host, at, 1, |d| d.recent(Sig::Limit).map(|slot| slot.now));
+    let higher = host.devices.iter().any(|d| d.recent(Sig::Limit).is_some_and(|slot| limit <= 0.95 * slot.now));
+    let others = if higher { peers(host, at, 1, |d| d.recent(Sig::Limit).map(|slot| slot.now)) } else { None };
     // A cap that half of the machine's share is somebody's will.
     let alike = |d: &&Device| d.model() == host.devices[at].model() && d.family == host.devices[at].family;
     let same = |d: &&Device| d.recent(Sig::Limit).is_some_and(|slot| slot.now <= 1.02 * limit);
-    let all = host.devices.iter().filter(alike).count();
-    let shared = all > 1 && host.devices.iter().filter(alike).filter(same).count() * 2 > all;
+    let shared = || {
+        let all = host.devices.iter().filter(alike).count();
+        all > 1 && host.devices.iter().filter(alike).filter(same).count() * 2 > all
+    };
     let low = match (before, others) {
-        (Some(before), _) if limit <= 0.95 * before && !shared => Some(Low::Fell(before)),
-        (_, Some(others)) if limit <= 0.95 * others && !shared => Some(Low::Peers(others)),
+        (Some(before), _) if limit <= 0.95 * before && !shared() => Some(Low::Fell(before)),
+        (_, Some(others)) if limit <= 0.95 * others && !shared() => Some(Low::Peers(others)),
         _ => None,
     };
     if let Some(open) = scene.ledger.get(&key) {

@@ -39,6 +39,21 @@ fn gpu_memory_that_leaks_is_told_before_it_is_full() {
 }
 
 #[test]
+fn ticks_that_come_a_little_late_make_no_other_interval() {
+    let mut trace = Trace::new(1, 60_000);
+    for minute in 0..50_i64 {
+        // Every 60 s, and up to 3 s late: the seconds between two ticks are 57 to 63.
+        let t = 60 * minute + minute * 7 % 4;
+        let memory = if minute < 20 { 50.0 } else { (50.0 + 1.2 * (minute - 20) as f64).min(80.0) };
+        let sheet = one(2, t, |gpu, _| Does { memory: if gpu == 1 { memory } else { 50.0 }, ..WORKS });
+        trace.tick(0, t, 0, &sheet);
+        trace.judge(t + 1);
+    }
+    let found = last(&trace.told);
+    assert_eq!(rules(&found), ["gpu_memory"], "{found:?}");
+}
+
+#[test]
 fn memory_that_is_full_in_steps_or_in_teeth_is_no_leak() {
     type Course<'a> = (&'a str, &'a dyn Fn(i64) -> f64);
     let plans: [Course; 4] = [
