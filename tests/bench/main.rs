@@ -15,6 +15,7 @@ mod history;
 mod hub;
 mod large;
 mod links;
+mod notebook;
 mod page;
 mod record;
 mod remote_write;
@@ -28,9 +29,9 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers",
-    "page", "whole", "findings", "alerts",
+    "page", "whole", "findings", "alerts", "notebook",
 ];
 
 fn main() -> std::process::ExitCode {
@@ -95,6 +96,7 @@ fn main() -> std::process::ExitCode {
             "gpus" => gpus::measure(&mut table),
             "findings" => findings::measure(&mut table),
             "alerts" => alerts::measure(&mut table),
+            "notebook" => notebook::measure(&mut table),
             "top" => top::measure(&mut table),
             "viewers" => viewers::measure(&mut table),
             "page" => page::measure(&mut table, redraw.as_deref()),
