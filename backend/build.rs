@@ -1,5 +1,5 @@
-//! Puts the built page (frontend/dist) into the binary: each file as brotli and as gzip, or as it is where these save
-//! nothing, and the hashes of the page's inline scripts for the content security policy; and the target, for `--version`.
+//! Puts the built page (frontend/dist) into the binary: each file as brotli, or as it is where that saves nothing,
+//! and the hashes of the page's inline scripts for the content security policy; and the target, for `--version`.
 //! Without frontend/dist the table is empty and the binary serves a page that says how to build it.
 
 use sha2::{Digest, Sha256};
@@ -57,13 +57,8 @@ fn row(path: &Path, dist: &Path, quality: u32, mut copies: Copies<'_>) -> io::Re
         brotli::BrotliCompress(&mut &bytes[..], &mut packed, &params)?;
         Ok(packed)
     })?;
-    let gzip = copies.keep("gz", |bytes| {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        encoder.write_all(bytes)?;
-        encoder.finish()
-    })?;
-    // As it is it comes out of the gzip: it stands here once less.
-    let packed = fs::metadata(&gzip)?.len() > 0;
+    // As it is, and as gzip, it comes out of the brotli: it stands here once.
+    let packed = fs::metadata(&brotli)?.len() > 0;
     let identity = match packed {
         true => copies.keep("none", |_| Ok(Vec::new()))?,
         false => copies.keep("id", |bytes| Ok(bytes.to_vec()))?,
@@ -71,7 +66,7 @@ fn row(path: &Path, dist: &Path, quality: u32, mut copies: Copies<'_>) -> io::Re
     let size = copies.bytes.len();
     Ok(format!(
         "    PageFile {{ path: {name:?}, mime: {:?}, immutable: {}, size: {size}, identity: include_bytes!({identity:?}), \
-         brotli: include_bytes!({brotli:?}), gzip: include_bytes!({gzip:?}) }},\n",
+         brotli: include_bytes!({brotli:?}) }},\n",
         mime(&name),
         has_hash(&name),
     ))

@@ -109,16 +109,20 @@ fn a_kernel_and_its_cells_are_seen_kept_and_told_of_when_it_has_ended() {
     assert_eq!((&cell["n"], &cell["ok"], &cell["cell"]), (&json!(7), &json!(true), &json!("a1")), "{cells}");
     assert!(cell["memory"]["before"].is_u64() && cell["memory"]["after"].is_u64(), "{cell}");
     assert!(cell["cpu_seconds"].is_number() && cell["line"].as_str().is_some_and(|line| line.starts_with("[7] ")));
+    post(&server, &self::cell(kernel.pid(), 3, "start"));
     drop(kernel);
-    until_so("its end", || {
+    let ended = until("its end", || {
         let one = told(&server);
         let how = one["how"].as_str().unwrap_or_default();
-        one["state"] == "ended" && how.starts_with("The kernel of <b>train<b>.ipynb ended")
+        (one["state"] == "ended" && how.starts_with("The kernel of <b>train<b>.ipynb ended, while cell [7] ran"))
+            .then_some(one)
     });
     server.end_by("TERM");
     let server = Server::start(args);
+    assert_eq!(until("what was kept", || Some(told(&server)).filter(|one| !one.is_null())), ended);
     let again = get(&server, &format!("/api/v1/cells?kernel={}", id()))["cells"].clone();
-    assert_eq!((&again[0]["line"], again.as_array().map(Vec::len)), (&cell["line"], Some(1)), "after a restart");
+    assert_eq!((&again[1]["line"], again.as_array().map(Vec::len)), (&cell["line"], Some(2)), "after a restart");
+    assert_eq!(again[0]["error"], "kernel ended", "its last cell ended with it");
 }
 
 #[test]

@@ -36,6 +36,13 @@ fn has_port(id: u32) -> bool {
     })
 }
 
+/// Whether each thread of a process is stopped: a signal takes a moment to reach all of them.
+fn stands_still(id: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task")).expect("it runs").flatten();
+    let mut states = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+    states.all(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')))
+}
+
 #[test]
 fn a_unix_socket_is_for_its_user_and_only_one_that_is_dead_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -95,6 +102,7 @@ fn who_joins_shows_what_is_measured_already_and_goes_on_when_that_ends() {
     assert_eq!(status(&path, "Host: hub.example\r\nOrigin: https://evil.example"), "403");
     // It is the other one that answers: while that is stopped, nobody does.
     holder.signal("STOP");
+    until_so("all of it stands still", || stands_still(holder.id()));
     let mut waiting = asked(&path, "Host: localhost");
     waiting.set_read_timeout(Some(std::time::Duration::from_millis(300))).expect("set");
     waiting.read_exact(&mut [0]).expect_err("nobody answers");

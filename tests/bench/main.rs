@@ -18,6 +18,7 @@ mod history;
 mod hub;
 mod large;
 mod links;
+mod notebook;
 mod page;
 mod record;
 mod remote_write;
@@ -31,9 +32,9 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers",
-    "page", "whole", "findings", "alerts", "cluster",
+    "page", "whole", "findings", "alerts", "cluster", "notebook",
 ];
 
 fn main() -> std::process::ExitCode {
@@ -106,6 +107,7 @@ fn main() -> std::process::ExitCode {
             "cluster" => cluster::measure(&mut table, machines),
             #[cfg(not(target_os = "linux"))]
             "cluster" => drop(machines),
+            "notebook" => notebook::measure(&mut table),
             "top" => top::measure(&mut table),
             "viewers" => viewers::measure(&mut table),
             "page" => page::measure(&mut table, redraw.as_deref()),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// Flags of Chromium. It can reach only loopback, and makes no requests of its own.
+/// Flags of Chromium. It can reach only loopback, by the name hub.example as well, and makes no requests of its own.
 const FLAGS: [&str; 12] = [
     "--headless",
     // There is no sandbox for root, as in most containers. All pages that are opened are ours.
@@ -26,7 +26,7 @@ const FLAGS: [&str; 12] = [
     // A bench counts memory without garbage, and exactly.
     "--js-flags=--expose-gc",
     "--enable-precise-memory-info",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+    "--host-resolver-rules=MAP hub.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ];
 
 /// A script that runs before the page's own scripts. It keeps faults, sent messages, moved elements, and the time when

@@ -79,6 +79,14 @@ impl Home {
     /// # Panics
     /// When it does not start in time, or `WATCHGLASS_JUPYTER` is not set to the folder of its environment.
     pub fn jupyter(&self) -> Jupyter {
+        self.jupyter_with(&[])
+    }
+
+    /// The same, with more settings.
+    ///
+    /// # Panics
+    /// As [`jupyter`](Self::jupyter) does.
+    pub fn jupyter_with(&self, settings: &[String]) -> Jupyter {
         let environment = PathBuf::from(std::env::var_os("WATCHGLASS_JUPYTER").expect("the environment of JupyterLab"));
         let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
         let at = |path: &str| self.at(path).into_os_string();
@@ -96,6 +104,7 @@ impl Home {
             .args(["--IdentityProvider.token=t", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"])
             .args(["--LabApp.news_url=None", "--ServerApp.terminals_enabled=False"])
             .arg(format!("--ServerApp.root_dir={}", self.at("work").display()))
+            .args(settings)
             .env("PATH", path.expect("a path"))
             .env("PYTHONPATH", at("site"))
             .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -145,6 +154,11 @@ impl Home {
 }
 
 impl Jupyter {
+    /// Number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.port))
@@ -154,6 +168,16 @@ impl Jupyter {
     pub fn url(&self, path: &str) -> String {
         let sign = if path.contains('?') { '&' } else { '?' };
         format!("http://127.0.0.1:{}{BASE}{path}{sign}token=t", self.port)
+    }
+
+    /// Ends it in order, as a hub of Jupyter's does.
+    ///
+    /// # Panics
+    /// When it cannot be told.
+    pub fn end(mut self) {
+        let told = crate::programs::run("kill", &["-TERM", &self.child.id().to_string()], "");
+        assert!(told.status.success(), "{told:?}");
+        self.child.wait().expect("it ends");
     }
 
     /// Kills it, as the kernel does when memory is full: it can clean nothing up.

@@ -20,10 +20,14 @@ pub fn bench(args: &[String]) -> Result<(), Failure> {
     steps.step("page", || page::build(&tools))?;
     let uplot = setup::uplot(&mut steps)?;
     let peers = setup::peers(&mut steps);
+    let jupyter = setup::jupyter(&mut steps);
     // The CPU use of the server is measured on the real binary.
     let server = run::server(&mut steps)?;
     let mut bench = cargo().env("WATCHGLASS_BINARY", server).path_first(&peers);
     bench = bench.args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
+    if let Some(jupyter) = jupyter {
+        bench = bench.env("WATCHGLASS_JUPYTER", jupyter);
+    }
     if let Some(uplot) = uplot {
         let folder = paths::root().join("target/bench/redraw");
         steps.step("redraw", || redraw(&tools, &uplot, &folder))?;

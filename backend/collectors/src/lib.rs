@@ -21,7 +21,7 @@ mod recordings;
 pub use devices::numbers::GpuNumbers;
 pub use error::{CollectError, OpenError, OpenErrorKind};
 pub use host::facts::{facts, host_name};
-pub use host::kernel_list::{Kernel, KernelEnd, KernelSample, Kernels, MemoryWarning, NoKernel};
+pub use host::kernel_list::{HearKernelEnd, Kernel, KernelEnd, KernelSample, Kernels, MemoryWarning, NoKernel};
 pub use host::monitor;
 pub use host::processes::{GpuUse, Processes};
 pub use options::{OptionRow, OwnOptions};

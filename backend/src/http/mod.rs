@@ -116,6 +116,8 @@ pub struct App {
     broadcast: Mutex<Weak<stream::Broadcast>>,
     /// Pages that have no socket.
     rungs: stream::Rungs,
+    /// What of the page is packed for browsers that do not take brotli.
+    gzip: page::GzipForms,
 }
 
 impl App {
@@ -149,6 +151,7 @@ impl App {
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
             rungs: stream::Rungs::default(),
+            gzip: page::GzipForms::new(),
         })
     }
 

@@ -1,13 +1,15 @@
-//! The page inside the binary: precompressed files with names that change with their content.
+//! The page inside the binary: files with names that change with their content, packed by brotli. Browsers take that from
+//! this machine and by TLS; for others gzip is made of it once, when the first one asks.
 
 use super::{App, error};
 use axum::body::Body;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, Uri, header};
-use flate2::read::GzDecoder;
-use std::borrow::Cow;
+use flate2::Compression;
+use flate2::read::GzEncoder;
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A file of the page.
 pub struct PageFile {
@@ -19,23 +21,42 @@ pub struct PageFile {
     pub immutable: bool,
     /// Bytes of it as it is.
     pub size: usize,
-    /// As it is; empty where there is gzip, out of which it comes.
+    /// As it is; empty where brotli saves something.
     pub identity: &'static [u8],
-    /// Brotli.
+    /// Brotli; empty where that saves nothing.
     pub brotli: &'static [u8],
-    /// Gzip.
-    pub gzip: &'static [u8],
 }
 
 impl PageFile {
     /// As it is. What browsers load is packed; this is for programs that take no packing, and some milliseconds of work.
-    fn plain(&self) -> Cow<'static, [u8]> {
-        if self.gzip.is_empty() {
-            return Cow::Borrowed(self.identity);
+    fn plain(&self) -> Bytes {
+        if self.brotli.is_empty() {
+            return Bytes::from_static(self.identity);
         }
         let mut plain = Vec::with_capacity(self.size);
-        GzDecoder::new(self.gzip).read_to_end(&mut plain).expect("the build has packed it");
-        Cow::Owned(plain)
+        let mut packed = brotli_decompressor::Decompressor::new(self.brotli, 64 << 10);
+        packed.read_to_end(&mut plain).expect("the build has packed it");
+        plain.into()
+    }
+}
+
+/// Gzip of each file, as far as somebody has asked for it: each is made once, and kept.
+pub struct GzipForms(Vec<OnceLock<Bytes>>);
+
+impl GzipForms {
+    /// None yet.
+    pub fn new() -> Self {
+        GzipForms(files::FILES.iter().map(|_| OnceLock::new()).collect())
+    }
+
+    /// Gzip of a file, by its position. The first time it is a tenth of a second of work for the largest.
+    fn of(&self, at: usize) -> Bytes {
+        let make = || {
+            let (plain, mut packed) = (files::FILES[at].plain(), Vec::new());
+            GzEncoder::new(&plain[..], Compression::default()).read_to_end(&mut packed).expect("memory fails nobody");
+            packed.into()
+        };
+        self.0[at].get_or_init(make).clone()
     }
 }
 
@@ -88,9 +109,9 @@ pub fn weight() -> Weight {
 pub(super) async fn serve(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response<Body> {
     let path = app.below_base(uri.path()).trim_start_matches('/');
     let path = if path.is_empty() { "index.html" } else { path };
-    let Some(file) = files::FILES.iter().find(|f| f.path == path) else {
+    let Some((at, file)) = files::FILES.iter().enumerate().find(|(_, file)| file.path == path) else {
         if path == "index.html" {
-            return answer("text/html; charset=utf-8", "no-cache", None, Cow::Borrowed(MISSING.as_bytes()));
+            return answer("text/html; charset=utf-8", "no-cache", None, Bytes::from_static(MISSING.as_bytes()));
         }
         return error(
             StatusCode::NOT_FOUND,
@@ -105,16 +126,19 @@ pub(super) async fn serve(State(app): State<Arc<App>>, uri: Uri, headers: Header
         })
     };
     let cache = if file.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
-    if takes("br") && !file.brotli.is_empty() {
-        answer(file.mime, cache, Some("br"), Cow::Borrowed(file.brotli))
-    } else if takes("gzip") && !file.gzip.is_empty() {
-        answer(file.mime, cache, Some("gzip"), Cow::Borrowed(file.gzip))
-    } else {
-        answer(file.mime, cache, None, file.plain())
+    let packed = !file.brotli.is_empty();
+    if packed && takes("br") {
+        return answer(file.mime, cache, Some("br"), Bytes::from_static(file.brotli));
+    }
+    let coding = (packed && takes("gzip")).then_some("gzip");
+    let made = tokio::task::spawn_blocking(move || if coding.is_some() { app.gzip.of(at) } else { file.plain() });
+    match made.await {
+        Ok(body) => answer(file.mime, cache, coding, body),
+        Err(why) => error(StatusCode::INTERNAL_SERVER_ERROR, format!("/{path} could not be unpacked: {why}")),
     }
 }
 
-fn answer(mime: &str, cache: &str, coding: Option<&str>, body: Cow<'static, [u8]>) -> Response<Body> {
+fn answer(mime: &str, cache: &str, coding: Option<&str>, body: Bytes) -> Response<Body> {
     let mut response = Response::builder()
         .header(header::CONTENT_TYPE, mime)
         .header(header::CACHE_CONTROL, cache)
@@ -122,9 +146,5 @@ fn answer(mime: &str, cache: &str, coding: Option<&str>, body: Cow<'static, [u8]
     if let Some(coding) = coding {
         response = response.header(header::CONTENT_ENCODING, coding);
     }
-    let body = match body {
-        Cow::Borrowed(bytes) => Body::from(bytes),
-        Cow::Owned(bytes) => Body::from(bytes),
-    };
-    response.body(body).expect("these headers are valid")
+    response.body(Body::from(body)).expect("these headers are valid")
 }

@@ -104,8 +104,13 @@ pub fn runs(
         match marker.phase {
             Some(CellPhase::Start) => {
                 if let Some(before) = open.insert(kernel, runs.len()) {
-                    // Its end was never told.
-                    runs[before].0.to = Some(*t);
+                    if is_told_again(&runs[before].1, marker) {
+                        runs.remove(before);
+                        open.values_mut().filter(|at| **at > before).for_each(|at| *at -= 1);
+                    } else {
+                        // Its end was never told.
+                        runs[before].0.to = Some(*t);
+                    }
                 }
                 let cell = Cell {
                     kernel: kernel.into(),
@@ -146,6 +151,11 @@ pub fn runs(
         cell.cores = cell.cpu_seconds.filter(|_| cell.seconds > 0.0).map(|used| used / cell.seconds);
     }
     runs
+}
+
+/// Whether a kernel tells itself of the run of a cell that Lab has told of.
+fn is_told_again(lab: &Marker, own: &Marker) -> bool {
+    lab.by.is_some() && own.by.is_none() && lab.cell.is_some() && lab.cell == own.cell
 }
 
 /// The series of one kernel and of the GPUs of its machine.

@@ -2,7 +2,7 @@
 
 use super::cells::{Cell, CellGpu};
 use super::marker::Marker;
-use super::{Markers, words};
+use super::{Markers, had_begun, words};
 use crate::live::Live;
 use serde_json::{Map, Value, json};
 use shared::wire::Source;
@@ -52,25 +52,19 @@ pub fn marker(source: &str, n: u64, t: i64, marker: &Marker) -> Value {
     value
 }
 
-/// How much too late a kernel may seem to have begun: the system says it in steps, by another clock than markers have.
-const CLOCK_STEPS_MS: i64 = 100;
-
 /// The kernels of a machine, and how many run that are not watched.
 pub fn kernels(live: &Live, markers: &Markers, source: &Source) -> (Vec<Value>, u64) {
     let (kernels, left_out) = live.source(source.id).kernels.all();
     let one = |kernel: &collectors::Kernel| {
-        let begun = markers.open(live, source.id, &kernel.id);
-        let is_its_own = |marker: &Marker, started: i64| marker.begun >= started - CLOCK_STEPS_MS;
-        let busy = begun.filter(|marker| kernel.started.is_none_or(|started| is_its_own(marker, started)));
-        let cell = busy.as_ref().map(Marker::cell_name);
-        let running = kernel.end.is_none();
+        let busy = kernel.end.is_none().then(|| markers.open(live, source.id, &kernel.id)).flatten();
+        let busy = busy.filter(|marker| had_begun(kernel, marker.begun));
         compact(json!({
             "source": source.name, "id": kernel.id, "pid": kernel.pid, "path": kernel.path,
-            "started": kernel.started.map(seconds), "state": if running { "running" } else { "ended" },
-            "ended": kernel.end.map(|end| seconds(end.at)), "how": words::how(kernel, cell.as_deref()),
+            "started": kernel.started.map(seconds), "state": if kernel.end.is_none() { "running" } else { "ended" },
+            "ended": kernel.end.as_ref().map(|end| seconds(end.at)), "how": words::how(kernel),
             "warning": words::warning(kernel), "processes": kernel.processes, "memory": kernel.memory,
             "used": kernel.used, "limit": kernel.limit, "cores": kernel.cores,
-            "busy": busy.filter(|_| running).map(|marker| {
+            "busy": busy.map(|marker| {
                 compact(json!({ "cell": marker.cell, "n": marker.n, "from": seconds(marker.begun) }))
             }),
         }))

@@ -26,6 +26,14 @@ pub enum CellPhase {
     End,
 }
 
+/// Who tells of a cell in place of its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MarkerBy {
+    /// JupyterLab, by what its kernel answers.
+    Lab,
+}
+
 /// A marker as it is sent.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +57,8 @@ pub struct NewMarker {
     pub rank: Option<u32>,
     /// Of a cell.
     pub phase: Option<CellPhase>,
+    /// Who tells of a cell; nobody is its kernel itself.
+    pub by: Option<MarkerBy>,
     /// The cell's id in the notebook.
     pub cell: Option<String>,
     /// The number in its brackets.
@@ -110,6 +120,9 @@ pub struct Marker {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[allow(missing_docs, reason = "see NewMarker")]
     pub phase: Option<CellPhase>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub by: Option<MarkerBy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[allow(missing_docs, reason = "see NewMarker")]
     pub cell: Option<String>,
@@ -236,6 +249,7 @@ impl NewMarker {
             seq: self.seq,
             end: end.map(|end| end as f64 / 1_000.0),
             phase: self.phase,
+            by: self.by,
             cell: plain("cell", self.cell, MAX_NAME_BYTES)?,
             n: self.n,
             ok: self.ok,

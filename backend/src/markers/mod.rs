@@ -2,6 +2,7 @@
 //! of a notebook's cells, and how a kernel ended. [`marker`] is what one is, [`Markers`] takes them in.
 
 pub mod cells;
+pub mod ended;
 pub mod json;
 pub mod marker;
 pub mod steps;
@@ -9,7 +10,7 @@ pub mod words;
 
 use crate::live::Live;
 use cells::Cell;
-use collectors::{Kernels, NoKernel};
+use collectors::{Kernel, Kernels, NoKernel};
 use marker::{BadMarker, CellPhase, Marker, NewMarker};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -37,6 +38,9 @@ const MAX_SEEN: usize = 4_096;
 const MAX_READ: usize = 10_000;
 /// How long before the span a cell may have begun that runs in it, milliseconds.
 const MAX_CELL_MS: i64 = 24 * 3_600_000;
+/// How much too late a kernel may seem to have begun: the system says it in steps, by another clock than markers have,
+/// milliseconds.
+const CLOCK_STEPS_MS: i64 = 100;
 /// Kernels of which something is remembered.
 const MAX_KERNELS: usize = 256;
 
@@ -110,6 +114,8 @@ struct Heard {
     order: VecDeque<u64>,
     /// The cell that began last and has not ended.
     open: Option<Marker>,
+    /// When the kernel told of a cell itself last, milliseconds since the Unix epoch.
+    own: Option<i64>,
     /// MarkerTime it was heard last.
     at: Duration,
 }
@@ -118,7 +124,7 @@ impl Heard {
     fn new(now: Duration) -> Self {
         let bucket = Bucket { left: MAX_AT_ONCE as f64, at: now };
         let hour = Bucket { left: PER_HOUR, at: now };
-        Heard { bucket, hour, seen: HashSet::new(), order: VecDeque::new(), open: None, at: now }
+        Heard { bucket, hour, seen: HashSet::new(), order: VecDeque::new(), open: None, own: None, at: now }
     }
 
     /// Whether a marker is new.
@@ -137,6 +143,9 @@ impl Heard {
     }
 
     fn follow(&mut self, marker: &Marker) {
+        if marker.phase.is_some() && marker.by.is_none() {
+            self.own = self.own.max(Some(marker.begun));
+        }
         match marker.phase {
             Some(CellPhase::Start) => self.open = Some(marker.clone()),
             Some(CellPhase::End) => self.open = None,
@@ -178,13 +187,14 @@ impl Markers {
         }
         let mut taken = TakenMarkers::default();
         for (t, mut marker) in markers.into_iter().filter(|(t, _)| *t >= oldest) {
-            match self.admit(live, source, &marker) {
+            let kernel = marker.kernel.as_deref().and_then(|id| kernels.get(id));
+            match self.admit(live, source, &marker, kernel.as_ref()) {
                 Admitted::Known => taken.taken += 1,
                 Admitted::TooMany => taken.dropped += 1,
                 Admitted::New { read } => {
                     let own = marker.kernel.as_deref().filter(|_| read && (wall - t).abs() <= FRESH_MS);
                     if let Some(id) = own {
-                        marker.sample(kernels.read(id), kernels.get(id));
+                        marker.sample(kernels.read(id), kernel);
                     }
                     let body = serde_json::to_vec(&marker).map_err(|error| RefusedMarkers::Store(error.to_string()))?;
                     let stored = live.append_record(source, t, RECORD, body);
@@ -199,12 +209,17 @@ impl Markers {
         Ok(taken)
     }
 
-    fn admit(&self, live: &Live, source: SourceId, marker: &Marker) -> Admitted {
+    fn admit(&self, live: &Live, source: SourceId, marker: &Marker, kernel: Option<&Kernel>) -> Admitted {
         let now = live.clock.steady();
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { kernels, readings, dropped } = &mut *state;
         let heard = heard(kernels, live, source, &marker.whose());
         heard.at = now;
+        let lives = |own: i64| kernel.is_none_or(|kernel| kernel.end.is_none() && had_begun(kernel, own));
+        if marker.by.is_some() && heard.own.is_some_and(lives) {
+            // It tells of its cells itself, and knows better.
+            return Admitted::Known;
+        }
         if marker.key().is_some_and(|key| heard.seen.contains(&key)) {
             return Admitted::Known;
         }
@@ -249,6 +264,11 @@ enum Admitted {
     TooMany,
 }
 
+/// Whether a kernel had begun at an instant: one that is started again keeps its id.
+fn had_begun(kernel: &Kernel, t: i64) -> bool {
+    kernel.started.is_none_or(|started| t >= started - CLOCK_STEPS_MS)
+}
+
 fn of_process(kernels: &Kernels, known: &mut HashMap<u32, String>, pid: u32) -> Result<String, NoKernel> {
     if let Some(id) = known.get(&pid) {
         return Ok(id.clone());
@@ -261,23 +281,25 @@ fn of_process(kernels: &Kernels, known: &mut HashMap<u32, String>, pid: u32) -> 
 /// What is remembered of a kernel or a run, as [`Marker::whose`] names it; of one that was not heard yet, what the newest
 /// records say.
 fn heard<'a>(all: &'a mut HashMap<String, Heard>, live: &Live, source: SourceId, whose: &str) -> &'a mut Heard {
-    let now = live.clock.steady();
     if !all.contains_key(whose) && all.len() >= MAX_KERNELS {
         let oldest = all.iter().min_by_key(|(_, heard)| heard.at).map(|(id, _)| id.clone());
         oldest.map(|id| all.remove(&id));
     }
-    all.entry(whose.to_string()).or_insert_with(|| {
-        let mut heard = Heard::new(now);
-        for placed in live.store().records_since(source, 0) {
-            if let Some(marker) = Marker::of(&placed.record)
-                && marker.whose() == whose
-            {
-                heard.note(&marker);
-                heard.follow(&marker);
-            }
+    all.entry(whose.to_string()).or_insert_with(|| recalled(live, source, whose))
+}
+
+/// What the newest records say of a kernel or a run.
+fn recalled(live: &Live, source: SourceId, whose: &str) -> Heard {
+    let mut heard = Heard::new(live.clock.steady());
+    for placed in live.store().records_since(source, 0) {
+        if let Some(marker) = Marker::of(&placed.record)
+            && marker.whose() == whose
+        {
+            heard.note(&marker);
+            heard.follow(&marker);
         }
-        heard
-    })
+    }
+    heard
 }
 
 /// Markers of a machine between two times, milliseconds since the Unix epoch, in order of time: the newest `most`. It may

@@ -1,6 +1,6 @@
 //! Markers are kept once, bounded, and cells are made of them.
 
-use super::cells::{measure, runs};
+use super::cells::{CellGpu, measure, runs};
 use super::*;
 use crate::clock::Manual;
 use crate::store::{Limits, Store};
@@ -186,6 +186,76 @@ fn ends_belong_to_the_start_before_them_of_the_same_kernel() {
 }
 
 #[test]
+fn what_lab_tells_of_cells_is_left_out_once_their_kernel_tells_it() {
+    let (live, _) = live();
+    let markers = Markers::default();
+    let lab = |t: i64, phase: &str, cell: &str| {
+        let (seconds, id) = (t as f64 / 1_000.0, format!("{cell}-{t}-{phase}"));
+        new(
+            object!({ "kind": "cell", "by": "lab", "kernel": ID, "id": id, "t": seconds, "phase": phase, "cell": cell }),
+        )
+    };
+    let at = |second: i64| NOW - 60_000 + second * 1_000;
+    // The cell that loads the hooks has no begin of its own; in the next one both begin to tell.
+    let first =
+        [lab(at(1), "start", "a"), lab(at(2), "end", "a"), lab(at(3), "start", "c"), cell(1, at(3) + 2, "start")];
+    assert_eq!(markers.take(&live, 0, first.into()), taken(4, 0));
+    assert_eq!(markers.take(&live, 0, vec![cell(2, at(5), "end"), lab(at(5) + 3, "end", "c")]), taken(2, 0));
+    assert_eq!(markers.take(&live, 0, vec![lab(at(6), "start", "d"), lab(at(7), "end", "d")]), taken(2, 0));
+    let kept = between(&live, 0, (0, NOW), 100, |_| true);
+    assert_eq!(
+        kept.iter().filter(|(_, _, marker)| marker.by.is_some()).count(),
+        3,
+        "of what came later none: {kept:?}"
+    );
+    let found = runs(&kept, NOW, |_| None);
+    let spans: Vec<_> = found.iter().map(|(cell, ..)| (cell.cell.as_deref(), cell.from, cell.to)).collect();
+    assert_eq!(spans, [(Some("a"), at(1), Some(at(2))), (Some("c"), at(3) + 2, Some(at(5)))]);
+    // Started again, a kernel has no hooks, until they are loaded anew.
+    let again = collectors::Kernel { id: ID.into(), started: Some(at(8)), ..collectors::Kernel::default() };
+    live.source(0).kernels.put(vec![again], Vec::new(), 0);
+    assert_eq!(markers.take(&live, 0, vec![lab(at(9), "start", "e")]), taken(1, 0));
+    assert_eq!(markers.open(&live, 0, ID).and_then(|open| open.cell).as_deref(), Some("e"));
+}
+
+#[test]
+fn a_kernel_that_has_ended_is_told_of_by_the_next_program_too() {
+    use collectors::{Kernel, KernelEnd};
+    let (live, _) = live();
+    ended::keep(&live, 0);
+    Markers::default().take(&live, 0, vec![cell(1, NOW - 9_000, "start")]).expect("taken");
+    let path = Some("/a/<b>.ipynb".to_string());
+    let end = KernelEnd { at: NOW - 2_000, killed_for_memory: true, cell: None };
+    let kernel = Kernel { id: ID.into(), pid: 5, path, used: Some(9), limit: Some(10), ..Kernel::default() };
+    let (started, other) = (Some(NOW - 4_000), "ffffffff-4e5f-6071-8293-a4b5c6d7e8f9".to_string());
+    let second =
+        Kernel { id: other, started, end: Some(KernelEnd { at: NOW - 1_000, ..end.clone() }), ..Kernel::default() };
+    let first = Kernel { end: Some(end), ..kernel };
+    live.source(0).kernels.put(Vec::new(), vec![first, second], 0);
+    let told = live.source(0).kernels.all().0;
+    let cells: Vec<_> = told.iter().filter_map(|kernel| kernel.end.clone()?.cell).collect();
+    assert_eq!((told.len(), cells), (2, vec!["[7]".to_string()]), "the newest first");
+    // Another program of the same folder has the records alone.
+    let fresh = collectors::Kernels::default();
+    fresh.put_former(ended::former(&live, 0));
+    assert_eq!(fresh.all().0, told);
+}
+
+#[test]
+fn a_cell_that_asked_a_full_gpu_for_memory_says_who_held_it() {
+    let gib = |gib: f64| Some((gib * GIB) as u64);
+    let gpu = |gpu, peak, kernel| CellGpu { gpu, peak, total: gib(15.9), kernel, ..CellGpu::default() };
+    let gpus = vec![gpu(0, gib(3.0), None), gpu(1, gib(15.2), gib(11.0))];
+    let mut cell = Cell { error: Some("OutOfMemoryError".into()), gpus, ..Cell::default() };
+    let found = "GPU 1 was full: 15.2 of 15.9 GiB were held, 11 GiB of them by this kernel";
+    assert_eq!(words::finding(&cell).as_deref(), Some(found));
+    cell.error = Some("KeyError".into());
+    assert_eq!(words::finding(&cell), None);
+    cell = Cell { error: Some("OutOfMemoryError".into()), ..Cell::default() };
+    assert_eq!(words::finding(&cell), None, "of which GPU is not known");
+}
+
+#[test]
 fn how_a_kernel_ended_is_one_sentence() {
     use collectors::{Kernel, KernelEnd, MemoryWarning};
     let bytes = |gib: f64| Some((gib * GIB) as u64);
@@ -198,16 +268,16 @@ fn how_a_kernel_ended_is_one_sentence() {
         warning: Some(MemoryWarning::Seconds(12)),
         ..Kernel::default()
     };
-    assert_eq!(words::how(&kernel, None), None, "it runs");
+    assert_eq!(words::how(&kernel), None, "it runs");
     let warning = "Memory is full in about 12 s if it grows on like this: 31.8 of 32 GiB of this container are in use.";
     assert_eq!(words::warning(&kernel).as_deref(), Some(warning));
-    kernel.end = Some(KernelEnd { at: NOW, killed_for_memory: true });
+    kernel.end = Some(KernelEnd { at: NOW, killed_for_memory: true, cell: Some("[7]".into()) });
     let how = "The kernel of train.ipynb was killed for memory: 31.8 of 32 GiB of this container were in use, 28.4 GiB of them in the kernel, while cell [7] ran.";
-    assert_eq!(words::how(&kernel, Some("[7]")).as_deref(), Some(how));
-    kernel.end = Some(KernelEnd { at: NOW, killed_for_memory: false });
+    assert_eq!(words::how(&kernel).as_deref(), Some(how));
+    kernel.end = Some(KernelEnd { at: NOW, ..KernelEnd::default() });
     kernel.used = bytes(10.0);
     let how = "The kernel of train.ipynb ended; memory was not short, and who ended it cannot be seen.";
-    assert_eq!(words::how(&kernel, None).as_deref(), Some(how));
+    assert_eq!(words::how(&kernel).as_deref(), Some(how));
     for (seconds, text) in
         [(0.005, "5 ms"), (1.25, "1.2 s"), (41.0, "41 s"), (372.0, "6 min 12 s"), (3_720.0, "1 h 02 min")]
     {

@@ -45,12 +45,12 @@ fn whose(kernel: &Kernel) -> &'static str {
 }
 
 /// How a kernel ended, and in which cell.
-pub fn how(kernel: &Kernel, cell: Option<&str>) -> Option<String> {
-    let end = kernel.end?;
+pub fn how(kernel: &Kernel) -> Option<String> {
+    let end = kernel.end.as_ref()?;
     let known = kernel.used.zip(kernel.limit).filter(|(_, limit)| *limit > 0);
     let held = kernel.memory.map(|memory| format!(", {} of them in the kernel", bytes(memory))).unwrap_or_default();
     let memory = known.map(|(used, limit)| format!("{} of {} were in use{held}", of(used, limit), whose(kernel)));
-    let during = cell.map(|cell| format!(", while cell {cell} ran")).unwrap_or_default();
+    let during = end.cell.as_ref().map(|cell| format!(", while cell {cell} ran")).unwrap_or_default();
     let short = known.is_some_and(|(used, limit)| used as f64 >= SHORT_SHARE * limit as f64);
     let name = name(kernel);
     Some(match (end.killed_for_memory, memory) {
@@ -115,8 +115,26 @@ pub fn line(cell: &Cell) -> String {
     parts.join(" · ")
 }
 
-/// What was in the way, where it can be told: `12 of 41 s GPU 0 waited; one core was full`.
+/// What was in the way, where it can be told: `12 of 41 s GPU 0 waited; one core was full`, or
+/// `GPU 0 was full: 15.2 of 15.9 GiB were held, 11 GiB of them by this kernel`.
 pub fn finding(cell: &Cell) -> Option<String> {
+    full_gpu(cell).or_else(|| waited(cell))
+}
+
+/// Names of the errors by which frameworks say that a GPU has no more memory.
+const OUT_OF_MEMORY: [&str; 3] = ["OutOfMemoryError", "ResourceExhaustedError", "CudaOutOfMemoryError"];
+
+/// Which GPU had no more memory when a cell asked for some, and who held it.
+fn full_gpu(cell: &Cell) -> Option<String> {
+    cell.error.as_deref().filter(|error| OUT_OF_MEMORY.contains(error))?;
+    let known = cell.gpus.iter().filter_map(|gpu| Some((gpu, gpu.peak?, gpu.total.filter(|total| *total > 0)?)));
+    let share = |(_, peak, total): &(&CellGpu, u64, u64)| *peak as f64 / *total as f64;
+    let (gpu, peak, total) = known.max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let own = gpu.kernel.map(|held| format!(", {} of them by this kernel", bytes(held))).unwrap_or_default();
+    Some(format!("GPU {} was full: {} were held{own}", gpu.gpu, of(peak, total)))
+}
+
+fn waited(cell: &Cell) -> Option<String> {
     let gpu = cell.gpus.iter().filter(|gpu| gpu.mean.is_some_and(|mean| mean >= 5.0));
     let (gpu, idle) = gpu.filter_map(|gpu| Some((gpu, gpu.idle?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
     if idle < 5.0 || idle < 0.2 * cell.seconds {

@@ -7,6 +7,7 @@ use crate::clock::{self, Clock};
 use crate::config::Config;
 use crate::data::Data;
 use crate::live::Live;
+use crate::markers;
 use crate::sampler::{self, Chosen, Plan};
 use crate::store::{Limits, Retentions, Store};
 use shared::wire::SourceId;
@@ -144,9 +145,15 @@ pub(super) fn sampling(
     let state = live.source(source);
     (plan.options.processes, plan.options.gpu_numbers) = (state.processes.clone(), state.gpus.clone());
     plan.options.kernels = state.kernels.clone();
+    let kernels = plan.chosen.iter().any(|chosen| chosen.entry.name == "kernels");
     #[cfg(target_os = "linux")]
-    if plan.chosen.iter().any(|chosen| chosen.entry.name == "kernels") {
+    if kernels {
         state.kernels.expect();
     }
-    move |told| sampler::run(theirs, source, plan, told)
+    move |told| {
+        if kernels {
+            markers::ended::keep(&theirs, source);
+        }
+        sampler::run(theirs, source, plan, told);
+    }
 }

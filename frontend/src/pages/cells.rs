@@ -3,7 +3,7 @@
 use crate::address;
 use crate::browser;
 use crate::fetch::{self, Json};
-use crate::state::{CellRun, KernelState, Page};
+use crate::state::{CellRun, KernelState, Page, file_name};
 use crate::widgets::icons::Triangle;
 use charts::axis;
 use leptos::prelude::*;
@@ -73,10 +73,9 @@ fn bracket(json: &Json) -> String {
 
 fn kernel_of(json: &Json) -> KernelState {
     let busy = json.get("busy");
-    let path = json.get("path").text();
     KernelState {
         id: json.get("id").text(),
-        name: path.rsplit(['/', '\\']).next().unwrap_or_default().to_string(),
+        name: file_name(&json.get("path").text()),
         pid: json.get("pid").number().unwrap_or_default(),
         how: json.get("how").text(),
         ended: ms(&json.get("ended")),
@@ -134,6 +133,7 @@ fn listen(page: Page) {
         }
         if let Some(id) = said.get("kernel").maybe().filter(|id| address::is_kernel(id)) {
             page.show_kernel(Some(id));
+            page.name_notebook(&said.get("path").text());
         }
         if page.view.with_untracked(|view| view.lab)
             && let Some(tone) = address::tone(&said.get("theme").text())
@@ -154,6 +154,7 @@ pub fn KernelLine() -> impl IntoView {
     let page = expect_context::<Page>();
     let asked = Memo::new(move |_| page.view.with(|view| view.kernel.is_some()));
     let kernel = Memo::new(move |_| page.notebook.with(|notebook| notebook.kernel.clone()));
+    let named = Memo::new(move |_| page.notebook.with(|notebook| notebook.name.clone()));
     let empty = Memo::new(move |_| page.notebook.with(|notebook| notebook.cells.is_empty()));
     let head = move || match kernel.get() {
         None => (
@@ -163,7 +164,8 @@ pub fn KernelLine() -> impl IntoView {
             "is not seen here; it may have ended long ago.".to_string(),
         ),
         Some(kernel) => {
-            let name = if kernel.name.is_empty() { "Kernel".to_string() } else { kernel.name };
+            let names = [named.get(), kernel.name, "Kernel".to_string()];
+            let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
             match kernel.ended {
                 Some(at) => {
                     let clock = axis::clock(at + browser::offset(at), true);

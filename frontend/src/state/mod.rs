@@ -20,7 +20,7 @@ mod wanted;
 
 pub use alerts::Told;
 pub use findings::{Findings, mark as finding_mark};
-pub use notebook::{CellRun, KernelState, Notebook};
+pub use notebook::{CellRun, KernelState, Notebook, file_name};
 pub use place::FEW;
 pub use received::Received;
 pub use recorded::Beside;

@@ -63,6 +63,14 @@ pub struct Notebook {
     pub cells: Vec<CellRun>,
     /// When the run that a person chose began, ms since the epoch.
     pub chosen: Option<i64>,
+    /// Its name as the page around this one says it: a kernel knows the one alone with which it began. Empty where nobody
+    /// says it.
+    pub name: String,
+}
+
+/// The last part of a path.
+pub fn file_name(path: &str) -> String {
+    path.rsplit(['/', '\\']).next().unwrap_or_default().to_string()
 }
 
 /// An instant after all others that are drawn, ms since the epoch.
@@ -91,11 +99,20 @@ fn charts_of_kernels() -> [&'static str; 3] {
 impl Page {
     /// Takes in what the server said of the notebook.
     pub fn set_notebook(self, kernel: Option<KernelState>, cells: Vec<CellRun>) {
-        let new = Notebook { kernel, cells, chosen: self.notebook.with_untracked(|now| now.chosen) };
+        let (chosen, name) = self.notebook.with_untracked(|now| (now.chosen, now.name.clone()));
+        let new = Notebook { kernel, cells, chosen, name };
         if self.notebook.with_untracked(|now| *now != new) {
             self.marks.set_value(new.marks());
             self.notebook.set(new);
             self.redraw();
+        }
+    }
+
+    /// The name of the notebook is this now.
+    pub fn name_notebook(self, path: &str) {
+        let name = file_name(path);
+        if self.notebook.with_untracked(|now| now.name != name) {
+            self.notebook.update(|now| now.name = name);
         }
     }
 

@@ -8,6 +8,7 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { LabIcon } from '@jupyterlab/ui-components';
 import { Lines, Mode } from './lines';
+import { Marks } from './marks';
 import { Page, State } from './page';
 import { entry, pageUrl } from './server';
 import { Status } from './status';
@@ -150,6 +151,7 @@ function beside(host: Host, tell: () => void, open: () => Promise<void>): void {
   notebooks.widgetAdded.connect((_, panel) => watch(panel));
   notebooks.forEach(watch);
 
+  new Marks(notebooks);
   const lines = new Lines(notebooks);
   void host.settings
     ?.load(ID)

@@ -64,7 +64,7 @@ export class Lines {
       for (const run of runs) {
         // They come newest first; one that runs has nothing to say yet.
         if (run.cell !== undefined && !lines.has(run.cell)) {
-          lines.set(run.cell, run.to === undefined ? undefined : run.line);
+          lines.set(run.cell, run.to === undefined ? undefined : [run.line, run.finding].filter(Boolean).join(' · '));
         }
       }
       panel.content.widgets.forEach(cell => write(cell, lines.get(cell.model.id), this.mode));

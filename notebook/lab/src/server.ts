@@ -17,7 +17,23 @@ export interface Kernel {
 export interface CellRun {
   cell?: string;
   line?: string;
+  /** What was in its way. */
+  finding?: string;
   to?: number;
+}
+
+/** What `POST api/v1/markers` takes. */
+export interface Marker {
+  kind: string;
+  by: string;
+  kernel: string;
+  id: string;
+  phase: string;
+  cell: string;
+  t?: number;
+  n?: number;
+  ok?: boolean;
+  error?: string;
 }
 
 /** The address of the page, with a last slash. */
@@ -25,13 +41,15 @@ export function pageUrl(): string {
   return URLExt.join(PageConfig.getBaseUrl(), 'watchglass') + '/';
 }
 
-async function json(url: string): Promise<unknown> {
+async function json(url: string, body?: object): Promise<unknown> {
   const settings = ServerConnection.makeSettings();
   const stop = new AbortController();
   const timer = window.setTimeout(() => stop.abort(), 10_000);
   try {
     // By `no-store` Jupyter's client would add a parameter of its own, and the server refuses what it does not know.
-    const answer = await ServerConnection.makeRequest(url, { cache: 'no-cache', signal: stop.signal }, settings);
+    const asked: RequestInit = { cache: 'no-cache', signal: stop.signal };
+    const sent = body && { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
+    const answer = await ServerConnection.makeRequest(url, { ...asked, ...sent }, settings);
     return answer.ok ? await answer.json() : null;
   } catch {
     return null;
@@ -93,6 +111,12 @@ export async function cells(id: string): Promise<CellRun[]> {
   return rows(answer, 'cells').map(one => ({
     cell: text(member(one, 'cell')),
     line: text(member(one, 'line')),
+    finding: text(member(one, 'finding')),
     to: number(member(one, 'to'))
   }));
+}
+
+/** Tells of cells that began or ended. */
+export async function mark(markers: Marker[]): Promise<void> {
+  await json(pageUrl() + 'api/v1/markers', { markers });
 }

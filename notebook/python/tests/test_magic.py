@@ -114,6 +114,36 @@ class Shell(Case):
         self.assertIn("ZeroDivisionError", printed)
         self.assertIn("[3] 41 s · GPU 0 83 % busy", printed)
 
+    @mock.patch.object(magic, "PATIENCE", SOON)
+    @mock.patch.object(magic, "MIN_CHART_SECONDS", 0.0)
+    def test_a_watched_cell_has_a_chart_unless_it_is_quiet(self):
+        kernel = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+        gpus, shown = [], []
+
+        def row():
+            start = [one["t"] for one in self.fake.markers() if one["phase"] == "start"][-1]
+            return {"kernel": kernel, "from": start, "to": start + 9, "line": "[3] 9 s", "finding": "GPU 0 waited", "gpus": gpus}
+
+        class Answers(dict):
+            """What is answered is made when it is asked for."""
+
+            def items(self):
+                yield from super().items()
+                yield "/api/v1/cells", (200, {"cells": [row()]})
+
+        self.fake.answers = Answers(self.fake.answers)
+        self.fake.texts["/api/v1/figure"] = "<svg><title>memory</title></svg>"
+        with mock.patch("IPython.display.display", shown.append):
+            self.assertIn("[3] 9 s · GPU 0 waited", self.run_cell("%%watch\n1"))
+            gpus.extend([{"gpu": 1, "mean": 80.0}, {"gpu": 2}])
+            self.run_cell("%%watch\n1")
+            self.run_cell("%%watch --quiet\n1")
+            self.fake.texts.clear()
+            self.assertIn("[3] 9 s", self.run_cell("%%watch\n1"), "a chart that is refused is no fault of the cell's")
+        self.assertEqual([one.svg for one in shown], ["<svg><title>memory</title></svg>"] * 2)
+        asked = [path for _, path, _, _ in self.fake.asked if path.startswith("/api/v1/figure")]
+        self.assertEqual(["tag=kernel.0a1b2c3d.memory" in asked[0], "tag=gpu.1.gpu&" in asked[1], len(asked)], [True, True, 3])
+
     def test_the_page_is_shown_by_its_address(self):
         os.environ["WATCHGLASS_URL"] = 'http://h/"<b>'
         shown = []
@@ -121,7 +151,11 @@ class Shell(Case):
             self.run_cell("%watchglass --height 300")
         self.assertIn('src="http://h/&quot;&lt;b&gt;/"', shown[0]["text/html"])
         self.assertIn('height="300"', shown[0]["text/html"])
-        self.assertIn("%watchglass mark", self.run_cell("%watchglass --height a"))
+        with mock.patch("IPython.display.display", lambda data, raw: shown.append(data)):
+            self.run_cell("%watchglass --panels gpu,memory --height 200")
+        self.assertIn('/?front=gpu,memory"', shown[1]["text/html"])
+        for wrong in ("--height a", "--height", "--width 3", "--panels gpu --height"):
+            self.assertIn("%watchglass mark", self.run_cell("%watchglass " + wrong), wrong)
 
     def test_a_mark_is_told(self):
         self.run_cell('%watchglass mark "epoch 3"')
@@ -155,7 +189,7 @@ class Imports(unittest.TestCase):
         said = subprocess.run([sys.executable, "-S", "-c", code], cwd=folder, capture_output=True, text=True, check=True)
         loaded = set(said.stdout.split())
         self.assertIn("watchglass.client", loaded)
-        self.assertFalse(loaded & {"numpy", "pandas", "IPython", "http.client", "asyncio", "ssl"}, loaded)
+        self.assertFalse(loaded & {"numpy", "pandas", "IPython", "html", "http.client", "asyncio", "ssl"}, loaded)
 
 
 if __name__ == "__main__":

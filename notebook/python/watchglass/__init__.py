@@ -130,14 +130,16 @@ def figure(tag, last=None, cell=None, theme="light", width=720, height=316):
     Raises ``watchglass.client.Unreachable`` without a server, ``watchglass.client.Refused`` with the server's sentence, and
     ``LookupError`` where there is no such cell.
     """
+    begin, end = _cell(cell) if cell is not None else ("-" + (last or "5m").lstrip("-"), None)
+    return drawn(tag, begin, end, theme=theme, width=width, height=height)
+
+
+def drawn(tag, begin, end=None, **look):
+    """A :class:`Figure` from ``begin`` to ``end``, Unix seconds or spans before now; see :func:`figure`."""
     from urllib.parse import urlencode
 
-    asked = {"tag": tag, "theme": theme, "width": width, "height": height}
-    if cell is not None:
-        begin, end = _cell(cell)
-        asked["from"], asked["to"] = "%.3f" % begin, "%.3f" % end
-    else:
-        asked["from"] = "-" + (last or "5m").lstrip("-")
+    span = {"from": begin} if end is None else {"from": begin, "to": end}
+    asked = {"tag": tag, **look, **{key: t if isinstance(t, str) else "%.3f" % t for key, t in span.items()}}
     return Figure(client.ask("api/v1/figure?" + urlencode(asked), timeout=30.0, read=lambda text: text.decode("utf-8")))
 
 

@@ -3,22 +3,25 @@
 No source code leaves the kernel. A cell's first line does where ``%watchglass labels on`` asks for it.
 """
 
-import html
 import json
 import os
 import sys
 import time
 
-from . import client, mark
+from . import client, drawn, mark
 
 #: Seconds that ``%%watch`` waits for what was measured.
 PATIENCE = 3.0
+#: Seconds that a cell has taken of which a chart says something.
+MIN_CHART_SECONDS = 3.0
 
-USAGE = """%watchglass [--height PIXELS]  the page, below this cell
+USAGE = """%watchglass [--height PIXELS] [--panels gpu,memory]
+                               the page, below this cell; these charts stand first
 %watchglass mark TEXT          marks this instant on the charts
 %watchglass labels on|off      tells the first line of each cell, too
 %watchglass enable             loads this with every kernel of your IPython profile; disable takes that back
-%watchglass off                ends all of this; %reload_ext watchglass begins again"""
+%watchglass off                ends all of this; %reload_ext watchglass begins again
+%%watch [--quiet]              runs the cell, and says below it what it used, with a chart; quiet: without the chart"""
 
 #: What a kernel runs as it starts; where the package has gone it starts all the same.
 STARTUP = """# Written by `%watchglass enable`; `%watchglass disable` removes this file.
@@ -65,8 +68,9 @@ class Cells:
                 return
             error = getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)
             self._put("end", info, time.time(), result, error)
-            if is_watched(getattr(info, "raw_cell", "")):
-                self._tell(result)
+            words = watched(getattr(info, "raw_cell", ""))
+            if words is not None:
+                self._tell(result, "--quiet" not in words)
         except Exception:
             pass
 
@@ -89,16 +93,24 @@ class Cells:
             marker["label"] = client.clip(label, 256)
         self.sender.put(marker)
 
-    def _tell(self, result):
-        """Prints below a watched cell what it used, in words."""
+    def _tell(self, result, with_chart):
+        """Says below a watched cell what it used, and shows it."""
         took = time.time() - self._began
-        line = self._line() if self.sender.flush(PATIENCE) else None
-        if line is None:
+        row = self._row() if self.sender.flush(PATIENCE) else None
+        if row is None:
             count = getattr(result, "execution_count", None)
-            line = "%s%.3g s · no Watchglass answers with more" % ("" if count is None else "[%d] " % count, took)
-        print(line)
+            print("%s%.3g s · no Watchglass answers with more" % ("" if count is None else "[%d] " % count, took))
+            return
+        print(" · ".join(row[key] for key in ("line", "finding") if row.get(key)))
+        if with_chart:
+            chart = self._chart(row)
+            if chart is not None:
+                from IPython.display import display
 
-    def _line(self):
+                display(chart)
+
+    def _row(self):
+        """What the server knows of the cell that ended last; None where it knows nothing, or none answers."""
         kernel = client.kernel_id()
         asked = "api/v1/cells?from=%.3f" % (self._began - 1.0) + ("&kernel=" + kernel if kernel else "")
         until = time.monotonic() + PATIENCE
@@ -106,17 +118,29 @@ class Cells:
             while time.monotonic() < until:
                 for row in client.ask(asked, timeout=PATIENCE).get("cells", []):
                     if abs(row.get("from", 0.0) - self._began) < 0.002 and "to" in row:
-                        return row.get("line")
+                        return row
                 # The values of the last instant are stored with the next tick.
                 time.sleep(0.2)
         except (client.Unreachable, client.Refused):
             pass
         return None
 
+    def _chart(self, row):
+        """The GPUs that a cell was on, else the memory of its kernel; None for a cell of which there are too few samples."""
+        if row["to"] - row["from"] < MIN_CHART_SECONDS:
+            return None
+        on = [gpu["gpu"] for gpu in row.get("gpus", []) if "mean" in gpu]
+        tag = "gpu.%s.gpu" % (on[0] if len(on) == 1 else "*") if on else "kernel.%s.memory" % row["kernel"][:8]
+        try:
+            return drawn(tag, row["from"], row["to"], width=640, height=200)
+        except (client.Unreachable, client.Refused):
+            return None
 
-def is_watched(cell):
-    """Whether a cell begins with ``%%watch``."""
-    return (cell or "").lstrip().split(None, 1)[:1] == ["%%watch"]
+
+def watched(cell):
+    """The words behind ``%%watch`` of a cell that begins with it; None of another."""
+    words = next((line.split() for line in (cell or "").splitlines() if line.strip()), [])
+    return words[1:] if words[:1] == ["%%watch"] else None
 
 
 def unwrap(lines):
@@ -171,12 +195,23 @@ def watchglass(shell, line):
         cells.labels = words[1] == "on"
     elif words in (["enable"], ["disable"]):
         print(every_time(shell, words == ["enable"]))
-    elif not words:
-        show(480)
-    elif len(words) == 2 and words[0] == "--height" and words[1].isdigit() and 100 <= int(words[1]) <= 4000:
-        show(int(words[1]))
     else:
-        print(USAGE)
+        asked = page_asked(words)
+        print(USAGE) if asked is None else show(**asked)
+
+
+def page_asked(words):
+    """The height of the page and the charts that stand first in it, from the words behind ``%watchglass``; None for words
+    that mean nothing."""
+    asked = {"height": 480, "panels": []}
+    for name, value in zip(words[::2], words[1::2]):
+        if name == "--height" and value.isdigit() and 100 <= int(value) <= 4000:
+            asked["height"] = int(value)
+        elif name == "--panels":
+            asked["panels"] = [panel for panel in value.split(",") if panel]
+        else:
+            return None
+    return None if len(words) % 2 else asked
 
 
 def every_time(shell, wanted):
@@ -198,8 +233,11 @@ def every_time(shell, wanted):
         return "%s: %s; nothing was changed" % (path, error.strerror or type(error).__name__)
 
 
-def address():
-    """The address of the page as the browser of this notebook sees it, from what the host tells."""
+def address(panels=()):
+    """The address of the page as the browser of this notebook sees it, from what the host tells. The charts ``panels`` stand
+    first in it."""
+    from urllib.parse import urlencode
+
     at = os.environ.get("WATCHGLASS_URL", "")
     port = "7171"
     if not at.startswith(("http://", "https://")):
@@ -214,7 +252,8 @@ def address():
             base = _base_url()
             at = "http://127.0.0.1:%s/" % port if base is None else base.rstrip("/") + "/watchglass/"
     kernel = client.kernel_id()
-    return at.rstrip("/") + "/" + ("?kernel=" + kernel if kernel else "")
+    asked = ([("kernel", kernel)] if kernel else []) + ([("front", ",".join(panels))] if panels else [])
+    return at.rstrip("/") + "/" + ("?" + urlencode(asked, safe=",") if asked else "")
 
 
 def _base_url():
@@ -231,16 +270,18 @@ def _base_url():
     return base if isinstance(base, str) and base.startswith("/") else None
 
 
-def show(height):
+def show(height, panels=()):
     """Shows the page below the cell, and its address: a notebook that is not trusted has no frames."""
-    if "google.colab" in sys.modules:
+    if "google.colab" in sys.modules and not os.environ.get("WATCHGLASS_URL"):
         from google.colab import output
 
         output.serve_kernel_port_as_iframe(7171, height=height)
         return
+    import html
+
     from IPython.display import display
 
-    at = address()
+    at = address(panels)
     src = html.escape(at, quote=True)
     frame = '<iframe src="%s" title="Watchglass" width="100%%" height="%d" style="border:0"></iframe>' % (src, height)
     link = '<div><a href="%s" target="_blank" rel="noopener">Watchglass</a></div>' % src

@@ -17,16 +17,19 @@ const MAX_WHEEL_BYTES: u64 = 10_000_000;
 
 /// All checks; one that fails does not stop the others.
 pub fn all(steps: &mut Steps, release: &Release) {
-    let checks: [(&str, Check); 9] = [
+    let checks: [(&str, Check); 12] = [
         ("checksums", sums),
         ("wheel", wheel),
         ("archive", archive),
+        ("contents", super::contents::check),
         ("package for Debian", deb),
+        ("package in a clean root", |release| super::clean_root::check(release, &Scratch::new("check-root")?.0)),
         ("image for containers", image),
         ("the same twice", twice),
         ("binary", binary),
         ("completions and manual", words),
         ("units", units),
+        ("README's lines", |release| super::readme::check(release, &Scratch::new("check-readme")?.0)),
     ];
     for (name, check) in checks {
         // The table of steps has the errors.
@@ -280,7 +283,9 @@ fn words(release: &Release) -> Result<Done, String> {
     }
     match find("mandoc") {
         Some(mandoc) => {
-            cmd(mandoc).args(["-T", "lint", "-W", "error"]).arg(release.work.join("man").join("watchglass.1")).run()?
+            let man = release.work.join("man");
+            let pages = files(&man)?.into_iter().map(|name| man.join(name));
+            cmd(mandoc).args(["-T", "lint", "-W", "error"]).args(pages).run()?
         }
         None => lacking.push("mandoc"),
     }

@@ -212,6 +212,9 @@ pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
         cmd("unshare").args(unshare).arg(&root).arg("/usr/bin/watchglass").args(args).output()
     };
     let mut told = vec![format!("as its digests say; it runs: {}", run(&["--version"])?.trim())];
+    if !run(&["doctor"])?.contains("cpu") {
+        return Err("doctor says nothing of the CPU in it".to_owned());
+    }
     match find("skopeo") {
         Some(skopeo) => {
             cmd(skopeo).arg("inspect").arg(format!("oci-archive:{}", release.image().display())).output()?;

@@ -6,9 +6,12 @@
 
 mod archive;
 mod check;
+mod clean_root;
+mod contents;
 mod deb;
 mod image;
 mod licences;
+mod readme;
 mod wheel;
 
 use crate::Failure;

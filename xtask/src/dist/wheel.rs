@@ -44,15 +44,19 @@ pub fn build(release: &Release, packers: &Path) -> Result<Done, String> {
     Ok(Done::Now(format!("{} ({:.1} MB)", wheel.display(), bytes as f64 / 1e6)))
 }
 
-/// Takes the binary out of the wheel, for the other packages, and looks at what it asks for.
+/// Takes the binary out of the wheel, for the other packages, and looks at what it asks for; and the list of what it is made
+/// of, in CycloneDX's form, for who looks for known faults.
 pub fn binary(release: &Release, packers: &Path) -> Result<Done, String> {
     const TAKE: &str = "\
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
     name, = [name for name in wheel.namelist() if name.endswith('.data/scripts/watchglass')]
-    open(sys.argv[2], 'wb').write(wheel.read(name))";
+    open(sys.argv[2], 'wb').write(wheel.read(name))
+    name, = [name for name in wheel.namelist() if '/sboms/' in name and name.endswith('.json')]
+    open(sys.argv[3], 'wb').write(wheel.read(name))";
     let binary = release.binary();
-    cmd(packers.join("bin").join("python")).args(["-c", TAKE]).arg(release.wheel()).arg(&binary).run()?;
+    let list = release.out.join(format!("watchglass-{}.cdx.json", release.version));
+    cmd(packers.join("bin").join("python")).args(["-c", TAKE]).arg(release.wheel()).arg(&binary).arg(list).run()?;
     cmd("chmod").arg("755").arg(&binary).run()?;
     let newest = newest_glibc(&binary)?;
     if newest > GLIBC {

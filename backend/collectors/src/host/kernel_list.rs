@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Kernels that ended and are still told of.
 const MAX_ENDED: usize = 64;
@@ -46,13 +46,18 @@ pub enum MemoryWarning {
 }
 
 /// How a kernel ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelEnd {
     /// When it was missed first, milliseconds since the Unix epoch.
     pub at: i64,
     /// In the same second the system killed a process of its cgroup for memory.
     pub killed_for_memory: bool,
+    /// The cell that it ran, as `[7]`, where whoever [hears of the end](Kernels::on_end) knows it.
+    pub cell: Option<String>,
 }
+
+/// Hears that a kernel has ended, and adds what it knows.
+pub type HearKernelEnd = Box<dyn Fn(&mut Kernel) + Send + Sync>;
 
 /// What a kernel has used at an instant.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,7 +134,10 @@ impl Reader {
 
 /// Where the kernels of a machine are found.
 #[derive(Default)]
-pub struct Kernels(Mutex<List>);
+pub struct Kernels {
+    list: Mutex<List>,
+    hears_end: OnceLock<HearKernelEnd>,
+}
 
 impl fmt::Debug for Kernels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,7 +147,7 @@ impl fmt::Debug for Kernels {
 
 impl Kernels {
     fn lock(&self) -> MutexGuard<'_, List> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Those that run and then those that ended, the newest first; and how many run that are not watched.
@@ -186,12 +194,31 @@ impl Kernels {
         self.lock().reader = reader.map_or(Reader::None, Reader::Here);
     }
 
+    /// Has `hear` called of each kernel that ends, by whoever found out. The first who asks for it is called alone.
+    pub fn on_end(&self, hear: HearKernelEnd) {
+        let _ = self.hears_end.set(hear);
+    }
+
     /// Says which run now, and which ended since it was said last.
-    pub fn put(&self, running: Vec<Kernel>, ended: Vec<Kernel>, left_out: u64) {
+    pub fn put(&self, running: Vec<Kernel>, mut ended: Vec<Kernel>, left_out: u64) {
+        if let Some(hear) = self.hears_end.get() {
+            ended.iter_mut().for_each(hear);
+        }
         let mut list = self.lock();
         (list.running, list.left_out) = (running, left_out);
-        list.ended.extend(ended);
-        let over = list.ended.len().saturating_sub(MAX_ENDED);
-        list.ended.drain(..over);
+        list.add_ended(ended);
+    }
+
+    /// Adds kernels that ended before this program began, in order of their ends.
+    pub fn put_former(&self, ended: Vec<Kernel>) {
+        self.lock().add_ended(ended);
+    }
+}
+
+impl List {
+    fn add_ended(&mut self, ended: Vec<Kernel>) {
+        self.ended.extend(ended);
+        let over = self.ended.len().saturating_sub(MAX_ENDED);
+        self.ended.drain(..over);
     }
 }

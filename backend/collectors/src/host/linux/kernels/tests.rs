@@ -163,7 +163,7 @@ fn how_a_kernel_ended_is_kept_and_another_of_its_id_is_watched() {
     machine.group(100_000, 4);
     tick(&mut collector, &mut out, 7);
     let ended = options.kernels.get(ID).unwrap();
-    assert_eq!(ended.end, Some(KernelEnd { at: 1_007_000, killed_for_memory: true }));
+    assert_eq!(ended.end, Some(KernelEnd { at: 1_007_000, killed_for_memory: true, cell: None }));
     assert_eq!((ended.used, ended.warning), (Some(820_000), None), "what was used last stays said");
     assert_eq!(options.kernels.read(ID), None);
     machine.kernel(75, ID, 0, 1);
@@ -171,7 +171,7 @@ fn how_a_kernel_ended_is_kept_and_another_of_its_id_is_watched() {
     machine.end(75);
     tick(&mut collector, &mut out, 13);
     let all: Vec<_> = options.kernels.all().0.into_iter().map(|kernel| (kernel.pid, kernel.end)).collect();
-    let end = |at, killed_for_memory| Some(KernelEnd { at, killed_for_memory });
+    let end = |at, killed_for_memory| Some(KernelEnd { at, killed_for_memory, cell: None });
     assert_eq!(all, [(75, end(1_013_000, false)), (70, end(1_007_000, true))]);
 }
 

@@ -184,7 +184,7 @@ impl Watch {
         self.kills = kills;
         if !self.lives() {
             // What it held last stays said.
-            self.kernel.end = Some(KernelEnd { at: wall, killed_for_memory: self.killed });
+            self.kernel.end = Some(KernelEnd { at: wall, killed_for_memory: self.killed, cell: None });
             self.kernel.warning = None;
             return;
         }

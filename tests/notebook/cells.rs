@@ -1,0 +1,71 @@
+//! What stands under the cells of a notebook, and what is saved with it.
+
+use super::{BOOK, idle, lab, run, run_cell, until};
+use serde_json::Value;
+use watchglass_tests::jupyter::Home;
+use watchglass_tests::waiting::until_so;
+
+#[test]
+#[ignore = "it needs JupyterLab; run by cargo xtask test"]
+fn with_jupyter_a_line_stands_under_each_cell_and_what_a_notebook_shows_is_saved_with_it() {
+    let home = Home::new();
+    let cells = [
+        "%load_ext watchglass",
+        "import time; time.sleep(1.5); x = bytearray(1)",
+        "%%watch\ny = 1",
+        "%watchglass",
+        "import watchglass as w; w.figure('cpu.*.cpu_percent', last='1m')",
+    ];
+    home.notebook("train.ipynb", &cells);
+    let jupyter = home.jupyter();
+    let browser = lab(&home, &jupyter, Some("train.ipynb"));
+    until(&browser, &home, &format!("{BOOK}.sessionContext.session.kernel.status === 'idle'"));
+    browser.click(".jp-Notebook .jp-Cell .cm-content");
+    until(&browser, &home, &format!("window.jupyterapp.shell.currentWidget === {BOOK}"));
+    run(&browser, "notebook:run-all-cells");
+    until(&browser, &home, "[...document.querySelectorAll('.wg-Line')].some(l => l.textContent.startsWith('[2] '))");
+    until(&browser, &home, "document.querySelectorAll('.jp-OutputArea-output iframe').length === 1");
+    until(
+        &browser,
+        &home,
+        "document.querySelectorAll('.jp-OutputArea-output svg, .jp-OutputArea-output img').length >= 1",
+    );
+    run(&browser, "docmanager:save");
+    let saved = || std::fs::read_to_string(home.at("work/train.ipynb")).unwrap_or_default();
+    until_so("it is saved", || saved().contains("Watchglass: /user/ada/watchglass/"));
+    let book: Value = serde_json::from_str(&saved()).expect("a notebook");
+    let text = |at: usize| book["cells"][at]["outputs"].to_string();
+    assert!(text(4).contains("image/svg+xml") && text(4).contains("<title>"), "a figure stays: {}", text(4));
+    assert!(text(2).contains("[3] "), "what %%watch says is kept: {}", text(2));
+    assert!(!text(1).contains("watchglass"), "a line under a cell is no output of it: {}", text(1));
+}
+
+#[test]
+#[ignore = "it needs JupyterLab; run by cargo xtask test"]
+fn with_jupyter_cells_have_their_lines_without_anything_to_load_however_short_and_however_they_end() {
+    let home = Home::new();
+    let cells = ["import time; time.sleep(0.005)", "time.sleep(1)", "time.sleep(600)", "{}['<b>']"];
+    home.notebook("train.ipynb", &cells);
+    let jupyter = home.jupyter();
+    let browser = lab(&home, &jupyter, Some("train.ipynb"));
+    until(&browser, &home, "!!document.querySelector('.wg-Status')");
+    idle(&browser, &home, BOOK);
+    let line = |text: &str| {
+        let found = format!(
+            "[...document.querySelectorAll('.wg-Line')].some(line => {{ const t = line.textContent; return {text} }})"
+        );
+        until(&browser, &home, &found);
+    };
+    run_cell(&browser, &home, 0);
+    line("/^\\[1\\] \\d+ ms|^\\[1\\] [\\d.]+ s/.test(t)");
+    run_cell(&browser, &home, 1);
+    line("/^\\[2\\] [1-9]/.test(t) && t.includes(' s')");
+    run_cell(&browser, &home, 2);
+    until(&browser, &home, &format!("{BOOK}.sessionContext.session.kernel.status === 'busy'"));
+    run(&browser, "notebook:interrupt-kernel");
+    line("t.startsWith('[3] ') && t.includes('KeyboardInterrupt')");
+    run_cell(&browser, &home, 3);
+    line("t.startsWith('[4] ') && t.includes('KeyError')");
+    // One line each, of the times that the kernel itself said.
+    assert_eq!(browser.eval("document.querySelectorAll('.wg-Line').length"), 4);
+}

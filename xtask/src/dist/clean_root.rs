@@ -1,0 +1,67 @@
+//! The package for Debian in a root of its own, which has nothing but Debian's base: installed, used, upgraded, removed, purged.
+
+use super::Release;
+use crate::exec::{Cmd, cmd, find};
+use crate::paths;
+use crate::steps::Done;
+use std::path::Path;
+
+/// Where the service keeps what it measured.
+const DATA: &str = "var/lib/watchglass/history";
+/// A file that an operator changes.
+const SETTINGS: &str = "etc/watchglass/watchglass.toml";
+
+/// Tries the package, or says what is lacking for that.
+pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
+    let without = |what: &str| Ok(Done::Without(format!("{what}, so this was not tried")));
+    let Some(debootstrap) = find("mmdebstrap") else { return without("mmdebstrap is missing") };
+    if !release.runs_here() {
+        return without("it is for another machine");
+    }
+    if cmd("id").arg("-u").output()?.trim() != "0" {
+        return without("it needs root");
+    }
+    let root = scratch.join("root");
+    let suite = ["--quiet", "--variant=minbase", "--include=adduser", "bookworm"];
+    if let Err(reason) = cmd(debootstrap).args(suite).arg(&root).run() {
+        return without(&format!("there is no root: {reason}"));
+    }
+    let next = newer(release, scratch)?;
+    for (from, to) in [(release.deb(), "first.deb"), (next, "next.deb")] {
+        std::fs::copy(&from, root.join(to)).map_err(|e| format!("{}: {e}", from.display()))?;
+    }
+    let inside = |args: &[&str]| cmd("chroot").arg(&root).args(args).env("LC_ALL", "C");
+    let dpkg = |args: &[&str]| -> Result<(), String> { Cmd::run(inside(&[&["dpkg"], args].concat())) };
+    let is_there = |path: &str| root.join(path).exists();
+    let expect = |so: bool, what: &str| if so { Ok(()) } else { Err(what.to_owned()) };
+
+    dpkg(&["--install", "/first.deb"])?;
+    let who = cmd("chroot").args(["--userspec=nobody:nogroup"]).arg(&root);
+    let version = who.args(["/usr/bin/watchglass", "--version"]).output()?;
+    expect(version.contains(&release.python_version()), "a user without rights cannot run it")?;
+    inside(&["id", "watchglass"]).output().map_err(|why| format!("its user was not made: {why}"))?;
+    paths::write(&root.join(DATA), "kept")?;
+    let settings = paths::read(&root.join(SETTINGS))? + "# mine\n";
+    paths::write(&root.join(SETTINGS), &settings)?;
+    dpkg(&["--install", "/next.deb"])?;
+    expect(is_there(DATA), "an upgrade loses what was measured")?;
+    expect(paths::read(&root.join(SETTINGS))? == settings, "an upgrade loses an operator's settings")?;
+    dpkg(&["--remove", "watchglass"])?;
+    expect(!is_there("usr/bin/watchglass"), "removed, it is still there")?;
+    expect(is_there(DATA) && is_there(SETTINGS), "removed, it takes data and settings along")?;
+    dpkg(&["--purge", "watchglass"])?;
+    expect(!is_there("var/lib/watchglass") && !is_there(SETTINGS), "purged, it leaves data or settings behind")?;
+    Ok(Done::Now("installed, run by a user, upgraded with its data, removed, purged".to_owned()))
+}
+
+/// The same package, of a version that is newer.
+fn newer(release: &Release, scratch: &Path) -> Result<std::path::PathBuf, String> {
+    let (folder, path) = (scratch.join("next"), scratch.join("next.deb"));
+    cmd("dpkg-deb").arg("-R").arg(release.deb()).arg(&folder).run()?;
+    let control = folder.join("DEBIAN/control");
+    let text = paths::read(&control)?;
+    let version = text.lines().find(|line| line.starts_with("Version: ")).ok_or("the package has no version")?;
+    paths::write(&control, &text.replace(version, &format!("{version}.1")))?;
+    cmd("dpkg-deb").args(["--root-owner-group", "-Zgzip", "-z1", "--build"]).arg(&folder).arg(&path).run()?;
+    Ok(path)
+}
