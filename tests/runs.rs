@@ -420,7 +420,7 @@ fn files_with(folder: &Path, part: &str) -> Vec<std::path::PathBuf> {
 fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
     const CANARY: &str = "canary-of-the-environment";
     let bench = Bench::new();
-    let server = bench.server();
+    let server = Server::start(["--collectors", "cpu,processes", "--data-dir", bench.data()]);
     // A launcher as torchrun is: when a rank falls it ends the others, and itself with a plain status.
     let rank = |n: u32| {
         let world = "WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none MASTER_ADDR=localhost MASTER_PORT=29500";
@@ -449,6 +449,21 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
         })
     };
     assert_eq!((&found[0].0, &found[1].0), (&of(0, 4), &of(1, 6)));
+    // Each has a line on the charts of processes, and what it is called there joins it with its run.
+    until("series of each rank", || {
+        let told = server.get("/api/v1/query?run=ranks", &[]).body;
+        let has = |tag: &str| (0..2).all(|n| told.contains(&format!("\"{tag}/l:rank_{n}\"")));
+        (has("cpu") && has("proc.memory.rssMB") && has("proc.cpu.threads")).then_some(())
+    });
+    let metrics = server.get("/metrics", &[]).body;
+    assert!(metrics.contains("watchglass_run_info{run=\"ranks\",state=\"running\""), "{metrics}");
+    let joined = |line: &str| line.starts_with("watchglass_rank_run{") && line.ends_with("rank=\"1\",run=\"ranks\"} 1");
+    assert!(metrics.lines().any(joined), "{metrics}");
+    let wire = ["runs/ranks", "processes", "doctor", "live?format=json", "runs/ranks/report", "export?tag=*"];
+    for asked in wire {
+        let told = server.get(&format!("/api/v1/{asked}"), &[]).body;
+        assert!(!told.contains(CANARY) && told.len() > 20, "{asked}: {told}");
+    }
     kill(found[1].1, libc::SIGKILL);
     assert_eq!(job.wait().expect("it ended").code(), Some(1));
     let over = |run: &Value| run["state"] == "failed" && !ranks(run).is_empty();
@@ -468,6 +483,7 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
     }
     // Of their environment only what is in the table is known, here or on the disk.
     assert!(!run.to_string().contains(CANARY) && run.to_string().contains("torch"));
+    assert!(!server.log().contains(CANARY), "{}", server.log());
     server.end_by("TERM");
     assert_eq!(files_with(Path::new(bench.data()), CANARY), [] as [std::path::PathBuf; 0]);
     assert!(!files_with(Path::new(bench.data()), "run.begin").is_empty(), "records can be searched");

@@ -2,7 +2,7 @@
 
 use super::{Shown, serve};
 use backend::clock::{self, Clock};
-use backend::config::{Config, RecordingTask, When};
+use backend::config::{Config, RecordingTask, When, translated};
 use backend::file::{self, Whole, is_stdout};
 use backend::recording;
 use backend::store::{Limits, Store};
@@ -23,6 +23,7 @@ pub fn run(config: Config, task: RecordingTask) -> ExitCode {
             return open(&file).map_or_else(failed, |recording| serve(config, Shown::Recording(Box::new(recording))));
         }
         RecordingTask::Convert { file, output } => open(&file).and_then(|recording| convert(&recording, &output)),
+        RecordingTask::Settings(file) => settings(&file),
         RecordingTask::Record { file, from, to } => record(&config, &file, from, to),
     };
     done.map_or_else(failed, |()| ExitCode::SUCCESS)
@@ -41,6 +42,22 @@ fn open(file: &Path) -> Result<Recording, String> {
         complain(&format!("watchglass: {}: {note}", file.display()));
     }
     Ok(recording)
+}
+
+/// The largest file of settings that is read, bytes.
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+
+fn settings(file: &Path) -> Result<(), String> {
+    let cannot = |error: io::Error| format!("cannot read {}: {error}", file.display());
+    let mut text = String::new();
+    file::open(file).map_err(cannot)?.take(MAX_SETTINGS_BYTES).read_to_string(&mut text).map_err(cannot)?;
+    let ours = translated(&text).map_err(|why| format!("{}: {why}", file.display()))?;
+    if ours.is_empty() {
+        complain(&format!("watchglass: {} says nothing of a machine", file.display()));
+    }
+    // Whoever reads it may have gone.
+    let _ = io::stdout().write_all(ours.as_bytes());
+    Ok(())
 }
 
 fn convert(recording: &Recording, output: &Path) -> Result<(), String> {

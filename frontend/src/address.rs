@@ -9,8 +9,8 @@
 //! drawn over another; `vs=1h` is an earlier period to compare with, `vs=before` the span just before;
 //! `kernel=ID` shows the charts of a Jupyter kernel first, `view=compact` is for the side of a notebook, `theme=lab` follows
 //! the page around. `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
-//! that of one machine; `run=` is a run that is shown, several are compared; `state=` and `sort=` are the states and the order of
-//! the list of runs; `tab=` is a part of the page of alerts, `alert=` the alert that is shown there or the rule that is being
+//! that of one machine; `run=` is a run that is shown, several are compared; `state=`, `sort=` and `columns=` are the states, the
+//! order and the columns of the list of runs; `tab=` is a part of the page of alerts, `alert=` the alert that is shown there or the rule that is being
 //! written; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
 //! `team=` is the team whose people and keys are shown, `view=` the saved view that was opened, `share=` the share link.
 
@@ -63,6 +63,8 @@ pub struct View {
     pub state: String,
     /// The column by which runs are sorted; empty for the usual one.
     pub sort: String,
+    /// The columns of the list of runs, with commas between; empty for the usual ones.
+    pub columns: String,
     /// Id of the finding that is shown; None for the first.
     pub finding: Option<String>,
     /// The part of the page of alerts that is shown, as [`Tab`] names it; empty for the alerts themselves.
@@ -217,10 +219,10 @@ impl Tone {
 }
 
 /// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 30] = [
+pub const NAMES: [&str; 31] = [
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
-    "vs", "heat", "page", "with", "find", "by", "run", "state", "sort", "finding", "team", "view", "share", "kernel",
-    "tab", "alert",
+    "vs", "heat", "page", "with", "find", "by", "run", "state", "sort", "columns", "finding", "team", "view", "share",
+    "kernel", "tab", "alert",
 ];
 /// The view for little room; else a view is a saved one.
 const COMPACT: &str = "compact";
@@ -272,6 +274,7 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "run" => view.runs.push(value),
             "state" => view.state = value,
             "sort" => view.sort = value,
+            "columns" => view.columns = value,
             "finding" => view.finding = Some(value),
             "tab" => view.tab = value,
             "alert" => view.alert = value,
@@ -357,6 +360,7 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
         ("by", &view.by),
         ("state", &view.state),
         ("sort", &view.sort),
+        ("columns", &view.columns),
         ("tab", &view.tab),
         ("alert", &view.alert),
     ];
@@ -415,6 +419,7 @@ mod tests {
             runs: vec!["a-1".into(), "b-2".into()],
             state: "failed,crashed".into(),
             sort: "gpu_hours".into(),
+            columns: "name,user,cost".into(),
             finding: Some("hang:node-7:3:1795219200".into()),
             team: Some("t1".into()),
             saved: Some("v1".into()),

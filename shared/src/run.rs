@@ -28,6 +28,9 @@ pub const MARKS: [&str; 6] = ["note", "epoch", "step", "checkpoint", "eval", "pr
 /// The longest text of a run: its name, a tag, its notes; bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 10;
 
+/// The longest label in the tag of a series, bytes.
+const MAX_LABEL_BYTES: usize = 64;
+
 /// The most tags of a run.
 pub const MAX_TAGS: usize = 32;
 
@@ -207,6 +210,16 @@ impl Claim {
             "slurm" => format!("{word} (Slurm: {})", self.word),
             _ => format!("{word} (the job said so)"),
         })
+    }
+}
+
+/// The label that the series of a process have, as W&B has it: what the process is called, else the number of its rank, else
+/// that of the process.
+pub fn series_label(label: Option<&str>, rank: Option<u32>, pid: u32) -> String {
+    match (label.filter(|label| (1..=MAX_LABEL_BYTES).contains(&label.len())), rank) {
+        (Some(label), _) => label.into(),
+        (None, Some(rank)) => format!("rank_{rank}"),
+        (None, None) => format!("pid_{pid}"),
     }
 }
 

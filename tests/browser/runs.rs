@@ -125,7 +125,7 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     let row = "document.querySelector('#runs [data-run=sft]')";
     assert_eq!(browser.eval(&format!("{row}.querySelector('a').innerText")), "<b>sft</b>");
     // One GPU is busy for 40 %, the other for 90 %.
-    browser.until(&format!("/^6\\d %$/.test({row}.querySelector('td.mean').innerText)"));
+    browser.until(&format!("/^6\\d %$/.test({row}.querySelector('td.use').innerText)"));
     browser.until(&format!("{row}.querySelector('.spark path.line')"));
     browser.screenshot("runs-dark");
     let type_in = |text: &str| {

@@ -23,7 +23,7 @@ pub use error::{CollectError, OpenError, OpenErrorKind};
 pub use host::facts::{facts, host_name};
 pub use host::kernel_list::{HearKernelEnd, Kernel, KernelEnd, KernelSample, Kernels, MemoryWarning, NoKernel};
 pub use host::monitor;
-pub use host::processes::{GpuUse, Processes};
+pub use host::processes::{GpuUse, Processes, RankProcess};
 pub use options::{OptionRow, OwnOptions};
 pub use out::{Instance, Out};
 pub use read::exec::printed;

@@ -220,7 +220,8 @@ pub(crate) fn place_of(metric: &Metric, instance: &str) -> Option<(&'static Metr
         };
     }
     if let Some(&(row, sig)) = HOST_ROWS.iter().find(|(def, _)| is(def)) {
-        return Some((row, Place::Host(sig)));
+        // One with a label is a rank's, and no machine's.
+        return instance.is_empty().then_some((row, Place::Host(sig)));
     }
     if let Some(&(row, sig)) = NAMED_ROWS.iter().find(|(def, _)| is(def)) {
         return Some((row, Place::Named(sig)));
@@ -274,6 +275,13 @@ mod tests {
             let place = place_of(&Metric::from(*row), "3").map(|(_, place)| place);
             assert_eq!(place, Some(Place::Device(*family, 3, *sig, *rank)));
         }
+    }
+
+    #[test]
+    fn what_a_rank_uses_is_not_what_all_watched_processes_do() {
+        let row = Metric::from(&process::CPU);
+        assert!(place_of(&row, "").is_some());
+        assert_eq!(place_of(&row, "/l:rank_0").map(|_| ()), None);
     }
 
     #[test]

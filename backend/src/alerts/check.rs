@@ -147,7 +147,7 @@ impl StoredChecker {
     fn events(&self, reader: &Reader, condition: &Condition, (from, to): (i64, i64)) -> Vec<(i64, Event)> {
         let mut events = Vec::new();
         let (live, scope) = (reader.live(), reader.scope());
-        for run in self.runs.newest_first(live, &reader.sources(), (from, to)) {
+        for run in self.runs.newest_first(live, &reader.sources(), (from, to)).map(Arc::unwrap_or_clone) {
             let began = Run { state: shared::run::RunState::Running, ended: None, cause: None, ..run.clone() };
             events.push((run.began.max(from), Event::Run(Box::new(began))));
             events.push((run.ended.unwrap_or(to), Event::Run(Box::new(run))));

@@ -231,12 +231,12 @@ impl Gather {
             // A run is what a team sees of it: ranks on machines of others are not there.
             let own: Vec<Arc<Source>> = sources.iter().filter(|source| team.scope.sees(&source.key)).cloned().collect();
             let back = if team.fresh { RUNS_FIRST_MS } else { RUNS_BACK_MS };
-            let runs: Vec<Run> = self.runs.newest_first(&self.live, &own, (now - back, now)).collect();
+            let runs: Vec<Arc<Run>> = self.runs.newest_first(&self.live, &own, (now - back, now)).collect();
             // One whose end came late ended longer ago than is looked back.
             let late: Vec<String> = team.engine.open_runs().map(Into::into).collect();
             let late = late.into_iter().filter(|id| runs.iter().all(|run| run.id != *id));
             let late = late.filter_map(|id| self.runs.find(&self.live, &own, &id, (i64::MIN, i64::MAX)));
-            let late: Vec<Run> = late.collect();
+            let late: Vec<Arc<Run>> = late.map(Arc::new).collect();
             for run in runs.iter().chain(&late) {
                 team.engine.run(run, now);
                 if run.ended.is_some() {

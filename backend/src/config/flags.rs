@@ -102,6 +102,9 @@ pub enum Word {
         /// Write a recording instead of showing it
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// The file is a wandb/settings: print what it says of this machine as our configuration
+        #[arg(long, conflicts_with = "output")]
+        settings: bool,
     },
     /// Show simulated machines instead of this one: without a GPU, for pictures, for load
     Demo {
@@ -330,8 +333,9 @@ impl Word {
     pub fn recording(&self) -> Option<RecordingTask> {
         match self.clone() {
             Word::Record { file, from, to } => Some(RecordingTask::Record { file, from, to }),
-            Word::Replay { file } | Word::Import { file, output: None } => Some(RecordingTask::Show(file)),
-            Word::Import { file, output: Some(output) } => Some(RecordingTask::Convert { file, output }),
+            Word::Import { file, settings: true, .. } => Some(RecordingTask::Settings(file)),
+            Word::Replay { file } | Word::Import { file, output: None, .. } => Some(RecordingTask::Show(file)),
+            Word::Import { file, output: Some(output), .. } => Some(RecordingTask::Convert { file, output }),
             _ => None,
         }
     }

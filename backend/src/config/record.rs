@@ -17,6 +17,8 @@ pub enum RecordingTask {
     },
     /// Show one, or what others recorded.
     Show(PathBuf),
+    /// Print what a `wandb/settings` says of this machine.
+    Settings(PathBuf),
     /// Write what others recorded as one.
     Convert {
         /// What they recorded.

@@ -5,6 +5,7 @@ use super::alerts::{AlertSettings, BuiltInRules, FileRules, SmtpSettings};
 use super::audit::AuditSettings;
 use super::cluster::ClusterSettings;
 use super::collector::{CollectorConfig, Collectors, defaults};
+use super::cost::CostSettings;
 use super::database::DatabaseSettings;
 use super::endpoints::Endpoints;
 use super::hub::{HUB, HubEntry, Hubs};
@@ -197,6 +198,11 @@ options! {
     runs: RunsSettings = RunsSettings::default(), Tables {
         flag: "", key: "runs", value: "TABLE", section: MEASURED, commands: &[],
         help: "How training jobs are followed",
+    }
+    /// What GPU-time and energy cost.
+    cost: CostSettings = CostSettings::default(), Tables {
+        flag: "", key: "cost", value: "TABLE", section: MEASURED, commands: &[],
+        help: "What GPU-time and energy cost",
     }
     /// What is looked for in the samples.
     insight: InsightSettings = InsightSettings::default(), Tables {

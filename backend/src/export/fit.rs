@@ -71,9 +71,10 @@ impl Pattern {
     fn fits(&self, catalog: &Catalog, host: &str, def: &SeriesDef, tag: &str) -> bool {
         match self {
             Pattern::One(found) => {
+                let of_source =
+                    || found.instance == def.instance && found.label.as_ref().is_none_or(|label| label == host);
                 same_tag(catalog, found.metric, def.metric)
-                    && found.instance == def.instance
-                    && found.label.as_ref().is_none_or(|label| label == host)
+                    && (of_source() || found.of_rank().is_some_and(|instance| instance == def.instance))
             }
             Pattern::Any(whole, labelled) => {
                 let with_label = || labelled.as_ref().is_some_and(|(t, label)| glob(t, tag) && glob(label, host));

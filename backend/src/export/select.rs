@@ -2,7 +2,7 @@
 
 use super::fit::{Look, Patterns, Search, Wanted, same_tag};
 use crate::store::{RecordsSnapshot, Snapshot};
-use shared::catalog::{Catalog, Kind, Metric, TagError, glob};
+use shared::catalog::{Catalog, Found, Kind, LABEL, Metric, TagError, glob, process};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
 use shared::wire::{Source, SourceId};
@@ -27,11 +27,18 @@ pub struct Ask {
     pub rate: bool,
     /// The GPUs of a machine, by its name, where not all of its GPUs are asked for: those that a run holds.
     pub gpus: BTreeMap<String, BTreeSet<u32>>,
+    /// The labels of ranks of a machine, by its name, where not all of its ranks are asked for: those of a run.
+    pub ranks: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Ask {
-    /// Whether a series is left out, because it is of another GPU than those asked for.
+    /// Whether a series is left out, because it is of another GPU or of another rank than those asked for.
     fn leaves_out(&self, catalog: &Catalog, wanted: &Wanted) -> bool {
+        if let Some(label) = wanted.def.instance.strip_prefix(LABEL)
+            && let Some(own) = self.ranks.get(&*wanted.host)
+        {
+            return !own.contains(label);
+        }
         let Some(own) = self.gpus.get(&*wanted.host) else { return false };
         let is_gpus = catalog.metric(&wanted.def).is_some_and(|metric| metric.tag.starts_with(GPU));
         let number = wanted.def.instance.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok());
@@ -200,7 +207,12 @@ pub fn chosen(
     ask: &Ask,
 ) -> Result<Vec<Wanted>, Refused> {
     let patterns = Patterns::new(catalog, ask.tags.iter().map(String::as_str)).map_err(Refused::Unknown)?;
-    let mut labels = patterns.written_out().filter_map(|found| found.label.as_ref());
+    // Behind the rows of processes the label may be a rank's.
+    let has_ranks = |found: &&Found| {
+        let tag = catalog.metrics.get(usize::from(found.metric)).map(|metric| metric.tag.as_str());
+        found.of_rank().is_some() && process::ROWS.iter().any(|row| Some(row.tag) == tag)
+    };
+    let mut labels = patterns.written_out().filter(|found| !has_ranks(found)).filter_map(|found| found.label.as_ref());
     let from_here = fitting(sources, &ask.sources)?;
     if let Some(name) = labels.find(|name| !sources.iter().any(|source| source.name == **name)) {
         return Err(no_source(name, sources));

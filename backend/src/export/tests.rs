@@ -4,7 +4,7 @@ use super::select::MAX_HELD_SAMPLES;
 use super::*;
 use crate::store::{Limits, Store};
 use serde_json::Value;
-use shared::catalog::{Catalog, Chart, Kind, Metric, MetricDef, VOCABULARY, cpu, disk, gpu, network};
+use shared::catalog::{Catalog, Chart, Kind, Metric, MetricDef, VOCABULARY, cpu, disk, gpu, network, process};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
 
@@ -74,6 +74,35 @@ fn of_a_run_only_its_gpus_are_answered() {
     assert!(named.contains(&"alpha gpu.1.temp".into()) && !named.contains(&"alpha gpu.0.temp".into()), "{named:?}");
     let others = named.iter().filter(|name| !name.starts_with("alpha gpu")).count();
     assert_eq!(others + 1, named.len(), "what is no GPU's stays, and so does another machine's: {named:?}");
+}
+
+#[test]
+fn ranks_have_series_with_their_labels_and_of_a_run_only_its_own_are_answered() {
+    let rows = VOCABULARY.iter().copied().flatten().copied();
+    let mut store = Store::new(Arc::new(Catalog::new(rows)), Limits { retention: 10 * 86_400_000, bytes: usize::MAX });
+    let source = store.add_source("alpha".into(), 1_000, Vec::new());
+    let metric = store.catalog().position(process::CPU.tag).expect("a row");
+    for instance in ["", "/l:rank_0", "/l:rank_1", "/l:loader"] {
+        store.intern(source, SeriesDef { metric, instance: instance.into() });
+    }
+    for i in 0..5 {
+        store.append(source, T0 + i * 1_000, false, &[1.0, 2.0, 3.0, 4.0]);
+    }
+    let tags = |ask: Ask| -> Vec<String> {
+        let answer = answer(&store, ask);
+        answer["series"]
+            .as_array()
+            .expect("series")
+            .iter()
+            .map(|one| one["tag"].as_str().unwrap_or("").into())
+            .collect()
+    };
+    assert_eq!(tags(question(&["cpu"])), ["cpu"]);
+    assert_eq!(tags(question(&["cpu/l:rank_1"])), ["cpu/l:rank_1"]);
+    assert_eq!(tags(question(&["cpu/l:alpha"])), ["cpu"], "W&B's way to name a machine");
+    assert_eq!(tags(question(&["cpu/l:nobody"])), [""; 0]);
+    let ranks = [("alpha".to_string(), ["rank_0".to_string(), "loader".into()].into())].into();
+    assert_eq!(tags(Ask { ranks, ..question(&["cpu/l:*"]) }), ["cpu/l:rank_0", "cpu/l:loader"]);
 }
 
 #[test]

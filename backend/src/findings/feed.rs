@@ -119,7 +119,8 @@ pub fn look_through(live: &Live, book: &FindingBook, settings: Settings, span: O
     let (from, to) = span.unwrap_or((first, last));
     // What is usual is learned before the span begins.
     let (from, to) = ((from.saturating_sub(LEARN_MS)).max(first), to.min(last));
-    let jobs: Vec<Run> = RunBook::default().newest_first(live, &sources, (from, to)).collect();
+    let jobs: Vec<Run> =
+        RunBook::default().newest_first(live, &sources, (from, to)).map(Arc::unwrap_or_clone).collect();
     let keys: BTreeMap<String, String> = sources.iter().map(|s| (s.name.clone(), s.key.clone())).collect();
     let mut insight = Insight::new(settings);
     feed(&mut insight, live, &sources, (from, to), &jobs, |finding| {

@@ -106,7 +106,8 @@ impl Follower {
         let newest: Vec<i64> = sources.iter().filter_map(|source| follower.enter(source)).collect();
         let Some(to) = newest.into_iter().max() else { return follower };
         let live = follower.following.live.clone();
-        let jobs: Vec<Run> = follower.following.runs.newest_first(&live, &sources, (from, now)).collect();
+        let jobs: Vec<Run> =
+            follower.following.runs.newest_first(&live, &sources, (from, now)).map(Arc::unwrap_or_clone).collect();
         let mut found = Vec::new();
         feed(&mut follower.insight, &live, &sources, (from, to), &jobs, |finding| found.push(finding));
         follower.take(found);
@@ -167,7 +168,7 @@ impl Follower {
         let now = live.clock.wall();
         if self.looks % RARELY == 1 {
             let by_name: BTreeMap<&str, SourceId> = sources.iter().map(|s| (s.name.as_str(), s.id)).collect();
-            let open: Vec<Run> = self.following.runs.open(&live, &sources).collect();
+            let open: Vec<Run> = self.following.runs.open(&live, &sources).map(Arc::unwrap_or_clone).collect();
             self.insight.jobs(&running(&open, &by_name, now));
             let removed = live.store().removed().clone();
             if self.following.book.forget((now - live.retention) / 1000, |key| removed.contains(key)) {

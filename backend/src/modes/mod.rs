@@ -152,6 +152,7 @@ async fn serve(
         move |span| findings.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
     // There is one book of runs.
     let _ = app.runs().findings.set(Box::new(of_runs));
+    let _ = app.runs().prices.set(config.cost.clone());
     if let Some(folder) = kept_in {
         let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
         tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });

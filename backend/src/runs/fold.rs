@@ -130,7 +130,7 @@ impl Runs {
 }
 
 /// One run of what several machines, which are called so, know of it.
-pub(super) fn merged(parts: Vec<(String, Arc<Run>)>) -> Option<Run> {
+pub(super) fn merged(parts: &[(Arc<str>, Arc<Run>)]) -> Option<Run> {
     let is_root = |run: &Run| run.processes.iter().any(|process| !process.joined);
     let first = parts.iter().position(|(_, run)| is_root(run)).unwrap_or(0);
     let mut whole = Run { processes: Vec::new(), further: 0, ..Run::clone(&parts.get(first)?.1) };
@@ -139,7 +139,7 @@ pub(super) fn merged(parts: Vec<(String, Arc<Run>)>) -> Option<Run> {
         let room = MAX_PROCESSES - whole.processes.len();
         whole.further += part.further + part.processes.len().saturating_sub(room) as u64;
         // A machine may be called something else by now.
-        let own = part.processes.iter().take(room).map(|one| RunProcess { source: source.clone(), ..one.clone() });
+        let own = part.processes.iter().take(room).map(|one| RunProcess { source: source.to_string(), ..one.clone() });
         whole.processes.extend(own);
     }
     Some(whole)

@@ -73,14 +73,15 @@ fn look(live: &Arc<Live>, book: &RunBook) {
         run.state != RunState::Lost
             && run.ended.is_some_and(|ended| (now - KEEP_MS..=now - SETTLED_MS).contains(&ended))
     };
-    let new: Vec<Run> = book.of_records(live, &sources).filter(|run| ended(run) && !book.kept.has(run)).collect();
+    let new: Vec<Arc<Run>> = book.of_records(live, &sources).filter(|run| ended(run) && !book.kept.has(run)).collect();
     for run in new {
+        let run = Arc::unwrap_or_clone(run);
         let id = run.id.clone();
         let own = book.logs.source().and_then(|own| sources.iter().find(|source| source.id == own));
         if let Some(Err(error)) = own.map(|own| book.logs.keep_last(&run, &own.name)) {
             tracing::warn!(%error, "the last lines of the run {id} are not kept");
         }
-        if let Err(error) = book.kept.keep(RunSummary::of(live, &sources, run, book.findings.get())) {
+        if let Err(error) = book.kept.keep(RunSummary::of(live, &sources, run, book)) {
             tracing::warn!(%error, "the summary of the run {id} is not kept");
         }
     }

@@ -1,7 +1,7 @@
 //! Summaries of runs that have ended, one file each in the data folder: they outlive the samples.
 
 use super::output::last_file;
-use super::summary::RunSummary;
+use super::summary::{RunNumbers, RunSummary};
 use shared::run::Run;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -27,14 +27,15 @@ pub struct KeptRuns {
 
 #[derive(Debug)]
 struct Row {
-    run: Run,
+    run: Arc<Run>,
     machines: BTreeMap<String, String>,
+    numbers: RunNumbers,
     path: PathBuf,
 }
 
 impl KeptRuns {
     /// The runs that are kept, of the machines that `sees` says yes to, by their keys.
-    pub(super) fn seen(&self, sees: impl Fn(&str) -> bool) -> Vec<Run> {
+    pub(super) fn seen(&self, sees: impl Fn(&str) -> bool) -> Vec<Arc<Run>> {
         let rows: Vec<Arc<Row>> = self.rows().values().cloned().collect();
         let whole = |row: &Arc<Row>| row.machines.values().all(|key| sees(key));
         rows.iter().filter(|row| whole(row)).map(|row| row.run.clone()).collect()
@@ -49,9 +50,16 @@ impl KeptRuns {
         read(&row.path)
     }
 
+    /// What a run used, for who sees all its machines, by their keys.
+    pub fn numbers(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<RunNumbers> {
+        let rows = self.rows();
+        let row = rows.get(id).filter(|row| row.machines.values().all(|key| sees(key)))?;
+        Some(row.numbers.clone())
+    }
+
     /// Whether a run is kept as it is.
     pub(super) fn has(&self, run: &Run) -> bool {
-        self.rows().get(&run.id).is_some_and(|row| row.run == *run)
+        self.rows().get(&run.id).is_some_and(|row| *row.run == *run)
     }
 
     fn rows(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Row>>> {
@@ -68,8 +76,8 @@ impl KeptRuns {
                 Some(summary) if summary.made < now - KEEP_MS => {
                     let _ = (fs::remove_file(&path), fs::remove_file(last_file(folder, &summary.run.id)));
                 }
-                Some(RunSummary { run, machines, .. }) => {
-                    rows.insert(run.id.clone(), Arc::new(Row { run, machines, path }));
+                Some(RunSummary { run, machines, numbers, .. }) => {
+                    rows.insert(run.id.clone(), Arc::new(Row { run: Arc::new(run), machines, numbers, path }));
                 }
                 None => tracing::warn!("{} is no summary of a run; remove it", path.display()),
             }
@@ -88,8 +96,8 @@ impl KeptRuns {
         file.write_all(&serde_json::to_vec(&summary).map_err(io::Error::other)?)?;
         file.sync_data()?;
         fs::rename(&new, &path)?;
-        let RunSummary { run, machines, .. } = summary;
-        self.rows().insert(run.id.clone(), Arc::new(Row { run, machines, path }));
+        let RunSummary { run, machines, numbers, .. } = summary;
+        self.rows().insert(run.id.clone(), Arc::new(Row { run: Arc::new(run), machines, numbers, path }));
         Ok(())
     }
 
@@ -142,7 +150,7 @@ mod tests {
         fs::write(folder.path().join("bad.json"), "{").expect("written");
         let again = KeptRuns::default();
         again.open(folder.path(), 300 * day).expect("a folder");
-        let ids = |kept: &KeptRuns| kept.seen(|_| true).into_iter().map(|run| run.id).collect::<Vec<_>>();
+        let ids = |kept: &KeptRuns| kept.seen(|_| true).into_iter().map(|run| run.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&again), ["new", "old"]);
         assert_eq!(again.seen(|key| key != "key"), [], "who does not see the machine");
         assert_eq!(again.summary("old", |_| true), Some(summary("old", day)));

@@ -177,6 +177,31 @@ pub fn measure(
     RunMeasures { sums, from: span.0, step, measures: gpus.chain(hosts).filter(known).collect(), left_out }
 }
 
+/// What the GPUs of a machine are called.
+struct Models {
+    by_number: BTreeMap<u32, String>,
+    /// That of all, where they are of one model.
+    of_all: Option<String>,
+}
+
+impl Models {
+    fn of(live: &Live, source: &Source) -> Models {
+        let name = |(number, labels): (u32, Vec<(&str, String)>)| {
+            Some((number, labels.into_iter().find(|(label, _)| *label == "name")?.1))
+        };
+        let by_number = live.source(source.id).gpus.known().into_iter().filter_map(name).collect();
+        // Of another machine there is the fact: `8 × H100`, and of several models `L4 + 2 × H200`.
+        let fact = source.facts.iter().find(|(word, _)| word == "gpus").map(|(_, fact)| fact.as_str());
+        let one = fact.filter(|fact| !fact.contains(" + ") && fact.parse::<u32>().is_err());
+        let of_all = one.map(|fact| fact.split_once(" × ").map_or(fact, |(_, model)| model).to_string());
+        Models { by_number, of_all }
+    }
+
+    fn of_gpu(&self, number: u32) -> String {
+        self.by_number.get(&number).or(self.of_all.as_ref()).cloned().unwrap_or_default()
+    }
+}
+
 fn measure_of(row: &Row, lines: Vec<Line>) -> Measure {
     Measure { id: row.id, title: row.of.title, unit: row.of.unit, together: row.together, lines }
 }
@@ -223,12 +248,14 @@ fn read_source(
         let mut all = all.into_iter();
         wanted.iter().map(|id| id.and_then(|_| all.next()).unwrap_or_default()).collect::<Vec<Vec<Bucket>>>()
     };
+    let models = Models::of(live, source);
     let gpus = gpus.into_iter().map(|(number, (spans, assumed))| {
+        let model = models.of_gpu(number);
         let instance = number.to_string();
         let rows = read(GPU_ROWS.iter().map(|row| id(row.of, &instance)).collect(), false);
         let energy = read(vec![id(&gpu::ENERGY_JOULES, &instance)], true).pop().unwrap_or_default();
         let [utilisation, memory, power] = [rows[0].clone(), rows[1].clone(), rows[2].clone()];
-        let held = HeldGpu { spans: merged(spans), assumed, interval, step, utilisation, memory, power, energy };
+        let held = HeldGpu { spans: merged(spans), assumed, model, interval, step, utilisation, memory, power, energy };
         (number, (held, rows))
     });
     let gpus = gpus.collect();

@@ -24,6 +24,7 @@ mod pidfd;
 #[cfg(target_os = "linux")]
 mod ranks;
 mod report;
+mod series;
 #[cfg(unix)]
 mod slurm;
 #[cfg(unix)]
@@ -34,15 +35,18 @@ mod sums;
 mod track;
 #[cfg(unix)]
 mod untold;
+#[cfg(target_os = "linux")]
+mod wandb;
 
 pub use book::RunBook;
 pub use briefs::{Brief, Briefs};
 pub use keeping::{expire_logs, keep};
 pub use measure::{RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
+pub use series::names_of;
 #[cfg(unix)]
 pub use socket::RunSocket;
-pub use summary::{RunCurve, RunMark, RunSummary};
+pub use summary::{RunCurve, RunMark, RunNumbers, RunSummary, drivers};
 pub use sums::Sums;
 #[cfg(unix)]
 pub use track::follow;

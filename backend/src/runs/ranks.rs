@@ -2,6 +2,7 @@
 //! looked at, and each is asked for its environment three times at most.
 
 use super::environ::{self, Said, TORCH};
+use super::wandb;
 use crate::config::user::login_of;
 use launch::process::{parent, started};
 use shared::run::{About, MAX_ID_BYTES, Rank};
@@ -157,6 +158,8 @@ impl Look<'_> {
     /// where nobody gave them a number: then they are counted as they are found, by their GPUs.
     fn holders(&mut self, roots: &[(u32, String)]) {
         let mut without: Vec<(String, u32, u64)> = Vec::new();
+        // Nobody says of which run these are: number of the parent, their own, and start.
+        let mut unnamed: Vec<(u32, u32, u64)> = Vec::new();
         let mut others: Vec<(u64, u32)> = self.holders.keys().filter_map(|pid| Some((started(*pid)?, *pid))).collect();
         // Who started first comes first: what stands below a rank belongs to it.
         others.sort_unstable();
@@ -172,10 +175,25 @@ impl Look<'_> {
             let Some((_, seen)) = self.process(pid) else { continue };
             let named = seen.named.clone();
             let root = line.iter().find_map(|one| roots.iter().find(|(pid, _)| pid == one));
-            match (root, named.rank.clone(), run_of(&named, pid)) {
+            let run = run_of(&named, pid).or_else(|| run_of(&Said { key: wandb::key_of(pid), ..Said::default() }, pid));
+            match (root, named.rank.clone(), run) {
                 (Some((_, run)), ..) => without.push((run.clone(), pid, start)),
                 (None, Some(rank), Some(run)) => self.add(run, pid, start, rank, &named),
-                _ => {}
+                // A job without a launcher.
+                (None, None, Some(run)) => without.push((run, pid, start)),
+                (None, _, None) => unnamed.extend(line.get(1).map(|parent| (*parent, pid, start))),
+            }
+        }
+        for (parent, own) in siblings(unnamed) {
+            // Each has a GPU of its own: such are workers of one job, and not programs that show something.
+            let gpus: Vec<&Vec<u32>> = own.iter().filter_map(|(pid, _)| self.holders.get(pid)).collect();
+            let different: HashSet<u32> = gpus.iter().filter_map(|gpus| gpus.first().copied()).collect();
+            let each_one = gpus.iter().all(|gpus| gpus.len() == 1) && different.len() == own.len();
+            if own.len() > 1
+                && each_one
+                && let Some(run) = run_of_siblings(parent)
+            {
+                without.extend(own.into_iter().map(|(pid, start)| (run.clone(), pid, start)));
             }
         }
         without.sort_by_key(|(run, pid, start)| (run.clone(), self.holders.get(pid).cloned(), *start));
@@ -209,14 +227,14 @@ impl Look<'_> {
             user: None,
             notes: named.notes,
             tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
-            program: std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().into(),
+            program: program(pid),
         };
         self.found.push(Found { run, pid, start, rank, slurm, about });
     }
 }
 
 /// The children of all threads of a process.
-fn children(pid: u32) -> Vec<u32> {
+pub(super) fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let of = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children")).ok();
     let lists: Vec<String> = threads.flatten().take(MAX_LOOKED_AT).filter_map(of).collect();
@@ -256,6 +274,27 @@ fn run_of(named: &Said, pid: u32) -> Option<String> {
     let sum = format!("-{:08x}", shared::crc32c::crc32c(whole.as_bytes()));
     id.truncate(MAX_ID_BYTES - sum.len());
     Some(id + &sum)
+}
+
+/// Processes by their parent and the name of their program.
+fn siblings(all: Vec<(u32, u32, u64)>) -> impl Iterator<Item = (u32, Vec<(u32, u64)>)> {
+    let mut by_parent: BTreeMap<(u32, String), Vec<(u32, u64)>> = BTreeMap::new();
+    for (parent, pid, start) in all {
+        by_parent.entry((parent, program(pid))).or_default().push((pid, start));
+    }
+    by_parent.into_iter().map(|((parent, _), own)| (parent, own))
+}
+
+/// File name of the program of a process, as the kernel has it; empty where it has gone.
+fn program(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().into()
+}
+
+/// The id of the run of processes that share a parent and hold a GPU each, as torch's `spawn` starts them: that of their
+/// parent alone. None where it is the first process of all, to which the system gives those whose parent has ended.
+fn run_of_siblings(parent: u32) -> Option<String> {
+    let named = Said { key: Some(("spawn", format!("localhost:{parent}"))), ..Said::default() };
+    (parent > 1).then(|| run_of(&named, parent)).flatten()
 }
 
 #[cfg(test)]
@@ -347,6 +386,66 @@ mod tests {
         drop(root.stdin.take());
         root.wait().expect("it ended");
         assert_eq!(look(&[]), []);
+    }
+
+    /// The children of a shell, once there are as many.
+    fn workers(root: &Child, wanted: usize) -> Vec<u32> {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let workers = children(root.id());
+            if workers.len() == wanted {
+                return workers;
+            }
+            assert!(Instant::now() < end, "{workers:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn siblings_that_hold_a_gpu_each_are_ranks_in_the_order_of_their_gpus() {
+        let mut root = shell("exec 3<&0; cat <&3 & cat <&3 & cat <&3 & wait");
+        let own = workers(&root, 3);
+        let mut looks = Looks::default();
+        let mut look = |holders: &[(u32, &[u32])]| {
+            let holders = holders.iter().map(|(pid, gpus)| (*pid, gpus.to_vec())).collect();
+            let found = looks.look(&[], &holders, Instant::now());
+            assert!(found.iter().all(|one| one.run.starts_with("spawn-") && one.run == found[0].run), "{found:?}");
+            let mut all: Vec<_> = found.into_iter().map(|one| (one.rank.rank, one.pid)).collect();
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(look(&[(own[0], &[1])]), [], "one alone may be anything");
+        assert_eq!(look(&[(own[0], &[1]), (own[1], &[1])]), [], "they share one, as programs with windows do");
+        assert_eq!(look(&[(own[0], &[1]), (own[1], &[0]), (own[2], &[2, 3])]), [], "one has several");
+        assert_eq!(look(&[(own[0], &[1]), (own[1], &[0])]), [(0, own[1]), (1, own[0])]);
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+        assert_eq!(look(&[]), []);
+    }
+
+    #[test]
+    fn an_open_file_of_wandb_names_the_run_that_nothing_else_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("run-20260101_000000-abc123").join("run-abc123.wandb");
+        std::fs::create_dir(file.parent().expect("a folder")).expect("made");
+        // The job itself opens nothing: the service that it starts holds the file.
+        let mut root = shell(&format!("exec 3<&0; sh -c 'exec 5>{}; cat <&3' & wait", file.display()));
+        let own = root.id();
+        let mut looks = Looks::default();
+        let holders = BTreeMap::from([(own, vec![0])]);
+        let end = Instant::now() + Duration::from_secs(60);
+        let found = loop {
+            let found = looks.look(&[], &holders, Instant::now());
+            if !found.is_empty() {
+                break found;
+            }
+            assert!(Instant::now() < end, "no run");
+            std::thread::yield_now();
+        };
+        assert!(found[0].run.starts_with("wandb-abc123-"), "{found:?}");
+        assert_eq!((found[0].pid, found[0].rank.rank, found[0].rank.launcher.as_str()), (own, 0, GPU));
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
     }
 
     #[test]

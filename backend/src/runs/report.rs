@@ -110,6 +110,12 @@ impl RunSummary {
             ("GPUs busy", numbers.gpu_utilisation.map(percent)),
             ("GPUs idle", numbers.idle_share.map(|share| format!("{} of the measured time", percent(share * 100.0)))),
             ("Energy of GPUs", numbers.energy_kwh.map(|energy| format!("{energy:.3} kWh"))),
+            (
+                "Cost",
+                numbers.cost.zip(numbers.currency.as_ref()).map(|(cost, currency)| format!("{cost:.2} {currency}")),
+            ),
+            ("GPUs", Some(numbers.gpu_models.join(", ")).filter(|models| !models.is_empty())),
+            ("Driver", Some(numbers.drivers.join(", ")).filter(|drivers| !drivers.is_empty())),
             ("Steps", steps),
         ];
         *html += "<table>\n";

@@ -1,6 +1,9 @@
 //! What is kept of a run when its samples have gone: its row, five curves, and what they add up to.
 
+use super::book::RunBook;
 use super::measure::measure;
+use super::sums::Sums;
+use crate::config::CostSettings;
 use crate::live::Live;
 use crate::markers::marker::Marker;
 use crate::markers::{between, steps};
@@ -63,6 +66,46 @@ pub struct RunNumbers {
     /// Steps a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps_per_second: Option<f64>,
+    /// Different GPUs that it held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u64>,
+    /// The most memory in use on one GPU, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_peak_bytes: Option<f64>,
+    /// What its GPUs are called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpu_models: Vec<String>,
+    /// Versions of the drivers of its machines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drivers: Vec<String>,
+    /// What its GPU-hours and their energy cost, where the configuration has prices for all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// What the cost is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+}
+
+impl RunNumbers {
+    /// Takes over what a run held and used. Of a part of its GPUs energy would be less than what the run took: then it is
+    /// left out, and with it the cost.
+    pub(super) fn hold(&mut self, sums: &Sums, prices: Option<&CostSettings>) {
+        self.gpu_hours = sums.gpu_hours();
+        self.gpu_utilisation = sums.gpu_utilisation();
+        self.idle_share = sums.idle_share();
+        self.energy_kwh = sums.energy_kwh().filter(|_| !sums.assumed);
+        self.gpus = (sums.gpus > 0).then_some(sums.gpus);
+        self.gpu_memory_peak_bytes = sums.memory_peak;
+        self.gpu_models = sums.gpu_models();
+        self.cost = prices.and_then(|prices| sums.cost(prices));
+        self.currency = self.cost.and(prices.map(|prices| prices.currency.clone()));
+    }
+}
+
+/// The versions of the drivers of machines, each once.
+pub fn drivers(sources: &[Arc<Source>]) -> Vec<String> {
+    let fact = |source: &Arc<Source>| source.facts.iter().find(|(word, _)| word == "driver").map(|(_, v)| v.clone());
+    sources.iter().filter_map(fact).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// All that is kept of a run.
@@ -144,7 +187,8 @@ fn marks(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> V
 
 impl RunSummary {
     /// Reads it from what is stored. It may read the disk.
-    pub fn of(live: &Live, sources: &[Arc<Source>], run: Run, findings: Option<&FindingsOf>) -> RunSummary {
+    pub fn of(live: &Live, sources: &[Arc<Source>], run: Run, told: &RunBook) -> RunSummary {
+        let (findings, prices) = (told.findings.get(), told.prices.get());
         let now = live.clock.wall();
         let (from, to) = (run.began, run.ended.unwrap_or(now).max(run.began));
         let names: BTreeSet<&str> = run.processes.iter().map(|process| process.source.as_str()).collect();
@@ -165,12 +209,9 @@ impl RunSummary {
             sources.iter().map(|source| (source.name.clone(), source.key.clone())).collect();
         let owned: Vec<Arc<Source>> = sources.into_iter().cloned().collect();
         let sums = measure(live, &owned, &run, now, (1, false)).sums;
-        numbers.gpu_hours = sums.gpu_hours();
-        numbers.gpu_utilisation = sums.gpu_utilisation();
-        numbers.idle_share = sums.idle_share();
-        // Of a part of its GPUs it would be less than what the run took.
-        numbers.energy_kwh = sums.energy_kwh().filter(|_| !sums.assumed);
-        if let Some(steps) = steps::of_run(live, &owned, &run.id, (from, to)) {
+        numbers.hold(&sums, prices);
+        numbers.drivers = drivers(&owned);
+        if let Some(steps) = steps::steps(&steps::told(live, &owned, &run.id, (from, to))) {
             (numbers.step, numbers.steps_per_second) = (Some(steps.step), steps.per_second);
         }
         let mut findings = findings.map(|of| of((from, to))).unwrap_or_default();

@@ -1,7 +1,9 @@
 //! What a run held and used, added up from roll-ups: pure arithmetic, which knows no store and no clock.
 
+use crate::config::CostSettings;
 use serde::{Deserialize, Serialize};
 use shared::rollup::Bucket;
+use std::collections::BTreeMap;
 
 /// Below this utilisation a GPU is idle, percent.
 const IDLE_PERCENT: f64 = 5.0;
@@ -30,6 +32,9 @@ pub struct Sums {
     pub assumed: bool,
     /// The most memory in use on one GPU, bytes.
     pub memory_peak: Option<f64>,
+    /// GPU-seconds held by the model of the GPU; empty is a model that is not known.
+    #[serde(default)]
+    pub models: BTreeMap<String, f64>,
 }
 
 /// What was read of one GPU.
@@ -39,6 +44,8 @@ pub struct HeldGpu {
     pub spans: Vec<HeldSpan>,
     /// That it was held is not the driver's word.
     pub assumed: bool,
+    /// What it is called; empty where nobody says.
+    pub model: String,
     /// Time between two samples, milliseconds.
     pub interval: i64,
     /// Width of the roll-ups, milliseconds.
@@ -89,6 +96,7 @@ impl Sums {
         let fit = if measured > held_s { held_s / measured } else { 1.0 };
         self.gpus += 1;
         self.held_s += held_s;
+        *self.models.entry(held.model.clone()).or_default() += held_s;
         self.measured_s += measured * fit;
         self.used_s += used * fit;
         self.idle_s += idle * fit;
@@ -111,6 +119,17 @@ impl Sums {
     /// GPU-hours held; None where no GPU was.
     pub fn gpu_hours(&self) -> Option<f64> {
         (self.gpus > 0).then_some(self.held_s / 3_600.0)
+    }
+
+    /// What the GPUs are called.
+    pub fn gpu_models(&self) -> Vec<String> {
+        self.models.keys().filter(|model| !model.is_empty()).cloned().collect()
+    }
+
+    /// What they cost; None where a part has no price, or where the energy has one and is not known for all of them.
+    pub fn cost(&self, prices: &CostSettings) -> Option<f64> {
+        let hours = self.models.iter().map(|(model, seconds)| (model.as_str(), seconds / 3_600.0));
+        prices.of(hours, self.energy_kwh().filter(|_| !self.assumed))
     }
 
     /// Mean utilisation of the GPUs while they were held and measured, percent.

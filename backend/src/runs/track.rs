@@ -1,6 +1,7 @@
 //! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
 
 use super::looking::Looking;
+use super::series;
 use super::slurm;
 use super::socket::{Message, RunSocket};
 use super::untold;
@@ -70,6 +71,8 @@ struct Tracker {
     /// When runs said that they are being preempted.
     preempting: HashMap<String, i64>,
     stopped: HashSet<Key>,
+    /// Those that run are others than the collectors were told of.
+    changed: bool,
     dropped: u64,
 }
 
@@ -93,6 +96,7 @@ pub async fn follow(
         scontrol: scontrol.unwrap_or_else(|| slurm::SCONTROL.into()),
         preempting: HashMap::new(),
         stopped: HashSet::new(),
+        changed: true,
         dropped: 0,
     };
     let limit = governor::RateLimiter::direct(MAX_MESSAGES);
@@ -107,6 +111,7 @@ pub async fn follow(
     again.tick().await;
     let mut looking = Looking::new();
     loop {
+        tracker.tell_collectors();
         tokio::select! {
             (message, sender) = socket.next() => match message {
                 Message::Told(told) if limit.check().is_ok() => {
@@ -261,6 +266,16 @@ impl Tracker {
     fn enter(&mut self, begun: Begun) {
         self.append(self.live.clock.wall(), BEGIN_KIND, &begun);
         self.running.insert((begun.run.clone(), begun.pid), begun);
+        self.changed = true;
+    }
+
+    /// Says which processes have series, where that has changed.
+    fn tell_collectors(&mut self) {
+        if std::mem::take(&mut self.changed) {
+            let own = launch::process::namespace();
+            let ranks = series::of(self.running.values(), |begun| begun.namespace == own);
+            self.live.source(self.source).processes.set_ranks(ranks);
+        }
     }
 
     /// The processes that run here, and their runs: at and below them ranks are looked for.
@@ -277,6 +292,7 @@ impl Tracker {
         {
             over.begun = known;
         }
+        self.changed = true;
         self.stopped.remove(&(over.begun.run.clone(), over.begun.pid));
         let said = self.preempting.get(&over.begun.run);
         if said.is_some_and(|said| over.t - said <= PREEMPTING_MS) {
@@ -361,6 +377,7 @@ impl Tracker {
     /// Waits for the end of a process; `told` is how long somebody else may take to tell of it better.
     fn watch(&mut self, begun: Begun, told: Duration) {
         self.running.insert((begun.run.clone(), begun.pid), begun.clone());
+        self.changed = true;
         #[cfg(target_os = "linux")]
         if self.ends.len() < MAX_WATCHED {
             let live = self.live.clone();

@@ -1,7 +1,7 @@
 //! Names and colours of the series of one chart.
 
 use charts::Hue;
-use shared::catalog::Catalog;
+use shared::catalog::{Catalog, LABEL, rank};
 use shared::series::{SeriesDef, SeriesId};
 
 /// Name and colour of a series.
@@ -29,7 +29,11 @@ pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId]) -> Vec<
 /// Colours by instance. A GPU has the same hue in every chart. Instances that are no distinct numbers take hues by
 /// position, and two such instances take the two hues that differ most.
 fn hues(instances: &[&str]) -> Vec<Hue> {
-    let numbers: Option<Vec<u32>> = instances.iter().map(|i| i.parse().ok()).collect();
+    let number = |instance: &&str| match instance.strip_prefix(LABEL) {
+        Some(label) => rank(label),
+        None => instance.parse().ok(),
+    };
+    let numbers: Option<Vec<u32>> = instances.iter().map(number).collect();
     let distinct = |n: &Vec<u32>| n.iter().enumerate().all(|(i, one)| !n[..i].contains(one));
     match (instances.len(), numbers.filter(distinct)) {
         (0 | 1, _) => vec![Hue::Ink; instances.len()],

@@ -13,7 +13,10 @@ pub fn metrics_markdown(catalog: &Catalog) -> String {
          is drawn dashed; hidden metrics are in the API and the exports only.\n\n\
          Prometheus gets base units (shares are ratios, 0 to 1; sizes are bytes) under the name in the last column, with \
          the labels in its braces and `source`, the machine. A part of a GPU has `mig` or `pid` too. What was scraped keeps \
-         its own name and labels, with `endpoint`.\n",
+         its own name and labels, with `endpoint`.\n\n\
+         Of `cpu`, `proc.cpu.threads` and `proc.memory.rssMB` there is a series for each rank of a training job too, read anew every 5 s: \
+         `cpu/l:rank_3`, with the label that the rank has instead of its number, where it has one. In Prometheus these have \
+         the label `rank`, and `watchglass_rank_run{source,rank,run}` says whose it is.\n",
     );
     for section in &catalog.layout.sections {
         text += &format!("\n## {}\n\n", section.title);

@@ -38,7 +38,7 @@ pub use check::faults;
 pub use layout::{Chart, Fold, Lane, Layout, Note, Section, State, Tile};
 pub use markdown::metrics_markdown;
 pub(crate) use tag::split;
-pub use tag::{Found, TagError, fill, glob, labels};
+pub use tag::{Found, LABEL, TagError, fill, glob, labels, rank};
 
 use crate::series::{SeriesDef, Steps};
 use crate::unit::Unit;
@@ -345,6 +345,9 @@ impl Catalog {
     /// The name of a series' line on its chart; the title where its label says nothing.
     pub fn label(&self, series: &SeriesDef) -> String {
         let Some(metric) = self.metric(series) else { return String::new() };
+        if let Some(label) = tag::label(&metric.tag, &series.instance) {
+            return tag::rank(label).map_or_else(|| label.to_string(), |rank| format!("rank {rank}"));
+        }
         let label = tag::fill(&metric.label, &series.instance);
         if label.is_empty() { metric.title.clone() } else { label }
     }

@@ -1,4 +1,5 @@
-//! The watched processes (`--pid`) with all their descendants.
+//! The watched processes (`--pid`) with all their descendants; and with a label, as `cpu/l:rank_3`, the ranks of training jobs,
+//! each likewise, anew every 5 s from the process table.
 
 use super::{MetricDef, Range};
 use crate::unit::Unit;

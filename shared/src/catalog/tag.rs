@@ -17,6 +17,13 @@ pub struct Found {
     pub label: Option<String>,
 }
 
+impl Found {
+    /// The instance of a rank's series, where the text has a label and the row's tag no placeholder.
+    pub fn of_rank(&self) -> Option<String> {
+        self.label.as_ref().filter(|_| self.instance.is_empty()).map(|label| format!("{LABEL}{label}"))
+    }
+}
+
 /// The catalogue cannot have this tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagError {
@@ -51,12 +58,27 @@ fn placeholder(template: &str) -> &str {
     split(template).map_or("", |(before, after, _)| &template[before.len() + 1..template.len() - after.len() - 1])
 }
 
-/// The template with the instance in the placeholder's place.
+/// What stands before a label, with which W&B marks the writer of a shared run. It is the instance of a row without a
+/// placeholder where the series is a rank's: `cpu/l:rank_3`.
+pub const LABEL: &str = "/l:";
+
+/// The template with the instance in the placeholder's place; a label stands behind one that has no placeholder.
 pub fn fill(template: &str, instance: &str) -> String {
     match split(template) {
         Some((before, after, _)) => format!("{before}{instance}{after}"),
+        None if instance.starts_with(LABEL) => format!("{template}{instance}"),
         None => template.to_string(),
     }
+}
+
+/// The label in the place of the instance, where the template has no placeholder.
+pub fn label<'a>(template: &str, instance: &'a str) -> Option<&'a str> {
+    instance.strip_prefix(LABEL).filter(|_| split(template).is_none())
+}
+
+/// The number in the label of a rank that has no other name.
+pub fn rank(label: &str) -> Option<u32> {
+    label.strip_prefix("rank_")?.parse().ok()
 }
 
 fn is_number(text: &str) -> bool {
@@ -192,9 +214,9 @@ const LABELS: usize = 8;
 fn labelled(metrics: &[Metric], text: &str) -> Option<Found> {
     // A label may hold anything, and so may a path: the first "/l:" behind a tag that is known begins the label.
     // Not so inside a quoted label value of a scraped sample.
-    for (at, _) in text.match_indices("/l:").take(LABELS).filter(|(at, _)| !in_quotes(&text[..*at])) {
+    for (at, _) in text.match_indices(LABEL).take(LABELS).filter(|(at, _)| !in_quotes(&text[..*at])) {
         if let Some((metric, instance)) = read_bare(metrics, &text[..at]) {
-            return Some(Found { metric, instance, label: Some(text[at + 3..].to_string()) });
+            return Some(Found { metric, instance, label: Some(text[at + LABEL.len()..].to_string()) });
         }
     }
     read_bare(metrics, text).map(|(metric, instance)| Found { metric, instance, label: None })
@@ -362,6 +384,32 @@ mod tests {
         assert_eq!(reads(&unknown(LABELS)), rows * (LABELS as u64 + 1));
         assert_eq!(reads(&unknown(10 * LABELS)), reads(&unknown(LABELS)));
         assert_eq!(reads(&"system.".repeat(50)), 2 * rows);
+    }
+
+    #[test]
+    fn a_ranks_series_has_its_label_behind_the_tag_and_its_name_on_the_chart() {
+        let catalog = catalog();
+        let series = |instance: &str| {
+            let metric = catalog.position("cpu").expect("a row");
+            crate::series::SeriesDef { metric, instance: instance.into() }
+        };
+        assert_eq!(
+            (catalog.tag(&series("/l:rank_3")), catalog.label(&series("/l:rank_3"))),
+            ("cpu/l:rank_3".into(), "rank 3".into())
+        );
+        assert_eq!(
+            (catalog.tag(&series("/l:loader")), catalog.label(&series("/l:loader"))),
+            ("cpu/l:loader".into(), "loader".into())
+        );
+        assert_eq!((catalog.tag(&series("")), catalog.label(&series(""))), ("cpu".into(), "CPU".into()));
+        assert_eq!(catalog.find("cpu/l:rank_3").expect("known").of_rank().as_deref(), Some("/l:rank_3"));
+        assert_eq!(catalog.find("cpu").expect("known").of_rank(), None);
+        assert_eq!(catalog.find("gpu.0.temp/l:a").expect("known").of_rank(), None);
+        let metric = &catalog.metrics[usize::from(series("").metric)];
+        let labels = |instance: &'static str| crate::catalog::prometheus::labels(metric, instance);
+        assert_eq!(labels("/l:rank_3"), [("rank".into(), "3".into())]);
+        assert_eq!(labels("/l:loader"), [("rank".into(), "loader".into())]);
+        assert_eq!(labels(""), []);
     }
 
     #[test]

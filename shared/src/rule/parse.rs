@@ -562,12 +562,13 @@ fn resolve(catalog: &Catalog, text: &str) -> Result<Tag, String> {
         Tag { template, instance, unit: row.unit, kind: row.kind, title: row.title.clone() }
     };
     if let Some(found) = catalog.known(&text.replace('*', PROBE)) {
-        if found.label.is_some() {
-            return Err(format!(
-                "{text:?} names the writer of a W&B run behind /l:, which is not watched: leave it out"
-            ));
-        }
-        return Ok(made(found.metric, found.instance.replace(PROBE, "*")));
+        let instance = match &found.label {
+            None => found.instance,
+            Some(_) => found.of_rank().ok_or_else(|| {
+                format!("{text:?} names the writer of a W&B run behind /l:, which is not watched: leave it out")
+            })?,
+        };
+        return Ok(made(found.metric, instance.replace(PROBE, "*")));
     }
     // The row itself, with or without its placeholder: all its series.
     let whole = catalog.metrics.iter().position(|row| {

@@ -10,18 +10,22 @@ use crate::export::{Ask, Count, Format, Look, Pieces, Refused, Selection, fittin
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal, error, json};
 use crate::live::Reader;
+use crate::runs::names_of;
 use crate::store::Store;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use shared::catalog::{LABEL, MetricDef, process};
 use shared::run::Run;
 use shared::wire::Source;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What is asked of a run where no tag is given.
+/// What is asked of a run where no tag is given: its GPUs,
 const ALL_OF_GPUS: &str = "gpu.*";
+/// and what its ranks use.
+static OF_RANKS: [&MetricDef; 3] = [&process::CPU, &process::RSS, &process::THREADS];
 /// The most values in one answer of `query`.
 const MAX_VALUES: i64 = 5_000_000;
 /// How long before `to` an answer begins where `from` is not given, milliseconds.
@@ -174,7 +178,7 @@ fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
             return Err(Refusal::bad(format!("fn is rate, the increase of counters per second, not {other:?}")));
         }
     };
-    let mut ask = Ask { tags: owned("tag"), sources: owned("source"), from, to, step, rate, gpus: BTreeMap::new() };
+    let mut ask = Ask { tags: owned("tag"), sources: owned("source"), from, to, step, rate, ..Ask::default() };
     if let Some(run) = run {
         if ask.sources.is_empty() {
             let machines: BTreeSet<&String> = run.processes.iter().map(|process| &process.source).collect();
@@ -182,10 +186,14 @@ fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
         }
         if ask.tags.is_empty() {
             ask.tags.push(ALL_OF_GPUS.into());
+            ask.tags.extend(OF_RANKS.iter().map(|row| format!("{}{LABEL}*", row.tag)));
         }
         for process in &run.processes {
             let held = process.rank.iter().flat_map(|rank| rank.gpus.iter().copied());
             held.for_each(|gpu| _ = ask.gpus.entry(process.source.clone()).or_default().insert(gpu));
+            let rank = process.rank.as_ref().map(|rank| rank.rank);
+            let names = names_of(process.label.as_deref(), rank, process.pid, &run.id);
+            ask.ranks.entry(process.source.clone()).or_default().extend(names);
         }
     }
     Ok(ask)

@@ -6,11 +6,14 @@ use super::{logs, named, number, seconds, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use crate::markers;
-use crate::runs::{self, RunMeasures, Sums};
+use crate::runs::{self, RunMeasures, RunNumbers, RunSummary, Sums};
 use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::{Map, Value, json as object};
+use shared::catalog::{Kind, MetricDef, cpu, gpu};
 use shared::run::{Run, RunProcess, RunState};
+use shared::unit::Unit;
+use shared::wire::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,8 +24,17 @@ const DEFAULT_RUNS: usize = 50;
 const MAX_MEASURED: usize = 200;
 /// Columns of a line of one run.
 const POINTS: usize = 480;
+/// Columns of a line of what was kept, and of steps, at most.
+const MAX_KEPT_POINTS: i64 = 1_024;
+/// Curves that are kept: what they are called here, what they are of, and how they are one where there are several.
+static KEPT: [(&str, &MetricDef, &str); 4] = [
+    ("gpu", &gpu::UTILISATION, "mean"),
+    ("gpu_memory_share", &gpu::MEMORY_ALLOCATED, "mean"),
+    ("gpu_power", &gpu::POWER_WATTS, "mean"),
+    ("cpu", &cpu::CPU_PERCENT, "mean"),
+];
 
-/// `?state=`, `project=`, `group=`, `job_type=`, `user=`, `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=`
+/// `?state=`, `project=`, `group=`, `job_type=`, `user=`, `tag=` (commas mean or, a leading `!` not), `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=`
 /// are the time of the begin; `limit=` runs are listed, and `before=ID` those that began before that one. With `sums=true`
 /// each has what it held and used, and a small line of its utilisation, in place of its processes.
 pub(in crate::http) async fn get(
@@ -45,8 +57,14 @@ pub(in crate::http) async fn get(
         };
         wish.answer(all, |run| {
             let brief = theirs.briefs.brief(&theirs.live, &sources, run, now);
-            let mut fields = figures(&brief.sums);
+            let mut fields = figures(&theirs, &brief.sums);
             fields.insert("spark".into(), short(&brief.spark));
+            // Its samples have gone: what was kept of it counts.
+            if brief.sums.measured_s == 0.0
+                && let Some(kept) = theirs.runs.kept.numbers(&run.id, |key| reader.scope().sees(key))
+            {
+                fields.extend(of_kept(&kept));
+            }
             fields
         })
     };
@@ -63,8 +81,8 @@ pub(in crate::http) async fn one(
     let now = app.live.clock.wall();
     let (from, to) = asker.within(now, 0, now)?;
     let sources = named(&app, &asker, &params).await?;
-    let (slot, reader) = (app.answers.history.take()?, asker.reader(&app));
-    let live = app.live.clone();
+    let (slot, reader, reader_again) = (app.answers.history.take()?, asker.reader(&app), asker.reader(&app));
+    let (theirs, live) = (app.clone(), app.live.clone());
     let (sought, seeing) = (id.clone(), app.clone());
     let found = slot.blocking(move || seeing.runs.seen(&reader, (from, to)).find(|run| run.id == sought)).await?;
     let Some(found) = found else { return Err(unknown_run(&id)) };
@@ -75,11 +93,28 @@ pub(in crate::http) async fn one(
     let made = move || {
         let measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
         let mut row = run(&found);
-        row.as_object_mut().expect("an object").extend(figures(&measured.sums));
-        row["curves"] = curves(&measured);
+        let fields = row.as_object_mut().expect("an object");
+        fields.extend(figures(&theirs, &measured.sums));
         let span = (found.began, found.ended.unwrap_or(now));
-        if let Some(steps) = markers::steps::of_run(&live, &sources, &found.id, span) {
-            row["steps"] = object!({ "step": steps.step, "per_second": steps.per_second.map(rounded) });
+        let told = markers::steps::told(&live, &sources, &found.id, span);
+        fields.insert("curves".into(), curves(&measured, span, &told));
+        if let Some(steps) = markers::steps::steps(&told) {
+            let steps = object!({ "step": steps.step, "per_second": steps.per_second.map(rounded) });
+            fields.insert("steps".into(), steps);
+        }
+        let own = |source: &&Arc<Source>| found.processes.iter().any(|process| process.source == source.name);
+        let machines: Vec<Arc<Source>> = sources.iter().filter(own).cloned().collect();
+        fields.insert("drivers".into(), runs::drivers(&machines).into());
+        // Of one that is over what was so then counts, and of one whose samples have gone all that was kept.
+        let sees = |key: &str| reader_again.scope().sees(key);
+        if found.ended.is_some()
+            && measured.measures.is_empty()
+            && let Some(kept) = theirs.runs.kept.summary(&found.id, sees)
+        {
+            fields.extend(of_kept(&kept.numbers));
+            fields.insert("curves".into(), kept_curves(&kept));
+        } else if let Some(kept) = theirs.runs.kept.numbers(&found.id, sees) {
+            fields.insert("drivers".into(), kept.drivers.into());
         }
         // It is a quotation, for who may read what the job printed; state and cause stay the kernel's.
         if let Some(line) = words {
@@ -90,14 +125,38 @@ pub(in crate::http) async fn one(
     Ok(Json(slot.blocking(made).await?))
 }
 
+/// Words of which one must be there, with commas between them; or, behind `!`, none.
+#[derive(Default)]
+struct Words {
+    not: bool,
+    words: Vec<String>,
+}
+
+impl Words {
+    fn of(params: &Params, name: &str) -> Words {
+        let text = params.last(name).unwrap_or_default();
+        let (not, text) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
+        Words { not, words: text.split(',').filter(|word| !word.is_empty()).map(String::from).collect() }
+    }
+
+    fn choose(&self, has: Option<&str>) -> bool {
+        self.words.is_empty() || self.words.iter().any(|word| Some(word.as_str()) == has) != self.not
+    }
+
+    fn choose_one(&self, mut has: impl Iterator<Item = String>) -> bool {
+        self.words.is_empty() || has.any(|one| self.words.contains(&one)) != self.not
+    }
+}
+
 /// What is asked for.
 #[derive(Default)]
 struct Wish {
     states: Vec<RunState>,
-    project: Option<String>,
-    group: Option<String>,
-    job_type: Option<String>,
-    user: Option<String>,
+    project: Words,
+    group: Words,
+    job_type: Words,
+    user: Words,
+    tag: Words,
     part: Option<String>,
     from: Option<i64>,
     to: Option<i64>,
@@ -118,10 +177,11 @@ impl Wish {
         let text = |name: &str| params.last(name).map(String::from);
         Ok(Wish {
             states: states.map(state).collect::<Result<_, _>>()?,
-            project: text("project"),
-            group: text("group"),
-            job_type: text("job_type"),
-            user: text("user"),
+            project: Words::of(params, "project"),
+            group: Words::of(params, "group"),
+            job_type: Words::of(params, "job_type"),
+            user: Words::of(params, "user"),
+            tag: Words::of(params, "tag"),
             part: text("q").map(|part| part.to_lowercase()),
             from: params.instant("from", now)?,
             to: params.instant("to", now)?,
@@ -136,15 +196,16 @@ impl Wish {
     }
 
     fn chooses(&self, run: &Run) -> bool {
-        let is = |wanted: &Option<String>, has: &Option<String>| wanted.is_none() || wanted == has;
+        let tags = run.about.tags.iter().flat_map(|(name, value)| [name.clone(), format!("{name}={value}")]);
         let has = |part: &String| {
             let texts = [Some(&run.id), run.about.name.as_ref(), Some(&run.about.program)];
             texts.into_iter().flatten().any(|text| text.to_lowercase().contains(part))
         };
-        is(&self.project, &run.about.project)
-            && is(&self.group, &run.about.group)
-            && is(&self.job_type, &run.about.job_type)
-            && is(&self.user, &run.about.user)
+        self.project.choose(run.about.project.as_deref())
+            && self.group.choose(run.about.group.as_deref())
+            && self.job_type.choose(run.about.job_type.as_deref())
+            && self.user.choose(run.about.user.as_deref())
+            && self.tag.choose_one(tags)
             && self.part.as_ref().is_none_or(has)
             && self.from.is_none_or(|from| run.began >= from)
             && self.to.is_none_or(|to| run.began <= to)
@@ -152,7 +213,7 @@ impl Wish {
 
     /// The runs, behind which one the next answer goes on, and how many of each state there are among those that fit all
     /// else.
-    fn answer(&self, all: Vec<Run>, figures: impl Fn(&Run) -> Map<String, Value>) -> Value {
+    fn answer(&self, all: Vec<Arc<Run>>, figures: impl Fn(&Run) -> Map<String, Value>) -> Value {
         // The last run of the answer before may fit no more; its place counts all the same.
         let begin =
             self.before.as_ref().map(|id| all.iter().position(|run| run.id == *id).map_or(all.len(), |at| at + 1));
@@ -167,7 +228,7 @@ impl Wish {
         }
         let further = chosen.len() > self.limit;
         chosen.truncate(self.limit);
-        let row = |(at, one): (usize, &&Run)| {
+        let row = |(at, one): (usize, &&Arc<Run>)| {
             let mut row = run(one);
             if let Some(row) = row.as_object_mut().filter(|_| self.sums && at < MAX_MEASURED) {
                 row.remove("processes");
@@ -203,8 +264,10 @@ pub(super) fn run(one: &Run) -> Value {
 }
 
 /// What a run held and used. What is not known is left out.
-fn figures(sums: &Sums) -> Map<String, Value> {
+fn figures(app: &App, sums: &Sums) -> Map<String, Value> {
+    let prices = app.runs.prices.get();
     let known = [
+        ("cost", prices.and_then(|prices| sums.cost(prices))),
         ("gpu_hours", sums.gpu_hours()),
         ("gpu_utilisation", sums.gpu_utilisation()),
         ("idle_share", sums.idle_share()),
@@ -217,12 +280,57 @@ fn figures(sums: &Sums) -> Map<String, Value> {
     if sums.gpus > 0 {
         fields.insert("gpus".into(), sums.gpus.into());
     }
+    if let Some(prices) = prices.filter(|_| fields.contains_key("cost")) {
+        fields.insert("currency".into(), prices.currency.clone().into());
+    }
+    let models = sums.gpu_models();
+    if !models.is_empty() {
+        fields.insert("gpu_models".into(), models.into());
+    }
     let marks = [("energy_estimated", sums.estimated), ("gpus_assumed", sums.assumed)];
     fields.extend(marks.into_iter().filter(|(_, is)| *is).map(|(name, is)| (name.into(), is.into())));
     fields
 }
 
-fn curves(measured: &RunMeasures) -> Value {
+/// The same of a run whose samples have gone.
+fn of_kept(numbers: &RunNumbers) -> Map<String, Value> {
+    let mut fields = serde_json::to_value(numbers).unwrap_or_default().as_object().cloned().unwrap_or_default();
+    let (step, rate) = (fields.remove("step"), fields.remove("steps_per_second"));
+    if let Some(step) = step {
+        fields.insert("steps".into(), object!({ "step": step, "per_second": rate }));
+    }
+    fields
+}
+
+/// The curves that were kept of a run: of each measure the mean of what it was of, in the columns of the widest.
+fn kept_curves(kept: &RunSummary) -> Value {
+    let (from, step) = (kept.run.began, kept.step.max(1));
+    let to = kept.run.ended.unwrap_or(kept.made);
+    let points = ((to - from) / step + 1).clamp(1, MAX_KEPT_POINTS) as usize;
+    let measures = kept.curves.iter().filter_map(|curve| {
+        let (id, of, together) = KEPT.iter().find(|(_, of, _)| of.tag == curve.tag)?;
+        let mut values = vec![None; points];
+        for (t, _, _, mean) in &curve.points {
+            // A column begins at a multiple of its width, which may lie before the run.
+            if let Some(place) = values.get_mut(((t - from).max(0) / step) as usize) {
+                *place = Some(*mean);
+            }
+        }
+        let name = if curve.series > 1 { format!("mean of {}", curve.series) } else { of.label.to_string() };
+        let line = object!({ "source": name, "rank": null, "label": null, "values": short(&values) });
+        let unit = if of.kind == Kind::Counter { of.unit.per_second() } else { of.unit };
+        Some(object!({ "id": id, "title": of.title, "unit": unit.name(), "of_gpus": together, "lines": [line] }))
+    });
+    object!({ "from": seconds(from), "step": seconds(step), "measures": measures.collect::<Vec<_>>(), "left_out": 0, "kept": true })
+}
+
+fn curves(measured: &RunMeasures, span: (i64, i64), told: &[(i64, u64)]) -> Value {
+    let points = ((span.1 - span.0) / measured.step.max(1) + 1).clamp(1, MAX_KEPT_POINTS) as usize;
+    let steps = (told.len() > 1).then(|| {
+        let values = markers::steps::line(told, measured.from, measured.step, points);
+        let line = object!({ "source": "step", "rank": null, "label": null, "values": short(&values) });
+        object!({ "id": "steps", "title": "Steps", "unit": Unit::Count.name(), "of_gpus": "max", "lines": [line] })
+    });
     let measures = measured.measures.iter().map(|measure| {
         let lines = measure.lines.iter().map(|line| {
             object!({ "source": line.source, "rank": line.rank, "label": line.label, "values": short(&line.values) })
@@ -233,7 +341,7 @@ fn curves(measured: &RunMeasures) -> Value {
         })
     });
     object!({
-        "from": seconds(measured.from), "step": seconds(measured.step), "measures": measures.collect::<Vec<_>>(),
+        "from": seconds(measured.from), "step": seconds(measured.step), "measures": measures.chain(steps).collect::<Vec<_>>(),
         "left_out": measured.left_out,
     })
 }
@@ -265,17 +373,24 @@ mod tests {
     use super::*;
     use shared::run::About;
 
-    fn runs() -> Vec<Run> {
-        let one = |id: &str, state, project: Option<&str>, began| Run {
-            id: id.into(),
-            state,
-            sentence: String::new(),
-            cause: None,
-            began,
-            ended: None,
-            about: About { project: project.map(String::from), program: "Train.py".into(), ..About::default() },
-            processes: Vec::new(),
-            further: 0,
+    fn runs() -> Vec<Arc<Run>> {
+        let one = |id: &str, state, project: Option<&str>, began| {
+            Arc::new(Run {
+                id: id.into(),
+                state,
+                sentence: String::new(),
+                cause: None,
+                began,
+                ended: None,
+                about: About {
+                    project: project.map(String::from),
+                    program: "Train.py".into(),
+                    tags: (id == "c").then(|| ("seed".into(), "1".into())).into_iter().collect(),
+                    ..About::default()
+                },
+                processes: Vec::new(),
+                further: 0,
+            })
         };
         vec![
             one("c", RunState::Running, Some("llm"), 3_000),
@@ -294,7 +409,11 @@ mod tests {
         let all = || Wish { limit: 10, ..Wish::default() };
         assert_eq!(ids(&all()), ["c", "b", "a"]);
         assert_eq!(ids(&Wish { states: vec![RunState::Failed], ..all() }), ["b", "a"]);
-        assert_eq!(ids(&Wish { project: Some("llm".into()), ..all() }), ["c", "b"]);
+        let words = |not, words: &[&str]| Words { not, words: words.iter().map(|word| word.to_string()).collect() };
+        assert_eq!(ids(&Wish { project: words(false, &["x", "llm"]), ..all() }), ["c", "b"]);
+        assert_eq!(ids(&Wish { project: words(true, &["llm"]), ..all() }), ["a"]);
+        assert_eq!(ids(&Wish { tag: words(false, &["seed=1"]), ..all() }), ["c"]);
+        assert_eq!(ids(&Wish { tag: words(true, &["seed"]), ..all() }), ["b", "a"]);
         assert_eq!(ids(&Wish { part: Some("train".into()), ..all() }).len(), 3);
         assert_eq!(ids(&Wish { from: Some(2_000), to: Some(2_000), ..all() }), ["b"]);
         let first = Wish { limit: 2, ..Wish::default() };

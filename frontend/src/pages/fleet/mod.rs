@@ -8,6 +8,8 @@ pub mod table;
 mod tiles;
 
 use crate::pages::findings::say::FindingSay;
+use crate::pages::runs::fleet::FleetLanes;
+use crate::pages::runs::panel::Jobs;
 use crate::panels::board::Board;
 use crate::panels::fleet::map::{FleetMap, Shown};
 use crate::state::{FEW, LinkState, Page};
@@ -18,6 +20,7 @@ use crate::widgets::tooltip::{Tip, TipRow};
 use charts::{Hue, axis};
 use few::Few;
 use leptos::prelude::*;
+use std::collections::HashMap;
 use std::sync::Arc;
 use table::Table;
 use tiles::Tiles;
@@ -35,11 +38,14 @@ pub struct Crowd {
 
 impl Crowd {
     /// Follows the overview as long as the component that calls this is there.
-    fn start(page: Page) -> Self {
+    fn start(page: Page, jobs: Jobs) -> Self {
+        let open = Memo::new(move |_| jobs.open());
         let hosts = Memo::new(move |_| {
             page.fleet.track();
             let store = page.store.read_value();
-            Arc::new(hosts::hosts(&store.index, &store.fleet.values()))
+            let mut hosts = hosts::hosts(&store.index, &store.fleet.values());
+            name_runs(&mut hosts, &open.get());
+            Arc::new(hosts)
         });
         let totals = Memo::new(move |_| Totals::of(&hosts.get()));
         Effect::new(move || {
@@ -69,11 +75,31 @@ impl Crowd {
     }
 }
 
+/// The label under which a machine has the newest run that is on it, so that a fleet is grouped and filtered by runs, too.
+const RUN: &str = "run";
+/// What it has where there are runs, and none is on it.
+const NO_RUN: &str = "nothing runs";
+
+/// Names the runs on machines. `open` are the names of those that have not ended and their machines, the newest first.
+fn name_runs(hosts: &mut [Host], open: &[(String, Vec<String>)]) {
+    let mut named: HashMap<&str, &str> = HashMap::new();
+    for (run, on) in open {
+        on.iter().for_each(|host| _ = named.entry(host).or_insert(run));
+    }
+    // A label that the machine has itself stays.
+    for host in hosts.iter_mut().filter(|host| !named.is_empty() && host.label(RUN).is_none()) {
+        let name = named.get(host.entry.name.as_str()).copied().unwrap_or(NO_RUN);
+        host.entry.labels.push((RUN.into(), name.into()));
+    }
+}
+
 /// The page of all machines.
 #[component]
 pub fn FleetPage() -> impl IntoView {
     let page = expect_context::<Page>();
-    let crowd = Crowd::start(page);
+    let jobs = Jobs::of_fleet(page);
+    provide_context(jobs);
+    let crowd = Crowd::start(page, jobs);
     provide_context(crowd);
     let hosts = move || crowd.hosts.with(|hosts| hosts.len());
     view! {
@@ -92,6 +118,11 @@ pub fn FleetPage() -> impl IntoView {
             </If>
             <If when=flag(move || hosts() > FEW)>
                 <MapCard/>
+            </If>
+            <If when=flag(move || hosts() > 0)>
+                <FleetLanes/>
+            </If>
+            <If when=flag(move || hosts() > FEW)>
                 <Table/>
             </If>
             <Foot/>

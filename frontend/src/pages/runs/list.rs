@@ -1,20 +1,18 @@
 //! The list of training jobs: how each does or ended, filtered, sorted and grouped, and ticked to be compared.
 
-use super::parts::{Small, energy, figure, percent, shape, where_it_ran, word};
+use super::columns::{ColumnChoice, cell, chosen as chosen_columns, head, sort};
+use super::parts::{figure, percent, shape};
 use super::read::{Figures, Listed};
 use crate::browser::document;
 use crate::fetch;
-use crate::pages::team::list::clock;
 use crate::panels::fleet::map::toggle;
 use crate::state::{LinkState, Page};
 use crate::store::fleet::words::{count, thousands};
 use crate::widgets::icons::Glass;
 use crate::widgets::parts::{Each, If, flag, text};
-use charts::axis::duration;
 use leptos::prelude::*;
 use shared::run::RunState;
 use shared::wire::MAX_OPENED;
-use std::cmp::Reverse;
 
 /// Seconds between two questions.
 const REFRESH_SECONDS: u32 = 5;
@@ -22,9 +20,6 @@ const REFRESH_SECONDS: u32 = 5;
 const PAGE: usize = 50;
 /// The most that the server lists at once.
 const MAX_LISTED: usize = 1_000;
-/// An idle share that is marked, 0 to 1.
-const MUCH_IDLE: f64 = 0.3;
-
 /// What chips stand for: a word, and the states.
 const CHIPS: [(&str, char, &[RunState]); 4] = [
     ("Running", '●', &[RunState::Running, RunState::Suspended]),
@@ -44,20 +39,6 @@ const CHIPS: [(&str, char, &[RunState]); 4] = [
 /// By what runs are grouped: name in the address, and word.
 const GROUPS: [(&str, &str); 5] =
     [("", "project"), ("group", "group"), ("type", "type"), ("user", "user"), ("none", "none")];
-
-/// The columns: name in the address, heading, class.
-const COLUMNS: [(&str, &str, &str); 10] = [
-    ("state", "state", "l"),
-    ("name", "run", "l"),
-    ("", "GPU use over its life", "l spark"),
-    ("use", "mean", ""),
-    ("lasted", "lasted", ""),
-    ("ranks", "ranks", ""),
-    ("gpu_hours", "GPU-h", ""),
-    ("energy", "energy", ""),
-    ("idle", "idle", ""),
-    ("began", "began", ""),
-];
 
 /// What is listed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -103,28 +84,6 @@ fn group_of<'a>(run: &'a Listed, by: &str) -> &'a str {
         "type" => &run.job_type,
         "user" => &run.user,
         _ => &run.project,
-    }
-}
-
-/// Sorts by a column; a leading `-` turns the order. Largest and newest come first, names from A.
-fn sort(runs: &mut [Listed], by: &str, now: i64) {
-    let (by, turned) = by.strip_prefix('-').map_or((by, false), |by| (by, true));
-    let number = |of: fn(&Listed) -> Option<f64>| {
-        move |run: &Listed| Reverse(of(run).map_or(i64::MIN, |value| (value * 1_000.0) as i64))
-    };
-    match by {
-        "state" => runs.sort_by_key(|run| run.state),
-        "name" => runs.sort_by_key(|run| run.name.to_lowercase()),
-        "use" => runs.sort_by_key(number(|run| run.figures.utilisation)),
-        "lasted" => runs.sort_by_key(|run| Reverse(run.lasted(now))),
-        "ranks" => runs.sort_by_key(|run| Reverse(run.ranks)),
-        "gpu_hours" => runs.sort_by_key(number(|run| run.figures.gpu_hours)),
-        "energy" => runs.sort_by_key(number(|run| run.figures.energy_kwh.map(|kwh| kwh * 1_000.0))),
-        "idle" => runs.sort_by_key(number(|run| run.figures.idle)),
-        _ => runs.sort_by_key(|run| Reverse(run.began)),
-    }
-    if turned {
-        runs.reverse();
     }
 }
 
@@ -224,6 +183,7 @@ pub fn RunsPage() -> impl IntoView {
     let more = move || with(|known| known.total.saturating_sub(known.runs.len()));
     let is_empty = move || known.with(|known| known.as_ref().is_some_and(|known| known.states.is_empty()));
     let asks = move || page.view.with(|view| !view.find.is_empty() || !view.state.is_empty());
+    let columns = Signal::derive(move || page.view.with(|view| chosen_columns(&view.columns)));
     let row = Callback::new(move |key: String| match key.split_at(1) {
         ("=", name) => view! { <GroupRow name=name.to_string() known/> }.into_any(),
         (_, id) => view! { <RunRow id=id.to_string() known chosen/> }.into_any(),
@@ -244,7 +204,7 @@ pub fn RunsPage() -> impl IntoView {
                 >
                     <div class="scroll" tabindex="0" role="region" aria-label="Table of runs">
                         <table class="rows runs-table" id="runs">
-                            <thead><tr><td></td>{COLUMNS.map(head).collect_view()}</tr></thead>
+                            <thead><tr><td></td>{move || columns.get().into_iter().map(head).collect_view()}</tr></thead>
                             <tbody><Each keys=order row/></tbody>
                         </table>
                     </div>
@@ -263,43 +223,6 @@ pub fn RunsPage() -> impl IntoView {
                 <Ticked chosen known/>
             </If>
         </main>
-    }
-}
-
-/// A heading; a press sorts, a second one turns the order.
-fn head((by, words, class): (&'static str, &'static str, &'static str)) -> impl IntoView {
-    let page = expect_context::<Page>();
-    let now = move || page.view.with(|view| if view.sort.is_empty() { "began".to_string() } else { view.sort.clone() });
-    // What stands first of a name or a state is the smallest; of all else the largest.
-    let rising = matches!(by, "name" | "state");
-    let sorted = text(move || match now().strip_prefix('-') {
-        _ if by.is_empty() => "none",
-        Some(turned) if turned == by => {
-            if rising {
-                "descending"
-            } else {
-                "ascending"
-            }
-        }
-        None if now() == by => {
-            if rising {
-                "ascending"
-            } else {
-                "descending"
-            }
-        }
-        _ => "none",
-    });
-    let press = move |_| {
-        let turned = now() == by;
-        page.step(|view| view.sort = if turned { format!("-{by}") } else { by.to_string() });
-    };
-    match by {
-        "" => view! { <th scope="col" class=class>{words}</th> }.into_any(),
-        _ => view! {
-            <th scope="col" class=class aria-sort=sorted data-column=by><button data-do="sort" on:click=press>{words}</button></th>
-        }
-        .into_any(),
     }
 }
 
@@ -362,6 +285,7 @@ fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
                 <span class="u">"group by"</span>
                 {GROUPS.map(group).collect_view()}
             </span>
+            <ColumnChoice/>
         </div>
     }
 }
@@ -375,9 +299,10 @@ fn GroupRow(name: String, known: RwSignal<Option<Known>>) -> impl IntoView {
         let by = page.view.with(|view| view.by.clone());
         known.with(|known| known.as_ref().map_or(String::new(), |known| gist(&known.runs, &by, &own)))
     });
+    let columns = text(move || page.view.with(|view| chosen_columns(&view.columns).len() + 1).to_string());
     let name = if name.is_empty() { "without a name".to_string() } else { name };
     view! {
-        <tr class="group"><th scope="rowgroup" colspan=COLUMNS.len() + 1><b class="source-name">{name}</b>" "<span class="u">{said}</span></th></tr>
+        <tr class="group"><th scope="rowgroup" colspan=columns><b class="source-name">{name}</b>" "<span class="u">{said}</span></th></tr>
     }
 }
 
@@ -394,20 +319,11 @@ fn RunRow(id: String, known: RwSignal<Option<Known>>, chosen: RwSignal<Vec<Strin
     });
     let of =
         move |read: fn(&Listed) -> String| text(move || run.with(|run| run.as_ref().map(read).unwrap_or_default()));
-    let lasted = text(move || {
-        page.beat.track();
-        run.with(|run| run.as_ref().map_or(String::new(), |run| duration(run.lasted(page.server_now()))))
-    });
-    let idle = move || run.with(|run| run.as_ref().and_then(|run| run.figures.idle));
-    let much = move || idle().is_some_and(|idle| idle >= MUCH_IDLE);
-    let bar =
-        move || idle().map(|idle| view! { <i class="share"><i style:width=format!("{:.0}%", idle * 100.0)></i></i> });
     let ticked = flag(move || chosen.with(|chosen| own.with_value(|id| chosen.contains(id))));
-    let spark = move || {
-        let values = run.with(|run| run.as_ref().map(|run| run.spark.clone()).unwrap_or_default());
-        (!values.is_empty()).then(|| view! { <Small values most=100.0/> })
+    let cells = move || {
+        let columns = page.view.with(|view| chosen_columns(&view.columns));
+        columns.into_iter().map(|column| cell(column, run)).collect_view()
     };
-    let to = page.address_of_runs(std::slice::from_ref(&id));
     view! {
         <tr data-run=id data-state=of(|run| run.state.name().to_string()) class:ticked=ticked>
             <td>
@@ -418,32 +334,9 @@ fn RunRow(id: String, known: RwSignal<Option<Known>>, chosen: RwSignal<Vec<Strin
                     on:change=move |_| toggle(chosen, own.get_value())
                 />
             </td>
-            <td class="l state">
-                <span class=of(|run| shape(run.state).to_string()) aria-hidden="true">{of(|run| run.state.shape().to_string())}</span>
-                " "{of(|run| word(run.state))}
-            </td>
-            <th scope="row" class="l">
-                <a class="source-name" href=to>{of(|run| run.name.clone())}</a>" "
-                <span class="u">{of(about)}</span>
-                <span class="u short"><span class=of(|run| shape(run.state).to_string()) aria-hidden="true">{of(|run| run.state.shape().to_string())}</span>" "{of(|run| word(run.state))}", "{lasted}</span>
-            </th>
-            <td class="l spark">{spark}</td>
-            <td class="mean"><b>{of(|run| figure(run.figures.utilisation.map(f64::round), "%"))}</b></td>
-            <td>{lasted}</td>
-            <td title=of(where_it_ran)>{of(|run| if run.ranks > 0 { run.ranks.to_string() } else { "–".into() })}</td>
-            <td>{of(|run| figure(run.figures.gpu_hours, ""))}</td>
-            <td>{of(|run| { let (number, unit) = energy(&run.figures); format!("{number} {unit}") })}</td>
-            <td class="idle" class:is-much=much>{bar}" "{of(|run| percent(run.figures.idle))}</td>
-            <td>{of(|run| clock(run.began / 1_000))}</td>
+            {cells}
         </tr>
     }
-}
-
-/// What stands faint behind the name of a run: its group, and how it ended where that was not well.
-fn about(run: &Listed) -> String {
-    let group = [&run.group, &run.job_type].into_iter().find(|name| !name.is_empty()).cloned();
-    let how = (!matches!(run.state, RunState::Running | RunState::Finished)).then(|| run.sentence.clone());
-    group.into_iter().chain(how).collect::<Vec<_>>().join(", ")
 }
 
 /// The runs that are ticked, and the way to compare them.
@@ -510,6 +403,9 @@ mod tests {
             began,
             ended: (began <= 2).then_some(began + 10),
             hosts: Vec::new(),
+            program: String::new(),
+            tags: Vec::new(),
+            gpu_models: Vec::new(),
             ranks: 0,
             figures: Figures { gpu_hours: hours, idle: hours.map(|_| 0.5), ..Figures::default() },
             spark: Vec::new(),

@@ -1,6 +1,9 @@
 //! Training jobs: [`list`] of all of them, the [`page`] of `one` with its ranks, several beside each other in `side`, and those
 //! of one machine in its [`panel`]. [`read`] reads what the server says of them.
 
+mod columns;
+mod differs;
+pub mod fleet;
 pub mod list;
 mod one;
 pub mod page;

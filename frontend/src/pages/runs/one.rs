@@ -3,7 +3,7 @@
 use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
 use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
-use super::read::{Measured, Whole, ms};
+use super::read::{Measured, STEPS, Whole, ms};
 use crate::address::{Route, View};
 use crate::browser::document;
 use crate::fetch::{self, Json};
@@ -163,8 +163,10 @@ pub fn OnePage(
     let measure = move |id: String| {
         Signal::derive(move || whole.with(|whole| whole.as_ref()?.measures.iter().find(|m| m.id == id).cloned()))
     };
-    let chart =
-        Callback::new(move |id: String| view! { <MeasureCard measured=measure(id) marks=marks.drawn at/> }.into_any());
+    let kept = of(|whole| whole.is_kept.to_string());
+    let chart = Callback::new(move |id: String| {
+        view! { <MeasureCard measured=measure(id) marks=marks.drawn at kept/> }.into_any()
+    });
     let first = measure("gpu".into());
     let has_ranks = flag(move || first.with(|m| m.as_ref().is_some_and(|m| m.chart.curves.len() > 1)));
     view! {
@@ -255,6 +257,12 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
                 let assumed = if w.run.figures.assumed { ", assumed" } else { "" };
                 (figure(w.run.figures.gpu_hours, ""), String::new(), gpus + assumed)
             })}
+            <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.run.figures.cost.is_some())))>
+                {tile("cost", fixed("Cost"), |w, _| {
+                    let cost = w.run.figures.cost.map(|cost| (cost * 100.0).round() / 100.0);
+                    (figure(cost, ""), w.run.figures.currency.clone(), "of GPUs and energy".into())
+                })}
+            </If>
             {tile("energy", fixed("Energy"), |w, _| {
                 let (number, unit) = energy(&w.run.figures);
                 let note = match (w.run.figures.energy_kwh, w.run.figures.estimated) {
@@ -285,8 +293,10 @@ fn MeasureCard(
     #[prop(into)] measured: Signal<Option<Measured>>,
     marks: RwSignal<Arc<Vec<CellMark>>>,
     at: RwSignal<Option<i64>>,
+    #[prop(into)] kept: Signal<String>,
 ) -> impl IntoView {
     let chart = Memo::new(move |_| measured.with(|m| m.as_ref().map(|m| Arc::new(m.chart.clone()))));
+    let is_kept = move || kept.get() == "true";
     let title = text(move || measured.with(|m| m.as_ref().map(|m| m.title.clone()).unwrap_or_default()));
     let said = text(move || {
         measured.with(|m| {
@@ -294,6 +304,8 @@ fn MeasureCard(
             let symbol = m.chart.symbol();
             let lines = m.chart.curves.len();
             let of = match (m.of_gpus.as_str(), lines) {
+                _ if m.id == STEPS => "by markers".to_string(),
+                _ if is_kept() => format!("mean; 1 point = {}", duration(m.chart.step)),
                 ("", 1) => "of the machine".to_string(),
                 ("", n) => format!("{n} machines"),
                 (_, 1) => "one rank".to_string(),
@@ -301,6 +313,7 @@ fn MeasureCard(
                 (_, n) => format!("median, p10–p90 of {n} ranks"),
             };
             let how = match m.of_gpus.as_str() {
+                _ if is_kept() => "",
                 "sum" => ", sum of a rank's GPUs",
                 "max" => ", the largest of a rank's GPUs",
                 _ => "",

@@ -23,13 +23,37 @@ const MAX_LANES: usize = 4;
 /// How much longer than the run the span is that a click shows: a tenth on either side.
 const MARGIN: i64 = 10;
 
-/// The jobs of the machine, newest first.
+/// Most of all machines.
+const MAX_OF_FLEET: usize = 100;
+
+/// The jobs of the machine, or of all machines, newest first.
 #[derive(Clone, Copy)]
 pub struct Jobs(RwSignal<Vec<Listed>>);
 
 impl Jobs {
-    /// Asks for them again and again, as long as the component that calls this is there.
+    /// Asks for those of the machine again and again, as long as the component that calls this is there.
     pub fn follow(page: Page) -> Jobs {
+        let machine = move || String::from(js_sys::encode_uri_component(&page.machine()));
+        Jobs::asked(page, move || format!("api/v1/runs?limit={MAX_LISTED}&source={}", machine()))
+    }
+
+    /// The same of all machines, each with what it used.
+    pub fn of_fleet(page: Page) -> Jobs {
+        Jobs::asked(page, || format!("api/v1/runs?sums=true&limit={MAX_OF_FLEET}"))
+    }
+
+    /// Those that have not ended, the newest first: what each is called, and its machines.
+    pub fn open(self) -> Vec<(String, Vec<String>)> {
+        let open = |run: &Listed| run.ended.is_none().then(|| (run.name.clone(), run.hosts.clone()));
+        self.with(|runs| runs.iter().filter_map(open).collect())
+    }
+
+    /// Reads the list.
+    pub(super) fn with<T>(self, read: impl FnOnce(&[Listed]) -> T) -> T {
+        self.0.with(|runs| read(runs))
+    }
+
+    fn asked(page: Page, path: impl Fn() -> String + Send + Sync + 'static) -> Jobs {
         let runs = RwSignal::new(Vec::<Listed>::new());
         // Seconds since the last question; None where nothing is answered: by a share link, or by an older server.
         let asked = StoredValue::new(Some(REFRESH_SECONDS));
@@ -41,8 +65,7 @@ impl Jobs {
                 return asked.set_value(Some(since + 1));
             }
             asked.set_value(Some(0));
-            let machine = js_sys::encode_uri_component(&page.machine());
-            fetch::ask("GET", &format!("api/v1/runs?limit={MAX_LISTED}&source={machine}"), None, move |answer| {
+            fetch::ask("GET", &path(), None, move |answer| {
                 match answer.status {
                     200 => {
                         let new: Vec<Listed> = answer.body.get("runs").list().iter().filter_map(Listed::read).collect();

@@ -19,6 +19,9 @@ pub struct Figures {
     /// 0 to 1.
     pub coverage: Option<f64>,
     pub memory_peak: Option<f64>,
+    /// What GPU-hours and energy cost, where the server has prices, and in what.
+    pub cost: Option<f64>,
+    pub currency: String,
     /// A part of the energy is power times time.
     pub estimated: bool,
     /// Which GPUs it holds is not the driver's word.
@@ -40,6 +43,11 @@ pub struct Listed {
     pub began: i64,
     pub ended: Option<i64>,
     pub hosts: Vec<String>,
+    pub program: String,
+    /// Names and values, each as one text.
+    pub tags: Vec<(String, String)>,
+    /// What its GPUs are called.
+    pub gpu_models: Vec<String>,
     pub ranks: usize,
     pub figures: Figures,
     pub spark: Vec<Option<f64>>,
@@ -79,6 +87,10 @@ pub struct Whole {
     pub processes: Vec<Ranked>,
     /// The line that says best why it ended, for who may read what it printed.
     pub words: Option<String>,
+    /// Versions of the drivers of its machines.
+    pub drivers: Vec<String>,
+    /// Its curves are those that were kept when it ended: its samples have gone.
+    pub is_kept: bool,
     /// The newest step that a marker names, and steps a second.
     pub step: Option<f64>,
     pub per_second: Option<f64>,
@@ -86,6 +98,9 @@ pub struct Whole {
     pub left_out: usize,
     pub measures: Vec<Measured>,
 }
+
+/// Id of the chart of steps, which are a job's and no rank's.
+pub const STEPS: &str = "steps";
 
 /// Seconds of the server as ms.
 pub fn ms(json: &Json) -> Option<i64> {
@@ -114,6 +129,9 @@ impl Listed {
             began: ms(&run.get("began"))?,
             ended: ms(&run.get("ended")),
             hosts: run.get("hosts").list().iter().map(Json::text).collect(),
+            program: text("program"),
+            tags: run.get("tags").pairs(),
+            gpu_models: run.get("gpu_models").list().iter().map(Json::text).collect(),
             ranks: number("ranks").unwrap_or(0.0) as usize,
             figures: Figures {
                 gpus: number("gpus"),
@@ -123,6 +141,8 @@ impl Listed {
                 energy_kwh: number("energy_kwh"),
                 coverage: number("coverage"),
                 memory_peak: number("gpu_memory_peak_bytes"),
+                cost: number("cost"),
+                currency: text("currency"),
                 estimated: run.get("energy_estimated").is_true(),
                 assumed: run.get("gpus_assumed").is_true(),
             },
@@ -198,7 +218,7 @@ impl Whole {
             let id = measure.get("id").text();
             let (unit, range) = drawn(&id)?;
             let curves: Vec<Curve> = measure.get("lines").list().iter().map(line).collect();
-            let of_gpus = if curves.is_empty() || matches!(id.as_str(), "cpu" | "memory") {
+            let of_gpus = if curves.is_empty() || matches!(id.as_str(), "cpu" | "memory" | STEPS) {
                 String::new()
             } else {
                 measure.get("of_gpus").text()
@@ -220,6 +240,8 @@ impl Whole {
         let steps = json.get("steps");
         Some(Whole {
             words: cause.get("line").maybe(),
+            drivers: json.get("drivers").list().iter().map(Json::text).collect(),
+            is_kept: curves.get("kept").is_true(),
             step: steps.get("step").number(),
             per_second: steps.get("per_second").number(),
             left_out: further(json.get("further")) + further(curves.get("left_out")),
@@ -233,7 +255,8 @@ impl Whole {
 /// Unit and range of a chart; None for one that this page does not know.
 fn drawn(id: &str) -> Option<(Unit, Range)> {
     Some(match id {
-        "gpu" | "cpu" | "memory" => (Unit::Percent, Range::PERCENT),
+        "gpu" | "gpu_memory_share" | "cpu" | "memory" => (Unit::Percent, Range::PERCENT),
+        STEPS => (Unit::Count, Range::FromZero),
         "gpu_memory" => (Unit::Bytes, Range::FromZero),
         "gpu_power" => (Unit::Watts, Range::FromZero),
         "gpu_clock" => (Unit::Megahertz, Range::Fit),

@@ -1,17 +1,18 @@
-//! Several training jobs beside each other: a line each over the time since its start, and what differs.
+//! Several training jobs beside each other: a line each over the time since its start, and what [`differs`].
+//!
+//! [`differs`]: super::differs
 
+use super::differs::{headline, table};
 use super::one::AskedRun;
-use super::parts::{energy, figure, percent, shape, size, where_it_ran, word};
-use super::read::{Listed, Measured, Whole};
+use super::parts::{shape, where_it_ran, word};
+use super::read::{Measured, STEPS, Whole};
 use crate::address::Route;
 use crate::pages::team::list::clock;
 use crate::panels::curves::{Curve, CurveChart, Curves};
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
-use charts::axis::duration;
 use charts::marks::CellMark;
 use leptos::prelude::*;
-use shared::unit::number;
 use shared::wire::MAX_OPENED;
 use std::sync::Arc;
 
@@ -65,76 +66,6 @@ fn aligned(runs: &[(String, &Measured)]) -> Option<CurveChart> {
     })
 }
 
-/// A row of the table: what is compared, as text of each run, and as a number with what its difference is said in.
-struct Compared {
-    what: &'static str,
-    said: fn(&Listed, i64) -> String,
-    value: fn(&Listed, i64) -> Option<f64>,
-    /// Shares differ by points, all else by a part of itself.
-    points: bool,
-}
-
-static ROWS: [Compared; 7] = [
-    Compared {
-        what: "Lasted",
-        said: |run, now| duration(run.lasted(now)),
-        value: |run, now| Some(run.lasted(now) as f64),
-        points: false,
-    },
-    Compared {
-        what: "Mean GPU use",
-        said: |run, _| figure(run.figures.utilisation.map(|v| (v * 10.0).round() / 10.0), "%"),
-        value: |run, _| run.figures.utilisation,
-        points: true,
-    },
-    Compared {
-        what: "Idle share",
-        said: |run, _| percent(run.figures.idle),
-        value: |run, _| run.figures.idle.map(|v| v * 100.0),
-        points: true,
-    },
-    Compared {
-        what: "Energy",
-        said: |run, _| {
-            let (number, unit) = energy(&run.figures);
-            format!("{number} {unit}")
-        },
-        value: |run, _| run.figures.energy_kwh,
-        points: false,
-    },
-    Compared {
-        what: "Peak memory",
-        said: |run, _| size(run.figures.memory_peak),
-        value: |run, _| run.figures.memory_peak,
-        points: false,
-    },
-    Compared {
-        what: "GPU-hours",
-        said: |run, _| figure(run.figures.gpu_hours, ""),
-        value: |run, _| run.figures.gpu_hours,
-        points: false,
-    },
-    Compared {
-        what: "GPUs",
-        said: |run, _| figure(run.figures.gpus, ""),
-        value: |run, _| run.figures.gpus,
-        points: false,
-    },
-];
-
-/// How the first differs from the second: `+11 %`, `−2.9 points`; a dash where one is not known.
-fn difference(row: &Compared, a: Option<f64>, b: Option<f64>) -> String {
-    let Some((a, b)) = a.zip(b) else { return "–".into() };
-    let sign = |v: f64| if v < 0.0 { "−" } else { "+" };
-    match row.points {
-        true if (a - b).abs() < 0.05 => "same".into(),
-        true => format!("{}{} points", sign(a - b), number((a - b).abs())),
-        false if b == 0.0 => "–".into(),
-        false if ((a - b) / b).abs() < 0.005 => "same".into(),
-        false => format!("{}{:.0} %", sign(a - b), ((a - b) / b * 100.0).abs()),
-    }
-}
-
 /// The page of several runs.
 #[component]
 pub fn SidePage(
@@ -182,6 +113,9 @@ pub fn SidePage(
             ids.into_iter().filter(|(_, n)| *n > 1).map(|(id, _)| id).collect::<Vec<_>>()
         })
     });
+    let read = move || wholes.with(|all| all.iter().flatten().cloned().collect::<Vec<Whole>>());
+    let said =
+        Memo::new(move |_| Some(headline(&read())).filter(|said| !said.is_empty()).map_or(String::new(), |s| s + "."));
     let at = RwSignal::new(None::<i64>);
     let chart = Callback::new(move |id: String| view! { <SideChart id wholes names at/> }.into_any());
     let list = page.address_of(Some(Route::Runs), &[]);
@@ -192,7 +126,7 @@ pub fn SidePage(
                 <div>
                     <p class="crumbs"><a href=list>"Runs"</a>" / compare"</p>
                     <h2 class="source-name">{text(move || names.with(|names| names.join(" against ")))}</h2>
-                    <p class="how u">"Aligned at their starts."</p>
+                    <p class="how"><span class="u">"Aligned at their starts. "</span><b data-headline>{text(move || said.get())}</b></p>
                 </div>
             </header>
             {move || wholes.with(|all| key(page, &names.get(), all))}
@@ -203,7 +137,7 @@ pub fn SidePage(
                     </If>
                     <Each keys=measures row=chart/>
                 </div>
-                {move || wholes.with(|all| table(page, &names.get(), all))}
+                {move || table(page, &names.get(), read())}
             </div>
         </main>
     }
@@ -246,13 +180,16 @@ fn SideChart(
             let borrowed: Vec<(String, &Measured)> = found.iter().map(|(name, m)| (name.clone(), m)).collect();
             let first = &found.first()?.1;
             let how = match first.of_gpus.as_str() {
+                _ if first.id == STEPS => "by the newest marker",
                 "sum" => "sum of all ranks",
                 "max" => "the largest of all ranks",
                 "" => "mean of its machines",
                 _ => "mean of all ranks",
             };
             let chart = aligned(&borrowed)?;
-            Some((first.title.clone(), format!("{}; {how}", chart.symbol()), Arc::new(chart)))
+            let symbol = chart.symbol();
+            let said = if symbol.is_empty() { how.to_string() } else { format!("{symbol}; {how}") };
+            Some((first.title.clone(), said, Arc::new(chart)))
         })
     });
     let title = text(move || made.with(|made| made.as_ref().map(|(title, ..)| title.clone()).unwrap_or_default()));
@@ -268,35 +205,6 @@ fn SideChart(
                 </If>
             </div>
         </article>
-    }
-}
-
-/// What differs: a column each, and of two the difference.
-fn table(page: Page, names: &[String], all: &[Option<Whole>]) -> impl IntoView + use<> {
-    let runs: Vec<Listed> = all.iter().flatten().map(|whole| whole.run.clone()).collect();
-    let now = page.server_now();
-    let pair = runs.len() == 2;
-    let heads =
-        names.iter().map(|name| view! { <th scope="col" class="source-name">{name.clone()}</th> }).collect_view();
-    let row = |row: &'static Compared| {
-        let differs = pair.then(|| {
-            let said = difference(row, (row.value)(&runs[0], now), (row.value)(&runs[1], now));
-            view! { <td><b>{said}</b></td> }
-        });
-        let cells = runs.iter().map(|run| view! { <td>{(row.said)(run, now)}</td> }).collect_view();
-        view! { <tr><th scope="row" class="l">{row.what}</th>{cells}{differs}</tr> }
-    };
-    let rows = ROWS.iter().map(row).collect_view();
-    view! {
-        <section class="panel flush differs" aria-label="What differs">
-            <header><h2>"What differs"</h2><span class="u">"the whole of each"</span></header>
-            <div class="scroll" tabindex="0" role="region" aria-label="Table of what differs">
-                <table class="rows">
-                    <thead><tr><th scope="col" class="l">"measure"</th>{heads}{pair.then(|| view! { <th scope="col">"difference"</th> })}</tr></thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
-        </section>
     }
 }
 
@@ -326,14 +234,5 @@ mod tests {
         let mean = measured("mean", 0, 1_000, &[&[1.0], &[3.0]]);
         assert_eq!(since_start(&mean, 1_000, 1), [Some(2.0)]);
         assert_eq!(aligned(&[("a".into(), &a)]), None);
-    }
-
-    #[test]
-    fn differences_are_parts_or_points() {
-        let (lasted, used) = (&ROWS[0], &ROWS[1]);
-        assert_eq!(difference(lasted, Some(111.0), Some(100.0)), "+11 %");
-        assert_eq!(difference(used, Some(90.0), Some(92.9)), "−2.9 points");
-        assert_eq!(difference(used, None, Some(1.0)), "–");
-        assert_eq!(difference(lasted, Some(100.1), Some(100.0)), "same");
     }
 }

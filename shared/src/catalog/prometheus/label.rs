@@ -4,6 +4,9 @@ use super::{ENDPOINT, EXPORTED, SOURCE};
 use crate::catalog::tag;
 use std::borrow::Cow;
 
+/// The label of a rank's series.
+const RANK: &str = "rank";
+
 type Label<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 /// Name of the label for the placeholder of a template.
@@ -36,7 +39,12 @@ fn parts_of(name: &str) -> &'static [(&'static str, &'static str)] {
 
 /// Labels of an instance of a template.
 pub fn of<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> {
-    let Some(name) = name(template) else { return Vec::new() };
+    let Some(name) = name(template) else {
+        // A rank's series has its number, or what it is called.
+        let label = tag::label(template, instance);
+        let rank = |label: &'a str| label.strip_prefix("rank_").filter(|_| tag::rank(label).is_some()).unwrap_or(label);
+        return label.map(|label| (RANK.into(), rank(label).into())).into_iter().collect();
+    };
     let (mut whole, mut parts) = (instance, Vec::new());
     for (part, word) in parts_of(name) {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -53,8 +61,14 @@ pub fn of<'a>(template: &'a str, instance: &'a str) -> Vec<Label<'a>> {
 
 /// The instance of a template that has these labels.
 pub fn instance(template: &str, labels: &[(&str, &str)]) -> Option<String> {
-    let Some(name) = name(template) else { return Some(String::new()) };
     let value = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value);
+    let Some(name) = name(template) else {
+        let label = |rank: &str| match rank.parse::<u32>() {
+            Ok(number) => format!("{}rank_{number}", tag::LABEL),
+            Err(_) => format!("{}{rank}", tag::LABEL),
+        };
+        return Some(value(RANK).map(label).unwrap_or_default());
+    };
     let mut instance = value(name).filter(|value| !value.is_empty())?.to_string();
     for (part, word) in parts_of(name).iter().rev() {
         if let Some(number) = value(part) {

@@ -12,14 +12,37 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Memory (bytes) and share of multiprocessors (percent) by process, as the GPU collectors see them.
 pub type GpuUse = HashMap<u32, (u64, Option<f32>)>;
 
+/// A process that is a rank of a training job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankProcess {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, clock ticks since boot.
+    pub start: u64,
+    /// The instance of its series: `/l:rank_3`.
+    pub instance: String,
+}
+
 /// Where the newest table and the largest users of the last hours are found.
 #[derive(Debug, Default)]
 pub struct Processes {
     inner: Mutex<(Option<Arc<ProcessTable>>, History)>,
     gpus: Mutex<HashMap<u32, GpuUse>>,
+    ranks: Mutex<Arc<[RankProcess]>>,
 }
 
 impl Processes {
+    /// Says which processes are ranks; replaces what was said before.
+    pub fn set_ranks(&self, ranks: Vec<RankProcess>) {
+        *self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = ranks.into();
+    }
+
+    /// The processes that are ranks.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn ranks(&self) -> Arc<[RankProcess]> {
+        self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
     /// The newest table.
     pub fn newest(&self) -> Option<Arc<ProcessTable>> {
         self.lock().0.clone()

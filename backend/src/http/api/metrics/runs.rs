@@ -4,7 +4,9 @@ use crate::export::openmetrics::escape;
 use crate::http::App;
 use crate::live::Reader;
 use shared::run::Run;
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// The most runs that have rows, the newest first.
 const MAX_RUNS: usize = 10_000;
@@ -14,7 +16,7 @@ pub(super) fn rows(app: &App, reader: &Reader, text: &mut String) {
     written(&app.runs.open(&app.live, &reader.sources()).take(MAX_RUNS).collect::<Vec<_>>(), text);
 }
 
-fn written(open: &[Run], text: &mut String) {
+fn written(open: &[Arc<Run>], text: &mut String) {
     if open.is_empty() {
         return;
     }
@@ -27,11 +29,26 @@ fn written(open: &[Run], text: &mut String) {
             ("project", &about.project),
             ("group", &about.group),
             ("job_type", &about.job_type),
+            ("user", &about.user),
         ];
         for (label, value) in names.into_iter().filter_map(|(label, value)| Some((label, value.as_ref()?))) {
             let _ = write!(text, ",{label}=\"{}\"", escape(value, true));
         }
         text.push_str("} 1\n");
+    }
+    let mut head = "# HELP watchglass_rank_run Which run a rank is of.\n# TYPE watchglass_rank_run gauge\n";
+    // Of two ranks of one name on a machine the second has a series of another name.
+    let mut named = BTreeSet::new();
+    for run in open {
+        for process in run.processes.iter().filter(|process| process.ended.is_none()) {
+            let Some(rank) = &process.rank else { continue };
+            let name = process.label.clone().unwrap_or_else(|| rank.rank.to_string());
+            if named.insert((&process.source, name.clone())) {
+                text.push_str(std::mem::take(&mut head));
+                let [source, rank, id] = [&process.source, &name, &run.id].map(|text| escape(text, true));
+                let _ = writeln!(text, "watchglass_rank_run{{source=\"{source}\",rank=\"{rank}\",run=\"{id}\"}} 1");
+            }
+        }
     }
     let mut head =
         "# HELP watchglass_gpu_run Which run holds a GPU, and by which rank.\n# TYPE watchglass_gpu_run gauge\n";
@@ -61,10 +78,14 @@ mod tests {
         let processes = vec![process(1, None), process(2, rank(0, false)), process(3, rank(1, true))];
         let run = Run { id: "a".into(), processes, ..Run::default() };
         let mut text = String::new();
-        written(&[run], &mut text);
+        written(&[Arc::new(run)], &mut text);
         let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         let info = "watchglass_run_info{run=\"a\",state=\"running\"} 1";
-        assert_eq!(rows, [info, "watchglass_gpu_run{source=\"n1\",gpu=\"4\",run=\"a\",rank=\"0\"} 1"]);
+        let ranks = ["0", "1"].map(|n| format!("watchglass_rank_run{{source=\"n1\",rank=\"{n}\",run=\"a\"}} 1"));
+        assert_eq!(
+            rows,
+            [info, &ranks[0], &ranks[1], "watchglass_gpu_run{source=\"n1\",gpu=\"4\",run=\"a\",rank=\"0\"} 1"]
+        );
         text.clear();
         written(&[], &mut text);
         assert_eq!(text, "");

@@ -7,8 +7,10 @@
 
 mod fdinfo;
 mod held;
+mod ranks;
 
 use self::held::{Held, Room};
+use self::ranks::Ranks;
 use super::process::stat::{Stat, name_of};
 use crate::host::facts;
 use crate::host::processes::{GpuUse, Processes};
@@ -30,6 +32,7 @@ const TABLE_INTERVAL: Duration = Duration::from_millis(4_900);
 const MAX_BUSIEST: usize = 50;
 /// The kernel's own threads are children of this process; idle ones have no row.
 const KTHREADD: u32 = 2;
+const MIB: f64 = (1 << 20) as f64;
 
 /// Opens it.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
@@ -56,23 +59,30 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         show_args: options.show_args,
         uninterruptible: 0,
     };
-    Ok(Part::only(tried, Tables { scan, to: options.processes.clone() }))
+    let (ranks, roots) = (Ranks::default(), roots.clone());
+    Ok(Part::only(tried, Tables { scan, ranks, roots, to: options.processes.clone() }))
 }
 
 struct Tables {
     scan: Scan,
+    ranks: Ranks,
+    roots: Roots,
     to: Arc<Processes>,
 }
 
 impl Collector for Tables {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
+        let ranks = self.to.ranks();
         if self.scan.at.is_some_and(|at| out.at().saturating_sub(at) < TABLE_INTERVAL) {
+            self.ranks.put(&ranks, out);
             return Ok(());
         }
         let gpus = self.to.gpus();
         let mut table = self.scan.table(out.at(), &gpus)?;
         table.t = out.wall();
         out.put(&cpu::PROCESSES_UNINTERRUPTIBLE, (), f64::from(self.scan.uninterruptible));
+        self.ranks.take(&ranks, &self.scan, &table.rows, &self.roots);
+        self.ranks.put(&ranks, out);
         self.to.put(table);
         Ok(())
     }

@@ -1,0 +1,102 @@
+//! What the ranks of training jobs use, each with all that it started: added up from the process table, so nothing more is
+//! read for it.
+
+use super::{MIB, Scan};
+use crate::host::linux::process::limits::TreeLimits;
+use crate::host::processes::RankProcess;
+use crate::{Out, Roots};
+use shared::catalog::process;
+use shared::processes::Process;
+use std::collections::HashMap;
+
+/// How deep below a rank a process is looked for.
+const MAX_DEPTH: usize = 16;
+
+/// What is known of ranks between two tables.
+#[derive(Default)]
+pub(super) struct Ranks {
+    /// Cores that each may use, by number and start. They are looked up once.
+    capacities: HashMap<(u32, u64), Option<f64>>,
+    /// What each used by the newest table: share of its cores, threads, and MiB.
+    newest: Vec<(RankProcess, Option<f64>, f64, f64)>,
+}
+
+/// What a rank uses.
+#[derive(Clone, Copy, Default)]
+struct Use {
+    /// Percent of a core; None until there are two tables.
+    cpu: Option<f32>,
+    bytes: u64,
+    threads: u32,
+}
+
+impl Ranks {
+    /// Puts what these used by the newest table: it counts until the next, so that a line has no holes.
+    pub fn put(&self, ranks: &[RankProcess], out: &mut Out) {
+        for (rank, share, threads, mib) in self.newest.iter().filter(|(rank, ..)| ranks.contains(rank)) {
+            let instance = rank.instance.as_str();
+            out.put_rounded(&process::CPU, instance, *share);
+            out.put(&process::THREADS, instance, *threads);
+            out.put(&process::RSS, instance, *mib);
+        }
+    }
+
+    /// Takes what these use, by a table.
+    pub fn take(&mut self, ranks: &[RankProcess], scan: &Scan, rows: &[Process], roots: &Roots) {
+        let is_here = |rank: &&RankProcess| scan.known.get(&rank.pid).is_some_and(|one| one.start == Some(rank.start));
+        let ranks: Vec<&RankProcess> = ranks.iter().filter(is_here).collect();
+        self.capacities.retain(|key, _| ranks.iter().any(|rank| (rank.pid, rank.start) == *key));
+        self.newest.clear();
+        for (rank, used) in ranks.iter().zip(used(&ranks, rows)) {
+            let capacity = *self.capacities.entry((rank.pid, rank.start)).or_insert_with(|| {
+                let mut limits = TreeLimits::default();
+                limits.refresh(roots, &[rank.pid]);
+                limits.capacity
+            });
+            let share = used.cpu.zip(capacity).map(|(cpu, cores)| f64::from(cpu) / cores);
+            self.newest.push(((*rank).clone(), share, f64::from(used.threads), used.bytes as f64 / MIB));
+        }
+    }
+}
+
+/// What each of these ranks uses with all below it, as far as that is no other rank's.
+fn used(ranks: &[&RankProcess], rows: &[Process]) -> Vec<Use> {
+    let mut all = vec![Use::default(); ranks.len()];
+    if ranks.is_empty() {
+        return all;
+    }
+    let places: HashMap<u32, usize> = ranks.iter().enumerate().map(|(at, rank)| (rank.pid, at)).collect();
+    let parents: HashMap<u32, u32> = rows.iter().map(|row| (row.pid, row.parent)).collect();
+    for row in rows {
+        let mut line = std::iter::successors(Some(row.pid), |pid| parents.get(pid).copied()).take(MAX_DEPTH);
+        let Some(at) = line.find_map(|pid| places.get(&pid)) else { continue };
+        let own = &mut all[*at];
+        own.cpu = row.cpu.map(|cpu| cpu + own.cpu.unwrap_or(0.0)).or(own.cpu);
+        own.bytes += row.rss;
+        own.threads += row.threads;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_rank_started_is_its_own_and_what_another_rank_did_is_not() {
+        let row = |pid, parent, cpu| Process { pid, parent, cpu, rss: 10, threads: 2, ..Process::default() };
+        let rank = |pid| RankProcess { pid, start: 1, instance: format!("/l:rank_{pid}") };
+        let rows = [
+            row(1, 0, Some(1.0)),
+            row(5, 1, Some(50.0)),
+            row(6, 5, Some(25.0)),
+            row(7, 6, None),
+            row(8, 5, Some(3.0)),
+            row(9, 8, Some(4.0)),
+        ];
+        let ranks = [rank(5), rank(8), rank(44)];
+        let used = used(&ranks.iter().collect::<Vec<_>>(), &rows);
+        let figures: Vec<_> = used.iter().map(|one| (one.cpu, one.bytes, one.threads)).collect();
+        assert_eq!(figures, [(Some(75.0), 30, 6), (Some(7.0), 20, 4), (None, 0, 0)]);
+    }
+}

@@ -1,0 +1,44 @@
+//! The run of W&B that a process writes to, by the file that is open for it: `.../run-ID.wandb`. A job that names its run in its
+//! code says nothing of it in its environment.
+
+use std::os::unix::ffi::OsStrExt;
+
+/// The most open files of a process that are looked at.
+const MAX_FILES: usize = 1024;
+
+/// The most children that are looked at: W&B's own service is among the first.
+const MAX_CHILDREN: usize = 16;
+
+/// Who names the run of a process, and how: it, or a child of it, has W&B's file open. Another user's files are not seen.
+pub(super) fn key_of(pid: u32) -> Option<(&'static str, String)> {
+    let children = super::ranks::children(pid).into_iter().take(MAX_CHILDREN);
+    std::iter::once(pid).chain(children).find_map(open_run).map(|id| ("wandb", id))
+}
+
+fn open_run(pid: u32) -> Option<String> {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    files.flatten().take(MAX_FILES).find_map(|file| id_of(std::fs::read_link(file.path()).ok()?.as_os_str().as_bytes()))
+}
+
+/// The id in the name of a file of W&B, where it is one that W&B makes.
+fn id_of(path: &[u8]) -> Option<String> {
+    let name = path.rsplit(|byte| *byte == b'/').next()?;
+    let id = name.strip_prefix(b"run-")?.strip_suffix(b".wandb")?;
+    let fits = (1..=128).contains(&id.len()) && id.iter().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(b));
+    fits.then(|| String::from_utf8_lossy(id).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_file_has_the_id() {
+        assert_eq!(id_of(b"/a/wandb/run-20260101_000000-abc123/run-abc123.wandb").as_deref(), Some("abc123"));
+        for other in
+            [&b"/a/run-.wandb"[..], b"/a/run-a b.wandb", b"socket:[5]", b"/a/run-abc.wandb.part", b"/a/x-abc.wandb"]
+        {
+            assert_eq!(id_of(other), None);
+        }
+    }
+}
