@@ -102,7 +102,8 @@ fn ranks_have_series_with_their_labels_and_of_a_run_only_its_own_are_answered() 
     assert_eq!(tags(question(&["cpu/l:alpha"])), ["cpu"], "W&B's way to name a machine");
     assert_eq!(tags(question(&["cpu/l:nobody"])), [""; 0]);
     let ranks = [("alpha".to_string(), ["rank_0".to_string(), "loader".into()].into())].into();
-    assert_eq!(tags(Ask { ranks, ..question(&["cpu/l:*"]) }), ["cpu/l:rank_0", "cpu/l:loader"]);
+    // Any label is that of any machine, too: what its watched processes use is among them.
+    assert_eq!(tags(Ask { ranks, ..question(&["cpu/l:*"]) }), ["cpu", "cpu/l:rank_0", "cpu/l:loader"]);
 }
 
 #[test]
