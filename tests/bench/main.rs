@@ -22,6 +22,7 @@ mod notebook;
 mod page;
 mod record;
 mod remote_write;
+mod runs;
 mod scrape;
 mod table;
 mod top;
@@ -32,9 +33,9 @@ use std::path::PathBuf;
 use table::Table;
 
 /// The parts that `--only` can name.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
     "codec", "history", "fleet", "hub", "links", "accounts", "cost", "top", "remote", "scrape", "gpus", "viewers",
-    "page", "whole", "findings", "alerts", "cluster", "notebook",
+    "page", "whole", "findings", "alerts", "cluster", "notebook", "runs",
 ];
 
 fn main() -> std::process::ExitCode {
@@ -108,6 +109,7 @@ fn main() -> std::process::ExitCode {
             #[cfg(not(target_os = "linux"))]
             "cluster" => drop(machines),
             "notebook" => notebook::measure(&mut table),
+            "runs" => runs::measure(&mut table),
             "top" => top::measure(&mut table),
             "viewers" => viewers::measure(&mut table),
             "page" => page::measure(&mut table, redraw.as_deref()),

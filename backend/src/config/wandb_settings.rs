@@ -4,8 +4,11 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use toml::Table;
 
+/// How a value of theirs becomes ours; none for one that cannot be read.
+type ReadValue = fn(&str) -> Option<toml::Value>;
+
 /// The settings that are known: theirs and ours, and how the value becomes ours.
-const KNOWN: &[(&str, &str, fn(&str) -> Option<toml::Value>)] = &[
+const KNOWN: &[(&str, &str, ReadValue)] = &[
     ("x_stats_pid", "pid", |text| Some(toml::Value::Array(vec![number(text)?]))),
     ("x_stats_gpu_device_ids", "gpu", numbers),
     ("x_stats_sampling_interval", "interval", |text| Some(seconds(text)?.into())),

@@ -151,7 +151,7 @@ impl App {
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
             rungs: stream::Rungs::default(),
-            gzip: page::GzipForms::new(),
+            gzip: page::GzipForms::default(),
         })
     }
 

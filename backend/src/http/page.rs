@@ -43,12 +43,14 @@ impl PageFile {
 /// Gzip of each file, as far as somebody has asked for it: each is made once, and kept.
 pub struct GzipForms(Vec<OnceLock<Bytes>>);
 
-impl GzipForms {
+impl Default for GzipForms {
     /// None yet.
-    pub fn new() -> Self {
+    fn default() -> Self {
         GzipForms(files::FILES.iter().map(|_| OnceLock::new()).collect())
     }
+}
 
+impl GzipForms {
     /// Gzip of a file, by its position. The first time it is a tenth of a second of work for the largest.
     fn of(&self, at: usize) -> Bytes {
         let make = || {
