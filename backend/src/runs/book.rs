@@ -207,7 +207,7 @@ impl RunBook {
             self.kept.summary(id, |key| reader.scope().sees(key)).filter(|one| clipped(one.run.clone(), span).is_some())
         };
         let Some(run) = of_records else { return kept() };
-        let made = RunSummary::of(reader.live(), &sources, run, self);
+        let made = RunSummary::of(reader.live(), &sources, run, (self.findings.get(), self.prices.get()));
         // Records may outlive the samples.
         match made.curves.is_empty() {
             true => Some(kept().filter(|kept| kept.run.id == made.run.id && !kept.curves.is_empty()).unwrap_or(made)),

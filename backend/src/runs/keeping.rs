@@ -81,7 +81,9 @@ fn look(live: &Arc<Live>, book: &RunBook) {
         if let Some(Err(error)) = own.map(|own| book.logs.keep_last(&run, &own.name)) {
             tracing::warn!(%error, "the last lines of the run {id} are not kept");
         }
-        if let Err(error) = book.kept.keep(RunSummary::of(live, &sources, run, book)) {
+        if let Err(error) =
+            book.kept.keep(RunSummary::of(live, &sources, run, (book.findings.get(), book.prices.get())))
+        {
             tracing::warn!(%error, "the summary of the run {id} is not kept");
         }
     }

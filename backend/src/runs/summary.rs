@@ -1,6 +1,5 @@
 //! What is kept of a run when its samples have gone: its row, five curves, and what they add up to.
 
-use super::book::RunBook;
 use super::measure::measure;
 use super::sums::Sums;
 use crate::config::CostSettings;
@@ -187,8 +186,12 @@ fn marks(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> V
 
 impl RunSummary {
     /// Reads it from what is stored. It may read the disk.
-    pub fn of(live: &Live, sources: &[Arc<Source>], run: Run, told: &RunBook) -> RunSummary {
-        let (findings, prices) = (told.findings.get(), told.prices.get());
+    pub fn of(
+        live: &Live,
+        sources: &[Arc<Source>],
+        run: Run,
+        (findings, prices): (Option<&FindingsOf>, Option<&CostSettings>),
+    ) -> RunSummary {
         let now = live.clock.wall();
         let (from, to) = (run.began, run.ended.unwrap_or(now).max(run.began));
         let names: BTreeSet<&str> = run.processes.iter().map(|process| process.source.as_str()).collect();
