@@ -175,7 +175,8 @@ impl Look<'_> {
             let Some((_, seen)) = self.process(pid) else { continue };
             let named = seen.named.clone();
             let root = line.iter().find_map(|one| roots.iter().find(|(pid, _)| pid == one));
-            let run = run_of(&named, pid).or_else(|| run_of(&Said { key: wandb::key_of(pid), ..Said::default() }, pid));
+            let run = run_of(&named, pid)
+                .or_else(|| run_of(&Said { key: wandb::key_of(pid, &children(pid)), ..Said::default() }, pid));
             match (root, named.rank.clone(), run) {
                 (Some((_, run)), ..) => without.push((run.clone(), pid, start)),
                 (None, Some(rank), Some(run)) => self.add(run, pid, start, rank, &named),
@@ -234,7 +235,7 @@ impl Look<'_> {
 }
 
 /// The children of all threads of a process.
-pub(super) fn children(pid: u32) -> Vec<u32> {
+fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let of = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children")).ok();
     let lists: Vec<String> = threads.flatten().take(MAX_LOOKED_AT).filter_map(of).collect();

@@ -9,9 +9,10 @@ const MAX_FILES: usize = 1024;
 /// The most children that are looked at: W&B's own service is among the first.
 const MAX_CHILDREN: usize = 16;
 
-/// Who names the run of a process, and how: it, or a child of it, has W&B's file open. Another user's files are not seen.
-pub(super) fn key_of(pid: u32) -> Option<(&'static str, String)> {
-    let children = super::ranks::children(pid).into_iter().take(MAX_CHILDREN);
+/// Who names the run of a process with these children, and how: one of them has W&B's file open. Another user's files are not
+/// seen.
+pub(super) fn key_of(pid: u32, children: &[u32]) -> Option<(&'static str, String)> {
+    let children = children.iter().copied().take(MAX_CHILDREN);
     std::iter::once(pid).chain(children).find_map(open_run).map(|id| ("wandb", id))
 }
 
