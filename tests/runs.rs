@@ -296,8 +296,8 @@ fn a_run_is_a_question_about_its_time_its_machines_and_its_gpus() {
     let page = || server.get("/metrics", &[]).body;
     assert!(!page().contains("watchglass_run_info"), "it has ended");
     let mut job = started(bench.job(&["--id", "runs-now", "--name", "a \"b\"", "--", "sleep", "1000"]));
-    let row = "watchglass_run_info{run=\"runs-now\",state=\"running\",name=\"a \\\"b\\\"\"} 1";
-    until("its row", || page().lines().any(|line| line == row).then_some(()));
+    let row = "watchglass_run_info{run=\"runs-now\",state=\"running\",name=\"a \\\"b\\\"\",user=\"";
+    until("its row", || page().lines().any(|line| line.starts_with(row) && line.ends_with("\"} 1")).then_some(()));
     kill(job.id(), libc::SIGTERM);
     job.wait().expect("it ended");
     until("no row", || (!page().contains("watchglass_run_info")).then_some(()));
