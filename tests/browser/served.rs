@@ -60,7 +60,7 @@ fn every_file_of_the_page_is_packed_and_kept_for_ever() {
     }
     // A debug build packs quickly, and a seventh larger than a release, whose goal of 400,000 bytes the bench checks. With the
     // pages of many machines, of people, of runs and of findings it is missed; this bound is for growth that nobody meant.
-    assert!(weight < 975_000, "the page weighs {weight} bytes; the goal for a release is 400,000");
+    assert!(weight < 990_000, "the page weighs {weight} bytes; the goal for a release is 400,000");
     assert_eq!(server.get("/page-0000000000000000.js", &[]).status, 404);
 }
 
