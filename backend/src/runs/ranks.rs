@@ -315,17 +315,20 @@ mod tests {
             .expect("a shell")
     }
 
-    /// Looks again until as many ranks are found, which must exec first.
+    /// Looks again until as many ranks are found, which must exec first, and twice the same: one may exec, and start another,
+    /// while all are looked at.
     fn look(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<Found> {
         let end = Instant::now() + Duration::from_secs(60);
+        let mut before = Vec::new();
         loop {
             // What was read before the exec is read anew.
             looks.seen.clear();
             let found = looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now());
-            if found.len() == wanted {
+            if found.len() == wanted && found == before {
                 return found;
             }
             assert!(Instant::now() < end, "{found:?}");
+            before = found;
             std::thread::yield_now();
         }
     }
@@ -389,12 +392,13 @@ mod tests {
         assert_eq!(look(&[]), []);
     }
 
-    /// The children of a shell, once there are as many.
+    /// The children of a shell, once there are as many, and each is the program that it was started for.
     fn workers(root: &Child, wanted: usize) -> Vec<u32> {
         let end = Instant::now() + Duration::from_secs(60);
+        let is_cat = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "cat\n");
         loop {
             let workers = children(root.id());
-            if workers.len() == wanted {
+            if workers.len() == wanted && workers.iter().all(is_cat) {
                 return workers;
             }
             assert!(Instant::now() < end, "{workers:?}");
