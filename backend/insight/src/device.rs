@@ -181,6 +181,8 @@ pub(crate) struct Marks {
     pub waits: Share,
     pub doubted: Hold,
     pub awaited: Awaited,
+    /// Since when its clock has been below its peers', second; 0 while it is not.
+    pub uneven: u32,
 }
 
 /// Channels in which members of a group are compared.
@@ -219,6 +221,8 @@ pub(crate) struct Device {
     pub pids: Vec<u32>,
     /// The processes that were on it last, when there were any.
     pub of: Vec<u32>,
+    /// When a process came that is not of the job that goes on here, second, and its number; 0 where none did.
+    pub guest: (u32, u32),
     /// The process at the root of their tree, and its parent; where the table names them.
     pub root: Option<(u32, u32)>,
     /// Newest second of its machine, and how old a value may be.
@@ -256,6 +260,7 @@ impl Device {
             marks: Marks::default(),
             pids: Vec::new(),
             of: Vec::new(),
+            guest: (0, 0),
             root: None,
             newest: NEVER,
             patience: 5,

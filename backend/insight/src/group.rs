@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::levels::{NEVER, median};
 use crate::phase::{Course, Phase, Seen};
 use crate::signal::{Family, Sig};
+use crate::tenant::Pace;
 use crate::words::At;
 use crate::{Hosts, Job, Source};
 
@@ -47,6 +48,9 @@ pub(crate) struct GroupMarks {
     pub awaited: bool,
     /// How much less its members do than usual, over the last minutes, a share.
     pub less: f64,
+    /// What of it is usual, and that it does less since another program came onto a member.
+    pub pace: Pace,
+    pub shared: Share,
 }
 
 /// A group.

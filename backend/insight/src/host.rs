@@ -401,6 +401,7 @@ impl Host {
             on.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             if on.iter().map(|(_, pid)| *pid).ne(self.devices[at].pids.iter().copied()) {
                 self.devices[at].pids = on.into_iter().map(|(_, pid)| pid).collect();
+                self.guest(at, t);
                 // Others are on it: another job has begun.
                 let own = &mut self.devices[at];
                 if !own.pids.is_empty() {
@@ -413,6 +414,24 @@ impl Host {
                 self.root(at);
             }
         }
+    }
+
+    /// Whether a process has come onto a device, or gone from it, while the job that was there goes on.
+    fn guest(&mut self, at: usize, t: i64) {
+        let own = &self.devices[at];
+        let goes_on = own.of.iter().any(|pid| own.pids.contains(pid));
+        let root = |pid: u32| self.root_of(pid).map(|(root, _)| root);
+        let of_job = |pid: u32| root(pid).is_some_and(|root| own.root.is_some_and(|(own, _)| own == root));
+        let came = own.pids.iter().copied().find(|pid| !own.of.contains(pid) && !of_job(*pid)).filter(|_| goes_on);
+        let stays = Some(own.guest).filter(|(_, pid)| own.pids.contains(pid));
+        let came = came.map(|pid| (u32::try_from(t).unwrap_or_default(), pid));
+        // Where it is alone the job has gone, and it is the next.
+        self.devices[at].guest = came.or(stays).filter(|_| own.pids.len() > 1).unwrap_or_default();
+    }
+
+    /// Bytes of a GPU's memory that a process holds by its newest sample.
+    pub fn held_by(&self, pid: u32, gpu: u32) -> Option<f64> {
+        self.processes.iter().filter(|p| p.gpu == gpu && p.pid == pid).max_by_key(|p| p.at).map(|p| p.bytes)
     }
 
     fn root(&mut self, at: usize) {

@@ -24,9 +24,12 @@ mod port;
 pub mod recording;
 mod scene;
 mod signal;
+mod silent;
 mod starvation;
 mod straggler;
+mod tenant;
 mod throttle;
+mod uneven;
 mod words;
 
 #[cfg(test)]
@@ -105,6 +108,7 @@ struct Entry {
 /// In the order in which they are asked: causes come before consequences.
 static DETECTORS: &[&Entry] = &[
     &lost::DETECTOR,
+    &silent::DETECTOR,
     &ecc::DETECTOR,
     &away::DETECTOR,
     &hang::DETECTOR,
@@ -112,7 +116,9 @@ static DETECTORS: &[&Entry] = &[
     &link::DETECTOR,
     &port::DETECTOR,
     &memory::DETECTOR,
+    &tenant::DETECTOR,
     &straggler::DETECTOR,
+    &uneven::DETECTOR,
     &starvation::DETECTOR,
     &idle::DETECTOR,
     &disk::DETECTOR,

@@ -2,8 +2,8 @@
 
 use crate::levels::Slot;
 use shared::catalog::{
-    Metric, MetricDef, cpu, disk, gpu, gpu_health, gpu_parts, gpu_profile, infiniband, memory, network, process, tpu,
-    trainium,
+    Metric, MetricDef, cpu, disk, gpu, gpu_health, gpu_parts, gpu_profile, infiniband, memory, monitor, network,
+    process, tpu, trainium,
 };
 
 /// What accelerators there are; each counts from 0.
@@ -119,6 +119,8 @@ pub(crate) enum NamedSig {
     LinkOut,
     /// What a port of InfiniBand carries at most, bytes a second.
     Rate,
+    /// A collector read all that it was to read: 1, else 0.
+    Answers,
 }
 
 /// Where samples of a series go.
@@ -208,6 +210,7 @@ static NAMED_ROWS: &[(&MetricDef, NamedSig)] = &[
     (&network::DEVICE_RECEIVED, NamedSig::LinkIn),
     (&network::DEVICE_SENT, NamedSig::LinkOut),
     (&infiniband::RATE, NamedSig::Rate),
+    (&monitor::OK, NamedSig::Answers),
 ];
 
 /// Where samples of a series go, with the row that they are of; none for a series that no rule reads.

@@ -11,6 +11,7 @@ use crate::levels::Ordered;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig};
 use crate::starvation::may_wait_for_network;
+use crate::tenant;
 use crate::words::{At, begin, devices, evidence, in_unit, whole};
 use crate::{Entry, Hosts, Source};
 use shared::catalog::MetricDef;
@@ -32,6 +33,12 @@ const HABIT: f64 = 120.0;
 const POWER_ALONE: f64 = 0.1;
 /// Others must wait for one for so many seconds: the longest answer of a batch is waited for, too.
 const WAITED: i64 = 150;
+/// Whose use is so far below its habit has less to do.
+const IDLES: f64 = 0.3;
+/// A member that goes on as it did is beside the others above its habit by at least so much of what they lose, by work or
+/// traffic; and by power, for a wait takes power, too.
+const SHOWN: f64 = 0.85;
+const SHOWN_BY_POWER: f64 = 0.3;
 /// How far below its habit each channel must be: clock, power, use, work, memory traffic.
 const FLOORS: [f64; 5] = [0.06, 0.10, 0.07, 0.10, 0.10];
 /// The same of the clock at the power cap.
@@ -178,8 +185,10 @@ fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
         // Its peers go on as they did, and waiting for it in a kernel they are busy longer: otherwise all do something else.
         let usual = peers_level(stand, device, of);
         let goes_on = match of {
-            CLOCK => stand.peers[of] >= 0.95 * usual,
-            USE => stand.peers[of] >= (usual + 1.5).min(97.5),
+            // One that has nothing to do lowers its clock, and is not slow.
+            CLOCK => stand.peers[of] >= 0.95 * usual && stand.off[USE].is_none_or(|(off, _)| off > -IDLES),
+            // Of the time in which they did nothing they now wait as much as it loses; of half of that one can be sure.
+            USE => stand.peers[of] >= (usual + 1.5_f64.max(0.5 * off.abs() * (100.0 - usual))).min(97.5),
             _ => true,
         };
         if !goes_on {
@@ -228,7 +237,7 @@ fn awaited(stand: &Stand, device: &Device) -> Option<Slow> {
 }
 
 /// The same of one that takes a little longer, once that is sure by all that was seen of it.
-fn awaited_by(group: &Group, stand: &Stand, device: &Device) -> Option<Slow> {
+fn awaited_by(group: &Group, stand: &Stand, device: &Device, lost: f64) -> Option<Slow> {
     let (of, effect) = awaited::shown_by(device)?;
     let (off, spread) = stand.off[of]?;
     let level = device.level_of(of, group.marks.work)?;
@@ -237,6 +246,7 @@ fn awaited_by(group: &Group, stand: &Stand, device: &Device) -> Option<Slow> {
     // Power drifts by some hundredths with heat and fans: alone it must say more.
     let alone = stand.off[WORK].is_none() && stand.off[TRAFFIC].is_none();
     let holds = off >= if alone { POWER_ALONE } else { effect / 2.0 }
+        && off >= if of == POWER { SHOWN_BY_POWER } else { SHOWN } * lost
         && stand.own[of] >= 0.95 * level
         && spins
         && awaited::waits(group);
@@ -274,6 +284,7 @@ fn group(scene: &mut Scene, at: usize) {
     let mut doubts = vec![false; stands.len()];
     let mut candidates: Vec<(f64, usize, Slow)> = Vec::new();
     let mut even = true;
+    let shares = open && scene.ledger.get(&key).is_some_and(|open| open.rule == "straggler.shared");
     for (member, stand) in stands.iter().enumerate() {
         let (source, position) = scene.groups[at].members[member];
         let Some(stand) = stand else { continue };
@@ -286,18 +297,30 @@ fn group(scene: &mut Scene, at: usize) {
         doubts[member] =
             [CLOCK, POWER, USE].iter().any(|of| stand.off[*of].is_some_and(|(off, _)| off < -0.6 * FLOORS[*of]));
         if scene.groups[at].marks.slow.contains(&(source, position)) {
+            let own = &scene.groups[at];
             let half = |of: usize| stand.off[of].is_none_or(|(off, _)| off > -FLOORS[of] / 2.0);
-            even = (0..FLOORS.len()).all(half) && pace.is_none_or(|(pace, _)| pace > 0.94);
-            even &= !scene.groups[at].marks.awaited || more.is_over();
+            let level = || (0..FLOORS.len()).all(half) && pace.is_none_or(|(pace, _)| pace > 0.94);
+            even = match shares {
+                true => !tenant::goes_on(own, scene, (source, position)),
+                false => level() && (!own.marks.awaited || more.is_over()),
+            };
         }
-        // A member that is so much slower costs the job that much, and hardly more: a larger fall is another phase.
-        let fits = |slow: Slow| pace.is_none_or(|(pace, _)| 1.0 - pace <= 1.3 * slow.off.abs() + 0.05);
+        // A member that is so much slower costs the others that much, and hardly more: a larger fall is another phase. One
+        // whose own machine keeps it waiting costs them hardly less.
+        let others = below.and_then(|_| scene.groups[at].pace(scene.hosts, Some(member), now));
+        let lost = others.map(|(pace, _)| 1.0 - pace);
+        let fits = |slow: Slow| {
+            let least = if slow.of == USE { 0.6 * slow.off.abs() } else { 0.0 };
+            lost.is_none_or(|lost| (least..=1.3 * slow.off.abs() + 0.05).contains(&lost))
+        };
         let habits = &scene.hosts[&source].devices[position].habits;
         let recovers = |slow: Slow| habits[slow.of].last > stand.own[slow.of] * (1.0 + 0.5 * slow.off.abs());
         let below = below.filter(|slow| fits(*slow) && !recovers(*slow));
-        let awaited = awaited_by(&scene.groups[at], stand, device).filter(|_| n >= 3 && more.is_sure());
+        let less = |own: &Group| own.pace(scene.hosts, Some(member), now).map_or(0.0, |(pace, _)| 1.0 - pace);
+        let awaits = |own: &Group| awaited_by(own, stand, device, less(own));
+        let awaited = Some(&scene.groups[at]).filter(|_| n >= 3 && more.is_sure()).and_then(awaits);
         let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
-        marks.slow.step(now, step, Some(below.is_some() && slowed));
+        marks.slow.step(now, step, Some(below.is_some() && slowed && lost.is_some_and(|lost| lost >= 0.04)));
         marks.waits.step(now, step, Some(waits.is_some()));
         if let Some(below) = below.filter(|_| marks.slow.held(SHARE, WINDOW.max(6 * step))) {
             candidates.push((below.off / below.floor, member, below));

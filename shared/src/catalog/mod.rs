@@ -26,6 +26,7 @@ pub mod ipu;
 pub mod kernel;
 pub mod link;
 pub mod memory;
+pub mod monitor;
 pub mod network;
 pub mod openmetrics;
 pub mod process;

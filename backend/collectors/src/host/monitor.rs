@@ -3,6 +3,7 @@
 
 use super::Own;
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+pub use shared::catalog::monitor::OK;
 use shared::catalog::{MetricDef, Range};
 use shared::unit::Unit;
 use std::time::Duration;
@@ -28,12 +29,6 @@ pub static MICROS: MetricDef = MetricDef::gauge("monitor.{collector}.micros", Un
     .title("Time a collector takes")
     .on("monitor.duration", "{collector}")
     .help("Time from the tick's begin to this collector's answer, by the clock on the wall.");
-
-/// Whether a collector answered; filled by the sampler.
-pub static OK: MetricDef = MetricDef::state("monitor.{collector}.ok")
-    .title("Collector answered")
-    .on("monitor.ok", "{collector}")
-    .help("1 when the collector read all it was to read, 0 when a reading failed or came too late.");
 
 /// Ticks that were missed; filled by the sampler.
 pub static LATE: MetricDef = MetricDef::counter("monitor.late", Unit::Count)

@@ -1,7 +1,7 @@
 //! GPUs that are lost, and broken memory.
 
 use super::trace::{Does, OFF, SPINS, START, Sheet, Trace, WORKS, check, last, one, rules, told};
-use shared::catalog::{gpu, gpu_parts, gpu_profile};
+use shared::catalog::{gpu, gpu_parts, gpu_profile, monitor};
 use shared::finding::{Finding, Severity};
 
 fn works(t: i64) -> Sheet {
@@ -217,4 +217,24 @@ fn equal_runs_give_equal_bytes() {
     assert_eq!(text, run());
     assert!(text.contains("GPU 3 of node-1"), "{text}");
     let _ = last(&[]);
+}
+
+#[test]
+fn a_collector_that_falls_silent_is_noted_and_one_that_never_answered_is_not() {
+    let sheet = |t: i64| {
+        let mut sheet = one(2, t, |_, _| OFF);
+        sheet.set(&monitor::OK, "nvidia", if (600..700).contains(&t) { 0.0 } else { 1.0 });
+        sheet.set(&monitor::OK, "amd", 0.0);
+        // Held up for less than half a minute.
+        sheet.set(&monitor::OK, "disk", if (600..625).contains(&t) { 0.0 } else { 1.0 });
+        Some(sheet)
+    };
+    let all = told(900, 1000, sheet);
+    assert_eq!(rules(&all), ["collector_silent"]);
+    let found = &all[0];
+    check(found);
+    assert_eq!((found.severity, found.device.as_deref()), (Severity::Note, Some("nvidia")));
+    assert_eq!((found.since - START, found.told - START), (600, 630));
+    assert!(found.until.is_some_and(|t| t - START <= 715), "{:?}", found.until);
+    assert!(found.sentence.starts_with("The collector nvidia has not read"), "{}", found.sentence);
 }

@@ -1,7 +1,7 @@
 //! One that is slower than the others, links that are slower than they can be, and what only looks like it.
 
-use super::trace::{Does, OFF, SPINS, START, Sheet, WORKS, check, one, put, put_host, rules, told};
-use shared::catalog::{gpu, gpu_health, gpu_profile, infiniband, network};
+use super::trace::{Does, GIB, OFF, SPINS, START, Sheet, WORKS, check, one, put, put_host, rules, told};
+use shared::catalog::{gpu, gpu_health, gpu_parts, gpu_profile, infiniband, network};
 use shared::finding::Severity;
 
 /// What all do while one of them takes `slower` times as long: the others wait for it in a kernel.
@@ -123,9 +123,14 @@ fn one_condition_short_it_is_none() {
         _ if t % 600 > 520 => SPINS,
         _ => WORKS,
     };
+    // Uneven from the start is a note.
+    let all = told(2500, 1000, |t| Some(one(8, t, uneven)));
+    assert_eq!(rules(&all), ["uneven"]);
+    check(&all[0]);
+    assert_eq!((all[0].severity, all[0].subject[0].gpus.as_slice()), (Severity::Note, &[3][..]));
+    assert!(all[0].sentence.starts_with("GPU 3 has run at 1,500 MHz since {since}"), "{}", all[0].sentence);
     type Plan<'a> = (&'a str, &'a dyn Fn(u32, i64) -> Does);
-    let plans: [Plan; 7] = [
-        ("uneven", &uneven),
+    let plans: [Plan; 6] = [
         ("free", &free),
         ("all", &all_slow),
         ("short", &short),
@@ -137,6 +142,42 @@ fn one_condition_short_it_is_none() {
         let all = told(2500, 1000, |t| Some(one(8, t, does)));
         assert_eq!(rules(&all), [""; 0], "{name}");
     }
+}
+
+/// A job on eight GPUs, one process on each; from second 900 to 1500 process 9000 is on GPU 5, too, and the job then takes
+/// `slower` times as long.
+fn visited(t: i64, comes: bool, slower: f64) -> Sheet {
+    let there = (900..1500).contains(&t);
+    let mut sheet = one(8, t, |_, t| match t {
+        ..60 => OFF,
+        _ if there => waits(slower),
+        _ => WORKS,
+    });
+    for gpu in 0..8 {
+        sheet.set(&gpu_parts::PROCESS_MEMORY, format!("{gpu}.proc.{}", 4000 + gpu), 50.0 * GIB);
+    }
+    if comes && there {
+        sheet.set(&gpu_parts::PROCESS_MEMORY, "5.proc.9000", 8.0 * GIB);
+    }
+    sheet
+}
+
+#[test]
+fn another_program_on_a_gpu_is_named_where_the_job_does_less_since_it_came() {
+    for interval in [1000, 10_000] {
+        let all = told(2000, interval, |t| Some(visited(t, true, 1.08)));
+        assert_eq!(rules(&all), ["straggler.shared"], "{interval}");
+        let found = &all[0];
+        check(found);
+        assert_eq!((found.subject[0].gpus.as_slice(), found.affects[0].gpus.len()), (&[5][..], 7));
+        assert!((found.since - START - 900).abs() <= 10, "since {}", found.since - START);
+        assert!(found.sentence.contains("process 9000") && found.sentence.contains(" % less"), "{}", found.sentence);
+        assert!(found.told - START - 900 <= 240, "told at {}", found.told - START);
+        assert!(found.until.is_some_and(|t| t - START < 1700), "{:?}", found.until);
+    }
+    // One condition short: it costs nothing; and nobody came.
+    assert_eq!(rules(&told(2000, 1000, |t| Some(visited(t, true, 1.0)))), [""; 0]);
+    assert_eq!(rules(&told(2000, 1000, |t| Some(visited(t, false, 1.08)))), [""; 0]);
 }
 
 #[test]

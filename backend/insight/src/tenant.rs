@@ -1,0 +1,170 @@
+//! Another program has come onto a GPU of a job, and the job does less since then.
+//!
+//! What the GPU itself shows says little: it computes for both. That a process came, and that all the others do less from
+//! then on, says it.
+
+use crate::Entry;
+use crate::Source;
+use crate::finding::{Draft, Key, What};
+use crate::group::Group;
+use crate::hang::counter;
+use crate::scene::{Scene, sight};
+use crate::signal::Sig;
+use crate::words::{begin, bytes as bytes_of, devices, evidence, whole};
+use shared::catalog::gpu_parts;
+use shared::finding::{Evidence, Severity};
+
+pub(crate) static DETECTOR: Entry = Entry {
+    rules: &[("straggler.shared", |hosts| {
+        sight(
+            hosts,
+            &[Sig::Use, Sig::Power],
+            &[(Sig::Tensor, "profiling counters"), (Sig::Activity, "memory activity")],
+        )
+    })],
+    judge,
+};
+
+/// It came at most so many seconds ago; later it is how things are.
+const CAME: i64 = 900;
+/// What follows in so many seconds is a start.
+const STARTS: i64 = 20;
+/// How much less the job must do, a share; and how many times that what it does usually strays.
+const LESS: f64 = 0.03;
+const STRAYS: f64 = 2.5;
+/// Time constant of what it usually does, seconds, and what of that must be known.
+const USUAL: f64 = 300.0;
+const KNOWN: f64 = 60.0;
+/// 80 of 120 s.
+const WINDOW: i64 = 120;
+const SHARE: f64 = 2.0 / 3.0;
+
+/// How much of what is usual a group does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    mean: f64,
+    strays: f64,
+    known: f64,
+}
+
+impl Pace {
+    fn learn(&mut self, pace: f64, dt: f64) {
+        let weight = dt / (dt + self.known.min(USUAL));
+        if self.known > 0.0 {
+            self.strays += weight * ((pace - self.mean).abs() - self.strays);
+        }
+        self.mean += weight * (pace - self.mean);
+        self.known += dt;
+    }
+
+    /// How much less this is than usual, and what that must be; once it is known.
+    fn lost(&self, pace: f64) -> Option<(f64, f64)> {
+        (self.known >= KNOWN).then(|| (1.0 - pace / self.mean, LESS.max(STRAYS * self.strays)))
+    }
+}
+
+fn judge(scene: &mut Scene) {
+    for at in 0..scene.groups.len() {
+        if scene.groups[at].is_at(scene.hosts, scene.now) {
+            group(scene, at);
+        }
+    }
+}
+
+/// The member that another program came onto last, its place among them, when, and the program's process.
+fn newcomer(scene: &Scene, group: &Group) -> Option<(usize, i64, u32)> {
+    let guest = |(at, (source, position)): (usize, &(Source, usize))| {
+        let (came, pid) = scene.hosts.get(source)?.devices.get(*position)?.guest;
+        (scene.now - i64::from(came) <= CAME).then_some((at, i64::from(came), pid))
+    };
+    let all: Vec<_> = group.members.iter().enumerate().filter_map(guest).collect();
+    // What comes onto most of them is another job, and no guest.
+    let few = all.len() * 2 <= group.members.len();
+    all.into_iter().max_by_key(|(_, came, _)| *came).filter(|_| few)
+}
+
+fn group(scene: &mut Scene, at: usize) {
+    let now = scene.now;
+    let own = &scene.groups[at];
+    let step = own.step(scene.hosts);
+    let key = Key::new("straggler", own.first(), What::Group(own.id));
+    if own.members.len() < 2 || !own.has_worked(now, 45.max(2 * step)) {
+        return;
+    }
+    let Some((member, came, pid)) = newcomer(scene, own) else {
+        let pace = own.pace(scene.hosts, None, now).filter(|_| !scene.ledger.is_open(&key));
+        let marks = &mut scene.groups[at].marks;
+        marks.shared.step(now, step, None);
+        pace.into_iter().for_each(|(pace, _)| marks.pace.learn(pace, step as f64));
+        return;
+    };
+    let Some((pace, sig)) = own.pace(scene.hosts, Some(member), now) else { return };
+    let lost = own.marks.pace.lost(pace);
+    let less = lost.is_some_and(|(lost, least)| lost >= least);
+    let marks = &mut scene.groups[at].marks;
+    if now - came >= STARTS {
+        marks.shared.step(now, step, Some(less));
+    }
+    let holds = marks.shared.held(SHARE, WINDOW.max(6 * step));
+    let own = scene.groups[at].clone();
+    // What is usual stays what it was before.
+    own.freeze(scene.hosts, now + 1 + step);
+    if let (true, Some((lost, _))) = (holds && !scene.ledger.is_open(&key), lost) {
+        tell(scene, &own, (member, came, pid), lost, (pace, sig));
+        let marks = &mut scene.groups[at].marks;
+        (marks.slow, marks.awaited) = (vec![own.members[member]], false);
+        marks.even.clear();
+    }
+}
+
+/// Whether what was told by this rule goes on: the other program is there, and the job still does less.
+pub(crate) fn goes_on(group: &Group, scene: &Scene, (source, position): (Source, usize)) -> bool {
+    let there = scene.hosts.get(&source).and_then(|host| host.devices.get(position)).is_some_and(|d| d.guest.0 > 0);
+    let pace = group.pace(scene.hosts, None, scene.now);
+    there && pace.and_then(|(pace, _)| group.marks.pace.lost(pace)).is_some_and(|(lost, least)| lost >= least / 2.0)
+}
+
+fn tell(scene: &mut Scene, group: &Group, (member, came, pid): (usize, i64, u32), lost: f64, (pace, sig): (f64, Sig)) {
+    let (source, position) = group.members[member];
+    let Some(subject) = scene.at(source, position) else { return };
+    let host = &scene.hosts[&source];
+    let device = &host.devices[position];
+    let affects: Vec<_> = group.devices(scene.hosts).into_iter().filter(|other| *other != subject).collect();
+    let held = host.held_by(pid, device.index);
+    let holds = held.map_or(String::new(), |bytes| format!(" and holds {} of its memory", bytes_of(bytes)));
+    let name = devices(scene.hosts, &[subject]);
+    let sentence = format!(
+        "{} has been used by process {pid}, too, since {{since}}, which is not of its job{holds}: the job does {} % less",
+        begin(&name),
+        whole(100.0 * lost)
+    );
+    let mut facts: Vec<Evidence> = Vec::new();
+    let words = format!("process {pid} came, beside {}", device.pids.iter().filter(|other| **other != pid).count());
+    let instance = format!("{}.proc.{pid}", device.index);
+    facts.push(evidence(host, &gpu_parts::PROCESS_MEMORY, instance, words, (held.unwrap_or(f64::NAN), None)));
+    let usual = whole(100.0 * group.marks.pace.mean);
+    let words =
+        format!("the others do {} % of what they can, {usual} % before, by {}", whole(100.0 * pace), counter(sig));
+    let shown = affects.iter().find_map(|(source, family, index)| {
+        let host = scene.hosts.get(source)?;
+        let device = host.devices.iter().find(|d| d.family == *family && d.index == *index)?;
+        Some((host, device.slot(sig).row?, *index, device.slot(sig).minute, device.slot(sig).level()))
+    });
+    if let Some((host, row, index, value, level)) = shown {
+        facts.push(evidence(host, row, index, words, (value, level)));
+    }
+    let draft = Draft {
+        rule: "straggler.shared",
+        severity: Severity::Warning,
+        source,
+        subject: vec![subject],
+        affects,
+        device: None,
+        since: came,
+        sentence,
+        evidence: facts,
+        group: Some(group.id),
+        also: Vec::new(),
+    };
+    scene.raise(Key::new("straggler", group.first(), What::Group(group.id)), draft);
+}

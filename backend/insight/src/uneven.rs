@@ -1,0 +1,123 @@
+//! A GPU that has been slower than its peers for as long as its job is known: nothing changed, so it is only noted.
+
+use crate::Entry;
+use crate::Source;
+use crate::device::Device;
+use crate::finding::Draft;
+use crate::group::Group;
+use crate::levels::Ordered;
+use crate::scene::{Scene, sight};
+use crate::signal::Sig;
+use crate::words::{begin, devices, evidence, whole};
+use shared::finding::Severity;
+
+pub(crate) static DETECTOR: Entry =
+    Entry { rules: &[("uneven", |hosts| sight(hosts, &[Sig::Use, Sig::Clock], &[]))], judge };
+
+/// How far below its peers its clock must be, a share; and above which share of theirs it is over.
+const BELOW: f64 = 0.06;
+const OVER: f64 = 0.97;
+/// Seconds for which it must be so, and after which a job is known.
+const HELD: i64 = 300;
+const KNOWN: i64 = 600;
+/// It was so from the start where it was so by so many seconds after.
+const START: i64 = 240;
+/// Looked at every so many seconds.
+const EVERY: i64 = 60;
+
+fn judge(scene: &mut Scene) {
+    for at in 0..scene.groups.len() {
+        let own = &scene.groups[at];
+        let due = scene.now % EVERY < own.step(scene.hosts) && own.is_at(scene.hosts, scene.now);
+        if due && own.members.len() >= 3 && own.has_worked(scene.now, EVERY) {
+            group(scene, &own.clone());
+        }
+    }
+}
+
+/// The clock of a member that works, MHz, where nothing that is told apart from this holds it down.
+fn clock(device: &Device) -> Option<f64> {
+    let clock =
+        device.recent(Sig::Clock).filter(|_| device.recent(Sig::Use).is_some_and(|slot| slot.minute >= 80.0))?;
+    let capped =
+        device.marks.cap.held(0.3, 60) || device.power().is_some_and(|(power, limit)| power.minute >= 0.95 * limit);
+    (!capped).then_some(clock.minute)
+}
+
+fn group(scene: &mut Scene, group: &Group) {
+    let now = scene.now;
+    let device = |(source, at): &(Source, usize)| {
+        let host = scene.hosts.get(source).filter(|host| host.is_recent(now))?;
+        host.devices.get(*at).map(|device| (device.model(), clock(device)))
+    };
+    let members: Vec<_> = group.members.iter().map(device).collect();
+    let Some((model, _)) = members.iter().flatten().next().copied() else { return };
+    if members.iter().flatten().any(|(other, _)| *other != model) {
+        return;
+    }
+    let clocks: Vec<Option<f64>> = members.iter().map(|member| member.and_then(|(_, clock)| clock)).collect();
+    let known = Ordered::new(clocks.iter().flatten().copied());
+    let enough = known.len() >= 3 && known.len() * 5 >= 4 * clocks.len();
+    let told = ["throttle", "straggler", "hang"].iter().any(|kind| scene.ledger.has_in_group(kind, group.id));
+    for (member, own) in clocks.into_iter().enumerate() {
+        let (source, position) = group.members[member];
+        let ratio = own.and_then(|own| Some((own, known.others(own)?))).filter(|(_, peers)| enough && *peers >= 100.0);
+        let key = scene.key("uneven", source, position);
+        let open = scene.ledger.is_open(&key);
+        let Some(device) = scene.hosts.get_mut(&source).and_then(|host| host.devices.get_mut(position)) else {
+            continue;
+        };
+        let since = &mut device.marks.uneven;
+        match ratio {
+            Some((own, peers)) if own > (1.0 - BELOW) * peers => *since = 0,
+            Some(_) if *since == 0 => *since = u32::try_from(now).unwrap_or_default(),
+            _ => {}
+        }
+        let since = i64::from(*since);
+        let from_start = since > 0 && since <= group.began + START && now - since >= HELD;
+        if open {
+            if ratio.is_some_and(|(own, peers)| own >= OVER * peers) {
+                scene.end(&key);
+            }
+        } else if let (false, Some(clocks), true) = (told, ratio, from_start && group.course.worked >= KNOWN) {
+            tell(scene, (source, position), group, clocks, since);
+        }
+    }
+}
+
+fn tell(scene: &mut Scene, (source, at): (Source, usize), group: &Group, (own, peers): (f64, f64), since: i64) {
+    let Some(subject) = scene.at(source, at) else { return };
+    let name = begin(&devices(scene.hosts, &[subject]));
+    let sentence = format!(
+        "{name} has run at {} MHz since {{since}} at least, its peers at {}: as long as this job is known",
+        whole(own),
+        whole(peers)
+    );
+    let host = &scene.hosts[&source];
+    let device = &host.devices[at];
+    let mut facts = Vec::new();
+    for (sig, what) in [(Sig::Clock, "its clock"), (Sig::Use, "its use"), (Sig::Power, "its power")] {
+        let Some(slot) = device.recent(sig) else { continue };
+        let words = if sig == Sig::Clock {
+            format!("clock {} MHz, its peers {}", whole(own), whole(peers))
+        } else {
+            what.into()
+        };
+        facts.extend(slot.row.map(|row| evidence(host, row, subject.2, words, (slot.minute, slot.level()))));
+    }
+    let draft = Draft {
+        rule: "uneven",
+        severity: Severity::Note,
+        source,
+        subject: vec![subject],
+        affects: group.devices(scene.hosts).into_iter().filter(|other| *other != subject).collect(),
+        device: None,
+        since,
+        sentence,
+        evidence: facts,
+        group: Some(group.id),
+        also: Vec::new(),
+    };
+    let key = scene.key("uneven", source, at);
+    scene.raise(key, draft);
+}
