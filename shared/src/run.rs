@@ -112,9 +112,22 @@ pub struct Begun {
     /// Id of the job of Slurm that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm: Option<String>,
+    /// The pod of Kubernetes that it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<Pod>,
     /// Its names.
     #[serde(flatten)]
     pub about: About,
+}
+
+/// The pod of Kubernetes in which a process runs, as the kernel's files of the process name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pod {
+    /// Its uid: 32 hexadecimal digits with hyphens between them, as `metadata.uid` has it.
+    pub uid: String,
+    /// Id of the container in it, 64 hexadecimal digits; None where the files do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
 }
 
 /// The place of a process among those of its run, as its launcher says it in the environment.
@@ -172,13 +185,20 @@ pub struct Paused {
 /// Somebody other than the kernel says why a process ended, and knows it better.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who says so: `slurm`, or `marker` where the job itself did.
+    /// Who says so: `slurm`, `kubernetes`, or `marker` where the job itself did.
     pub who: String,
-    /// In the scheduler's word, as `PREEMPTED`.
+    /// In the scheduler's word, as `PREEMPTED`. Kubernetes' word that a pod had to go has its reason behind it:
+    /// `DisruptionTarget: PreemptionByScheduler`.
     pub word: String,
 }
 
-/// Words of schedulers, and the states that they are.
+/// Who tells of the ends of pods, in a [`Claim`].
+pub const KUBERNETES: &str = "kubernetes";
+
+/// The condition of a pod that had to go, in the word of a [`Claim`].
+pub const DISRUPTION: &str = "DisruptionTarget";
+
+/// Words of Slurm and of jobs, and the states that they are.
 const CLAIMS: [(&str, RunState); 9] = [
     ("PREEMPTED", RunState::Preempted),
     ("TIMEOUT", RunState::TimedOut),
@@ -191,9 +211,23 @@ const CLAIMS: [(&str, RunState); 9] = [
     ("SUSPENDED", RunState::Suspended),
 ];
 
+/// Words of Kubernetes: reasons of containers and pods, and the condition of pods that had to go.
+const POD_CLAIMS: [(&str, RunState); 6] = [
+    ("OOMKilled", RunState::OutOfMemory),
+    ("DeadlineExceeded", RunState::TimedOut),
+    (DISRUPTION, RunState::Preempted),
+    ("Evicted", RunState::Preempted),
+    ("Preempting", RunState::Preempted),
+    ("NodeLost", RunState::NodeFailed),
+];
+
 impl Claim {
     /// The state that the word is; None for one that says no more than the kernel does.
     pub fn state(&self) -> Option<RunState> {
+        if self.who == KUBERNETES {
+            let word = self.word.split(':').next()?;
+            return POD_CLAIMS.iter().find(|(known, _)| *known == word).map(|(_, state)| *state);
+        }
         CLAIMS.iter().find(|(word, _)| *word == self.word).map(|(_, state)| *state)
     }
 
@@ -208,6 +242,10 @@ impl Claim {
         };
         Some(match self.who.as_str() {
             "slurm" => format!("{word} (Slurm: {})", self.word),
+            KUBERNETES => {
+                let reason = self.word.strip_prefix(DISRUPTION).and_then(|rest| rest.strip_prefix(": "));
+                format!("{word} (Kubernetes: {})", reason.unwrap_or(&self.word))
+            }
             _ => format!("{word} (the job said so)"),
         })
     }
@@ -416,9 +454,11 @@ impl How {
             return sentence;
         }
         let killed = self.memory.as_ref().map(MemoryKill::words).unwrap_or_default();
+        // What the kernel did not tell is the status of the whole container.
+        let by = self.claim.as_ref().filter(|claim| claim.who == KUBERNETES).map_or("", |_| "Kubernetes: ");
         let ended = match (&self.signal, self.exit) {
-            (Some(signal), _) => signal.clone(),
-            (None, Some(status)) => format!("exit {status}"),
+            (Some(signal), _) => format!("{by}{signal}"),
+            (None, Some(status)) => format!("{by}exit {status}"),
             (None, None) => self.claim.as_ref().map(|claim| format!("Slurm: {}", claim.word)).unwrap_or_default(),
         };
         match self.state() {
@@ -589,6 +629,22 @@ mod tests {
         let unknown = |word| How { claim: claim("slurm", word), ..How::default() };
         assert_eq!(said(&unknown("COMPLETED")), ("finished", "finished (Slurm: COMPLETED)".into()));
         assert_eq!(said(&unknown("FAILED")), ("failed", "failed (Slurm: FAILED)".into()));
+        for (word, state, sentence) in [
+            ("OOMKilled", "out_of_memory", "out of memory (Kubernetes: OOMKilled)"),
+            ("DeadlineExceeded", "timed_out", "out of time (Kubernetes: DeadlineExceeded)"),
+            ("DisruptionTarget: EvictionByEvictionAPI", "preempted", "preempted (Kubernetes: EvictionByEvictionAPI)"),
+            ("Evicted", "preempted", "preempted (Kubernetes: Evicted)"),
+            ("NodeLost", "node_failed", "node failed (Kubernetes: NodeLost)"),
+            // A word of Slurm's is none of Kubernetes'.
+            ("TIMEOUT", "crashed", "crashed (Kubernetes: SIGKILL)"),
+            ("Error", "crashed", "crashed (Kubernetes: SIGKILL)"),
+        ] {
+            let end = How { claim: claim(KUBERNETES, word), ..how(None, Some("SIGKILL")) };
+            assert_eq!(said(&end), (state, sentence.into()));
+        }
+        let container = |exit| How { claim: claim(KUBERNETES, "Error"), ..how(Some(exit), None) };
+        assert_eq!(said(&container(3)), ("failed", "failed (Kubernetes: exit 3)".into()));
+        assert_eq!(said(&container(0)).0, "finished");
         let own = How { claim: claim("marker", "PREEMPTED"), ..how(Some(0), None) };
         assert_eq!(said(&own), ("preempted", "preempted (the job said so)".into()));
         for state in RunState::ALL {

@@ -110,6 +110,7 @@ mod tests {
             joined: false,
             rank: None,
             slurm: None,
+            pod: None,
             about: About::default(),
         }
     }

@@ -295,9 +295,9 @@ fn follow_runs(
         Ok(Some(path)) => match RunSocket::bind(&path) {
             Ok(socket) => {
                 let (live, folder, stop) = (live.clone(), folder.to_path_buf(), stop.clone());
-                let slurm = config.runs.scontrol.clone();
+                let settings = config.runs.clone();
                 tokio::spawn(async move {
-                    runs::follow(live, source, socket, &folder, (markers, calls), slurm, stop).await
+                    runs::follow(live, source, socket, &folder, (markers, calls), settings, stop).await
                 });
             }
             Err(error) => tracing::warn!(%error, "cannot listen on {}", path.display()),

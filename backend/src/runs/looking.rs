@@ -88,13 +88,13 @@ mod linux {
     }
 
     fn begun(found: Found, now: i64, up: Option<i64>, looks: &mut Looks) -> Begun {
-        let Found { run, pid, start, rank, slurm, about } = found;
+        let Found { run, pid, start, rank, slurm, pod, about } = found;
         let about = About { user: looks.user_of(pid), ..about };
         // SAFETY: the call takes a number and gives one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
         let namespace = launch::process::namespace();
-        Begun { run, t, pid, start: Some(start), namespace, joined: true, rank: Some(rank), slurm, about }
+        Begun { run, t, pid, start: Some(start), namespace, joined: true, rank: Some(rank), slurm, pod, about }
     }
 }
 

@@ -14,6 +14,8 @@ mod environ;
 mod fold;
 mod keeping;
 mod kept;
+#[cfg(unix)]
+mod kubernetes;
 mod lines;
 #[cfg(unix)]
 mod looking;
@@ -41,6 +43,8 @@ mod wandb;
 pub use book::RunBook;
 pub use briefs::{Brief, Briefs};
 pub use keeping::{expire_logs, keep};
+#[cfg(unix)]
+pub use kubernetes::examine_kubernetes;
 pub use measure::{RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
 pub use series::names_of;

@@ -4,8 +4,9 @@
 use super::environ::{self, Said, TORCH};
 use super::wandb;
 use crate::config::user::login_of;
+use launch::pod;
 use launch::process::{parent, started};
-use shared::run::{About, MAX_ID_BYTES, Rank};
+use shared::run::{About, MAX_ID_BYTES, Pod, Rank};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,8 @@ pub(super) struct Found {
     pub rank: Rank,
     /// Id of the job of Slurm that it is in.
     pub slurm: Option<String>,
+    /// The pod that it is in.
+    pub pod: Option<Pod>,
     pub about: About,
 }
 
@@ -43,6 +46,8 @@ struct Seen {
     first: Instant,
     reads: usize,
     named: Said,
+    /// The pod that it is in, as of its first read: it never moves to another.
+    pod: Option<Pod>,
     /// Its environment is another user's, and not told.
     refused: bool,
     /// Its number among those of its run that hold a GPU, where nobody gave it one.
@@ -102,9 +107,15 @@ impl Look<'_> {
         }
         self.met.insert((pid, start));
         let now = self.now;
-        let fresh =
-            Seen { first: now, reads: 0, named: Said::default(), refused: false, number: None, launches: false };
-        let seen = self.seen.entry((pid, start)).or_insert(fresh);
+        let seen = self.seen.entry((pid, start)).or_insert_with(|| Seen {
+            first: now,
+            reads: 0,
+            named: Said::default(),
+            pod: pod::of(pid),
+            refused: false,
+            number: None,
+            launches: false,
+        });
         if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
             seen.reads += 1;
             match environ::read(pid) {
@@ -219,6 +230,7 @@ impl Look<'_> {
         };
         let named = named.clone();
         let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
+        let pod = self.seen.get(&(pid, start)).and_then(|seen| seen.pod.clone());
         let about = About {
             name: named.name,
             project: named.project,
@@ -230,7 +242,7 @@ impl Look<'_> {
             tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
             program: program(pid),
         };
-        self.found.push(Found { run, pid, start, rank, slurm, about });
+        self.found.push(Found { run, pid, start, rank, slurm, pod, about });
     }
 }
 

@@ -50,6 +50,7 @@ mod tests {
             joined: false,
             rank: rank.map(|rank| Rank { rank, ..Rank::default() }),
             slurm: None,
+            pod: None,
             about: About { label: label.map(String::from), ..About::default() },
         }
     }

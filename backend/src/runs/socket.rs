@@ -276,6 +276,7 @@ mod tests {
                 joined: false,
                 rank: None,
                 slurm: None,
+                pod: None,
                 about,
             };
             serde_json::to_vec(&Told::Begin(begun)).expect("JSON")

@@ -1,11 +1,13 @@
 //! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
 
+use super::kubernetes::Kubernetes;
 use super::looking::Looking;
 use super::series;
 use super::slurm;
 use super::socket::{Message, RunSocket};
 use super::untold;
 use crate::calls::{Calls, TOO_MANY_CALLS};
+use crate::config::RunsSettings;
 use crate::live::Live;
 use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
@@ -65,9 +67,10 @@ struct Tracker {
     running: HashMap<Key, Begun>,
     /// Ends that the kernel tells, and when they were.
     ends: JoinSet<(Begun, i64, How)>,
-    /// What schedulers say of ends.
-    claims: JoinSet<(Over, Option<Claim>)>,
+    /// How schedulers say that processes ended.
+    claims: JoinSet<(Over, Option<How>)>,
     scontrol: PathBuf,
+    kubernetes: Option<Arc<Kubernetes>>,
     /// When runs said that they are being preempted.
     preempting: HashMap<String, i64>,
     stopped: HashSet<Key>,
@@ -84,7 +87,7 @@ pub async fn follow(
     socket: RunSocket,
     folder: &Path,
     (markers, calls): (Arc<Markers>, Arc<Calls>),
-    scontrol: Option<PathBuf>,
+    settings: RunsSettings,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut tracker = Tracker {
@@ -93,7 +96,8 @@ pub async fn follow(
         running: HashMap::new(),
         ends: JoinSet::new(),
         claims: JoinSet::new(),
-        scontrol: scontrol.unwrap_or_else(|| slurm::SCONTROL.into()),
+        kubernetes: kubernetes(&settings),
+        scontrol: settings.scontrol.unwrap_or_else(|| slurm::SCONTROL.into()),
         preempting: HashMap::new(),
         stopped: HashSet::new(),
         changed: true,
@@ -145,8 +149,7 @@ pub async fn follow(
                 }
             },
             Some(Ok((begun, t, how))) = tracker.ends.join_next() => tracker.gone(begun, t, how),
-            Some(Ok((over, Some(claim)))) = tracker.claims.join_next() => {
-                let how = How { claim: Some(claim), ..over.how.clone() };
+            Some(Ok((over, Some(how)))) = tracker.claims.join_next() => {
                 tracker.append(over.t, END_KIND, &Over { how, ..over });
             }
             found = looking.next() => match found {
@@ -163,6 +166,15 @@ pub async fn follow(
             _ = stop.wait_for(|stop| *stop) => return,
         }
     }
+}
+
+/// Kubernetes, where it is to be asked and can be.
+fn kubernetes(settings: &RunsSettings) -> Option<Arc<Kubernetes>> {
+    if !settings.kubernetes {
+        return None;
+    }
+    let asks = Kubernetes::new(settings, |name| std::env::var(name).ok());
+    asks.map(Arc::new).inspect_err(|why| tracing::warn!("Kubernetes is not asked how pods ended: {why}")).ok()
 }
 
 /// The folder in which launchers keep what their jobs print; it is made.
@@ -307,13 +319,15 @@ impl Tracker {
 
     /// Has the scheduler say why a process ended that did not end well.
     fn ask(&mut self, over: Over) {
-        let Some(job) = over.begun.slurm.clone() else { return };
-        if over.how.state() != RunState::Finished
-            && over.how.claim.is_none()
-            && self.claims.len() < MAX_ASKED
-            && slurm::is_there(&self.scontrol)
-        {
-            let asked = slurm::asked(self.scontrol.clone(), job);
+        if over.how.state() == RunState::Finished || over.how.claim.is_some() || self.claims.len() >= MAX_ASKED {
+            return;
+        }
+        let how = over.how.clone();
+        if let Some(job) = over.begun.slurm.clone().filter(|_| slurm::is_there(&self.scontrol)) {
+            let asked = slurm::asked(self.scontrol.clone(), job, how);
+            self.claims.spawn(async move { (over, asked.await) });
+        } else if let Some((asks, pod)) = self.kubernetes.clone().zip(over.begun.pod.clone()) {
+            let asked = asks.asked(pod, how);
             self.claims.spawn(async move { (over, asked.await) });
         }
     }

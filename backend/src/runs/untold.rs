@@ -54,6 +54,7 @@ mod tests {
             joined: false,
             rank: None,
             slurm: None,
+            pod: None,
             about: About::default(),
         };
         let mut told = Told::Begin(begun);
