@@ -556,6 +556,29 @@ pub struct Run {
     pub further: u64,
 }
 
+/// A run of a machine in few words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunLine {
+    /// Its id.
+    pub id: String,
+    /// A name for people, where it has one.
+    pub name: Option<String>,
+    /// Its state.
+    pub state: RunState,
+    /// The state in words, with its cause.
+    pub sentence: String,
+    /// When it began, milliseconds since the Unix epoch.
+    pub began: i64,
+    /// When it ended, likewise; None while it runs.
+    pub ended: Option<i64>,
+    /// How many ranks it has here; 0 where no process has a number.
+    pub ranks: u64,
+    /// GPU-hours that it held here; None where it held none.
+    pub gpu_hours: Option<f64>,
+    /// Mean utilisation of these GPUs, percent.
+    pub gpu_utilisation: Option<f64>,
+}
+
 /// The process of a run that ended badly before all others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
