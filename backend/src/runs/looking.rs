@@ -6,6 +6,9 @@ use std::collections::HashSet;
 /// What a look has found: ranks, and which processes of runs are stopped.
 pub(super) type Looked = (Vec<Begun>, HashSet<u32>);
 
+/// Number and labels of each GPU, as [`collectors::GpuNumbers::known`] lists them.
+pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
+
 /// Looks for ranks every few seconds while there is something to look at.
 #[cfg(target_os = "linux")]
 pub(super) struct Looking {
@@ -20,8 +23,8 @@ type Answer = tokio::sync::oneshot::Receiver<(super::ranks::Looks, Looked)>;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::super::ranks::{Found, Looks};
-    use super::{Begun, Looked, Looking};
+    use super::super::ranks::{Found, Gpus, Looks};
+    use super::{Begun, KnownGpus, Looked, Looking};
     use shared::run::About;
     use std::collections::BTreeMap;
     use std::time::{Duration, Instant};
@@ -59,13 +62,15 @@ mod linux {
             None
         }
 
-        /// Looks, where there is something to look at. `now` is the wall's time, milliseconds since the Unix epoch.
-        pub fn look(&mut self, roots: Vec<(u32, String)>, holders: BTreeMap<u32, Vec<u32>>, now: i64) {
+        /// Looks, where there is something to look at: `gpus` are the processes that hold GPUs, and the GPUs that there are. `now` is the wall's time, milliseconds since the Unix epoch.
+        pub fn look(&mut self, roots: Vec<(u32, String)>, gpus: (BTreeMap<u32, Vec<u32>>, KnownGpus), now: i64) {
+            let (holders, known) = gpus;
             if roots.is_empty() && holders.is_empty() {
                 return;
             }
             let Some(mut looks) = self.looks.take() else { return };
             let (answer, answered) = tokio::sync::oneshot::channel();
+            looks.gpus = Gpus::of(known);
             let look = move || {
                 let found = looks.look(&roots, &holders, Instant::now());
                 let up = since_boot();
@@ -114,5 +119,5 @@ impl Looking {
         std::future::pending().await
     }
 
-    pub fn look(&mut self, _: Vec<(u32, String)>, _: std::collections::BTreeMap<u32, Vec<u32>>, _: i64) {}
+    pub fn look(&mut self, _: Vec<(u32, String)>, _: (std::collections::BTreeMap<u32, Vec<u32>>, KnownGpus), _: i64) {}
 }

@@ -56,9 +56,43 @@ struct Seen {
     launches: bool,
 }
 
+/// The GPUs of this machine, as their driver calls them.
+#[derive(Debug, Default)]
+pub(super) struct Gpus {
+    /// UUIDs and numbers.
+    uuids: Vec<(String, u32)>,
+    /// They are of several models, so that CUDA may count them in another order than the driver.
+    differ: bool,
+}
+
+impl Gpus {
+    /// Those that a driver here tells of, as [`collectors::GpuNumbers::known`] lists them.
+    pub fn of(known: Vec<(u32, Vec<(&'static str, String)>)>) -> Gpus {
+        let label = |labels: &[(&str, String)], word| {
+            labels.iter().find(|(label, _)| *label == word).map(|(_, value)| value.clone())
+        };
+        let here: Vec<_> = known.into_iter().filter(|(_, labels)| label(labels, "hostname").is_none()).collect();
+        let models: HashSet<String> = here.iter().filter_map(|(_, labels)| label(labels, "name")).collect();
+        let uuids = here.iter().filter_map(|(number, labels)| Some((label(labels, "uuid")?, *number)));
+        Gpus { uuids: uuids.collect(), differ: models.len() > 1 }
+    }
+
+    /// The number of the one GPU whose UUID begins so. A part of a GPU names its GPU, as `MIG-GPU-UUID/1/0` does; the UUIDs of
+    /// newer drivers for parts name none.
+    fn find(&self, device: &str) -> Option<u32> {
+        let whole = device.strip_prefix("MIG-").unwrap_or(device);
+        let begin = whole.split('/').next()?;
+        let mut fits = self.uuids.iter().filter(|(uuid, _)| begin.len() > 4 && uuid.starts_with(begin));
+        let (_, number) = fits.next()?;
+        fits.next().is_none().then_some(*number)
+    }
+}
+
 /// What looks remember of each other.
 #[derive(Default)]
 pub(super) struct Looks {
+    /// The GPUs that there are now.
+    pub gpus: Gpus,
     seen: HashMap<(u32, u64), Seen>,
     numbers: HashMap<String, u32>,
     /// What users are called, who have had ranks here.
@@ -71,6 +105,7 @@ struct Look<'a> {
     met: HashSet<(u32, u64)>,
     now: Instant,
     holders: &'a BTreeMap<u32, Vec<u32>>,
+    gpus: &'a Gpus,
     /// The next number in each run of a rank that nobody gave one.
     numbers: &'a mut HashMap<String, u32>,
     found: Vec<Found>,
@@ -85,8 +120,8 @@ impl Looks {
 
     /// Looks once. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
     pub fn look(&mut self, roots: &[(u32, String)], holders: &BTreeMap<u32, Vec<u32>>, now: Instant) -> Vec<Found> {
-        let (seen, numbers) = (&mut self.seen, &mut self.numbers);
-        let mut look = Look { seen, met: HashSet::new(), now, holders, numbers, found: Vec::new() };
+        let (seen, numbers, gpus) = (&mut self.seen, &mut self.numbers, &self.gpus);
+        let mut look = Look { seen, met: HashSet::new(), now, holders, gpus, numbers, found: Vec::new() };
         for (pid, run) in roots {
             look.below(*pid, run, 0);
         }
@@ -223,10 +258,20 @@ impl Look<'_> {
         }
     }
 
+    /// A rank that holds no GPU as far as the driver says, with the one that it was told to use, where that is clear.
+    fn told_to_use(&self, rank: Rank, named: &Said) -> Rank {
+        let gpus: Vec<u32> = match &named.device {
+            Some(device) => self.gpus.find(device).into_iter().collect(),
+            None if named.fastest_first && self.gpus.differ => Vec::new(),
+            None => rank.gpus.clone(),
+        };
+        Rank { assumed: !gpus.is_empty(), gpus, ..rank }
+    }
+
     fn add(&mut self, run: String, pid: u32, start: u64, rank: Rank, named: &Said) {
         let rank = match self.holders.get(&pid) {
             Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
-            None => rank,
+            None => self.told_to_use(rank, named),
         };
         let named = named.clone();
         let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
@@ -463,6 +508,31 @@ mod tests {
         assert_eq!((found[0].pid, found[0].rank.rank, found[0].rank.launcher.as_str()), (own, 0, GPU));
         drop(root.stdin.take());
         root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn the_gpu_of_a_rank_that_no_driver_lists_is_the_one_that_it_was_told_to_use() {
+        let label = |uuid: &str, name: &str| vec![("uuid", uuid.to_string()), ("name", name.to_string())];
+        let known = |second: &str| vec![(0, label("GPU-aaaa-1", "H100")), (3, label("GPU-aabb-2", second))];
+        let gpus = Gpus::of(known("H100"));
+        assert_eq!((gpus.find("GPU-aabb-2"), gpus.find("GPU-aab"), gpus.find("MIG-GPU-aaaa-1/1/0")), (Some(3), Some(3), Some(0)));
+        assert_eq!((gpus.find("GPU-aa"), gpus.find("GPU-"), gpus.find("GPU-c"), gpus.find("MIG-aaaa-1")), (None, None, None, None));
+        assert!(!gpus.differ && Gpus::of(known("A100")).differ && !Gpus::default().differ);
+        let elsewhere = vec![(7, vec![("uuid", "GPU-dd".to_string()), ("hostname", "node-2".to_string())])];
+        assert_eq!(Gpus::of(elsewhere).find("GPU-dd"), None, "another machine's");
+        let rank = |gpus: Gpus, words: &str| {
+            let mut root = shell(&format!("exec 3<&0; RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 {words} cat <&3 & wait"));
+            let found = look(&mut Looks { gpus, ..Looks::default() }, &root, 1).remove(0).rank;
+            drop(root.stdin.take());
+            root.wait().expect("it ended");
+            (found.gpus, found.assumed)
+        };
+        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=GPU-aaaa,GPU-aabb"), (vec![3], true));
+        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![0], true), "all are alike");
+        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![], false), "CUDA counts by speed");
+        let ordered = "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3,0";
+        assert_eq!(rank(Gpus::of(known("A100")), ordered), (vec![0], true));
+        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=GPU-cc,GPU-dd"), (vec![], false));
     }
 
     #[test]

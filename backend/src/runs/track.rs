@@ -158,8 +158,9 @@ pub async fn follow(
                     tracker.paused(&stopped);
                 }
                 None => {
-                    let holders = tracker.live.source(source).processes.gpu_holders();
-                    looking.look(tracker.roots(), holders, tracker.live.clock.wall());
+                    let here = tracker.live.source(source);
+                    let gpus = (here.processes.gpu_holders(), here.gpus.known());
+                    looking.look(tracker.roots(), gpus, tracker.live.clock.wall());
                 }
             },
             _ = again.tick() => tracker.again(),
