@@ -244,6 +244,27 @@ fn a_job_that_is_stopped_is_suspended_and_one_that_says_so_is_preempted() {
 }
 
 #[test]
+fn where_ranks_are_not_looked_for_a_run_is_the_process_that_was_told_of() {
+    let bench = Bench::new();
+    let config = bench.folder.path().join("watchglass.toml");
+    std::fs::write(&config, "[runs]\ndetect = \"off\"\n").expect("written");
+    let config = config.to_str().expect("plain letters");
+    let server = Server::start(["--collectors", "cpu", "--data-dir", bench.data(), "--config", config]);
+    let script = "RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 sleep 1000 & wait";
+    let mut job = started(bench.job(&["--id", "alone", "--", "sh", "-c", script]));
+    let child = child_of(job.id());
+    bench.sentence(&server, "alone", "running");
+    kill(child, libc::SIGSTOP);
+    // Who looks whether a process is stopped would have looked for ranks by then.
+    let run = bench.sentence(&server, "alone", "suspended");
+    assert_eq!(run["processes"].as_array().map(Vec::len), Some(1), "{run}");
+    assert!(run["processes"][0]["rank"].is_null(), "{run}");
+    kill(child_of(child), libc::SIGKILL);
+    kill(child, libc::SIGKILL);
+    job.wait().expect("it ended");
+}
+
+#[test]
 fn the_silence_of_an_agent_is_no_end_of_its_jobs() {
     let mut fleet = Fleet::start();
     let agent = fleet.agent_folder().to_str().expect("plain letters").to_string();

@@ -154,8 +154,8 @@ async fn serve(
     let _ = app.runs().findings.set(Box::new(of_runs));
     let _ = app.runs().prices.set(config.cost.clone());
     if let Some(folder) = kept_in {
-        let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
-        tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });
+        let (live, book, keep, stop) = (live.clone(), app.runs(), config.runs.keep, stop.clone());
+        tokio::spawn(async move { runs::keep(live, book, &folder, keep, stop).await });
     }
     if let Some((source, folder)) = runs_of {
         follow_runs(config, &live, source, &folder, (app.markers(), app.calls(), app.runs()), &stop);

@@ -1,5 +1,6 @@
 //! When ranks are looked for: on a thread of its own, because another process can make a read of its environment wait.
 
+use crate::config::Detect;
 use shared::run::Begun;
 use std::collections::HashSet;
 
@@ -13,6 +14,7 @@ pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
 #[cfg(target_os = "linux")]
 pub(super) struct Looking {
     timer: tokio::time::Interval,
+    detect: Detect,
     /// What is remembered; None while a thread looks.
     looks: Option<super::ranks::Looks>,
     answer: Option<Answer>,
@@ -24,7 +26,7 @@ type Answer = tokio::sync::oneshot::Receiver<(super::ranks::Looks, Looked)>;
 #[cfg(target_os = "linux")]
 mod linux {
     use super::super::ranks::{Found, Gpus, Looks};
-    use super::{Begun, KnownGpus, Looked, Looking};
+    use super::{Begun, Detect, KnownGpus, Looked, Looking};
     use shared::run::About;
     use std::collections::BTreeMap;
     use std::time::{Duration, Instant};
@@ -37,10 +39,10 @@ mod linux {
     const FIRST: Duration = Duration::from_secs(1);
 
     impl Looking {
-        pub fn new() -> Looking {
+        pub fn new(detect: Detect) -> Looking {
             let mut timer = tokio::time::interval(PERIOD);
             timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            Looking { timer, looks: Some(Looks::default()), answer: None }
+            Looking { timer, detect, looks: Some(Looks::default()), answer: None }
         }
 
         /// Something is told: there may be something to find before long.
@@ -65,14 +67,20 @@ mod linux {
         /// Looks, where there is something to look at: `gpus` are the processes that hold GPUs, and the GPUs that there are. `now` is the wall's time, milliseconds since the Unix epoch.
         pub fn look(&mut self, roots: Vec<(u32, String)>, gpus: (BTreeMap<u32, Vec<u32>>, KnownGpus), now: i64) {
             let (holders, known) = gpus;
-            if roots.is_empty() && holders.is_empty() {
+            let is_nothing = holders.is_empty() || self.detect != Detect::Gpu;
+            if roots.is_empty() && is_nothing {
                 return;
             }
             let Some(mut looks) = self.looks.take() else { return };
             let (answer, answered) = tokio::sync::oneshot::channel();
             looks.gpus = Gpus::of(known);
+            let detect = self.detect;
+            looks.only_below_runs = detect == Detect::Launched;
             let look = move || {
-                let found = looks.look(&roots, &holders, Instant::now());
+                let found = match detect {
+                    Detect::Off => Vec::new(),
+                    Detect::Gpu | Detect::Launched => looks.look(&roots, &holders, Instant::now()),
+                };
                 let up = since_boot();
                 let begun = found.into_iter().map(|found| begun(found, now, up, &mut looks)).collect();
                 let stopped = roots.iter().map(|(pid, _)| *pid).filter(|pid| launch::process::is_stopped(*pid));
@@ -109,7 +117,7 @@ pub(super) struct Looking;
 
 #[cfg(not(target_os = "linux"))]
 impl Looking {
-    pub fn new() -> Looking {
+    pub fn new(_: Detect) -> Looking {
         Looking
     }
 

@@ -93,6 +93,8 @@ impl Gpus {
 pub(super) struct Looks {
     /// The GPUs that there are now.
     pub gpus: Gpus,
+    /// Nobody is looked at but what stands below a run that is known.
+    pub only_below_runs: bool,
     seen: HashMap<(u32, u64), Seen>,
     numbers: HashMap<String, u32>,
     /// What users are called, who have had ranks here.
@@ -125,7 +127,7 @@ impl Looks {
         for (pid, run) in roots {
             look.below(*pid, run, 0);
         }
-        look.holders(roots);
+        look.holders(roots, self.only_below_runs);
         let Look { met, found, .. } = look;
         self.seen.retain(|key, _| met.contains(key));
         self.numbers.retain(|run, _| found.iter().any(|found| found.run == *run));
@@ -202,7 +204,7 @@ impl Look<'_> {
 
     /// The ranks among the processes that hold a GPU. Those that stand at or below a process of a run are of that run, also
     /// where nobody gave them a number: then they are counted as they are found, by their GPUs.
-    fn holders(&mut self, roots: &[(u32, String)]) {
+    fn holders(&mut self, roots: &[(u32, String)], only_below_runs: bool) {
         let mut without: Vec<(String, u32, u64)> = Vec::new();
         // Nobody says of which run these are: number of the parent, their own, and start.
         let mut unnamed: Vec<(u32, u32, u64)> = Vec::new();
@@ -218,9 +220,12 @@ impl Look<'_> {
             if line.iter().any(is_known) || is_within || launches() {
                 continue;
             }
+            let root = line.iter().find_map(|one| roots.iter().find(|(pid, _)| pid == one));
+            if root.is_none() && only_below_runs {
+                continue;
+            }
             let Some((_, seen)) = self.process(pid) else { continue };
             let named = seen.named.clone();
-            let root = line.iter().find_map(|one| roots.iter().find(|(pid, _)| pid == one));
             let run = run_of(&named, pid)
                 .or_else(|| run_of(&Said { key: wandb::key_of(pid, &children(pid)), ..Said::default() }, pid));
             match (root, named.rank.clone(), run) {
@@ -480,6 +485,12 @@ mod tests {
         assert_eq!(look(&[(own[0], &[1]), (own[1], &[1])]), [], "they share one, as programs with windows do");
         assert_eq!(look(&[(own[0], &[1]), (own[1], &[0]), (own[2], &[2, 3])]), [], "one has several");
         assert_eq!(look(&[(own[0], &[1]), (own[1], &[0])]), [(0, own[1]), (1, own[0])]);
+        let mut launched = Looks { only_below_runs: true, ..Looks::default() };
+        let holders = BTreeMap::from([(own[0], vec![1]), (own[1], vec![0])]);
+        assert_eq!(launched.look(&[], &holders, Instant::now()), []);
+        assert!(launched.seen.is_empty(), "no environment of theirs is read");
+        let roots = [(root.id(), "run".to_string())];
+        assert_eq!(launched.look(&roots, &holders, Instant::now()).len(), 2, "below a run they are ranks");
         drop(root.stdin.take());
         root.wait().expect("it ended");
         assert_eq!(look(&[]), []);
@@ -515,8 +526,14 @@ mod tests {
         let label = |uuid: &str, name: &str| vec![("uuid", uuid.to_string()), ("name", name.to_string())];
         let known = |second: &str| vec![(0, label("GPU-aaaa-1", "H100")), (3, label("GPU-aabb-2", second))];
         let gpus = Gpus::of(known("H100"));
-        assert_eq!((gpus.find("GPU-aabb-2"), gpus.find("GPU-aab"), gpus.find("MIG-GPU-aaaa-1/1/0")), (Some(3), Some(3), Some(0)));
-        assert_eq!((gpus.find("GPU-aa"), gpus.find("GPU-"), gpus.find("GPU-c"), gpus.find("MIG-aaaa-1")), (None, None, None, None));
+        assert_eq!(
+            (gpus.find("GPU-aabb-2"), gpus.find("GPU-aab"), gpus.find("MIG-GPU-aaaa-1/1/0")),
+            (Some(3), Some(3), Some(0))
+        );
+        assert_eq!(
+            (gpus.find("GPU-aa"), gpus.find("GPU-"), gpus.find("GPU-c"), gpus.find("MIG-aaaa-1")),
+            (None, None, None, None)
+        );
         assert!(!gpus.differ && Gpus::of(known("A100")).differ && !Gpus::default().differ);
         let elsewhere = vec![(7, vec![("uuid", "GPU-dd".to_string()), ("hostname", "node-2".to_string())])];
         assert_eq!(Gpus::of(elsewhere).find("GPU-dd"), None, "another machine's");

@@ -97,7 +97,7 @@ pub async fn follow(
         ends: JoinSet::new(),
         claims: JoinSet::new(),
         kubernetes: kubernetes(&settings),
-        scontrol: settings.scontrol.unwrap_or_else(|| slurm::SCONTROL.into()),
+        scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()),
         preempting: HashMap::new(),
         stopped: HashSet::new(),
         changed: true,
@@ -113,7 +113,7 @@ pub async fn follow(
     let mut again =
         tokio::time::interval(AGAIN.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)));
     again.tick().await;
-    let mut looking = Looking::new();
+    let mut looking = Looking::new(settings.detect);
     loop {
         tracker.tell_collectors();
         tokio::select! {

@@ -11,8 +11,8 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use shared::catalog::{Catalog, VOCABULARY, cpu, disk, gpu, memory, network};
 use shared::processes::{Process, ProcessTable};
-use shared::series::SeriesDef;
 use shared::run::{RunLine, RunState};
+use shared::series::SeriesDef;
 use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::wire::{self, Hello, PageMessage, ServerMessage, Source};
@@ -346,7 +346,10 @@ fn runs_stand_above_the_charts_while_there_are_any() {
     runs.extend((0..7).map(|n| run(&format!("more-{n}"), RunState::Running, "running", None)));
     tell(&mut model, &runs);
     let lines = picture(&mut model, ASCII, 80, 24);
-    assert!(lines.iter().any(|line| line.starts_with("* more-1 ") && line.trim_end().ends_with("+5 more")), "{lines:#?}");
+    assert!(
+        lines.iter().any(|line| line.starts_with("* more-1 ") && line.trim_end().ends_with("+5 more")),
+        "{lines:#?}"
+    );
     assert!(lines.iter().any(|line| line.starts_with("# fell ")) && lines.join("").is_ascii(), "{lines:#?}");
     let all = text::lines(&mut model, ASCII, 0, 100, 20);
     assert_eq!(all.lines().filter(|line| line.starts_with("* ") || line.starts_with("# ")).count(), 9, "{all}");
