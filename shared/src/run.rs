@@ -115,6 +115,9 @@ pub struct Begun {
     /// The pod of Kubernetes that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<Pod>,
+    /// Its launcher tells of it by requests: no process of it is known here, and its number is 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
     /// Its names.
     #[serde(flatten)]
     pub about: About,
@@ -180,12 +183,16 @@ pub struct Paused {
     pub pid: u32,
     /// Whether it is stopped: by a signal, or its cgroup is frozen.
     pub stopped: bool,
+    /// Since when its launcher, which tells of it by requests, is not heard, milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unheard: Option<i64>,
 }
 
 /// Somebody other than the kernel says why a process ended, and knows it better.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who says so: `slurm`, `kubernetes`, or `marker` where the job itself did.
+    /// Who says so: `slurm`, `kubernetes`, `report` where its launcher told of it by a request, or `marker` where the job
+    /// itself did.
     pub who: String,
     /// In the scheduler's word, as `PREEMPTED`. Kubernetes' word that a pod had to go has its reason behind it:
     /// `DisruptionTarget: PreemptionByScheduler`.
@@ -194,6 +201,9 @@ pub struct Claim {
 
 /// Who tells of the ends of pods, in a [`Claim`].
 pub const KUBERNETES: &str = "kubernetes";
+
+/// Who tells of the ends of runs by requests, in a [`Claim`]: its word is the name of a state.
+pub const REPORT: &str = "report";
 
 /// The condition of a pod that had to go, in the word of a [`Claim`].
 pub const DISRUPTION: &str = "DisruptionTarget";
@@ -224,6 +234,9 @@ const POD_CLAIMS: [(&str, RunState); 6] = [
 impl Claim {
     /// The state that the word is; None for one that says no more than the kernel does.
     pub fn state(&self) -> Option<RunState> {
+        if self.who == REPORT {
+            return RunState::named(&self.word);
+        }
         if self.who == KUBERNETES {
             let word = self.word.split(':').next()?;
             return POD_CLAIMS.iter().find(|(known, _)| *known == word).map(|(_, state)| *state);
@@ -406,6 +419,19 @@ impl RunState {
         }
     }
 
+    /// Its name for people.
+    fn words(self) -> String {
+        match self {
+            RunState::TimedOut => "out of time".into(),
+            state => state.name().replace('_', " "),
+        }
+    }
+
+    /// Whether a run that is so is over.
+    pub fn is_final(self) -> bool {
+        !matches!(self, RunState::Running | RunState::Suspended | RunState::Unreachable | RunState::Lost)
+    }
+
     /// The state of that name.
     pub fn named(name: &str) -> Option<RunState> {
         RunState::ALL.into_iter().find(|state| state.name() == name)
@@ -448,6 +474,11 @@ impl How {
 
     /// The state in words, with its cause: `crashed (SIGSEGV)`.
     pub fn sentence(&self) -> String {
+        if self.claim.as_ref().is_some_and(|claim| claim.who == REPORT) {
+            let exit = self.exit.filter(|status| *status != 0).map(|status| format!("exit {status}"));
+            let ended = self.signal.clone().or(exit).map(|ended| format!("{ended}, ")).unwrap_or_default();
+            return format!("{} ({ended}by report)", self.state().words());
+        }
         // The kernel's own numbers of memory say more than the scheduler's word.
         let claim = self.claim.as_ref().filter(|_| self.memory.is_none());
         if let Some(sentence) = claim.and_then(Claim::sentence) {
@@ -528,6 +559,12 @@ pub struct RunProcess {
     /// Its place among the processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
+    /// It is told of by requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
+    /// Since when its launcher is not heard, milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unheard: Option<i64>,
 }
 
 /// A run, as it is listed.
@@ -665,6 +702,11 @@ mod tests {
             let end = How { claim: claim(KUBERNETES, word), ..how(None, Some("SIGKILL")) };
             assert_eq!(said(&end), (state, sentence.into()));
         }
+        let reported = |word: &str, how: How| said(&How { claim: claim(REPORT, word), ..how });
+        assert_eq!(reported("failed", how(Some(3), None)), ("failed", "failed (exit 3, by report)".into()));
+        assert_eq!(reported("crashed", how(None, Some("SIGKILL"))).1, "crashed (SIGKILL, by report)");
+        assert_eq!(reported("timed_out", How::default()), ("timed_out", "out of time (by report)".into()));
+        assert_eq!(reported("finished", how(Some(0), None)), ("finished", "finished (by report)".into()));
         let container = |exit| How { claim: claim(KUBERNETES, "Error"), ..how(Some(exit), None) };
         assert_eq!(said(&container(3)), ("failed", "failed (Kubernetes: exit 3)".into()));
         assert_eq!(said(&container(0)).0, "finished");

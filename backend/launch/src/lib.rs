@@ -105,7 +105,7 @@ pub fn run(
     let about = About { program: program.to_string_lossy().into_owned(), ..job.about };
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
     let (slurm, pod) = (job.slurm, pod::of(pid));
-    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, rank: None, slurm, pod, about };
+    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, rank: None, slurm, pod, told: false, about };
     let told = teller.tell(&Told::Begin(begun.clone()));
     match (told, unkept) {
         (Err(sentence), Some(_)) => complain(&format!("{sentence}; what it prints is not kept")),

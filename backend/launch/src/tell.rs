@@ -111,6 +111,7 @@ mod tests {
             rank: None,
             slurm: None,
             pod: None,
+            told: false,
             about: About::default(),
         }
     }

@@ -107,7 +107,19 @@ mod linux {
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
         let namespace = launch::process::namespace();
-        Begun { run, t, pid, start: Some(start), namespace, joined: true, rank: Some(rank), slurm, pod, about }
+        Begun {
+            run,
+            t,
+            pid,
+            start: Some(start),
+            namespace,
+            joined: true,
+            rank: Some(rank),
+            slurm,
+            pod,
+            told: false,
+            about,
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod pidfd;
 #[cfg(target_os = "linux")]
 mod ranks;
 mod report;
+mod reported;
 mod series;
 #[cfg(unix)]
 mod slurm;
@@ -47,6 +48,7 @@ pub use keeping::{expire_logs, keep};
 pub use kubernetes::examine_kubernetes;
 pub use measure::{RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
+pub use reported::{NewRun, RefusedReport, Report, ReportedEvent, Reports, reports};
 pub use series::names_of;
 #[cfg(unix)]
 pub use socket::RunSocket;

@@ -51,6 +51,7 @@ mod tests {
             rank: rank.map(|rank| Rank { rank, ..Rank::default() }),
             slurm: None,
             pod: None,
+            told: false,
             about: About { label: label.map(String::from), ..About::default() },
         }
     }

@@ -277,6 +277,7 @@ mod tests {
                 rank: None,
                 slurm: None,
                 pod: None,
+                told: false,
                 about,
             };
             serde_json::to_vec(&Told::Begin(begun)).expect("JSON")

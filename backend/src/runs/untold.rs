@@ -55,6 +55,7 @@ mod tests {
             rank: None,
             slurm: None,
             pod: None,
+            told: false,
             about: About::default(),
         };
         let mut told = Told::Begin(begun);

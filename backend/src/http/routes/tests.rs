@@ -68,6 +68,7 @@ fn live() -> Arc<Live> {
             rank: None,
             slurm: None,
             pod: None,
+            told: false,
             about,
         };
         let body = serde_json::to_vec(&begun).expect("JSON");
