@@ -32,6 +32,8 @@ mod notebook;
 mod options;
 mod overview;
 mod packages;
+#[cfg(target_os = "linux")]
+mod pods;
 mod prometheus;
 mod recording;
 mod remote_write;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use watchglass_tests::cgroup::MemoryGroup;
 use watchglass_tests::fleet::Fleet;
-use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::server::{Answer, Server, ask_with, watchglass};
 use watchglass_tests::terminal::Terminal;
 use watchglass_tests::waiting::until;
 
@@ -241,6 +241,85 @@ fn a_job_that_is_stopped_is_suspended_and_one_that_says_so_is_preempted() {
     let script = format!("{} mark 'room for others' --kind preempting; exit 0", own.get_program().to_string_lossy());
     bench.job(&["--id", "makes-room", "--", "sh", "-c", &script]).output().expect("it ran");
     assert_eq!(bench.sentence(&server, "makes-room", "preempted (the job said so)")["state"], "preempted");
+}
+
+#[test]
+fn where_ranks_are_not_looked_for_a_run_is_the_process_that_was_told_of() {
+    let bench = Bench::new();
+    let config = bench.folder.path().join("watchglass.toml");
+    std::fs::write(&config, "[runs]\ndetect = \"off\"\n").expect("written");
+    let config = config.to_str().expect("plain letters");
+    let server = Server::start(["--collectors", "cpu", "--data-dir", bench.data(), "--config", config]);
+    let script = "RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 sleep 1000 & wait";
+    let mut job = started(bench.job(&["--id", "alone", "--", "sh", "-c", script]));
+    let child = child_of(job.id());
+    bench.sentence(&server, "alone", "running");
+    kill(child, libc::SIGSTOP);
+    // Who looks whether a process is stopped would have looked for ranks by then.
+    let run = bench.sentence(&server, "alone", "suspended");
+    assert_eq!(run["processes"].as_array().map(Vec::len), Some(1), "{run}");
+    assert!(run["processes"][0]["rank"].is_null(), "{run}");
+    kill(child_of(child), libc::SIGKILL);
+    kill(child, libc::SIGKILL);
+    job.wait().expect("it ended");
+}
+
+/// Tells by a request.
+fn told(server: &Server, path: &str, body: &Value) -> Answer {
+    let (host, body) = (server.addr(), body.to_string());
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n");
+    ask_with(host, &format!("{head}Content-Length: {}\r\n", body.len()), &body)
+}
+
+#[test]
+fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
+    use serde_json::json;
+    let bench = Bench::new();
+    let server = bench.server();
+    let begun = told(&server, "/api/v1/runs", &json!({ "name": "lr", "project": "llm", "tags": { "a": "b" } }));
+    assert_eq!(begun.status, 201, "{}", begun.body);
+    let id = serde_json::from_str::<Value>(&begun.body).expect("JSON")["id"].as_str().expect("an id").to_string();
+    let run = bench.sentence(&server, &id, "running (by report)");
+    assert_eq!((&run["name"], &run["tags"]["a"], &run["state"]), (&"lr".into(), &"b".into(), &"running".into()));
+    let silent = json!({ "id": "silent" });
+    let statuses = [0, 1].map(|_| told(&server, "/api/v1/runs", &silent).status);
+    assert_eq!(statuses, [201, 200], "once more it is the same");
+    let event = |id: &str, body: Value| {
+        let answer = told(&server, &format!("/api/v1/runs/{id}/events"), &body);
+        (answer.status, if answer.status == 200 { String::new() } else { answer.error() })
+    };
+    assert_eq!(event(&id, json!({ "event": "heartbeat" })).0, 200);
+    assert!(event(&id, json!({ "event": "end" })).1.contains("one of exit, signal and state"));
+    assert_eq!(event(&id, json!({ "event": "end", "exit": 3 })).0, 200);
+    assert_eq!(bench.sentence(&server, &id, "failed (exit 3, by report)")["state"], "failed");
+    let (status, why) = event(&id, json!({ "event": "heartbeat" }));
+    assert!(status == 404 && why.contains("POST api/v1/runs"), "{why}");
+    let wrong = told(&server, "/api/v1/runs", &json!({ "id": "../x" }));
+    assert!(wrong.status == 400 && wrong.error().contains("letters, digits"), "{}", wrong.error());
+    // The kernel speaks for a run whose processes are here, and nobody else.
+    let mut job = started(bench.job(&["--id", "own", "--", "sleep", "1000"]));
+    bench.sentence(&server, "own", "running");
+    assert_eq!(told(&server, "/api/v1/runs", &json!({ "id": "own" })).status, 409);
+    assert_eq!(event("own", json!({ "event": "end", "exit": 0 })).0, 404);
+    kill(job.id(), libc::SIGTERM);
+    job.wait().expect("it ended");
+    // A minute without a word is no end, and the next word says so; a server that is begun anew goes on.
+    let begin = std::time::Instant::now();
+    let heard = || server.get("/api/v1/runs", &[]).body.contains("its launcher is not heard");
+    while !heard() {
+        assert!(begin.elapsed() < std::time::Duration::from_secs(180), "it is heard");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    assert_eq!(event("silent", json!({ "event": "heartbeat" })).0, 200);
+    bench.sentence(&server, "silent", "running (by report)");
+    server.end_by("KILL");
+    let server = bench.server();
+    bench.sentence(&server, "silent", "running (by report)");
+    let end = json!({ "event": "end", "signal": "SIGKILL" });
+    assert_eq!(told(&server, "/api/v1/runs/silent/events", &end).status, 200);
+    bench.sentence(&server, "silent", "crashed (SIGKILL, by report)");
+    let nowhere = Server::start(["--collectors", "cpu"]);
+    assert_eq!(told(&nowhere, "/api/v1/runs", &silent).status, 409, "nothing is kept there");
 }
 
 #[test]

@@ -77,6 +77,33 @@ fn the_server_of_a_folder_is_found_by_its_socket() {
     assert!(status == Some(1) && error.contains("/no/such.sock"), "{error}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_runs_of_a_machine_are_shown_while_they_run_and_how_they_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("plain letters");
+    let server = Server::start(["--data-dir", path, "--collectors", "cpu,process"]);
+    let once = || output(&["--url", &server.url, "--once", "--ascii"]).1;
+    let job = |script: &str| {
+        let mut job =
+            watchglass(["run", "--data-dir", path, "--id", "job", "--name", "lr-3e-4", "--", "sh", "-c", script]);
+        job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET").stdin(std::process::Stdio::piped());
+        job.spawn().expect("it starts")
+    };
+    assert!(!once().contains("lr-3e-4"));
+    let mut running = job("read line; exit 3");
+    let line = |of: &str| of.lines().find(|line| line.contains(" lr-3e-4 ")).unwrap_or_default().to_string();
+    until_so("a run", || line(&once()).starts_with("* ") && line(&once()).ends_with("  running"));
+    drop(running.stdin.take());
+    assert_eq!(running.wait().expect("it ended").code(), Some(3));
+    until_so("its end", || line(&once()).starts_with("# ") && line(&once()).contains("  failed (exit 3)  "));
+    let object: Value =
+        serde_json::from_str(&output(&["--url", &server.url, "--once", "--json"]).1).expect("an object");
+    let run = &object["runs"][0];
+    assert_eq!((&run["id"], &run["name"], &run["state"]), (&"job".into(), &"lr-3e-4".into(), &"failed".into()));
+    assert!(run["gpu_hours"].is_null() && run["ended"].as_f64() > run["began"].as_f64(), "{run}");
+}
+
 #[test]
 fn a_machine_of_a_hub_is_shown_to_who_has_a_key() {
     let hub = Hub::start(["--no-local"]);

@@ -112,9 +112,25 @@ pub struct Begun {
     /// Id of the job of Slurm that it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slurm: Option<String>,
+    /// The pod of Kubernetes that it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<Pod>,
+    /// Its launcher tells of it by requests: no process of it is known here, and its number is 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
     /// Its names.
     #[serde(flatten)]
     pub about: About,
+}
+
+/// The pod of Kubernetes in which a process runs, as the kernel's files of the process name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pod {
+    /// Its uid: 32 hexadecimal digits with hyphens between them, as `metadata.uid` has it.
+    pub uid: String,
+    /// Id of the container in it, 64 hexadecimal digits; None where the files do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
 }
 
 /// The place of a process among those of its run, as its launcher says it in the environment.
@@ -167,18 +183,32 @@ pub struct Paused {
     pub pid: u32,
     /// Whether it is stopped: by a signal, or its cgroup is frozen.
     pub stopped: bool,
+    /// Since when its launcher, which tells of it by requests, is not heard, milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unheard: Option<i64>,
 }
 
 /// Somebody other than the kernel says why a process ended, and knows it better.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who says so: `slurm`, or `marker` where the job itself did.
+    /// Who says so: `slurm`, `kubernetes`, `report` where its launcher told of it by a request, or `marker` where the job
+    /// itself did.
     pub who: String,
-    /// In the scheduler's word, as `PREEMPTED`.
+    /// In the scheduler's word, as `PREEMPTED`. Kubernetes' word that a pod had to go has its reason behind it:
+    /// `DisruptionTarget: PreemptionByScheduler`.
     pub word: String,
 }
 
-/// Words of schedulers, and the states that they are.
+/// Who tells of the ends of pods, in a [`Claim`].
+pub const KUBERNETES: &str = "kubernetes";
+
+/// Who tells of the ends of runs by requests, in a [`Claim`]: its word is the name of a state.
+pub const REPORT: &str = "report";
+
+/// The condition of a pod that had to go, in the word of a [`Claim`].
+pub const DISRUPTION: &str = "DisruptionTarget";
+
+/// Words of Slurm and of jobs, and the states that they are.
 const CLAIMS: [(&str, RunState); 9] = [
     ("PREEMPTED", RunState::Preempted),
     ("TIMEOUT", RunState::TimedOut),
@@ -191,9 +221,26 @@ const CLAIMS: [(&str, RunState); 9] = [
     ("SUSPENDED", RunState::Suspended),
 ];
 
+/// Words of Kubernetes: reasons of containers and pods, and the condition of pods that had to go.
+const POD_CLAIMS: [(&str, RunState); 6] = [
+    ("OOMKilled", RunState::OutOfMemory),
+    ("DeadlineExceeded", RunState::TimedOut),
+    (DISRUPTION, RunState::Preempted),
+    ("Evicted", RunState::Preempted),
+    ("Preempting", RunState::Preempted),
+    ("NodeLost", RunState::NodeFailed),
+];
+
 impl Claim {
     /// The state that the word is; None for one that says no more than the kernel does.
     pub fn state(&self) -> Option<RunState> {
+        if self.who == REPORT {
+            return RunState::named(&self.word);
+        }
+        if self.who == KUBERNETES {
+            let word = self.word.split(':').next()?;
+            return POD_CLAIMS.iter().find(|(known, _)| *known == word).map(|(_, state)| *state);
+        }
         CLAIMS.iter().find(|(word, _)| *word == self.word).map(|(_, state)| *state)
     }
 
@@ -208,6 +255,10 @@ impl Claim {
         };
         Some(match self.who.as_str() {
             "slurm" => format!("{word} (Slurm: {})", self.word),
+            KUBERNETES => {
+                let reason = self.word.strip_prefix(DISRUPTION).and_then(|rest| rest.strip_prefix(": "));
+                format!("{word} (Kubernetes: {})", reason.unwrap_or(&self.word))
+            }
             _ => format!("{word} (the job said so)"),
         })
     }
@@ -368,6 +419,19 @@ impl RunState {
         }
     }
 
+    /// Its name for people.
+    fn words(self) -> String {
+        match self {
+            RunState::TimedOut => "out of time".into(),
+            state => state.name().replace('_', " "),
+        }
+    }
+
+    /// Whether a run that is so is over.
+    pub fn is_final(self) -> bool {
+        !matches!(self, RunState::Running | RunState::Suspended | RunState::Unreachable | RunState::Lost)
+    }
+
     /// The state of that name.
     pub fn named(name: &str) -> Option<RunState> {
         RunState::ALL.into_iter().find(|state| state.name() == name)
@@ -410,15 +474,22 @@ impl How {
 
     /// The state in words, with its cause: `crashed (SIGSEGV)`.
     pub fn sentence(&self) -> String {
+        if self.claim.as_ref().is_some_and(|claim| claim.who == REPORT) {
+            let exit = self.exit.filter(|status| *status != 0).map(|status| format!("exit {status}"));
+            let ended = self.signal.clone().or(exit).map(|ended| format!("{ended}, ")).unwrap_or_default();
+            return format!("{} ({ended}by report)", self.state().words());
+        }
         // The kernel's own numbers of memory say more than the scheduler's word.
         let claim = self.claim.as_ref().filter(|_| self.memory.is_none());
         if let Some(sentence) = claim.and_then(Claim::sentence) {
             return sentence;
         }
         let killed = self.memory.as_ref().map(MemoryKill::words).unwrap_or_default();
+        // What the kernel did not tell is the status of the whole container.
+        let by = self.claim.as_ref().filter(|claim| claim.who == KUBERNETES).map_or("", |_| "Kubernetes: ");
         let ended = match (&self.signal, self.exit) {
-            (Some(signal), _) => signal.clone(),
-            (None, Some(status)) => format!("exit {status}"),
+            (Some(signal), _) => format!("{by}{signal}"),
+            (None, Some(status)) => format!("{by}exit {status}"),
             (None, None) => self.claim.as_ref().map(|claim| format!("Slurm: {}", claim.word)).unwrap_or_default(),
         };
         match self.state() {
@@ -488,6 +559,12 @@ pub struct RunProcess {
     /// Its place among the processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
+    /// It is told of by requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
+    /// Since when its launcher is not heard, milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unheard: Option<i64>,
 }
 
 /// A run, as it is listed.
@@ -514,6 +591,29 @@ pub struct Run {
     /// Processes that are not in the list.
     #[serde(default)]
     pub further: u64,
+}
+
+/// A run of a machine in few words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunLine {
+    /// Its id.
+    pub id: String,
+    /// A name for people, where it has one.
+    pub name: Option<String>,
+    /// Its state.
+    pub state: RunState,
+    /// The state in words, with its cause.
+    pub sentence: String,
+    /// When it began, milliseconds since the Unix epoch.
+    pub began: i64,
+    /// When it ended, likewise; None while it runs.
+    pub ended: Option<i64>,
+    /// How many ranks it has here; 0 where no process has a number.
+    pub ranks: u64,
+    /// GPU-hours that it held here; None where it held none.
+    pub gpu_hours: Option<f64>,
+    /// Mean utilisation of these GPUs, percent.
+    pub gpu_utilisation: Option<f64>,
 }
 
 /// The process of a run that ended badly before all others.
@@ -589,6 +689,27 @@ mod tests {
         let unknown = |word| How { claim: claim("slurm", word), ..How::default() };
         assert_eq!(said(&unknown("COMPLETED")), ("finished", "finished (Slurm: COMPLETED)".into()));
         assert_eq!(said(&unknown("FAILED")), ("failed", "failed (Slurm: FAILED)".into()));
+        for (word, state, sentence) in [
+            ("OOMKilled", "out_of_memory", "out of memory (Kubernetes: OOMKilled)"),
+            ("DeadlineExceeded", "timed_out", "out of time (Kubernetes: DeadlineExceeded)"),
+            ("DisruptionTarget: EvictionByEvictionAPI", "preempted", "preempted (Kubernetes: EvictionByEvictionAPI)"),
+            ("Evicted", "preempted", "preempted (Kubernetes: Evicted)"),
+            ("NodeLost", "node_failed", "node failed (Kubernetes: NodeLost)"),
+            // A word of Slurm's is none of Kubernetes'.
+            ("TIMEOUT", "crashed", "crashed (Kubernetes: SIGKILL)"),
+            ("Error", "crashed", "crashed (Kubernetes: SIGKILL)"),
+        ] {
+            let end = How { claim: claim(KUBERNETES, word), ..how(None, Some("SIGKILL")) };
+            assert_eq!(said(&end), (state, sentence.into()));
+        }
+        let reported = |word: &str, how: How| said(&How { claim: claim(REPORT, word), ..how });
+        assert_eq!(reported("failed", how(Some(3), None)), ("failed", "failed (exit 3, by report)".into()));
+        assert_eq!(reported("crashed", how(None, Some("SIGKILL"))).1, "crashed (SIGKILL, by report)");
+        assert_eq!(reported("timed_out", How::default()), ("timed_out", "out of time (by report)".into()));
+        assert_eq!(reported("finished", how(Some(0), None)), ("finished", "finished (by report)".into()));
+        let container = |exit| How { claim: claim(KUBERNETES, "Error"), ..how(Some(exit), None) };
+        assert_eq!(said(&container(3)), ("failed", "failed (Kubernetes: exit 3)".into()));
+        assert_eq!(said(&container(0)).0, "finished");
         let own = How { claim: claim("marker", "PREEMPTED"), ..how(Some(0), None) };
         assert_eq!(said(&own), ("preempted", "preempted (the job said so)".into()));
         for state in RunState::ALL {

@@ -14,6 +14,7 @@ use crate::catalog::fleet::Grain;
 use crate::catalog::{Catalog, Chart, Metric};
 use crate::processes::{ProcessPast, ProcessTable};
 use crate::record::Record;
+use crate::run::RunLine;
 use crate::series::SeriesDef;
 use crate::standing::Standing;
 use crate::varint::{put, take, take_array, take_slice};
@@ -349,6 +350,8 @@ pub enum ServerMessage {
     },
     /// Answers [`PageMessage::Past`].
     Past(ProcessPast),
+    /// Answers [`PageMessage::Runs`], newest first.
+    Runs(Vec<RunLine>),
 }
 
 /// Where a page left off.
@@ -423,6 +426,8 @@ pub enum PageMessage {
         /// End, ms.
         to: i64,
     },
+    /// Asks for the runs of the first source that is followed: those that are not over, and those that ended a moment ago.
+    Runs,
 }
 
 /// Why bytes are no message.

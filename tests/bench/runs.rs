@@ -176,6 +176,8 @@ fn lists(machines: u32, processes: u32, are_over: bool) -> (f64, f64) {
             joined: false,
             rank,
             slurm: None,
+            pod: None,
+            told: false,
             about,
         };
         let record = |kind: &str, body: Vec<u8>| live.append_record(source.id, begun.t, kind, body).map(drop);

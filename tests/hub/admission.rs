@@ -70,6 +70,8 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("POST", "/api/v1/findings/wrong", "/api/v1/findings/wrong", "MAOHl", 400),
     ("GET", "/api/v1/changed", "/api/v1/changed", "VMAOHpd", 200),
     ("GET", "/api/v1/runs", "/api/v1/runs", "VMAOHpd", 200),
+    ("POST", "/api/v1/runs", "/api/v1/runs", "MAOHr", 400),
+    ("POST", "/api/v1/runs/{id}/events", "/api/v1/runs/none/events", "MAOHr", 400),
     ("GET", "/api/v1/runs/{id}", "/api/v1/runs/none", "VMAOHpd", 404),
     ("GET", "/api/v1/runs/{id}/logs", "/api/v1/runs/none/logs", "MAOH", 404),
     ("GET", "/api/v1/runs/{id}/report", "/api/v1/runs/none/report", "VMAOHpd", 404),

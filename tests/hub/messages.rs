@@ -24,6 +24,7 @@ const EXPECTED: &[(&str, &str, &str, &str)] = &[
     ("minutes", "SVMAOHpd", "", ""),
     ("overview", "SVMAHpd", "O", ""),
     ("past", "VMAOHpd", "", "S"),
+    ("runs", "VMAOHpd", "", "S"),
 ];
 
 /// A message by its word. One that is new has no word yet, and no line above.
@@ -36,6 +37,7 @@ fn word(message: &PageMessage) -> &'static str {
         PageMessage::Minutes { .. } => "minutes",
         PageMessage::Overview { .. } => "overview",
         PageMessage::Past { .. } => "past",
+        PageMessage::Runs => "runs",
     }
 }
 
@@ -62,6 +64,7 @@ fn may_be_sent(message: &ServerMessage) -> (&'static str, bool) {
         | ServerMessage::Refilled { .. } => (READERS, true),
         ServerMessage::Processes(table) => ("VMAOHpd", !table.rows.is_empty()),
         ServerMessage::Past(past) => ("VMAOHpd", !past.points.is_empty()),
+        ServerMessage::Runs(runs) => ("VMAOHpd", !runs.is_empty()),
     }
 }
 
@@ -76,6 +79,7 @@ fn messages() -> Vec<PageMessage> {
         PageMessage::Minutes { source, from, to },
         PageMessage::Overview { grain: Grain::Sources, on: true },
         PageMessage::Past { pid: std::process::id(), name: String::new(), from, to },
+        PageMessage::Runs,
     ]
 }
 
@@ -115,6 +119,7 @@ fn answers(asked: &str, told: &ServerMessage) -> Option<Came> {
         // It is answered by nothing: the socket goes on.
         ("ack", ServerMessage::HistoryEnd { from: 2, .. }) => something(true),
         ("past", ServerMessage::Past(_)) => something(true),
+        ("runs", ServerMessage::Runs(_)) => something(true),
         _ => None,
     }
 }

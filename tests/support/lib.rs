@@ -18,6 +18,7 @@ pub mod hub;
 #[cfg(target_os = "linux")]
 pub mod jupyter;
 pub mod kills;
+pub mod kubernetes;
 pub mod ledger;
 pub mod link;
 pub mod mail;

@@ -148,6 +148,7 @@ impl Page {
             | ServerMessage::Cells { .. }
             | ServerMessage::Processes(_)
             | ServerMessage::Past(_)
+            | ServerMessage::Runs(_)
             | ServerMessage::HistoryEnd { .. }
             | ServerMessage::Minutes(_)
             | ServerMessage::MinutesEnd { .. }

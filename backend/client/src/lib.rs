@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::config::Config;
 use ureq::http::{Response, Uri};
-use ureq::tls::{RootCerts, TlsConfig};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector, DefaultConnector, RustlsConnector, TcpConnector};
 use ureq::{Agent, Error, Proxy};
@@ -54,6 +54,22 @@ impl Client {
     /// One that has no connection yet.
     pub fn new(limits: Limits) -> Self {
         Self::trusting(limits, RootCerts::PlatformVerifier)
+    }
+
+    /// One that trusts these authorities alone: their certificates in PEM.
+    ///
+    /// # Errors
+    /// There is none in it, a sentence without a full stop.
+    pub fn trusting_only(limits: Limits, authorities: &[u8]) -> Result<Self, String> {
+        let certificates = parse_pem(authorities).filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        });
+        let certificates: Vec<_> = certificates.collect();
+        match certificates.is_empty() {
+            true => Err("there is no certificate in it".into()),
+            false => Ok(Self::trusting(limits, RootCerts::new_with_certs(&certificates))),
+        }
     }
 
     /// One that connects only to what a gate admits, anew for each request. With a proxy (`http://` or `https://`, user and

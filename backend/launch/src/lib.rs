@@ -7,6 +7,7 @@
 //! - [`process`]: the command, the signals that are passed on, and its end.
 //! - [`relay`]: with `--logs`, what carries its output, and has [`keep`] keep the [`lines`] of it; [`pty`]: its terminal.
 //! - [`memory`]: what the kernel killed for memory meanwhile.
+//! - [`pod`]: the pod of Kubernetes that it is in.
 //! - [`mark`]: a marker, told on the same socket.
 //! - [`tell`]: the server's socket, and the file where there is no server.
 
@@ -16,6 +17,7 @@ pub mod keep;
 pub mod lines;
 pub mod mark;
 pub mod memory;
+pub mod pod;
 pub mod process;
 pub mod pty;
 pub mod relay;
@@ -102,7 +104,8 @@ pub fn run(
     let program = Path::new(&job.command[0]).file_name().unwrap_or(&job.command[0]);
     let about = About { program: program.to_string_lossy().into_owned(), ..job.about };
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
-    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, rank: None, slurm: job.slurm, about };
+    let (slurm, pod) = (job.slurm, pod::of(pid));
+    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, rank: None, slurm, pod, told: false, about };
     let told = teller.tell(&Told::Begin(begun.clone()));
     match (told, unkept) {
         (Err(sentence), Some(_)) => complain(&format!("{sentence}; what it prints is not kept")),

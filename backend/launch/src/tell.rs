@@ -110,6 +110,8 @@ mod tests {
             joined: false,
             rank: None,
             slurm: None,
+            pod: None,
+            told: false,
             about: About::default(),
         }
     }

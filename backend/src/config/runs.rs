@@ -1,42 +1,124 @@
 //! `[runs]`: how training jobs are followed.
 
 use super::team::FileTable;
-use serde::Deserialize;
+use super::value::{retention, show_duration};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use toml::Table;
+use std::time::Duration;
+use toml::{Table, Value};
+
+/// How long what is known of a run that ended is kept unless it is said, and at least.
+const KEPT: Duration = Duration::from_secs(400 * 86_400);
+const LEAST: Duration = Duration::from_secs(86_400);
+
+/// Where ranks of training jobs are looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Detect {
+    /// Below each `watchglass run`, and among the processes that hold a GPU.
+    #[default]
+    Gpu,
+    /// Below each `watchglass run` alone.
+    Launched,
+    /// Nowhere: no environment of another process is read.
+    Off,
+}
 
 /// `[runs]`: how training jobs are followed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawRuns")]
 pub struct RunsSettings {
+    /// Where ranks are looked for.
+    pub detect: Detect,
+    /// How long what is known of a run that ended outlives its samples, at least a day; None: for ever.
+    pub keep: Option<Duration>,
     /// The tool that says how a job of Slurm ended; None: where Slurm's packages put it.
     pub scontrol: Option<PathBuf>,
+    /// Whether Kubernetes is asked how pods ended.
+    pub kubernetes: bool,
+    /// Folder of the service account that asks it; None: where the kubelet mounts it.
+    pub kubernetes_account: Option<PathBuf>,
+}
+
+impl Default for RunsSettings {
+    fn default() -> Self {
+        RunsSettings {
+            detect: Detect::default(),
+            keep: Some(KEPT),
+            scontrol: None,
+            kubernetes: false,
+            kubernetes_account: None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawRuns {
+    #[serde(default)]
+    detect: Detect,
+    keep: Option<String>,
     scontrol: Option<PathBuf>,
+    #[serde(default)]
+    kubernetes: bool,
+    kubernetes_account: Option<PathBuf>,
 }
 
 impl TryFrom<RawRuns> for RunsSettings {
     type Error = String;
 
     fn try_from(raw: RawRuns) -> Result<Self, String> {
-        if raw.scontrol.as_ref().is_some_and(|file| !file.is_absolute()) {
-            return Err("runs.scontrol: write the whole path, from / on".into());
+        let RawRuns { detect, keep, scontrol, kubernetes, kubernetes_account } = raw;
+        for (key, path) in [("scontrol", &scontrol), ("kubernetes_account", &kubernetes_account)] {
+            if path.as_ref().is_some_and(|path| !path.is_absolute()) {
+                return Err(format!("runs.{key}: write the whole path, from / on"));
+            }
         }
-        Ok(RunsSettings { scontrol: raw.scontrol })
+        let keep = match keep.as_deref() {
+            None => Some(KEPT),
+            Some("0") => None,
+            Some(text) => match retention(text).map_err(|why| format!("runs.keep: {why}, or 0 for ever"))? {
+                keep if keep < LEAST => return Err("runs.keep: write at least 1d, or 0 for ever".into()),
+                keep => Some(keep),
+            },
+        };
+        Ok(RunsSettings { detect, keep, scontrol, kubernetes, kubernetes_account })
     }
 }
 
 impl FileTable for RunsSettings {
-    const KEYS: &'static [(&'static str, &'static str)] =
-        &[("scontrol", "Slurm's tool, which is asked how a job ended; /usr/bin/scontrol unless it is written")];
+    const KEYS: &'static [(&'static str, &'static str)] = &[
+        (
+            "detect",
+            "Where ranks are looked for: `gpu`, below each `watchglass run` and among the processes that hold a GPU; `launched`, below each `watchglass run` alone; `off`; `gpu` unless it is written",
+        ),
+        (
+            "keep",
+            "How long what is known of a run that ended outlives its samples, 1d to 3650d, or 0 for ever; 400d unless it is written",
+        ),
+        ("scontrol", "Slurm's tool, which is asked how a job ended; /usr/bin/scontrol unless it is written"),
+        (
+            "kubernetes",
+            "Whether the API server of Kubernetes is asked how a pod ended: needs a service account that may list pods; false unless it is written",
+        ),
+        (
+            "kubernetes_account",
+            "Folder with `token`, `ca.crt` and `namespace` of that account; /var/run/secrets/kubernetes.io/serviceaccount unless it is written",
+        ),
+    ];
 
     fn print(&self) -> Table {
-        let tool = self.scontrol.as_ref().map(|file| ("scontrol".to_string(), file.display().to_string().into()));
-        tool.into_iter().collect()
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| Value::from(path.display().to_string()));
+        let detect = Value::try_from(self.detect).expect("a word");
+        let keep = self.keep.map_or("0".into(), show_duration);
+        let all = [
+            ("detect", Some(detect)),
+            ("keep", Some(keep.into())),
+            ("scontrol", path(&self.scontrol)),
+            ("kubernetes", self.kubernetes.then(|| true.into())),
+            ("kubernetes_account", path(&self.kubernetes_account)),
+        ];
+        all.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))).collect()
     }
 }
 
@@ -48,8 +130,25 @@ mod tests {
     fn what_is_written_is_read_again_and_nonsense_is_refused() {
         let read = |text: &str| toml::from_str::<RunsSettings>(text);
         assert_eq!(read("").expect("nothing"), RunsSettings::default());
-        let own = read("scontrol = \"/opt/slurm/bin/scontrol\"").expect("a table");
-        assert_eq!(toml::from_str::<RunsSettings>(&own.print().to_string()).expect("a table"), own);
-        assert!(read("scontrol = \"scontrol\"").expect_err("relative").to_string().contains("from / on"));
+        let own = "scontrol = \"/opt/slurm/bin/scontrol\"\nkubernetes = true\nkubernetes_account = \"/account\"";
+        let own = read(own).expect("a table");
+        assert!(own.kubernetes);
+        assert_eq!(read(&own.print().to_string()).expect("a table"), own);
+        let own = read("detect = \"launched\"\nkeep = \"0\"").expect("a table");
+        assert_eq!((own.detect, own.keep), (Detect::Launched, None));
+        assert_eq!(read(&own.print().to_string()).expect("a table"), own);
+        assert_eq!(read("keep = \"30d\"").expect("a table").keep, Some(30 * LEAST));
+        for (wrong, said) in [
+            ("detect = \"all\"", "`gpu`"),
+            ("keep = \"1h\"", "at least 1d, or 0 for ever"),
+            ("keep = \"soon\"", "or 0 for ever"),
+            ("kept = \"1d\"", "unknown field"),
+        ] {
+            let error = read(wrong).expect_err(wrong).to_string();
+            assert!(error.contains(said), "{wrong}: {error}");
+        }
+        for relative in ["scontrol = \"scontrol\"", "kubernetes_account = \"account\""] {
+            assert!(read(relative).expect_err(relative).to_string().contains("from / on"), "{relative}");
+        }
     }
 }

@@ -59,7 +59,8 @@ pub fn report(examination: &Examination) -> String {
 /// The servers that a hub needs.
 pub fn servers(checks: &[Check]) -> String {
     let width = checks.iter().map(|c| c.id.chars().count()).max().unwrap_or(0);
-    let mut text = if checks.is_empty() { String::new() } else { "\nThe servers of this hub\n".to_string() };
+    let mut text =
+        if checks.is_empty() { String::new() } else { "\nThe servers that the configuration names\n".to_string() };
     checks.iter().for_each(|check| one(&mut text, check, width));
     text
 }

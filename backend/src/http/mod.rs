@@ -57,11 +57,16 @@ use axum::middleware::{Next, from_fn_with_state};
 use guard::{Guard, HostNames, Resource};
 use hub::Hub;
 use shared::processes::ProcessTable;
-use shared::wire::SourceId;
+use shared::run::RunLine;
+use shared::wire::{Source, SourceId};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
+
+/// The most runs of a machine in a terminal, and how long one that ended stands there, milliseconds.
+const MAX_RUN_LINES: usize = 50;
+const LINES_MS: i64 = 10 * 60_000;
 
 /// Messages of history that are on their way to pages at once.
 const MAX_HISTORY_MESSAGES: usize = 128;
@@ -216,6 +221,27 @@ impl App {
             Some(hub) if hub.ingest.has_agent(source) => hub.ingest.processes(source, at).await.map(Arc::new),
             _ => at.map_or_else(|| processes.newest(), |t| processes.at(t).map(Arc::new)).ok_or(NoAnswer::Nothing),
         }
+    }
+
+    /// The newest runs of a source that are not over, or ended a moment ago. It reads the disk.
+    fn run_lines(&self, source: Arc<Source>) -> Vec<RunLine> {
+        let (now, sources) = (self.live.clock.wall(), [source]);
+        let runs = self.runs.newest_first(&self.live, &sources, (now - LINES_MS, now)).take(MAX_RUN_LINES);
+        let lines = runs.map(|run| {
+            let sums = &self.briefs.brief(&self.live, &sources, &run, now).sums;
+            RunLine {
+                id: run.id.clone(),
+                name: run.about.name.clone(),
+                state: run.state,
+                sentence: run.sentence.clone(),
+                began: run.began,
+                ended: run.ended,
+                ranks: run.processes.iter().filter(|process| process.rank.is_some()).count() as u64,
+                gpu_hours: sums.gpu_hours(),
+                gpu_utilisation: sums.gpu_utilisation(),
+            }
+        });
+        lines.collect()
     }
 
     /// The path without the base, which a proxy may or may not have stripped.

@@ -4,7 +4,8 @@
 use super::admin;
 use super::admit::admit;
 use super::api::{
-    self, calls, changed, figure, findings, logs, markers, metrics, query, record, report, runs, series, uplink,
+    self, calls, changed, figure, findings, logs, markers, metrics, query, record, report, reports, runs, series,
+    uplink,
 };
 use super::need::{Carries, Need};
 use super::{App, about, agents, alerts, dismiss, log, me, page, provider, session, stream, usage, views};
@@ -98,6 +99,8 @@ pub static ROUTES: &[Route] = routes! {
     GET "/api/v1/export", READ, NOTHING, query::export;
     GET "/api/v1/record", READ, NOTHING, record::get;
     GET "/api/v1/runs", READ, NOTHING, runs::get;
+    POST "/api/v1/runs", MARK, JSON, reports::begin;
+    POST "/api/v1/runs/{id}/events", MARK, JSON, reports::event;
     GET "/api/v1/runs/{id}/report", READ, NOTHING, report::get;
     GET "/api/v1/runs/{id}/logs", PRINTED, NOTHING, logs::get;
     GET "/api/v1/runs/{id}", READ, NOTHING, runs::one;

@@ -205,7 +205,7 @@ impl Viewer {
                 Ok(())
             }
             // Answered at once where the connection is: nothing of it is followed.
-            PageMessage::Processes { .. } | PageMessage::Past { .. } => Ok(()),
+            PageMessage::Processes { .. } | PageMessage::Past { .. } | PageMessage::Runs => Ok(()),
         }
     }
 

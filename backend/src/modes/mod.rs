@@ -154,8 +154,8 @@ async fn serve(
     let _ = app.runs().findings.set(Box::new(of_runs));
     let _ = app.runs().prices.set(config.cost.clone());
     if let Some(folder) = kept_in {
-        let (live, book, stop) = (live.clone(), app.runs(), stop.clone());
-        tokio::spawn(async move { runs::keep(live, book, &folder, stop).await });
+        let (live, book, keep, stop) = (live.clone(), app.runs(), config.runs.keep, stop.clone());
+        tokio::spawn(async move { runs::keep(live, book, &folder, keep, stop).await });
     }
     if let Some((source, folder)) = runs_of {
         follow_runs(config, &live, source, &folder, (app.markers(), app.calls(), app.runs()), &stop);
@@ -289,15 +289,18 @@ fn follow_runs(
     // Of one source runs are followed once.
     let _ = live.source(source).printed.set(reader);
     tokio::spawn(calls::keep_calls(live.clone(), calls.clone(), stop.clone()));
+    let reported = book.clone();
     tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
     #[cfg(unix)]
     match control::runs_path(folder, control::runtime_folder()) {
         Ok(Some(path)) => match RunSocket::bind(&path) {
             Ok(socket) => {
                 let (live, folder, stop) = (live.clone(), folder.to_path_buf(), stop.clone());
-                let slurm = config.runs.scontrol.clone();
+                let settings = config.runs.clone();
+                let (reports, asked) = runs::reports();
+                let _ = reported.reports.set(reports);
                 tokio::spawn(async move {
-                    runs::follow(live, source, socket, &folder, (markers, calls), slurm, stop).await
+                    runs::follow(live, source, (socket, asked), &folder, (markers, calls), settings, stop).await
                 });
             }
             Err(error) => tracing::warn!(%error, "cannot listen on {}", path.display()),
@@ -306,7 +309,7 @@ fn follow_runs(
         Err(error) => tracing::warn!(%error, "there is no socket of the data folder"),
     }
     #[cfg(not(unix))]
-    let _ = (config, live, source, folder, markers, calls, stop);
+    let _ = (config, live, source, folder, markers, calls, reported, stop);
 }
 
 /// What sends samples to another server, where the configuration names one: only what was measured here and now.

@@ -1,8 +1,10 @@
-//! `watchglass doctor` with the configuration of a hub: the servers that it names are tried, as the hub will use them. Nothing
+//! `watchglass doctor`: the servers that the configuration names are tried, as they will be used. Nothing
 //! is changed there.
 
 use crate::accounts::Database;
 use crate::config::Config;
+#[cfg(unix)]
+use crate::runs;
 use crate::{cluster, remote_write};
 use shared::wire::{Check, CheckState};
 use std::path::Path;
@@ -10,7 +12,7 @@ use std::path::Path;
 /// What the check of the database is called.
 const DATABASE: &str = "database";
 
-/// The servers of a configuration: database, sample store, NATS, as far as it names them.
+/// The servers of a configuration: database, sample store, NATS and the API server of Kubernetes, as far as it names them.
 ///
 /// # Errors
 /// The system grants no runtime: a sentence.
@@ -25,6 +27,8 @@ pub fn examine(config: &Config) -> Result<Vec<Check>, String> {
     if config.cluster.nats.is_some() {
         checks.push(runtime.block_on(cluster::examine(&config.cluster)));
     }
+    #[cfg(unix)]
+    checks.extend(runs::examine_kubernetes(&config.runs, |name| std::env::var(name).ok()));
     Ok(checks)
 }
 

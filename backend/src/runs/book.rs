@@ -4,6 +4,7 @@
 use super::fold::{Runs, Silence, clipped, judged, merged};
 use super::kept::KeptRuns;
 use super::output::RunLogs;
+use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
 use crate::config::CostSettings;
 use crate::live::{Live, Reader};
@@ -40,6 +41,8 @@ pub struct RunBook {
     pub logs: RunLogs,
     /// Tells what was wrong while they ran.
     pub findings: OnceLock<FindingsOf>,
+    /// Takes what launchers tell by requests, where runs of this machine are followed.
+    pub reports: OnceLock<Reports>,
     /// What GPU-time and energy cost.
     pub prices: OnceLock<CostSettings>,
 }

@@ -13,6 +13,9 @@ const MAX_BYTES: u64 = 256 << 10;
 /// The longest id or address, and the longest name, bytes.
 const MAX_WORD_BYTES: usize = 128;
 
+/// The longest UUID of a GPU behind its first word, bytes.
+const MAX_UUID_BYTES: usize = 64;
+
 /// The longest notes and lists, bytes.
 const MAX_LONG_BYTES: usize = 2048;
 
@@ -27,21 +30,22 @@ enum Grammar {
     Text,
     /// Likewise a longer one.
     Long,
-    /// Numbers with commas between them.
-    Numbers,
+    /// GPUs with commas between them: numbers, or UUIDs and how they begin, as `GPU-8932f937` and `MIG-GPU-8932f937/1/0`.
+    Devices,
     /// Names of machines with commas between them, of which a sum is kept.
     Hosts,
 }
 
-use Grammar::{Hosts, Long, Number, Numbers, Text, Word};
+use Grammar::{Devices, Hosts, Long, Number, Text, Word};
 
 /// All variables that are looked at.
 const VARIABLES: &[(&str, Grammar)] = &[
     ("CLOUD_TPU_TASK_ID", Number),
     ("CROSS_RANK", Number),
-    ("CUDA_VISIBLE_DEVICES", Numbers),
+    (CUDA_ORDER, Word),
+    (CUDA_DEVICES, Devices),
     ("GROUP_RANK", Number),
-    ("HIP_VISIBLE_DEVICES", Numbers),
+    ("HIP_VISIBLE_DEVICES", Devices),
     ("JAX_COORDINATOR_ADDRESS", Word),
     ("JAX_NUM_PROCESSES", Number),
     ("JAX_PROCESS_ID", Number),
@@ -55,7 +59,7 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("MV2_COMM_WORLD_LOCAL_RANK", Number),
     ("MV2_COMM_WORLD_RANK", Number),
     ("MV2_COMM_WORLD_SIZE", Number),
-    ("NVIDIA_VISIBLE_DEVICES", Numbers),
+    ("NVIDIA_VISIBLE_DEVICES", Devices),
     ("OMPI_COMM_WORLD_LOCAL_RANK", Number),
     ("OMPI_COMM_WORLD_RANK", Number),
     ("OMPI_COMM_WORLD_SIZE", Number),
@@ -69,13 +73,13 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("POD_NAMESPACE", Word),
     ("RANK", Number),
     ("RAY_JOB_ID", Word),
-    ("ROCR_VISIBLE_DEVICES", Numbers),
+    ("ROCR_VISIBLE_DEVICES", Devices),
     ("ROLE_NAME", Text),
     ("SLURM_ARRAY_JOB_ID", Word),
     ("SLURM_ARRAY_TASK_ID", Number),
     ("SLURM_CLUSTER_NAME", Word),
     ("SLURM_JOB_ACCOUNT", Text),
-    ("SLURM_JOB_GPUS", Numbers),
+    ("SLURM_JOB_GPUS", Devices),
     ("SLURM_JOB_ID", Word),
     ("SLURM_JOB_NAME", Text),
     ("SLURM_LOCALID", Number),
@@ -83,7 +87,7 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("SLURM_NTASKS", Number),
     ("SLURM_PROCID", Number),
     ("SLURM_RESTART_COUNT", Number),
-    ("SLURM_STEP_GPUS", Numbers),
+    ("SLURM_STEP_GPUS", Devices),
     ("SLURM_STEP_ID", Number),
     ("TORCHELASTIC_RESTART_COUNT", Number),
     ("TORCHELASTIC_RUN_ID", Word),
@@ -105,7 +109,7 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("WATCHGLASS_RANK", Number),
     ("WATCHGLASS_RUN_ID", Word),
     ("WORLD_SIZE", Number),
-    ("ZE_AFFINITY_MASK", Numbers),
+    ("ZE_AFFINITY_MASK", Devices),
 ];
 
 /// A launcher, and the names under which it gives the numbers of a process; an empty name for what it does not say.
@@ -186,9 +190,13 @@ const KEYS: &[(&str, &[&str])] = &[
     ("jax", &["TPU_WORKER_HOSTNAMES"]),
 ];
 
+/// The list of GPUs that CUDA obeys, and in which order it counts them.
+const CUDA_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
+const CUDA_ORDER: &str = "CUDA_DEVICE_ORDER";
+
 /// Lists of the GPUs that a process sees, best first.
 const DEVICES: &[&str] = &[
-    "CUDA_VISIBLE_DEVICES",
+    CUDA_DEVICES,
     "ROCR_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES",
     "ZE_AFFINITY_MASK",
@@ -206,6 +214,10 @@ pub(super) struct Said {
     pub key: Option<(&'static str, String)>,
     /// Its place among the processes of the run.
     pub rank: Option<Rank>,
+    /// The GPU that it was told to use, by its UUID or how that begins, where it has no number for it.
+    pub device: Option<String>,
+    /// The number of that GPU is CUDA's own, which counts the fastest first: not the driver's where they differ.
+    pub fastest_first: bool,
     /// Names for people, as W&B calls them.
     pub name: Option<String>,
     pub project: Option<String>,
@@ -251,6 +263,11 @@ impl Said {
             run: text(&["WATCHGLASS_RUN_ID"]),
             key: key(&value),
             rank: rank(&value),
+            device: match own_device(&value) {
+                Some(Device::Named(name)) => Some(name),
+                _ => None,
+            },
+            fastest_first: value(CUDA_DEVICES).is_some() && value(CUDA_ORDER) != Some("PCI_BUS_ID"),
             name: text(&["WATCHGLASS_NAME", "WANDB_NAME"]).or_else(|| task_name(&value)),
             project: text(&["WATCHGLASS_PROJECT", "WANDB_PROJECT", "SLURM_JOB_ACCOUNT"]),
             group: text(&["WANDB_RUN_GROUP"]).or_else(|| Some(format!("array {}", value("SLURM_ARRAY_JOB_ID")?))),
@@ -271,9 +288,7 @@ fn checked(value: &[u8], grammar: Grammar) -> Option<String> {
             (1..=MAX_WORD_BYTES).contains(&text.len())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:/@[]-".contains(c))
         }
-        Numbers => {
-            (1..=MAX_WORD_BYTES).contains(&text.len()) && text.split(',').all(|part| part.parse::<u16>().is_ok())
-        }
+        Devices => (1..=MAX_LONG_BYTES).contains(&text.len()) && text.split(',').all(|part| Device::of(part).is_some()),
         Hosts => {
             (1..=MAX_LONG_BYTES).contains(&text.len())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:-,".contains(c))
@@ -315,24 +330,56 @@ fn key<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, St
     })
 }
 
+/// A GPU in a list.
+enum Device {
+    Number(u32),
+    /// A UUID, or how it begins.
+    Named(String),
+}
+
+impl Device {
+    fn of(text: &str) -> Option<Device> {
+        if let Ok(number) = text.parse::<u16>() {
+            return Some(Device::Number(number.into()));
+        }
+        let behind = text.strip_prefix("GPU-").or_else(|| {
+            let own = text.strip_prefix("MIG-")?;
+            Some(own.strip_prefix("GPU-").unwrap_or(own))
+        })?;
+        let plain = |c: char| c.is_ascii_hexdigit() || c == '-' || c == '/';
+        ((1..=MAX_UUID_BYTES).contains(&behind.len()) && behind.chars().all(plain)).then(|| Device::Named(text.into()))
+    }
+}
+
+/// The GPU that a process is told to use: of several that it sees the one of its number; who sees one alone takes that.
+fn own_device<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Device> {
+    let visible: Vec<&str> = DEVICES.iter().find_map(|name| value(name))?.split(',').collect();
+    let local = || {
+        LAUNCHERS.iter().find(|launcher| says(launcher, value)).and_then(|one| value(one.local)?.parse::<u32>().ok())
+    };
+    match visible.as_slice() {
+        [one] => Device::of(one),
+        several => Device::of(several.get(local()? as usize)?),
+    }
+}
+
+/// Whether a launcher gives a process its number.
+fn says<'a>(launcher: &Launcher, value: &impl Fn(&str) -> Option<&'a str>) -> bool {
+    value(launcher.rank).is_some() && (launcher.needs.is_empty() || value(launcher.needs).is_some())
+}
+
 fn rank<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Rank> {
     let number = |name: &str| value(name)?.parse::<u32>().ok();
-    let says = |one: &&Launcher| number(one.rank).is_some() && (one.needs.is_empty() || value(one.needs).is_some());
-    let launcher = LAUNCHERS.iter().find(says)?;
-    let local = number(launcher.local);
-    let visible = DEVICES.iter().find_map(|name| value(name)).unwrap_or_default();
-    let visible: Vec<u32> = visible.split(',').filter_map(|gpu| gpu.parse().ok()).collect();
-    // Of several that it sees a rank takes the one of its number; who sees one alone takes that.
-    let gpu = match (visible.as_slice(), local) {
-        ([one], _) => Some(*one),
-        (several, Some(local)) => several.get(local as usize).copied(),
+    let launcher = LAUNCHERS.iter().find(|launcher| says(launcher, value))?;
+    let gpu = match own_device(value) {
+        Some(Device::Number(number)) => Some(number),
         _ => None,
     };
     Some(Rank {
         rank: number(launcher.rank)?,
         launcher: launcher.name.into(),
         world: number(launcher.world),
-        local,
+        local: number(launcher.local),
         node: launcher.node.iter().find_map(|name| number(name)),
         attempt: number(launcher.attempt),
         gpus: gpu.into_iter().collect(),
@@ -429,6 +476,25 @@ mod tests {
         assert_eq!(gpus("ROCR_VISIBLE_DEVICES=3"), Some(vec![3]));
         assert_eq!(gpus("CUDA_VISIBLE_DEVICES=GPU-1234"), Some(vec![]));
         assert_eq!(gpus(""), Some(vec![]));
+    }
+
+    #[test]
+    fn a_gpu_is_told_by_its_uuid_too() {
+        let said = |words: &str| named(&format!("RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 {words}"));
+        let device = |words: &str| said(words).device;
+        let (one, two) = ("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", "GPU-5e1c");
+        assert_eq!(device(&format!("CUDA_VISIBLE_DEVICES={one},{two}")).as_deref(), Some(two));
+        assert_eq!(device(&format!("NVIDIA_VISIBLE_DEVICES={one}")).as_deref(), Some(one));
+        let eight = [one; 8].join(",");
+        assert_eq!(device(&format!("CUDA_VISIBLE_DEVICES={eight}")).as_deref(), Some(one), "a whole machine's list");
+        let mig = "MIG-GPU-8932f937-d72c-4106-c12f-20bd9faed9f6/1/0";
+        assert_eq!(device(&format!("CUDA_VISIBLE_DEVICES=0,{mig}")).as_deref(), Some(mig));
+        for none in ["0,1", "GPU-", "GPU-canary", "MIG-GPU-", "all", "GPU-12,x", "GPU-1"] {
+            let several = format!("CUDA_VISIBLE_DEVICES={none},{none}");
+            assert_eq!(device(&several).is_some(), none == "GPU-1", "{none}");
+        }
+        assert!(said("CUDA_VISIBLE_DEVICES=0,1").fastest_first && !said("ROCR_VISIBLE_DEVICES=0,1").fastest_first);
+        assert!(!said("CUDA_VISIBLE_DEVICES=0,1 CUDA_DEVICE_ORDER=PCI_BUS_ID").fastest_first);
     }
 
     #[test]

@@ -53,11 +53,15 @@ impl Runs {
                 }
             }
             STATE_KIND => {
-                if let Ok(Paused { run, pid, stopped }) = serde_json::from_slice(&record.body)
+                if let Ok(Paused { run, pid, stopped, unheard }) = serde_json::from_slice(&record.body)
                     && let Some(run) = self.runs.get_mut(&run)
                 {
                     let own = |one: &&mut RunProcess| one.source == source && one.pid == pid && one.ended.is_none();
-                    Arc::make_mut(run).processes.iter_mut().filter(own).for_each(|one| one.stopped = stopped);
+                    Arc::make_mut(run)
+                        .processes
+                        .iter_mut()
+                        .filter(own)
+                        .for_each(|one| (one.stopped, one.unheard) = (stopped, unheard));
                 }
             }
             _ => {}
@@ -66,7 +70,7 @@ impl Runs {
 
     /// The process that began, which is entered where it is new; None beyond [`MAX_PROCESSES`].
     fn process(&mut self, source: &str, begun: Begun) -> Option<&mut RunProcess> {
-        let Begun { run: id, t, pid, joined, rank, about, .. } = begun;
+        let Begun { run: id, t, pid, joined, rank, told, about, .. } = begun;
         let label = about.label.clone();
         if self.runs.len() >= MAX_RUNS + SURPLUS {
             self.forget_oldest();
@@ -112,6 +116,8 @@ impl Runs {
             joined,
             stopped: false,
             rank,
+            told,
+            unheard: None,
         });
         run.processes.last_mut()
     }
@@ -170,7 +176,12 @@ pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) ->
     if over.is_none() {
         let running = run.processes.iter().filter(|process| process.ended.is_none());
         let stopped = running.clone().count() > 0 && running.clone().all(|process| process.stopped);
-        let unheard = running.filter_map(|process| Some((silent(&process.source)?, process.source.clone()))).min();
+        let unheard = running.clone().filter_map(|process| {
+            let of_source = silent(&process.source).map(|silence| (silence, process.source.clone()));
+            let of_launcher = process.unheard.map(|since| Silence { since, for_good: false });
+            of_source.or_else(|| Some((of_launcher?, "its launcher".into())))
+        });
+        let (unheard, told) = (unheard.min(), running.clone().any(|process| process.told));
         (run.state, run.sentence) = match unheard {
             Some((Silence { since, for_good: true }, source)) => {
                 run.ended = Some(since);
@@ -178,6 +189,7 @@ pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) ->
             }
             Some((_, source)) => (RunState::Unreachable, format!("{source} is not heard")),
             None if stopped => (RunState::Suspended, "suspended".into()),
+            None if told => (RunState::Running, "running (by report)".into()),
             None => (RunState::Running, "running".into()),
         };
         return run;
@@ -250,7 +262,19 @@ mod tests {
 
     fn begun(run: &str, pid: u32, t: i64, joined: bool) -> Begun {
         let about = About { program: "train".into(), label: joined.then(|| format!("rank {pid}")), ..About::default() };
-        Begun { run: run.into(), t, pid, start: None, namespace: None, joined, rank: None, slurm: None, about }
+        Begun {
+            run: run.into(),
+            t,
+            pid,
+            start: None,
+            namespace: None,
+            joined,
+            rank: None,
+            slurm: None,
+            pod: None,
+            told: false,
+            about,
+        }
     }
 
     fn record(kind: &str, body: &impl Serialize) -> Record {
@@ -337,7 +361,7 @@ mod tests {
     #[test]
     fn a_run_whose_processes_are_all_stopped_is_suspended() {
         let mut runs = Runs::default();
-        let pause = |pid, stopped| record(STATE_KIND, &Paused { run: "a".into(), pid, stopped });
+        let pause = |pid, stopped| record(STATE_KIND, &Paused { run: "a".into(), pid, stopped, unheard: None });
         runs.take("node-1", &record(BEGIN_KIND, &begun("a", 1, 1, false)));
         runs.take("node-1", &record(BEGIN_KIND, &begun("a", 2, 1, true)));
         runs.take("node-1", &pause(1, true));
@@ -349,6 +373,22 @@ mod tests {
         assert_eq!(state(&runs), "suspended");
         runs.take("node-1", &pause(1, false));
         assert_eq!(state(&runs), "running");
+    }
+
+    #[test]
+    fn the_silence_of_who_tells_of_a_run_is_no_end_either() {
+        let mut runs = Runs::default();
+        let heard = |unheard| record(STATE_KIND, &Paused { run: "a".into(), pid: 0, stopped: false, unheard });
+        runs.take("node-1", &record(BEGIN_KIND, &Begun { told: true, ..begun("a", 0, 1, false) }));
+        let said = |runs: &Runs| {
+            let run = runs.clone().list(|_| None).remove(0);
+            (run.state, run.sentence)
+        };
+        assert_eq!(said(&runs), (RunState::Running, "running (by report)".into()));
+        runs.take("node-1", &heard(Some(7)));
+        assert_eq!(said(&runs), (RunState::Unreachable, "its launcher is not heard".into()));
+        runs.take("node-1", &heard(None));
+        assert_eq!(said(&runs).0, RunState::Running);
     }
 
     #[test]

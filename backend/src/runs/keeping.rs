@@ -1,7 +1,6 @@
 //! Sums up the runs that end, so that something of them is kept when their samples go.
 
 use super::book::RunBook;
-use super::kept::KEEP_MS;
 use super::output::ENDED;
 use super::summary::RunSummary;
 use crate::live::Live;
@@ -24,11 +23,19 @@ const MAX_LOG_BYTES: u64 = 4 << 30;
 /// How long after its end a run is summed up, milliseconds: one that is said better later is summed up once more.
 const SETTLED_MS: i64 = 15_000;
 
-/// Keeps summaries of the runs that end, in a data folder, until `stop` becomes true.
-pub async fn keep(live: Arc<Live>, book: Arc<RunBook>, folder: &Path, mut stop: watch::Receiver<bool>) {
+/// Keeps summaries of the runs that end for this time, None for ever, in a data folder, until `stop` becomes true.
+pub async fn keep(
+    live: Arc<Live>,
+    book: Arc<RunBook>,
+    folder: &Path,
+    keep: Option<Duration>,
+    mut stop: watch::Receiver<bool>,
+) {
     let folder = folder.join(ENDED);
-    let (theirs, now) = (book.clone(), live.clock.wall());
-    let opened = tokio::task::spawn_blocking(move || theirs.kept.open(&folder, now)).await;
+    let begin = live.clock.wall();
+    let oldest = move |now: i64| keep.map_or(i64::MIN, |keep| now - keep.as_millis() as i64);
+    let theirs = book.clone();
+    let opened = tokio::task::spawn_blocking(move || theirs.kept.open(&folder, oldest(begin))).await;
     if let Ok(Err(error)) = opened {
         return tracing::warn!(%error, "runs that have ended are known as long as their samples are: no folder for them");
     }
@@ -40,7 +47,7 @@ pub async fn keep(live: Arc<Live>, book: Arc<RunBook>, folder: &Path, mut stop: 
             _ = stop.wait_for(|stop| *stop) => return,
         }
         let (live, book) = (live.clone(), book.clone());
-        let _ = tokio::task::spawn_blocking(move || look(&live, &book)).await;
+        let _ = tokio::task::spawn_blocking(move || look(&live, &book, oldest)).await;
     }
 }
 
@@ -65,13 +72,13 @@ pub async fn expire_logs(
     }
 }
 
-fn look(live: &Arc<Live>, book: &RunBook) {
+fn look(live: &Arc<Live>, book: &RunBook, oldest: impl Fn(i64) -> i64) {
     let (now, removed) = (live.clock.wall(), live.store().removed().clone());
-    book.kept.forget(now, |key| removed.contains(key));
+    let oldest = oldest(now);
+    book.kept.forget(oldest, |key| removed.contains(key));
     let sources = live.store().sources();
     let ended = |run: &Run| {
-        run.state != RunState::Lost
-            && run.ended.is_some_and(|ended| (now - KEEP_MS..=now - SETTLED_MS).contains(&ended))
+        run.state != RunState::Lost && run.ended.is_some_and(|ended| (oldest..=now - SETTLED_MS).contains(&ended))
     };
     let new: Vec<Arc<Run>> = book.of_records(live, &sources).filter(|run| ended(run) && !book.kept.has(run)).collect();
     for run in new {

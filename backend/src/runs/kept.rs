@@ -9,9 +9,6 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How long a summary is kept, milliseconds: 400 days.
-pub(super) const KEEP_MS: i64 = 400 * 86_400_000;
-
 /// The most summaries; of more the oldest go. Each takes some 20 KiB of the disk at most.
 const MAX_KEPT: usize = 20_000;
 
@@ -66,14 +63,15 @@ impl KeptRuns {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what the folder has. What cannot be read is left there.
-    pub(super) fn open(&self, folder: &Path, now: i64) -> io::Result<()> {
+    /// Reads what the folder has that is not older than `oldest`, milliseconds since the Unix epoch. What cannot be read is left
+    /// there.
+    pub(super) fn open(&self, folder: &Path, oldest: i64) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         let files = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
         let mut rows = BTreeMap::new();
         for path in files.filter(|path| path.extension().is_some_and(|ending| ending == "json")).take(MAX_KEPT) {
             match read(&path) {
-                Some(summary) if summary.made < now - KEEP_MS => {
+                Some(summary) if summary.made < oldest => {
                     let _ = (fs::remove_file(&path), fs::remove_file(last_file(folder, &summary.run.id)));
                 }
                 Some(RunSummary { run, machines, numbers, .. }) => {
@@ -101,12 +99,12 @@ impl KeptRuns {
         Ok(())
     }
 
-    /// Forgets what is too old or too much, and what is of machines that were removed.
-    pub(super) fn forget(&self, now: i64, removed: impl Fn(&str) -> bool) {
+    /// Forgets what is older than `oldest`, milliseconds since the Unix epoch, or too much, and what is of machines that were removed.
+    pub(super) fn forget(&self, oldest: i64, removed: impl Fn(&str) -> bool) {
         let mut rows = self.rows();
         let mut ends: Vec<i64> = rows.values().map(|row| row.run.ended.unwrap_or(row.run.began)).collect();
         ends.sort_unstable_by_key(|end| std::cmp::Reverse(*end));
-        let oldest = ends.get(MAX_KEPT).copied().unwrap_or(i64::MIN).max(now - KEEP_MS);
+        let oldest = ends.get(MAX_KEPT).copied().unwrap_or(i64::MIN).max(oldest);
         rows.retain(|_, row| {
             let keeps =
                 row.run.ended.unwrap_or(row.run.began) > oldest && !row.machines.values().any(|key| removed(key));
@@ -144,19 +142,21 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let kept = KeptRuns::default();
         let day = 86_400_000;
-        kept.open(folder.path(), 0).expect("a folder");
+        kept.open(folder.path(), i64::MIN).expect("a folder");
         kept.keep(summary("old", day)).expect("written");
         kept.keep(summary("new", 300 * day)).expect("written");
         fs::write(folder.path().join("bad.json"), "{").expect("written");
         let again = KeptRuns::default();
-        again.open(folder.path(), 300 * day).expect("a folder");
+        again.open(folder.path(), day).expect("a folder");
         let ids = |kept: &KeptRuns| kept.seen(|_| true).into_iter().map(|run| run.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&again), ["new", "old"]);
         assert_eq!(again.seen(|key| key != "key"), [], "who does not see the machine");
         assert_eq!(again.summary("old", |_| true), Some(summary("old", day)));
-        again.forget(402 * day, |_| false);
+        again.forget(i64::MIN, |_| false);
+        assert_eq!(ids(&again), ["new", "old"], "for ever");
+        again.forget(2 * day, |_| false);
         assert_eq!(ids(&again), ["new"]);
-        again.forget(402 * day, |key| key == "key");
+        again.forget(2 * day, |key| key == "key");
         assert_eq!(ids(&again), [""; 0]);
         assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 1, "what is none of ours stays");
     }

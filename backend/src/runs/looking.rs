@@ -1,15 +1,20 @@
 //! When ranks are looked for: on a thread of its own, because another process can make a read of its environment wait.
 
+use crate::config::Detect;
 use shared::run::Begun;
 use std::collections::HashSet;
 
 /// What a look has found: ranks, and which processes of runs are stopped.
 pub(super) type Looked = (Vec<Begun>, HashSet<u32>);
 
+/// Number and labels of each GPU, as [`collectors::GpuNumbers::known`] lists them.
+pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
+
 /// Looks for ranks every few seconds while there is something to look at.
 #[cfg(target_os = "linux")]
 pub(super) struct Looking {
     timer: tokio::time::Interval,
+    detect: Detect,
     /// What is remembered; None while a thread looks.
     looks: Option<super::ranks::Looks>,
     answer: Option<Answer>,
@@ -20,8 +25,8 @@ type Answer = tokio::sync::oneshot::Receiver<(super::ranks::Looks, Looked)>;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::super::ranks::{Found, Looks};
-    use super::{Begun, Looked, Looking};
+    use super::super::ranks::{Found, Gpus, Looks};
+    use super::{Begun, Detect, KnownGpus, Looked, Looking};
     use shared::run::About;
     use std::collections::BTreeMap;
     use std::time::{Duration, Instant};
@@ -34,10 +39,10 @@ mod linux {
     const FIRST: Duration = Duration::from_secs(1);
 
     impl Looking {
-        pub fn new() -> Looking {
+        pub fn new(detect: Detect) -> Looking {
             let mut timer = tokio::time::interval(PERIOD);
             timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            Looking { timer, looks: Some(Looks::default()), answer: None }
+            Looking { timer, detect, looks: Some(Looks::default()), answer: None }
         }
 
         /// Something is told: there may be something to find before long.
@@ -59,15 +64,23 @@ mod linux {
             None
         }
 
-        /// Looks, where there is something to look at. `now` is the wall's time, milliseconds since the Unix epoch.
-        pub fn look(&mut self, roots: Vec<(u32, String)>, holders: BTreeMap<u32, Vec<u32>>, now: i64) {
-            if roots.is_empty() && holders.is_empty() {
+        /// Looks, where there is something to look at: `gpus` are the processes that hold GPUs, and the GPUs that there are. `now` is the wall's time, milliseconds since the Unix epoch.
+        pub fn look(&mut self, roots: Vec<(u32, String)>, gpus: (BTreeMap<u32, Vec<u32>>, KnownGpus), now: i64) {
+            let (holders, known) = gpus;
+            let is_nothing = holders.is_empty() || self.detect != Detect::Gpu;
+            if roots.is_empty() && is_nothing {
                 return;
             }
             let Some(mut looks) = self.looks.take() else { return };
             let (answer, answered) = tokio::sync::oneshot::channel();
+            looks.gpus = Gpus::of(known);
+            let detect = self.detect;
+            looks.only_below_runs = detect == Detect::Launched;
             let look = move || {
-                let found = looks.look(&roots, &holders, Instant::now());
+                let found = match detect {
+                    Detect::Off => Vec::new(),
+                    Detect::Gpu | Detect::Launched => looks.look(&roots, &holders, Instant::now()),
+                };
                 let up = since_boot();
                 let begun = found.into_iter().map(|found| begun(found, now, up, &mut looks)).collect();
                 let stopped = roots.iter().map(|(pid, _)| *pid).filter(|pid| launch::process::is_stopped(*pid));
@@ -88,13 +101,25 @@ mod linux {
     }
 
     fn begun(found: Found, now: i64, up: Option<i64>, looks: &mut Looks) -> Begun {
-        let Found { run, pid, start, rank, slurm, about } = found;
+        let Found { run, pid, start, rank, slurm, pod, about } = found;
         let about = About { user: looks.user_of(pid), ..about };
         // SAFETY: the call takes a number and gives one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
         let namespace = launch::process::namespace();
-        Begun { run, t, pid, start: Some(start), namespace, joined: true, rank: Some(rank), slurm, about }
+        Begun {
+            run,
+            t,
+            pid,
+            start: Some(start),
+            namespace,
+            joined: true,
+            rank: Some(rank),
+            slurm,
+            pod,
+            told: false,
+            about,
+        }
     }
 }
 
@@ -104,7 +129,7 @@ pub(super) struct Looking;
 
 #[cfg(not(target_os = "linux"))]
 impl Looking {
-    pub fn new() -> Looking {
+    pub fn new(_: Detect) -> Looking {
         Looking
     }
 
@@ -114,5 +139,5 @@ impl Looking {
         std::future::pending().await
     }
 
-    pub fn look(&mut self, _: Vec<(u32, String)>, _: std::collections::BTreeMap<u32, Vec<u32>>, _: i64) {}
+    pub fn look(&mut self, _: Vec<(u32, String)>, _: (std::collections::BTreeMap<u32, Vec<u32>>, KnownGpus), _: i64) {}
 }

@@ -14,6 +14,8 @@ mod environ;
 mod fold;
 mod keeping;
 mod kept;
+#[cfg(unix)]
+mod kubernetes;
 mod lines;
 #[cfg(unix)]
 mod looking;
@@ -24,6 +26,7 @@ mod pidfd;
 #[cfg(target_os = "linux")]
 mod ranks;
 mod report;
+mod reported;
 mod series;
 #[cfg(unix)]
 mod slurm;
@@ -41,8 +44,11 @@ mod wandb;
 pub use book::RunBook;
 pub use briefs::{Brief, Briefs};
 pub use keeping::{expire_logs, keep};
+#[cfg(unix)]
+pub use kubernetes::examine_kubernetes;
 pub use measure::{RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
+pub use reported::{NewRun, RefusedReport, Report, ReportedEvent, Reports, reports};
 pub use series::names_of;
 #[cfg(unix)]
 pub use socket::RunSocket;

@@ -4,8 +4,9 @@
 use super::environ::{self, Said, TORCH};
 use super::wandb;
 use crate::config::user::login_of;
+use launch::pod;
 use launch::process::{parent, started};
-use shared::run::{About, MAX_ID_BYTES, Rank};
+use shared::run::{About, MAX_ID_BYTES, Pod, Rank};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,8 @@ pub(super) struct Found {
     pub rank: Rank,
     /// Id of the job of Slurm that it is in.
     pub slurm: Option<String>,
+    /// The pod that it is in.
+    pub pod: Option<Pod>,
     pub about: About,
 }
 
@@ -43,6 +46,8 @@ struct Seen {
     first: Instant,
     reads: usize,
     named: Said,
+    /// The pod that it is in, as of its first read: it never moves to another.
+    pod: Option<Pod>,
     /// Its environment is another user's, and not told.
     refused: bool,
     /// Its number among those of its run that hold a GPU, where nobody gave it one.
@@ -51,9 +56,45 @@ struct Seen {
     launches: bool,
 }
 
+/// The GPUs of this machine, as their driver calls them.
+#[derive(Debug, Default)]
+pub(super) struct Gpus {
+    /// UUIDs and numbers.
+    uuids: Vec<(String, u32)>,
+    /// They are of several models, so that CUDA may count them in another order than the driver.
+    differ: bool,
+}
+
+impl Gpus {
+    /// Those that a driver here tells of, as [`collectors::GpuNumbers::known`] lists them.
+    pub fn of(known: Vec<(u32, Vec<(&'static str, String)>)>) -> Gpus {
+        let label = |labels: &[(&str, String)], word| {
+            labels.iter().find(|(label, _)| *label == word).map(|(_, value)| value.clone())
+        };
+        let here: Vec<_> = known.into_iter().filter(|(_, labels)| label(labels, "hostname").is_none()).collect();
+        let models: HashSet<String> = here.iter().filter_map(|(_, labels)| label(labels, "name")).collect();
+        let uuids = here.iter().filter_map(|(number, labels)| Some((label(labels, "uuid")?, *number)));
+        Gpus { uuids: uuids.collect(), differ: models.len() > 1 }
+    }
+
+    /// The number of the one GPU whose UUID begins so. A part of a GPU names its GPU, as `MIG-GPU-UUID/1/0` does; the UUIDs of
+    /// newer drivers for parts name none.
+    fn find(&self, device: &str) -> Option<u32> {
+        let whole = device.strip_prefix("MIG-").unwrap_or(device);
+        let begin = whole.split('/').next()?;
+        let mut fits = self.uuids.iter().filter(|(uuid, _)| begin.len() > 4 && uuid.starts_with(begin));
+        let (_, number) = fits.next()?;
+        fits.next().is_none().then_some(*number)
+    }
+}
+
 /// What looks remember of each other.
 #[derive(Default)]
 pub(super) struct Looks {
+    /// The GPUs that there are now.
+    pub gpus: Gpus,
+    /// Nobody is looked at but what stands below a run that is known.
+    pub only_below_runs: bool,
     seen: HashMap<(u32, u64), Seen>,
     numbers: HashMap<String, u32>,
     /// What users are called, who have had ranks here.
@@ -66,6 +107,7 @@ struct Look<'a> {
     met: HashSet<(u32, u64)>,
     now: Instant,
     holders: &'a BTreeMap<u32, Vec<u32>>,
+    gpus: &'a Gpus,
     /// The next number in each run of a rank that nobody gave one.
     numbers: &'a mut HashMap<String, u32>,
     found: Vec<Found>,
@@ -80,12 +122,12 @@ impl Looks {
 
     /// Looks once. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
     pub fn look(&mut self, roots: &[(u32, String)], holders: &BTreeMap<u32, Vec<u32>>, now: Instant) -> Vec<Found> {
-        let (seen, numbers) = (&mut self.seen, &mut self.numbers);
-        let mut look = Look { seen, met: HashSet::new(), now, holders, numbers, found: Vec::new() };
+        let (seen, numbers, gpus) = (&mut self.seen, &mut self.numbers, &self.gpus);
+        let mut look = Look { seen, met: HashSet::new(), now, holders, gpus, numbers, found: Vec::new() };
         for (pid, run) in roots {
             look.below(*pid, run, 0);
         }
-        look.holders(roots);
+        look.holders(roots, self.only_below_runs);
         let Look { met, found, .. } = look;
         self.seen.retain(|key, _| met.contains(key));
         self.numbers.retain(|run, _| found.iter().any(|found| found.run == *run));
@@ -102,9 +144,15 @@ impl Look<'_> {
         }
         self.met.insert((pid, start));
         let now = self.now;
-        let fresh =
-            Seen { first: now, reads: 0, named: Said::default(), refused: false, number: None, launches: false };
-        let seen = self.seen.entry((pid, start)).or_insert(fresh);
+        let seen = self.seen.entry((pid, start)).or_insert_with(|| Seen {
+            first: now,
+            reads: 0,
+            named: Said::default(),
+            pod: pod::of(pid),
+            refused: false,
+            number: None,
+            launches: false,
+        });
         if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
             seen.reads += 1;
             match environ::read(pid) {
@@ -156,7 +204,7 @@ impl Look<'_> {
 
     /// The ranks among the processes that hold a GPU. Those that stand at or below a process of a run are of that run, also
     /// where nobody gave them a number: then they are counted as they are found, by their GPUs.
-    fn holders(&mut self, roots: &[(u32, String)]) {
+    fn holders(&mut self, roots: &[(u32, String)], only_below_runs: bool) {
         let mut without: Vec<(String, u32, u64)> = Vec::new();
         // Nobody says of which run these are: number of the parent, their own, and start.
         let mut unnamed: Vec<(u32, u32, u64)> = Vec::new();
@@ -172,9 +220,12 @@ impl Look<'_> {
             if line.iter().any(is_known) || is_within || launches() {
                 continue;
             }
+            let root = line.iter().find_map(|one| roots.iter().find(|(pid, _)| pid == one));
+            if root.is_none() && only_below_runs {
+                continue;
+            }
             let Some((_, seen)) = self.process(pid) else { continue };
             let named = seen.named.clone();
-            let root = line.iter().find_map(|one| roots.iter().find(|(pid, _)| pid == one));
             let run = run_of(&named, pid)
                 .or_else(|| run_of(&Said { key: wandb::key_of(pid, &children(pid)), ..Said::default() }, pid));
             match (root, named.rank.clone(), run) {
@@ -212,13 +263,24 @@ impl Look<'_> {
         }
     }
 
+    /// A rank that holds no GPU as far as the driver says, with the one that it was told to use, where that is clear.
+    fn told_to_use(&self, rank: Rank, named: &Said) -> Rank {
+        let gpus: Vec<u32> = match &named.device {
+            Some(device) => self.gpus.find(device).into_iter().collect(),
+            None if named.fastest_first && self.gpus.differ => Vec::new(),
+            None => rank.gpus.clone(),
+        };
+        Rank { assumed: !gpus.is_empty(), gpus, ..rank }
+    }
+
     fn add(&mut self, run: String, pid: u32, start: u64, rank: Rank, named: &Said) {
         let rank = match self.holders.get(&pid) {
             Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
-            None => rank,
+            None => self.told_to_use(rank, named),
         };
         let named = named.clone();
         let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
+        let pod = self.seen.get(&(pid, start)).and_then(|seen| seen.pod.clone());
         let about = About {
             name: named.name,
             project: named.project,
@@ -230,7 +292,7 @@ impl Look<'_> {
             tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
             program: program(pid),
         };
-        self.found.push(Found { run, pid, start, rank, slurm, about });
+        self.found.push(Found { run, pid, start, rank, slurm, pod, about });
     }
 }
 
@@ -423,6 +485,12 @@ mod tests {
         assert_eq!(look(&[(own[0], &[1]), (own[1], &[1])]), [], "they share one, as programs with windows do");
         assert_eq!(look(&[(own[0], &[1]), (own[1], &[0]), (own[2], &[2, 3])]), [], "one has several");
         assert_eq!(look(&[(own[0], &[1]), (own[1], &[0])]), [(0, own[1]), (1, own[0])]);
+        let mut launched = Looks { only_below_runs: true, ..Looks::default() };
+        let holders = BTreeMap::from([(own[0], vec![1]), (own[1], vec![0])]);
+        assert_eq!(launched.look(&[], &holders, Instant::now()), []);
+        assert!(launched.seen.is_empty(), "no environment of theirs is read");
+        let roots = [(root.id(), "run".to_string())];
+        assert_eq!(launched.look(&roots, &holders, Instant::now()).len(), 2, "below a run they are ranks");
         drop(root.stdin.take());
         root.wait().expect("it ended");
         assert_eq!(look(&[]), []);
@@ -451,6 +519,37 @@ mod tests {
         assert_eq!((found[0].pid, found[0].rank.rank, found[0].rank.launcher.as_str()), (own, 0, GPU));
         drop(root.stdin.take());
         root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn the_gpu_of_a_rank_that_no_driver_lists_is_the_one_that_it_was_told_to_use() {
+        let label = |uuid: &str, name: &str| vec![("uuid", uuid.to_string()), ("name", name.to_string())];
+        let known = |second: &str| vec![(0, label("GPU-aaaa-1", "H100")), (3, label("GPU-aabb-2", second))];
+        let gpus = Gpus::of(known("H100"));
+        assert_eq!(
+            (gpus.find("GPU-aabb-2"), gpus.find("GPU-aab"), gpus.find("MIG-GPU-aaaa-1/1/0")),
+            (Some(3), Some(3), Some(0))
+        );
+        assert_eq!(
+            (gpus.find("GPU-aa"), gpus.find("GPU-"), gpus.find("GPU-c"), gpus.find("MIG-aaaa-1")),
+            (None, None, None, None)
+        );
+        assert!(!gpus.differ && Gpus::of(known("A100")).differ && !Gpus::default().differ);
+        let elsewhere = vec![(7, vec![("uuid", "GPU-dd".to_string()), ("hostname", "node-2".to_string())])];
+        assert_eq!(Gpus::of(elsewhere).find("GPU-dd"), None, "another machine's");
+        let rank = |gpus: Gpus, words: &str| {
+            let mut root = shell(&format!("exec 3<&0; RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 {words} cat <&3 & wait"));
+            let found = look(&mut Looks { gpus, ..Looks::default() }, &root, 1).remove(0).rank;
+            drop(root.stdin.take());
+            root.wait().expect("it ended");
+            (found.gpus, found.assumed)
+        };
+        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=GPU-aaaa,GPU-aabb"), (vec![3], true));
+        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![0], true), "all are alike");
+        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![], false), "CUDA counts by speed");
+        let ordered = "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3,0";
+        assert_eq!(rank(Gpus::of(known("A100")), ordered), (vec![0], true));
+        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=GPU-cc,GPU-dd"), (vec![], false));
     }
 
     #[test]

@@ -50,6 +50,8 @@ mod tests {
             joined: false,
             rank: rank.map(|rank| Rank { rank, ..Rank::default() }),
             slurm: None,
+            pod: None,
+            told: false,
             about: About { label: label.map(String::from), ..About::default() },
         }
     }

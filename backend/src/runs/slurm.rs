@@ -1,21 +1,26 @@
 //! What Slurm says of the end of a job: `scontrol show job ID`, by an absolute path, asked a few times after an end alone; and
 //! where that does not know the job any more, `sacct` beside it.
 
-use shared::run::Claim;
+use shared::run::{Claim, How};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where it is unless the configuration says so.
 pub const SCONTROL: &str = "/usr/bin/scontrol";
 
-/// When it is asked, after an end: Slurm takes its time to say how a job ended.
-const TRIES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+/// When a scheduler is asked, after an end: it takes its time to say how a job ended.
+pub(super) const TRIES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
 
 /// How long it may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Asks until Slurm says how the job ended, or until it was asked often enough.
-pub(super) async fn asked(scontrol: PathBuf, job: String) -> Option<Claim> {
+/// Asks until Slurm says how the job of a process that ended so did, or until it was asked often enough.
+pub(super) async fn asked(scontrol: PathBuf, job: String, how: How) -> Option<How> {
+    let claim = claim(scontrol, job).await?;
+    Some(How { claim: Some(claim), ..how })
+}
+
+async fn claim(scontrol: PathBuf, job: String) -> Option<Claim> {
     for pause in TRIES {
         tokio::time::sleep(pause).await;
         let (scontrol, job) = (scontrol.clone(), job.clone());

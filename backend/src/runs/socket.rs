@@ -276,6 +276,8 @@ mod tests {
                 joined: false,
                 rank: None,
                 slurm: None,
+                pod: None,
+                told: false,
                 about,
             };
             serde_json::to_vec(&Told::Begin(begun)).expect("JSON")

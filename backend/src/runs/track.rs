@@ -1,11 +1,14 @@
 //! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
 
+use super::kubernetes::Kubernetes;
 use super::looking::Looking;
+use super::reported::{MAX_REPORTED, RefusedReport, Report, ReportAsk};
 use super::series;
 use super::slurm;
 use super::socket::{Message, RunSocket};
 use super::untold;
 use crate::calls::{Calls, TOO_MANY_CALLS};
+use crate::config::RunsSettings;
 use crate::live::Live;
 use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
@@ -19,8 +22,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// The most processes whose ends are waited for; of others an end is known that is told.
 const MAX_WATCHED: usize = 1024;
@@ -49,11 +53,23 @@ const MAX_ASKED: usize = 256;
 /// How long after a marker of the kind `preempting` the end of a run is that.
 const PREEMPTING_MS: i64 = 10 * 60_000;
 
+/// Who tells of a run by requests is not heard after so long, and given up after so long; and how often that is looked at.
+const UNHEARD: Duration = Duration::from_secs(60);
+const GIVEN_UP: Duration = Duration::from_secs(12 * 3600);
+const LOOK: Duration = Duration::from_secs(5);
+
 /// A run that lives longer than samples are kept is told again so often.
 const AGAIN: Duration = Duration::from_secs(3600);
 
 /// What is answered to who puts more markers than are taken.
 const TOO_MANY: &str = "too many markers: 100 a second and 10,000 an hour are taken of a run; this one is left out";
+
+/// A run that is told of by requests, and goes on as far as is known.
+struct Reported {
+    begun: Begun,
+    heard: Instant,
+    unheard: bool,
+}
 
 /// A process of a run, by run and number.
 type Key = (String, u32);
@@ -65,9 +81,12 @@ struct Tracker {
     running: HashMap<Key, Begun>,
     /// Ends that the kernel tells, and when they were.
     ends: JoinSet<(Begun, i64, How)>,
-    /// What schedulers say of ends.
-    claims: JoinSet<(Over, Option<Claim>)>,
+    /// How schedulers say that processes ended.
+    claims: JoinSet<(Over, Option<How>)>,
     scontrol: PathBuf,
+    kubernetes: Option<Arc<Kubernetes>>,
+    /// Those that are told of by requests, by their ids.
+    reported: HashMap<String, Reported>,
     /// When runs said that they are being preempted.
     preempting: HashMap<String, i64>,
     stopped: HashSet<Key>,
@@ -76,15 +95,15 @@ struct Tracker {
     dropped: u64,
 }
 
-/// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket, what they wrote into the
-/// data folder, and what ran when this process started.
+/// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket and by requests, what they
+/// wrote into the data folder, and what ran when this process started.
 pub async fn follow(
     live: Arc<Live>,
     source: SourceId,
-    socket: RunSocket,
+    (socket, mut reports): (RunSocket, mpsc::Receiver<ReportAsk>),
     folder: &Path,
     (markers, calls): (Arc<Markers>, Arc<Calls>),
-    scontrol: Option<PathBuf>,
+    settings: RunsSettings,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut tracker = Tracker {
@@ -93,7 +112,9 @@ pub async fn follow(
         running: HashMap::new(),
         ends: JoinSet::new(),
         claims: JoinSet::new(),
-        scontrol: scontrol.unwrap_or_else(|| slurm::SCONTROL.into()),
+        kubernetes: kubernetes(&settings),
+        scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()),
+        reported: HashMap::new(),
         preempting: HashMap::new(),
         stopped: HashSet::new(),
         changed: true,
@@ -109,7 +130,9 @@ pub async fn follow(
     let mut again =
         tokio::time::interval(AGAIN.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)));
     again.tick().await;
-    let mut looking = Looking::new();
+    let mut look = tokio::time::interval(LOOK);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut looking = Looking::new(settings.detect);
     loop {
         tracker.tell_collectors();
         tokio::select! {
@@ -145,8 +168,7 @@ pub async fn follow(
                 }
             },
             Some(Ok((begun, t, how))) = tracker.ends.join_next() => tracker.gone(begun, t, how),
-            Some(Ok((over, Some(claim)))) = tracker.claims.join_next() => {
-                let how = How { claim: Some(claim), ..over.how.clone() };
+            Some(Ok((over, Some(how)))) = tracker.claims.join_next() => {
                 tracker.append(over.t, END_KIND, &Over { how, ..over });
             }
             found = looking.next() => match found {
@@ -155,14 +177,35 @@ pub async fn follow(
                     tracker.paused(&stopped);
                 }
                 None => {
-                    let holders = tracker.live.source(source).processes.gpu_holders();
-                    looking.look(tracker.roots(), holders, tracker.live.clock.wall());
+                    let here = tracker.live.source(source);
+                    let gpus = (here.processes.gpu_holders(), here.gpus.known());
+                    looking.look(tracker.roots(), gpus, tracker.live.clock.wall());
                 }
             },
+            Some(ReportAsk { report, answer }) = reports.recv() => {
+                let answered = match limit.check() {
+                    Ok(()) => tracker.report(report),
+                    Err(_) => {
+                        tracker.drop_one();
+                        Err(RefusedReport::TooMany)
+                    }
+                };
+                let _ = answer.send(answered);
+            }
+            _ = look.tick() => tracker.look_at_reported(),
             _ = again.tick() => tracker.again(),
             _ = stop.wait_for(|stop| *stop) => return,
         }
     }
+}
+
+/// Kubernetes, where it is to be asked and can be.
+fn kubernetes(settings: &RunsSettings) -> Option<Arc<Kubernetes>> {
+    if !settings.kubernetes {
+        return None;
+    }
+    let asks = Kubernetes::new(settings, |name| std::env::var(name).ok());
+    asks.map(Arc::new).inspect_err(|why| tracing::warn!("Kubernetes is not asked how pods ended: {why}")).ok()
 }
 
 /// The folder in which launchers keep what their jobs print; it is made.
@@ -171,6 +214,13 @@ fn log_folder(folder: &Path) -> std::io::Result<String> {
     let folder = folder.canonicalize()?.join(shared::output::FOLDER);
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     folder.into_os_string().into_string().map_err(|_| std::io::Error::other("its path is no text"))
+}
+
+fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &impl serde::Serialize) {
+    let body = serde_json::to_vec(body).expect("texts and numbers only");
+    if let Err(error) = live.append_record(source, t, kind, body) {
+        tracing::warn!(%error, "a run is not kept");
+    }
 }
 
 impl Tracker {
@@ -182,7 +232,10 @@ impl Tracker {
                 match known.cloned() {
                     Some(known) if known == begun => {}
                     // It was found before it was told of: it is the same process, and its launcher knows its names.
-                    Some(Begun { t, rank, .. }) => self.enter(Begun { t, rank: begun.rank.clone().or(rank), ..begun }),
+                    Some(Begun { t, rank, pod, .. }) => {
+                        let (rank, pod) = (begun.rank.clone().or(rank), begun.pod.clone().or(pod));
+                        self.enter(Begun { t, rank, pod, ..begun });
+                    }
                     None => {
                         self.append(begun.t, BEGIN_KIND, &begun);
                         self.watch(begun, TELL_TIMEOUT);
@@ -307,14 +360,87 @@ impl Tracker {
 
     /// Has the scheduler say why a process ended that did not end well.
     fn ask(&mut self, over: Over) {
-        let Some(job) = over.begun.slurm.clone() else { return };
-        if over.how.state() != RunState::Finished
-            && over.how.claim.is_none()
-            && self.claims.len() < MAX_ASKED
-            && slurm::is_there(&self.scontrol)
-        {
-            let asked = slurm::asked(self.scontrol.clone(), job);
+        if over.how.state() == RunState::Finished || over.how.claim.is_some() || self.claims.len() >= MAX_ASKED {
+            return;
+        }
+        let how = over.how.clone();
+        if let Some(job) = over.begun.slurm.clone().filter(|_| slurm::is_there(&self.scontrol)) {
+            let asked = slurm::asked(self.scontrol.clone(), job, how);
             self.claims.spawn(async move { (over, asked.await) });
+        } else if let Some((asks, pod)) = self.kubernetes.clone().zip(over.begun.pod.clone()) {
+            let asked = asks.asked(pod, how);
+            self.claims.spawn(async move { (over, asked.await) });
+        }
+    }
+
+    /// What a launcher tells by a request; whether it is new.
+    fn report(&mut self, report: Report) -> Result<bool, RefusedReport> {
+        let now = self.live.clock.wall();
+        match report {
+            Report::Begin(id, about) => {
+                if let Some(known) = self.reported.get_mut(&id) {
+                    known.heard = Instant::now();
+                    return Ok(false);
+                }
+                // The id of a run whose processes are known is theirs: nobody else speaks for it.
+                if self.running.keys().any(|(run, _)| *run == id) {
+                    return Err(RefusedReport::Other(id));
+                }
+                if self.reported.len() >= MAX_REPORTED {
+                    self.drop_one();
+                    return Err(RefusedReport::TooMany);
+                }
+                let begun = Begun {
+                    run: id.clone(),
+                    t: now,
+                    pid: 0,
+                    start: None,
+                    namespace: None,
+                    joined: false,
+                    rank: None,
+                    slurm: None,
+                    pod: None,
+                    told: true,
+                    about,
+                };
+                self.append(now, BEGIN_KIND, &begun);
+                self.reported.insert(id, Reported { begun, heard: Instant::now(), unheard: false });
+                Ok(true)
+            }
+            Report::Heartbeat(id) => {
+                let Some(known) = self.reported.get_mut(&id) else { return Err(RefusedReport::Unknown(id)) };
+                known.heard = Instant::now();
+                if std::mem::take(&mut known.unheard) {
+                    self.append(now, STATE_KIND, &Paused { run: id, pid: 0, stopped: false, unheard: None });
+                }
+                Ok(false)
+            }
+            Report::End(id, how) => {
+                let Some(known) = self.reported.remove(&id) else { return Err(RefusedReport::Unknown(id)) };
+                self.append(now, END_KIND, &Over { begun: known.begun, t: now, how });
+                Ok(false)
+            }
+        }
+    }
+
+    /// Says whose launcher is not heard any more, and gives up those that were not for half a day.
+    fn look_at_reported(&mut self) {
+        let now = self.live.clock.wall();
+        let mut given_up = Vec::new();
+        for (id, one) in &mut self.reported {
+            let silent = one.heard.elapsed();
+            if silent >= GIVEN_UP {
+                given_up.push(id.clone());
+            } else if silent >= UNHEARD && !std::mem::replace(&mut one.unheard, true) {
+                let unheard = Some(now - silent.as_millis() as i64);
+                let body = Paused { run: id.clone(), pid: 0, stopped: false, unheard };
+                append(&self.live, self.source, now, STATE_KIND, &body);
+            }
+        }
+        for id in given_up {
+            if let Some(one) = self.reported.remove(&id) {
+                self.append(now, END_KIND, &Over { begun: one.begun, t: now, how: How::default() });
+            }
         }
     }
 
@@ -326,7 +452,7 @@ impl Tracker {
         let changed: Vec<Key> = now.symmetric_difference(&self.stopped).cloned().collect();
         for (run, pid) in changed {
             let stopped = now.contains(&(run.clone(), pid));
-            self.append(self.live.clock.wall(), STATE_KIND, &Paused { run, pid, stopped });
+            self.append(self.live.clock.wall(), STATE_KIND, &Paused { run, pid, stopped, unheard: None });
         }
         self.stopped = now;
     }
@@ -356,6 +482,12 @@ impl Tracker {
         }
         open.retain(|key, _| !self.running.contains_key(key));
         for begun in open.into_values() {
+            if begun.told {
+                // It is heard of again, or not.
+                let one = Reported { heard: Instant::now(), unheard: false, begun };
+                self.reported.insert(one.begun.run.clone(), one);
+                continue;
+            }
             let is_ours = begun.namespace == launch::process::namespace();
             match !is_ours || begun.start.is_some() && launch::process::started(begun.pid) == begun.start {
                 true => self.watch(begun, TELL_TIMEOUT),
@@ -369,7 +501,7 @@ impl Tracker {
 
     /// Tells of those that run once more, before what was told first is as old as the samples that go.
     fn again(&mut self) {
-        for begun in self.running.values() {
+        for begun in self.running.values().chain(self.reported.values().map(|one| &one.begun)) {
             self.append(self.live.clock.wall(), BEGIN_KIND, begun);
         }
     }
@@ -408,10 +540,7 @@ impl Tracker {
     }
 
     fn append(&self, t: i64, kind: &str, body: &impl serde::Serialize) {
-        let body = serde_json::to_vec(body).expect("texts and numbers only");
-        if let Err(error) = self.live.append_record(self.source, t, kind, body) {
-            tracing::warn!(%error, "a run is not kept");
-        }
+        append(&self.live, self.source, t, kind, body);
     }
 
     fn drop_one(&mut self) {

@@ -54,6 +54,8 @@ mod tests {
             joined: false,
             rank: None,
             slurm: None,
+            pod: None,
+            told: false,
             about: About::default(),
         };
         let mut told = Told::Begin(begun);

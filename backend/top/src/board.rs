@@ -3,7 +3,7 @@
 use crate::chart::Frame;
 use crate::model::{Delivery, Model, Over, Places};
 use crate::palette::{Ink, Palette};
-use crate::{over, table};
+use crate::{over, runs, table};
 use charts::axis;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -43,6 +43,7 @@ pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer
     y += high;
     let foot = Rect { y: area.bottom() - 1, height: 1, ..area };
     let body = Rect { y, height: foot.y.saturating_sub(y), ..area };
+    let body = runs::draw(model, palette, body, buffer);
     let panels = model.panels();
     model.view.focus = model.view.focus.min(panels.len().saturating_sub(1));
     // What is a row of devices is known when its series are.

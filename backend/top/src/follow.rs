@@ -225,7 +225,9 @@ fn whole(model: &Model, ticks: u32) -> bool {
     let long = model.shown().is_some_and(|source| source.last_t().zip(source.first_t()).is_some_and(|(a, b)| a > b));
     let told = match model.is_recording() {
         true => model.answered,
-        false => model.processes.rows.iter().any(|row| row.cpu.is_some()) || ticks >= ENOUGH_TICKS,
+        false => {
+            model.processes.rows.iter().any(|row| row.cpu.is_some()) && model.runs.is_some() || ticks >= ENOUGH_TICKS
+        }
     };
     model.newest() > 0 && told && (long || model.is_recording())
 }

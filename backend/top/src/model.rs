@@ -2,6 +2,7 @@
 
 use ratatui_core::layout::Rect;
 use shared::processes::ProcessTable;
+use shared::run::RunLine;
 use shared::series::SeriesId;
 use shared::window::{DEFAULT, WINDOWS};
 use shared::wire::{IndexEntry, PageMessage, Received, ServerMessage, decode_server};
@@ -17,6 +18,8 @@ use viewer::tile::Sparkline;
 
 /// Time of the source between two questions for its processes, ms.
 const PROCESSES_MS: i64 = 2_000;
+/// Likewise for its runs, ms.
+const RUNS_MS: i64 = 5_000;
 /// The shortest span, ms.
 const SHORTEST: i64 = 10_000;
 
@@ -120,6 +123,8 @@ pub struct Model {
     pub processes: ProcessTable,
     /// Their lines, in the order and form that a person chose.
     pub listed: Vec<Line>,
+    /// The runs of the machine that are not over, or ended a moment ago, newest first; None before they were told.
+    pub runs: Option<Vec<RunLine>>,
     /// Where the parts stand.
     pub places: Places,
     /// What delivers.
@@ -133,6 +138,7 @@ pub struct Model {
     /// Processes were asked for and answered, be it by none.
     pub answered: bool,
     asked: Option<i64>,
+    asked_runs: Option<i64>,
     /// The span of history that is on its way.
     awaited: bool,
     taken: u32,
@@ -165,6 +171,7 @@ impl Model {
             sparklines: BTreeMap::new(),
             processes: ProcessTable::default(),
             listed: Vec::new(),
+            runs: None,
             places: Places::default(),
             delivery: Delivery::Waiting,
             origin,
@@ -172,6 +179,7 @@ impl Model {
             dropped: 0,
             answered: false,
             asked: None,
+            asked_runs: None,
             awaited: false,
             taken: 0,
         }
@@ -219,7 +227,7 @@ impl Model {
     /// Counts a message that was not sent. No answer comes then, so what is missing is asked for again.
     pub fn unsent(&mut self) {
         self.dropped += 1;
-        (self.awaited, self.asked) = (false, None);
+        (self.awaited, self.asked, self.asked_runs) = (false, None, None);
     }
 
     /// Shows another machine, which takes another connection.
@@ -228,6 +236,7 @@ impl Model {
         self.view = View { window: self.view.window, listing: self.view.listing.clone(), ..view };
         (self.source, self.processes, self.asked) = (Some(source), ProcessTable::default(), None);
         (self.store, self.plan) = (Store::default(), Plan::default());
+        (self.runs, self.asked_runs) = (None, None);
         (self.reduced, self.sparklines, self.listed) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     }
 
@@ -243,6 +252,7 @@ impl Model {
                 (self.processes, self.answered) = (table, true);
                 self.list();
             }
+            Received::Control(ServerMessage::Runs(runs)) => self.runs = Some(runs),
             Received::Control(ServerMessage::Heartbeat { .. }) => {
                 // We are here as well.
                 answers.push(PageMessage::Ack { messages: self.taken });
@@ -313,6 +323,12 @@ impl Model {
         if due {
             self.asked = Some(at.unwrap_or(newest));
             all.push(PageMessage::Processes { at });
+        }
+        // They are told as they are now.
+        let told = self.asked_runs.is_some_and(|asked| (asked..asked + RUNS_MS).contains(&newest));
+        if !told && !self.is_recording() {
+            self.asked_runs = Some(newest);
+            all.push(PageMessage::Runs);
         }
         all
     }

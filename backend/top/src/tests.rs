@@ -11,6 +11,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use shared::catalog::{Catalog, VOCABULARY, cpu, disk, gpu, memory, network};
 use shared::processes::{Process, ProcessTable};
+use shared::run::{RunLine, RunState};
 use shared::series::SeriesDef;
 use shared::standing::Standing;
 use shared::tick::TickState;
@@ -312,6 +313,63 @@ fn the_mouse_chooses_folds_leafs_and_reads_values() {
     press(&mut model, "?");
     mouse(&mut model, MouseEventKind::ScrollDown, (1, 1));
     assert_eq!(model.view.over, Over::Help(1));
+}
+
+fn run(id: &str, state: RunState, sentence: &str, ended: Option<i64>) -> RunLine {
+    RunLine { id: id.into(), state, sentence: sentence.into(), began: START - 3_600_000, ended, ..RunLine::default() }
+}
+
+#[test]
+fn runs_stand_above_the_charts_while_there_are_any() {
+    let mut model = machine(8, 120);
+    let without = picture(&mut model, UTF, 120, 40);
+    let held = RunLine {
+        name: Some("lr\u{1b}[31m-3e-4".into()),
+        ranks: 8,
+        gpu_hours: Some(8.04),
+        gpu_utilisation: Some(93.4),
+        ..run("abc", RunState::Running, "running", None)
+    };
+    let fell = run("fell", RunState::OutOfMemory, "out of memory (Kubernetes: OOMKilled)", Some(START + 60_000));
+    let mut runs = vec![held, fell];
+    let tell = |model: &mut Model, runs: &[RunLine]| {
+        model.take(&wire::encode(&ServerMessage::Runs(runs.to_vec()))).expect("it is understood");
+    };
+    tell(&mut model, &runs);
+    let lines = picture(&mut model, UTF, 120, 40);
+    let first = lines.iter().position(|line| line.starts_with("● ")).expect("a run");
+    assert_eq!(lines[first].trim_end(), "● lr?[31m-3e-4  61 min  8 ranks  8.0 GPU h  93 % used  running");
+    let second = "■ fell  61 min  out of memory (Kubernetes: OOMKilled)  59 s ago";
+    assert_eq!(lines[first + 1].trim_end(), second);
+    assert!(lines.join("\n").contains("Processes"), "the rest is there, too");
+    // More of them do not push out what else there is.
+    runs.extend((0..7).map(|n| run(&format!("more-{n}"), RunState::Running, "running", None)));
+    tell(&mut model, &runs);
+    let lines = picture(&mut model, ASCII, 80, 24);
+    assert!(
+        lines.iter().any(|line| line.starts_with("* more-1 ") && line.trim_end().ends_with("+5 more")),
+        "{lines:#?}"
+    );
+    assert!(lines.iter().any(|line| line.starts_with("# fell ")) && lines.join("").is_ascii(), "{lines:#?}");
+    let all = text::lines(&mut model, ASCII, 0, 100, 20);
+    assert_eq!(all.lines().filter(|line| line.starts_with("* ") || line.starts_with("# ")).count(), 9, "{all}");
+    let object = text::json(&mut model);
+    assert_eq!((&object["runs"][1]["state"], &object["runs"][0]["ranks"]), (&"out_of_memory".into(), &8.into()));
+    assert!(object["runs"][0]["ended"].is_null() && object["runs"][1]["gpu_hours"].is_null(), "absent is never zero");
+    tell(&mut model, &[]);
+    assert_eq!(picture(&mut model, UTF, 120, 40), without, "they take no room where there are none");
+}
+
+#[test]
+fn runs_are_asked_for_as_time_passes_and_again_with_another_machine() {
+    let mut model = machine(1, 30);
+    let asks = |model: &mut Model| model.questions().contains(&PageMessage::Runs);
+    assert!(!asks(&mut model), "they were asked for with the first values");
+    model.unsent();
+    assert!(asks(&mut model) && !asks(&mut model));
+    model.take(&wire::encode(&ServerMessage::Runs(vec![run("a", RunState::Running, "running", None)]))).expect("taken");
+    model.switch("other".into());
+    assert_eq!(model.runs, None, "those of the other machine");
 }
 
 #[test]

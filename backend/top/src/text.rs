@@ -4,7 +4,7 @@ use crate::board::{trouble, words};
 use crate::chart::Frame;
 use crate::model::Model;
 use crate::palette::Palette;
-use crate::table;
+use crate::{runs, table};
 use charts::axis;
 use serde_json::{Map, Value, json};
 use viewer::store::{plan::HEAT_SUFFIX, reading, trace};
@@ -31,6 +31,11 @@ pub fn lines(model: &mut Model, palette: Palette, offset: i64, width: usize, row
         all.push(format!("{title}{corner}: {} {}{note}", tile.number[0], tile.number[1]).replace(" ,", ","));
     }
     all.extend(devices(model, palette));
+    let runs = runs::texts(model, palette);
+    if !runs.is_empty() {
+        all.push(String::new());
+        all.extend(runs);
+    }
     if !model.processes.rows.is_empty() && rows > 0 {
         all.push(String::new());
         let lines = &model.listed[..model.listed.len().min(rows).min(MAX_PROCESSES)];
@@ -105,6 +110,18 @@ pub fn json(model: &mut Model) -> Value {
             })
         })
         .collect();
+    let runs: Vec<Value> = model
+        .runs
+        .iter()
+        .flatten()
+        .map(|run| {
+            json!({
+                "id": run.id, "name": run.name, "state": run.state.name(), "sentence": run.sentence,
+                "began": run.began as f64 / 1000.0, "ended": run.ended.map(|t| t as f64 / 1000.0),
+                "ranks": run.ranks, "gpu_hours": run.gpu_hours, "gpu_utilisation_percent": run.gpu_utilisation,
+            })
+        })
+        .collect();
     json!({
         "source": entry.name,
         "state": entry.state.word(),
@@ -114,6 +131,7 @@ pub fn json(model: &mut Model) -> Value {
         "facts": facts,
         "tiles": tiles,
         "values": values.collect::<Map<String, Value>>(),
+        "runs": runs,
         "processes": processes,
     })
 }

@@ -17,6 +17,7 @@ mod params;
 pub(in crate::http) mod query;
 pub(in crate::http) mod record;
 pub(in crate::http) mod report;
+pub(in crate::http) mod reports;
 pub(in crate::http) mod runs;
 pub(in crate::http) mod series;
 pub(in crate::http) mod uplink;

@@ -67,6 +67,8 @@ fn live() -> Arc<Live> {
             joined: source == 1,
             rank: None,
             slurm: None,
+            pod: None,
+            told: false,
             about,
         };
         let body = serde_json::to_vec(&begun).expect("JSON");

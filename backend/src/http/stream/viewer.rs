@@ -44,7 +44,7 @@ pub(super) async fn page<C: Carrier>(mut carrier: C, app: Arc<App>, mut rights: 
 }
 
 /// Serves a page until its connection ends.
-async fn follow<C: Carrier>(carrier: &mut C, app: &App, rights: &mut Rights) -> Result<(), End> {
+async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights) -> Result<(), End> {
     let live = &app.live;
     let viewer = Viewer::new(live.clone(), rights.scope()).with_accounts(app.hub.is_some());
     let mut viewer = viewer.within(rights.bounds());
@@ -54,6 +54,7 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &App, rights: &mut Rights) -> 
     let (mut said, mut ready) = (Instant::now(), Instant::now());
     let mut more = false;
     let mut asked = None::<Pin<Box<dyn Future<Output = Bytes> + Send + '_>>>;
+    let mut asked_runs = None::<Pin<Box<dyn Future<Output = Bytes> + Send + '_>>>;
     loop {
         ended(app, place)?;
         let now = Instant::now();
@@ -77,6 +78,11 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &App, rights: &mut Rights) -> 
                 send(carrier, live, Opcode::Binary, &table).await?;
                 continue;
             }
+            runs = answer(&mut asked_runs) => {
+                asked_runs = None;
+                send(carrier, live, Opcode::Binary, &runs).await?;
+                continue;
+            }
             changed = rights.changed() => match changed {
                 Changed::Ended(why) => return Err(End::Told(CloseCode::Policy, why)),
                 Changed::Sees(scope) => {
@@ -95,9 +101,10 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &App, rights: &mut Rights) -> 
             SocketEvent::Said(Message::Binary(bytes)) => {
                 let message = decode_page(&bytes)
                     .map_err(|why| End::Told(CloseCode::Invalid, format!("this is no message of a page: {why}")))?;
-                let asks = matches!(message, PageMessage::Past { .. } | PageMessage::Processes { .. });
+                let asks =
+                    matches!(message, PageMessage::Past { .. } | PageMessage::Processes { .. } | PageMessage::Runs);
                 if asks && !rights.sees_processes() {
-                    return Err(End::Told(CloseCode::Policy, "a share link shows no processes".into()));
+                    return Err(End::Told(CloseCode::Policy, "a share link shows no processes and no runs".into()));
                 }
                 if let PageMessage::Past { pid, name, from, to } = &message {
                     let past = |source: &SourceId| live.source(*source).processes.past(*pid, name, (*from, *to));
@@ -109,6 +116,10 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &App, rights: &mut Rights) -> 
                     // The newest question counts. Another machine may take its time, and ticks do not wait for it.
                     let source = viewer.sources().first().copied();
                     asked = Some(Box::pin(processes(app, source, at, rights)));
+                    continue;
+                }
+                if message == PageMessage::Runs {
+                    asked_runs = Some(Box::pin(runs(app.clone(), viewer.sources().first().copied())));
                     continue;
                 }
                 let question = !matches!(message, PageMessage::Ack { .. });
@@ -155,6 +166,17 @@ fn processes<'a>(
         }
         wire::encode(&ServerMessage::Processes(table)).into()
     }
+}
+
+/// The message with the runs of a source that are not over, or ended a moment ago; an empty one where there is none, and where
+/// too many answers are being read.
+async fn runs(app: Arc<App>, source: Option<SourceId>) -> Bytes {
+    let source = source.and_then(|source| app.live.store().source(source).map(|(source, _)| source.clone()));
+    let lines = match source.zip(app.answers.history.take().ok()) {
+        Some((source, slot)) => slot.blocking(move || app.run_lines(source)).await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    wire::encode(&ServerMessage::Runs(lines)).into()
 }
 
 /// Resolves with what was asked for; never where that is nothing.

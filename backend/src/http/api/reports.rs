@@ -1,0 +1,91 @@
+//! `POST /api/v1/runs` and `POST /api/v1/runs/{id}/events`: launchers without our binary tell of their runs.
+
+use super::markers::may_write;
+use crate::config::user::login_of;
+use crate::http::admit::Asker;
+use crate::http::body::Json;
+use crate::http::{App, Caller, Refusal, json};
+use crate::runs::{NewRun, RefusedReport, Report, ReportedEvent};
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Response, StatusCode};
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json as object};
+use std::sync::Arc;
+
+/// Tells of a run that begins: 201 with its id, or 200 where it is told of already.
+pub(in crate::http) async fn begin(
+    State(app): State<Arc<App>>,
+    _: Asker,
+    Extension(caller): Extension<Caller>,
+    Json(body): Json<Value>,
+) -> Result<Response<Body>, Refusal> {
+    may_report(&app, caller)?;
+    let new: NewRun = read(body)?;
+    let id = match &new.id {
+        Some(id) => id.clone(),
+        None => made()?,
+    };
+    let user = caller.local.or(caller.uid).map(login_of);
+    let report = new.report(id.clone(), user).map_err(Refusal::bad)?;
+    let status = if take(&app, report).await? { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(json(status, &object!({ "id": id })))
+}
+
+/// Tells what happens to a run that was told of.
+pub(in crate::http) async fn event(
+    State(app): State<Arc<App>>,
+    _: Asker,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    Json(body): Json<Value>,
+) -> Result<Response<Body>, Refusal> {
+    may_report(&app, caller)?;
+    let event: ReportedEvent = read(body)?;
+    take(&app, event.report(id.clone()).map_err(Refusal::bad)?).await?;
+    Ok(json(StatusCode::OK, &object!({ "id": id })))
+}
+
+fn may_report(app: &App, caller: Caller) -> Result<(), Refusal> {
+    let conflict = |sentence: &str| Err(Refusal::new(StatusCode::CONFLICT, sentence));
+    if app.hub.is_some() {
+        return conflict("tell the agent of the machine on which the job runs; the hub has its runs from there");
+    }
+    if app.live.provenance.recorded.is_some() {
+        return conflict("this is a recording; tell the Watchglass that measures");
+    }
+    may_write(caller, "reports of runs")
+}
+
+fn read<T: DeserializeOwned>(body: Value) -> Result<T, Refusal> {
+    // A list of its values would do as well, and nobody means that.
+    if !body.is_object() {
+        return Err(Refusal::bad("send an object; the README has those that there are"));
+    }
+    serde_json::from_value(body).map_err(|error| Refusal::bad(error.to_string().chars().take(200).collect::<String>()))
+}
+
+/// An id that nobody else has.
+fn made() -> Result<String, Refusal> {
+    let mut bytes = [0; 6];
+    let random = SystemRandom::new().fill(&mut bytes);
+    random.map_err(|_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the system grants no random bytes"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+async fn take(app: &App, report: Report) -> Result<bool, Refusal> {
+    let taken = match app.runs.reports.get() {
+        Some(reports) => reports.take(report).await,
+        None => Err(RefusedReport::Nobody),
+    };
+    taken.map_err(|why| {
+        let status = match why {
+            RefusedReport::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            RefusedReport::Unknown(_) => StatusCode::NOT_FOUND,
+            RefusedReport::Other(_) | RefusedReport::Nobody => StatusCode::CONFLICT,
+        };
+        Refusal::new(status, why.to_string())
+    })
+}

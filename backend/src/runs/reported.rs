@@ -1,0 +1,232 @@
+//! Runs that their launchers tell of by requests, as one without our binary can: begin, heartbeats, end. Their state is that
+//! launcher's word, and says so.
+
+use serde::Deserialize;
+use shared::run::{About, Claim, How, MAX_TAGS, MAX_TEXT_BYTES, REPORT, RunState, check_id};
+use std::collections::BTreeMap;
+use std::fmt;
+use tokio::sync::{mpsc, oneshot};
+
+/// The most runs that are told of at once; further ones are refused and counted.
+pub(super) const MAX_REPORTED: usize = 1_000;
+
+/// Reports that wait to be taken in.
+const MAX_WAITING: usize = 64;
+
+/// The longest name of a signal, bytes.
+const MAX_SIGNAL_BYTES: usize = 16;
+
+/// The names of a run that begins, as a launcher tells them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewRun {
+    /// Its id; one is made where there is none.
+    pub id: Option<String>,
+    name: Option<String>,
+    project: Option<String>,
+    group: Option<String>,
+    job_type: Option<String>,
+    tags: BTreeMap<String, String>,
+    notes: Option<String>,
+    /// File name of the program.
+    program: String,
+}
+
+/// What happens to a run, as a launcher tells it.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
+pub enum ReportedEvent {
+    /// It goes on.
+    Heartbeat {},
+    /// It has ended: by this status, by this signal, or so.
+    End {
+        /// Its status.
+        exit: Option<i32>,
+        /// The signal that ended it, as `SIGKILL`.
+        signal: Option<String>,
+        /// Its state, where neither says it.
+        state: Option<String>,
+    },
+}
+
+/// What a launcher tells, when it keeps to the bounds.
+#[derive(Debug)]
+pub enum Report {
+    /// A run of this id begins.
+    Begin(String, About),
+    /// It goes on.
+    Heartbeat(String),
+    /// It has ended.
+    End(String, How),
+}
+
+impl NewRun {
+    /// The report of a run of this id, whose launcher is this user's.
+    ///
+    /// # Errors
+    /// What keeps no bound, a sentence.
+    pub fn report(self, id: String, user: Option<String>) -> Result<Report, String> {
+        check_id(&id)?;
+        let NewRun { id: _, name, project, group, job_type, tags, notes, program } = self;
+        let texts = [&name, &project, &group, &job_type, &notes].into_iter().flatten();
+        let long = |text: &String| text.len() > MAX_TEXT_BYTES;
+        if texts.chain([&program]).chain(tags.iter().flat_map(|(name, value)| [name, value])).any(long) {
+            return Err(format!("a name, a tag or the notes of a run have at most {MAX_TEXT_BYTES} bytes"));
+        }
+        if tags.len() > MAX_TAGS {
+            return Err(format!("a run has at most {MAX_TAGS} tags"));
+        }
+        let about = About { name, project, group, job_type, tags, notes, label: None, user, program };
+        Ok(Report::Begin(id, about))
+    }
+}
+
+impl ReportedEvent {
+    /// The report of what happens to a run.
+    ///
+    /// # Errors
+    /// What it does not say or says wrongly, a sentence.
+    pub fn report(self, id: String) -> Result<Report, String> {
+        check_id(&id)?;
+        let ReportedEvent::End { exit, signal, state } = self else { return Ok(Report::Heartbeat(id)) };
+        let is_name = |name: &String| {
+            name.len() <= MAX_SIGNAL_BYTES && name.starts_with("SIG") && name.bytes().all(|b| b.is_ascii_alphanumeric())
+        };
+        let word = match (exit, &signal, &state) {
+            (Some(0), None, None) => RunState::Finished,
+            (Some(_), None, None) => RunState::Failed,
+            (None, Some(name), None) if is_name(name) => RunState::Crashed,
+            (None, Some(_), None) => return Err("signal is a name, such as SIGKILL".into()),
+            (None, None, Some(state)) => RunState::named(state).filter(|state| state.is_final()).ok_or_else(|| {
+                let known = RunState::ALL.iter().filter(|state| state.is_final()).map(|state| state.name());
+                format!("state is one of {}", known.collect::<Vec<_>>().join(", "))
+            })?,
+            _ => return Err("an end has one of exit, signal and state".into()),
+        };
+        let claim = Some(Claim { who: REPORT.into(), word: word.name().into() });
+        Ok(Report::End(id, How { exit, signal, claim, ..How::default() }))
+    }
+}
+
+/// Why a report is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusedReport {
+    /// More than is taken.
+    TooMany,
+    /// No run of this id is told of now.
+    Unknown(String),
+    /// The processes of the run of this id are known here.
+    Other(String),
+    /// No runs are followed here.
+    Nobody,
+}
+
+impl fmt::Display for RefusedReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RefusedReport::TooMany => {
+                write!(
+                    f,
+                    "too many: 100 reports a second and {MAX_REPORTED} runs at once are taken; this one is left out"
+                )
+            }
+            RefusedReport::Unknown(id) => {
+                write!(f, "no run {id:?} that was told of goes on here; begin one with POST api/v1/runs")
+            }
+            RefusedReport::Other(id) => {
+                write!(f, "the run {id:?} has processes here, and the kernel tells of them; take another id")
+            }
+            RefusedReport::Nobody => {
+                f.write_str("runs are followed where there is a data folder; start this without --memory")
+            }
+        }
+    }
+}
+
+/// A report, and who waits for what becomes of it.
+#[derive(Debug)]
+pub struct ReportAsk {
+    pub(super) report: Report,
+    pub(super) answer: oneshot::Sender<Result<bool, RefusedReport>>,
+}
+
+/// Hands reports to who follows the runs of this machine.
+#[derive(Debug)]
+pub struct Reports(mpsc::Sender<ReportAsk>);
+
+/// What hands reports over, and what takes them.
+pub fn reports() -> (Reports, mpsc::Receiver<ReportAsk>) {
+    let (reports, asked) = mpsc::channel(MAX_WAITING);
+    (Reports(reports), asked)
+}
+
+impl Reports {
+    /// Hands one over; whether its run is new.
+    ///
+    /// # Errors
+    /// Why it is not taken.
+    pub async fn take(&self, report: Report) -> Result<bool, RefusedReport> {
+        let (answer, answered) = oneshot::channel();
+        self.0.try_send(ReportAsk { report, answer }).map_err(|_| RefusedReport::TooMany)?;
+        answered.await.unwrap_or(Err(RefusedReport::Nobody))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, from_value, json};
+
+    fn end(body: Value) -> Result<(String, String), String> {
+        let event: ReportedEvent = from_value(body).map_err(|error| error.to_string())?;
+        match event.report("a".into())? {
+            Report::End(id, how) => Ok((id, how.sentence())),
+            Report::Begin(id, _) | Report::Heartbeat(id) => Ok((id, String::new())),
+        }
+    }
+
+    #[test]
+    fn an_end_says_one_thing() {
+        let said = |body: Value| end(body).expect("an event").1;
+        assert_eq!(said(json!({ "event": "heartbeat" })), "");
+        assert_eq!(said(json!({ "event": "end", "exit": 0 })), "finished (by report)");
+        assert_eq!(said(json!({ "event": "end", "exit": 3 })), "failed (exit 3, by report)");
+        assert_eq!(said(json!({ "event": "end", "signal": "SIGSEGV" })), "crashed (SIGSEGV, by report)");
+        assert_eq!(said(json!({ "event": "end", "state": "preempted" })), "preempted (by report)");
+        for (wrong, why) in [
+            (json!({ "event": "end" }), "one of exit, signal and state"),
+            (json!({ "event": "end", "exit": 1, "signal": "SIGKILL" }), "one of exit, signal and state"),
+            (json!({ "event": "end", "signal": "KILL" }), "a name, such as SIGKILL"),
+            (json!({ "event": "end", "signal": "SIG\u{1b}[31m" }), "a name, such as SIGKILL"),
+            (json!({ "event": "end", "state": "running" }), "state is one of finished"),
+            (json!({ "event": "end", "state": "lost" }), "state is one of finished"),
+            (json!({ "event": "pause" }), "unknown variant"),
+            (json!({ "event": "heartbeat", "at": 1 }), "unknown field"),
+        ] {
+            let error = end(wrong.clone()).expect_err("refused");
+            assert!(error.contains(why), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn names_keep_the_bounds_of_all_runs() {
+        let report = |body: Value, id: &str| {
+            let new: NewRun = from_value(body).map_err(|error| error.to_string())?;
+            new.report(id.into(), Some("mara".into()))
+        };
+        let Ok(Report::Begin(id, about)) = report(json!({ "name": "lr", "tags": { "a": "b" } }), "x") else {
+            panic!("a run")
+        };
+        assert_eq!((id.as_str(), about.name.as_deref(), about.user.as_deref()), ("x", Some("lr"), Some("mara")));
+        let tags: BTreeMap<String, String> = (0..=MAX_TAGS).map(|n| (n.to_string(), String::new())).collect();
+        for (body, id, why) in [
+            (json!({}), "../x", "letters, digits"),
+            (json!({ "notes": "n".repeat(MAX_TEXT_BYTES + 1) }), "x", "at most 1024 bytes"),
+            (json!({ "tags": tags }), "x", "at most 32 tags"),
+            (json!({ "user": "root" }), "x", "unknown field"),
+        ] {
+            let error = report(body, id).expect_err("refused");
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

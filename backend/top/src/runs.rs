@@ -1,0 +1,75 @@
+//! The training jobs of the machine, a line each: those that run, and those that ended a moment ago.
+
+use crate::model::Model;
+use crate::palette::{Ink, Palette};
+use charts::axis;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Modifier;
+use shared::run::{RunLine, RunState};
+
+/// Lines of runs in the picture, at most; of more it is said how many.
+const MAX_LINES: usize = 4;
+/// Rows that are left to the rest of the picture, at least.
+const REST: u16 = 8;
+/// Letters of a name, at most.
+const NAME: usize = 24;
+
+/// A line for each run: shape of its state, name, how long it ran, what it holds, its state with the cause.
+pub fn texts(model: &Model, palette: Palette) -> Vec<String> {
+    let now = model.newest();
+    model.runs.iter().flatten().map(|run| text(run, now, palette)).collect()
+}
+
+fn text(run: &RunLine, now: i64, palette: Palette) -> String {
+    let shape = match run.state.shape() {
+        '●' => palette.sign("●", "*"),
+        '✓' => palette.sign("✓", "+"),
+        '‖' => palette.sign("‖", "="),
+        '■' => palette.sign("■", "#"),
+        _ => palette.sign("◌", "o"),
+    };
+    let name = run.name.as_deref().unwrap_or(&run.id);
+    let mut parts: Vec<String> = vec![name.chars().take(NAME).collect()];
+    parts.push(axis::duration(run.ended.unwrap_or(now) - run.began));
+    match run.ranks {
+        0 => {}
+        1 => parts.push("1 rank".into()),
+        ranks => parts.push(format!("{ranks} ranks")),
+    }
+    parts.extend(run.gpu_hours.map(|hours| format!("{hours:.1} GPU h")));
+    parts.extend(run.gpu_utilisation.map(|used| format!("{used:.0} % used")));
+    parts.push(run.sentence.clone());
+    parts.extend(run.ended.map(|ended| format!("{} ago", axis::duration(now - ended))));
+    format!("{shape} {}", palette.text(&parts.join("  ")))
+}
+
+/// Draws the runs into the first rows of an area, where there are any and it is high enough; what is left of it.
+pub fn draw(model: &Model, palette: Palette, area: Rect, buffer: &mut Buffer) -> Rect {
+    let runs = model.runs.as_deref().unwrap_or_default();
+    let room = MAX_LINES.min(usize::from(area.height.saturating_sub(REST)));
+    let shown = runs.len().min(room);
+    if shown == 0 || model.view.zoomed || model.view.table {
+        return area;
+    }
+    let (now, wide) = (model.newest(), usize::from(area.width));
+    for (row, run) in runs[..shown].iter().enumerate() {
+        let mut line = text(run, now, palette);
+        if row + 1 == shown && runs.len() > shown {
+            let more = palette.text(&format!("  +{} more", runs.len() - shown));
+            line = line.chars().take(wide.saturating_sub(more.chars().count())).collect::<String>() + &more;
+        }
+        let style = match run.state {
+            RunState::Failed
+            | RunState::Crashed
+            | RunState::OutOfMemory
+            | RunState::TimedOut
+            | RunState::NodeFailed => palette.style(Ink::Warn),
+            _ if run.ended.is_some() => palette.style(Ink::Faint),
+            _ => palette.style(Ink::Text).add_modifier(Modifier::BOLD),
+        };
+        buffer.set_stringn(area.x, area.y + row as u16, line, wide, style);
+    }
+    let shown = shown as u16;
+    Rect { y: area.y + shown, height: area.height - shown, ..area }
+}
