@@ -243,6 +243,14 @@ fn on_a_phone_the_list_leads_to_one_and_back() {
     no_faults(&browser);
 }
 
+/// What of the map has the colour of what is critical: the number of pixels, and how far they reach, CSS pixels.
+const RED: &str = r#"(c => { if (!c || !c.width) return { n: 0 };
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, scale = c.clientWidth / c.width;
+    let n = 0, right = 0, bottom = 0;
+    for (let i = 0; i < d.length; i += 4) if (d[i] > 200 && d[i + 1] < 130 && d[i + 2] < 130) {
+      n++; right = Math.max(right, i / 4 % c.width); bottom = Math.max(bottom, Math.floor(i / 4 / c.width)); }
+    return { n, right: right * scale, bottom: bottom * scale }; })(document.querySelector('#map canvas'))"#;
+
 #[test]
 fn the_page_of_all_machines_leads_to_the_finding() {
     let server = Server::start(["demo", "--hosts", "8", "--gpus", "8"]);
@@ -254,7 +262,31 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     assert_eq!(browser.eval("__asked[0]"), "?active=1");
     browser.until("document.querySelector('.nav .count')?.innerText === '1'");
     assert_eq!(browser.eval("document.querySelectorAll('.say').length"), 1);
+    // The device has a frame on the map, in the colour of what is critical.
+    browser.until(&format!("{RED}.n > 60"));
     browser.screenshot("finding-fleet-dark");
+    let [left, top, ..] = browser.rect("#map");
+    let end = |of: &str| browser.eval(&format!("{RED}.{of}")).as_f64().expect("a place");
+    browser.move_to((left + end("right") - 4.0, top + end("bottom") - 4.0));
+    let tip = "document.getElementById('tip').innerText";
+    browser.until(&format!("{tip}.startsWith('demo-03') && {tip}.includes('critical: GPU 5 of demo-03 runs at')"));
+    let label = said(&browser, "document.getElementById('map').getAttribute('aria-label')");
+    assert_eq!(label, "Machines: something is wrong with demo-03.", "who waits for it has nothing wrong");
+    browser.move_to((5.0, 5.0));
+    browser.eval("(document.getElementById('map').focus(), 0)");
+    // Two machines stand in a column.
+    for (key, host) in [("ArrowDown", "demo-01"), ("ArrowRight", "demo-03")] {
+        browser.press(key);
+        browser.until(&format!("document.getElementById('said').innerText.startsWith('{host}: live')"));
+    }
+    assert!(
+        said(&browser, "document.getElementById('said').innerText").contains("; critical: GPU 5 of demo-03 runs at")
+    );
+    // What is over has none.
+    browser.eval("(__findings[0].until = Math.floor(Date.now() / 1000), 0)");
+    browser.until(&format!("{RED}.n === 0"));
+    browser.eval("(__findings[0].until = null, 0)");
+    browser.until(&format!("{RED}.n > 60"));
     browser.click("[data-do=open-finding]");
     browser.until("document.querySelector('.finding-one')?.dataset.finding.startsWith('straggler:demo-03:5:')");
     no_faults(&browser);

@@ -96,7 +96,12 @@ impl Page {
         })
     }
 
-    /// The same without being told when it changes.
+    /// All that would lead a page of all machines, the first first.
+    pub fn all_leading(self) -> Vec<Finding> {
+        self.findings.with(|findings| findings.leading(|one| self.counts(one)).into_iter().cloned().collect())
+    }
+
+    /// The finding that leads the page, without being told when it changes.
     pub(super) fn lead(self) -> Option<Finding> {
         untrack(|| self.leads()).map(|(finding, _)| finding)
     }
