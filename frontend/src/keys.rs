@@ -130,7 +130,7 @@ pub fn act(board: Board, action: Action, far: bool) -> bool {
         Action::Compare => page.step(|v| v.versus = if v.versus.is_some() { None } else { Some(0) }),
         Action::Changed => page.toggle_sheet(Sheet::Changed),
         Action::Differs => page.toggle_sheet(Sheet::Differs),
-        Action::Findings => return page.go_to_findings(),
+        Action::Findings => page.go_to_findings(),
         Action::Alerts => return page.go_to_alerts(),
         Action::Record => recording::save(page),
         Action::Open => recording::choose(page),

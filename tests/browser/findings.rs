@@ -320,9 +320,10 @@ fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
     browser.script(
         "const rows = ['time,source,tag,value'];
          for (let s = 0; s < 200; s++) for (const gpu of [0, 1, 2]) {
-           // The second one is gone from the hundredth second on.
-           if (gpu === 1 && s >= 100) continue;
-           for (const [name, value] of [['gpu', 97], ['powerWatts', 600 + s % 7], ['temp', 60]])
+           // The second one is hot from the hundredth second on.
+           const hot = gpu === 1 && s >= 100;
+           for (const [name, value] of [['gpu', 97], ['powerWatts', 600 + s % 7], ['temp', hot ? 88 : 60],
+             ['smClock', hot ? 1200 : 1755], ['throttleReasons', hot ? 32 : 0]])
              rows.push(`${1714566896 + s},node-7,gpu.${gpu}.${name},${value}`);
          }
          const data = new DataTransfer();
@@ -330,12 +331,42 @@ fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
          document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));",
     );
     browser.until("document.documentElement.dataset.link === 'recorded'");
-    browser.until(&format!("{LINE}?.querySelector('b').innerText.startsWith('GPU 1 has not answered since ')"));
-    assert_eq!(browser.eval(&format!("{LINE}.querySelectorAll('a[href]').length")), 0, "it would be lost by going");
-    browser.press("f");
+    browser
+        .until(&format!("{LINE}?.querySelector('b').innerText.startsWith('GPU 1 has been held back by heat since ')"));
+    // Its evidence is drawn from the file's own samples.
+    browser.until(&format!("{LINE}.querySelector('.sketch path.own')?.getAttribute('d').length > 20"));
+    let sides = format!("{LINE}.querySelector('.sides').innerText.replace(/\\s+/g, ' ')");
+    assert_eq!(said(&browser, &sides), "GPU SM clock, GHz GPU 1 1.2 others 1.75");
     browser.click("[data-do=show-finding]");
     browser.until("document.documentElement.dataset.link === 'frozen'");
     let (from, to) = span(&browser);
     assert!(from < 1_714_566_996.0 && to > 1_714_566_996.0, "{from} to {to}");
+
+    // The list is another page, and the file stays open.
+    browser.press("f");
+    browser.until(&format!("{ROWS}.length === 1 && location.search.includes('page=findings')"));
+    let figures = "[...document.querySelectorAll('.proofs figure')]";
+    browser.until(&format!(
+        "{figures}.map(f => f.dataset.tag).join(' ') === 'gpu.{{i}}.smClock gpu.{{i}}.temp gpu.{{i}}.gpu' && \
+         {figures}.every(f => f.dataset.lines === '3' && f.dataset.subjects === '1')"
+    ));
+    assert_eq!(
+        said(&browser, "document.querySelector('.proofs figcaption').innerText"),
+        "GPU SM clock GHz; dashed: usually 1.75"
+    );
+    assert_eq!(browser.eval("document.querySelectorAll('[data-tab]').length"), 0, "a file has no rules");
+    browser.screenshot("findings-file-dark");
+    // A condition leads to its chart at its span, and Back here again.
+    browser.click(".evidence li[data-tag='gpu.{i}.temp'] a");
+    browser.until("document.querySelector('.charts article.chart')?.dataset.panel === 'gpu.temp'");
+    assert_eq!(
+        browser.eval("[document.documentElement.dataset.link, new URLSearchParams(location.search).get('pin')].join()"),
+        "frozen,GPU 1"
+    );
+    browser.until("Number(document.querySelector('.charts article.chart').dataset.samples) > 100");
+    browser.eval("(history.back(), 0)");
+    browser.until(&format!("{ROWS}.length === 1 && document.querySelector('.player')"));
+    let asked = "performance.getEntriesByType('resource').filter(e => e.name.includes('/query?')).length";
+    assert_eq!(browser.eval(asked), 0, "no server is asked of a file");
     no_faults(&browser);
 }

@@ -60,6 +60,12 @@ impl Jobs {
         Effect::new(move || {
             page.beat.track();
             let live = page.state.get() == LinkState::Live && !page.is_recorded();
+        // Those of the server are none of a file that is opened over it.
+        Effect::new(move || {
+            if page.over.get() {
+                runs.set(Vec::new());
+            }
+        });
             let Some(since) = asked.get_value().filter(|_| live) else { return };
             if since < REFRESH_SECONDS {
                 return asked.set_value(Some(since + 1));
