@@ -96,6 +96,21 @@ fn a_job_of_a_machine_has_a_lane_and_leads_to_its_page_and_back() {
     browser.until("document.querySelector('.runs .n')?.innerText === '2'");
     assert_eq!(browser.eval("document.querySelector('.runs .gist').innerText"), "sh: failed (exit 3)");
     browser.until("document.querySelectorAll('.run-lanes [data-run]').length === 2");
+    // They stand under the first chart and on its axis of time, and took their room from it.
+    let chart = ".charts article.chart:first-child";
+    let [left, top, wide, high] = browser.rect(&format!("{chart} .plot"));
+    let [track_left, track_top, track_wide, _] = browser.rect(&format!("{chart} .run-lanes .lane:nth-child(2) .track"));
+    let gutter = |side: &str| {
+        let of = format!("+getComputedStyle(document.documentElement).getPropertyValue('--gutter-{side}')");
+        browser.eval(&of).as_f64().expect("a length")
+    };
+    assert!(track_top >= top + high, "{track_top} lies over the plot, which ends at {}", top + high);
+    assert!((track_left - left - gutter("l")).abs() < 1.5, "{track_left} beside {left}");
+    assert!((track_left + track_wide + gutter("r") - left - wide).abs() < 1.5, "{track_wide} of {wide}");
+    // The ways to other pages stand in the bar once there are runs; below it nothing moved.
+    let moved = "window.__shifted.filter(one => !/^(finder|link|windows|icons)\\b/.test(one))";
+    assert_eq!(browser.eval(moved), json!([]));
+    browser.screenshot("host-lanes-dark");
     browser.click(".runs summary");
     browser.until("document.querySelectorAll('.runs tbody tr').length === 2");
     let row = |id: &str| format!("document.querySelector('.runs [data-run={id}]')");
