@@ -108,6 +108,7 @@ pub fn act(board: Board, action: Action, far: bool) -> bool {
         Action::Chart(by) => return roving::go(board, by),
         Action::Read(by @ (i64::MIN | i64::MAX)) => crosshair::step(board, by),
         Action::Read(by) => crosshair::step(board, if far { by * 10 } else { by }),
+        Action::Mark(by) => return crosshair::to_mark(board, by),
         Action::Pin => crosshair::toggle_pin(board),
         Action::Menu => menu::by_key(board),
         Action::About => about::by_key(board),

@@ -243,6 +243,40 @@ fn on_a_phone_the_list_leads_to_one_and_back() {
     no_faults(&browser);
 }
 
+#[test]
+fn keys_lead_from_mark_to_mark_in_all_charts() {
+    let (_server, browser) = page("?w=1m", WRONG);
+    live(&browser);
+    browser.until(LINE);
+    let told = |mark: &str| format!("document.getElementById('said').innerText.startsWith({mark:?})");
+    let tip = "document.getElementById('tip')";
+    let at = |i: u8| {
+        let time =
+            "(d => [d.getHours(), d.getMinutes(), d.getSeconds()].map(n => String(n).padStart(2, '0')).join(':'))";
+        format!("!{tip}.hidden && {tip}.innerText.includes({time}(new Date(__findings[{i}].since * 1000)))")
+    };
+    // The last that began lies before the minute that is shown: the charts go there.
+    browser.press("(");
+    browser.until("document.documentElement.dataset.link === 'frozen'");
+    browser.until(&told("starvation, "));
+    browser.until(&at(3));
+    let (from, to) = span(&browser);
+    let since = browser.eval("__findings[3].since").as_f64().expect("a time");
+    assert!(from < since && since < to, "{from} to {to} has no {since}");
+    browser.press("(");
+    browser.until(&told("throttle, "));
+    browser.until(&at(0));
+    browser.press(")");
+    browser.until(&told("starvation, "));
+    browser.until(&at(3));
+    // Nothing began after that.
+    let before = browser.eval("location.search");
+    browser.press(")");
+    browser.until(&at(3));
+    assert_eq!(browser.eval("location.search"), before);
+    no_faults(&browser);
+}
+
 /// What of the map has the colour of what is critical: the number of pixels, and how far they reach, CSS pixels.
 const RED: &str = r#"(c => { if (!c || !c.width) return { n: 0 };
     const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, scale = c.clientWidth / c.width;

@@ -4,7 +4,7 @@ use super::no_faults;
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 use watchglass_tests::browser::Browser;
-use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::server::{Server, ask_with, watchglass};
 use watchglass_tests::waiting::until;
 
 const LINK: &str = "document.documentElement.dataset.link";
@@ -255,4 +255,29 @@ fn what_a_job_printed_stands_below_its_charts_as_text_in_its_own_colours() {
     browser.open(&format!("{}?page=run&run=quiet", bench.server.url));
     browser.until("document.querySelector('.run-head') !== null");
     assert_eq!(browser.eval("document.querySelector('[data-logs]')"), Value::Null);
+}
+
+#[test]
+fn keys_lead_from_marker_to_marker_of_a_job() {
+    let bench = Bench::start();
+    bench.job(&["--id", "marked", "--", "sleep", "2"]).wait().expect("it ran");
+    let run = bench.run("marked", "its end", |run| !run["ended"].is_null());
+    let began = run["began"].as_f64().expect("a time");
+    let marker = |text: &str, after: f64| json!({"text": text, "kind": "epoch", "run": "marked", "t": began + after});
+    let body = json!({"markers": [marker("epoch 1", 0.4), marker("epoch 2", 1.2)]}).to_string();
+    let host = bench.server.addr();
+    let lines = format!(
+        "POST /api/v1/markers HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    let answer = ask_with(host, &lines, &body);
+    assert!(matches!(answer.status, 200 | 201), "{}: {}", answer.status, answer.body);
+    let browser = open(&bench, "?page=run&run=marked");
+    browser.until("document.querySelectorAll('.markers li').length === 2");
+    let said = |what: &str| format!("document.getElementById('said').innerText.startsWith({what:?})");
+    for (key, mark) in [(")", "epoch 1, "), (")", "epoch 2, "), (")", "epoch 2, "), ("(", "epoch 1, ")] {
+        browser.press(key);
+        browser.until(&said(mark));
+    }
+    no_faults(&browser);
 }

@@ -5,15 +5,17 @@ use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
 use super::read::{Measured, STEPS, Whole, ms};
 use crate::address::{Route, View};
-use crate::browser::document;
+use crate::browser::{self, document};
 use crate::fetch::{self, Json};
 use crate::pages::team::list::clock;
+use crate::panels::board::Board;
 use crate::panels::curves::{CurveChart, Curves};
 use crate::state::{LinkState, Page};
 use crate::store::fleet::words::count;
 use crate::widgets::parts::{Each, If, flag, text};
 use charts::axis::duration;
 use charts::marks::CellMark;
+use leptos::ev;
 use leptos::prelude::*;
 use shared::unit::number;
 use std::sync::Arc;
@@ -112,6 +114,16 @@ pub fn OnePage(
     let AskedRun { whole, wrong } = AskedRun::follow(page, id.clone());
     let marks = Markers::follow(page, id, whole);
     let at = RwSignal::new(None::<i64>);
+    let board = expect_context::<Board>();
+    let keys = window_event_listener(ev::keydown, move |event| {
+        let found = marks.beside(&event, at.get_untracked());
+        if let Some(mark) = found {
+            event.prevent_default();
+            board.said.set(format!("{}, {}", mark.text, clock(mark.t / 1_000)));
+            at.set(Some(mark.t));
+        }
+    });
+    on_cleanup(move || keys.remove());
     let of = move |read: fn(&Whole) -> String| {
         text(move || whole.with(|whole| whole.as_ref().map(read).unwrap_or_default()))
     };
@@ -408,6 +420,20 @@ impl Markers {
             });
         });
         Markers { listed, drawn }
+    }
+
+    /// The marker to which a key leads from an instant, ms since the epoch: `(` to the one before, `)` to the next. Nobody
+    /// types at the time.
+    fn beside(self, event: &ev::KeyboardEvent, at: Option<i64>) -> Option<Marker> {
+        let focused = browser::focused().map(|element| element.tag_name());
+        if focused.is_some_and(|tag| matches!(tag.as_str(), "INPUT" | "SELECT" | "TEXTAREA")) {
+            return None;
+        }
+        self.listed.with_untracked(|all| match (event.key().as_str(), at) {
+            ("(", at) => all.iter().rev().find(|one| at.is_none_or(|at| one.t < at)).cloned(),
+            (")", at) => all.iter().find(|one| at.is_none_or(|at| one.t > at)).cloned(),
+            _ => None,
+        })
     }
 }
 
