@@ -199,6 +199,16 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     browser.until("document.querySelectorAll('.differs tbody tr').length >= 5");
     browser.until("document.querySelector('[data-measure=cpu] canvas')");
     browser.screenshot("compare-dark");
+    // By the clock: the address says it, and Back leads to their starts again.
+    let pressed = "document.querySelector('[data-do=align][aria-pressed=true]')?.innerText";
+    assert_eq!(browser.eval(pressed), "from their starts");
+    let picture = "document.querySelector('[data-measure=cpu] canvas').toDataURL()";
+    let before = browser.eval(picture);
+    browser.click("[data-do=align][aria-pressed=false]");
+    browser.until(&format!("{pressed} === 'by the clock' && {picture} !== {before}"));
+    assert_eq!(browser.eval("new URLSearchParams(location.search).get('align')"), "clock");
+    browser.eval("history.back()");
+    browser.until(&format!("{pressed} === 'from their starts'"));
     no_faults(&browser);
 }
 
