@@ -177,7 +177,10 @@ pub fn OnePage(
     };
     let kept = of(|whole| whole.is_kept.to_string());
     let chart = Callback::new(move |id: String| {
-        view! { <MeasureCard measured=measure(id) marks=marks.drawn at kept/> }.into_any()
+        // Names stand in the first chart alone: in the others they would lie under the lines.
+        let leads = ids.with_untracked(|ids| ids.first() == Some(&id));
+        let marks = if leads { marks.drawn } else { marks.lines };
+        view! { <MeasureCard measured=measure(id) marks at kept/> }.into_any()
     });
     let first = measure("gpu".into());
     let has_ranks = flag(move || first.with(|m| m.as_ref().is_some_and(|m| m.chart.curves.len() > 1)));
@@ -389,12 +392,15 @@ impl Marker {
 struct Markers {
     listed: RwSignal<Vec<Marker>>,
     drawn: RwSignal<Arc<Vec<CellMark>>>,
+    /// The same without their names.
+    lines: RwSignal<Arc<Vec<CellMark>>>,
 }
 
 impl Markers {
     /// Asks for them whenever the run was read anew.
     fn follow(page: Page, id: String, whole: RwSignal<Option<Whole>>) -> Markers {
         let (listed, drawn) = (RwSignal::new(Vec::new()), RwSignal::new(Arc::new(Vec::new())));
+        let lines = RwSignal::new(Arc::new(Vec::new()));
         Effect::new(move || {
             let Some((from, to)) = whole.with(|whole| whole.as_ref().map(|w| (w.run.began, w.run.ended))) else {
                 return;
@@ -413,13 +419,17 @@ impl Markers {
                     let mut new: Vec<Marker> = said.iter().filter_map(Marker::of_code).chain(marked).collect();
                     new.sort_by_key(|one| one.t);
                     if listed.try_with_untracked(|old| *old != new) == Some(true) {
-                        drawn.set(Arc::new(new.iter().map(Marker::drawn).collect()));
+                        let marks: Vec<CellMark> = new.iter().map(Marker::drawn).collect();
+                        lines.set(Arc::new(
+                            marks.iter().map(|mark| CellMark { name: String::new(), ..mark.clone() }).collect(),
+                        ));
+                        drawn.set(Arc::new(marks));
                         listed.set(new);
                     }
                 });
             });
         });
-        Markers { listed, drawn }
+        Markers { listed, drawn, lines }
     }
 
     /// The marker to which a key leads from an instant, ms since the epoch: `(` to the one before, `)` to the next. Nobody
