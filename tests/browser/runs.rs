@@ -123,6 +123,15 @@ fn a_job_of_a_machine_has_a_lane_and_leads_to_its_page_and_back() {
     browser.eval("history.back()");
     browser.until("document.querySelector('.runs .n')?.innerText === '2'");
     no_faults(&browser);
+    // In the lanes of all machines, how it ended stands at its place.
+    browser.open(&format!("{}?page=fleet", bench.server.url));
+    browser.until("document.querySelector('.fleet-runs .fell')?.innerText.includes('failed')");
+    let [left, _, wide, _] = browser.rect(".fleet-runs .fell");
+    let [begin, ..] = browser.rect(".fleet-runs .life.is-bad");
+    assert!((left + wide - begin).abs() < 3.0, "it ends at {}, the job began at {begin}", left + wide);
+    let times = "[...document.querySelectorAll('.fleet-runs .times span')].every(t => t.innerText.endsWith(':00'))";
+    assert_eq!(browser.eval(times), true, "whole hours");
+    no_faults(&browser);
 }
 
 #[test]
