@@ -10,7 +10,7 @@
 //! `kernel=ID` shows the charts of a Jupyter kernel first, `view=compact` is for the side of a notebook, `theme=lab` follows
 //! the page around. `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
 //! that of one machine; `run=` is a run that is shown, several are compared; `state=`, `sort=` and `columns=` are the states, the
-//! order and the columns of the list of runs; `tab=` is a part of the page of alerts, `alert=` the alert that is shown there or the rule that is being
+//! order and the columns of the list of runs, `align=clock` shows several runs by the clock and not from their starts; `tab=` is a part of the page of alerts, `alert=` the alert that is shown there or the rule that is being
 //! written; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
 //! `team=` is the team whose people and keys are shown, `view=` the saved view that was opened, `share=` the share link.
 
@@ -59,6 +59,8 @@ pub struct View {
     pub by: String,
     /// Ids of the runs that are shown.
     pub runs: Vec<String>,
+    /// How several runs are laid over each other: `clock`, or empty for from their starts.
+    pub align: String,
     /// States of the runs that are listed, with commas between; empty for all.
     pub state: String,
     /// The column by which runs are sorted; empty for the usual one.
@@ -219,11 +221,13 @@ impl Tone {
 }
 
 /// Names of the parameters that a view uses; each may stand in an address more than once.
-pub const NAMES: [&str; 31] = [
+pub const NAMES: [&str; 32] = [
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
     "vs", "heat", "page", "with", "find", "by", "run", "state", "sort", "columns", "finding", "team", "view", "share",
-    "kernel", "tab", "alert",
+    "kernel", "tab", "alert", "align",
 ];
+/// Runs that are compared by the clock.
+pub const CLOCK: &str = "clock";
 /// The view for little room; else a view is a saved one.
 const COMPACT: &str = "compact";
 /// Names of the parameters that make a layout.
@@ -272,6 +276,7 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "find" => view.find = value,
             "by" => view.by = value,
             "run" => view.runs.push(value),
+            "align" if value == CLOCK => view.align = value,
             "state" => view.state = value,
             "sort" => view.sort = value,
             "columns" => view.columns = value,
@@ -358,6 +363,7 @@ pub fn write(view: &View) -> Vec<(&'static str, String)> {
         ("heat", &view.heat),
         ("find", &view.find),
         ("by", &view.by),
+        ("align", &view.align),
         ("state", &view.state),
         ("sort", &view.sort),
         ("columns", &view.columns),
@@ -417,6 +423,7 @@ mod tests {
             find: "rack:r1 state:late".into(),
             by: "pod".into(),
             runs: vec!["a-1".into(), "b-2".into()],
+            align: CLOCK.into(),
             state: "failed,crashed".into(),
             sort: "gpu_hours".into(),
             columns: "name,user,cost".into(),

@@ -179,7 +179,8 @@ impl Link {
         Effect::new(move |before: Option<()>| {
             // A memo that nobody has read is told of nothing.
             follows.with(|_| ());
-            if before.is_some() {
+            // A file has all of its machines, and nothing more comes of them.
+            if before.is_some() && !page.over.get_untracked() {
                 // What came of another page's machines has holes for this one.
                 page.store.write_value().take(ServerMessage::Resync);
                 link.inner.write_value().anew = true;

@@ -244,6 +244,48 @@ fn on_a_phone_the_list_leads_to_one_and_back() {
 }
 
 #[test]
+fn keys_lead_from_mark_to_mark_in_all_charts() {
+    let (_server, browser) = page("?w=1m", WRONG);
+    live(&browser);
+    browser.until(LINE);
+    let told = |mark: &str| format!("document.getElementById('said').innerText.startsWith({mark:?})");
+    let tip = "document.getElementById('tip')";
+    let at = |i: u8| {
+        let time =
+            "(d => [d.getHours(), d.getMinutes(), d.getSeconds()].map(n => String(n).padStart(2, '0')).join(':'))";
+        format!("!{tip}.hidden && {tip}.innerText.includes({time}(new Date(__findings[{i}].since * 1000)))")
+    };
+    // The last that began lies before the minute that is shown: the charts go there.
+    browser.press("(");
+    browser.until("document.documentElement.dataset.link === 'frozen'");
+    browser.until(&told("starvation, "));
+    browser.until(&at(3));
+    let (from, to) = span(&browser);
+    let since = browser.eval("__findings[3].since").as_f64().expect("a time");
+    assert!(from < since && since < to, "{from} to {to} has no {since}");
+    browser.press("(");
+    browser.until(&told("throttle, "));
+    browser.until(&at(0));
+    browser.press(")");
+    browser.until(&told("starvation, "));
+    browser.until(&at(3));
+    // Nothing began after that.
+    let before = browser.eval("location.search");
+    browser.press(")");
+    browser.until(&at(3));
+    assert_eq!(browser.eval("location.search"), before);
+    no_faults(&browser);
+}
+
+/// What of the map has the colour of what is critical: the number of pixels, and how far they reach, CSS pixels.
+const RED: &str = r#"(c => { if (!c || !c.width) return { n: 0 };
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, scale = c.clientWidth / c.width;
+    let n = 0, right = 0, bottom = 0;
+    for (let i = 0; i < d.length; i += 4) if (d[i] > 200 && d[i + 1] < 130 && d[i + 2] < 130) {
+      n++; right = Math.max(right, i / 4 % c.width); bottom = Math.max(bottom, Math.floor(i / 4 / c.width)); }
+    return { n, right: right * scale, bottom: bottom * scale }; })(document.querySelector('#map canvas'))"#;
+
+#[test]
 fn the_page_of_all_machines_leads_to_the_finding() {
     let server = Server::start(["demo", "--hosts", "8", "--gpus", "8"]);
     let browser = Browser::start();
@@ -254,7 +296,31 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     assert_eq!(browser.eval("__asked[0]"), "?active=1");
     browser.until("document.querySelector('.nav .count')?.innerText === '1'");
     assert_eq!(browser.eval("document.querySelectorAll('.say').length"), 1);
+    // The device has a frame on the map, in the colour of what is critical.
+    browser.until(&format!("{RED}.n > 60"));
     browser.screenshot("finding-fleet-dark");
+    let [left, top, ..] = browser.rect("#map");
+    let end = |of: &str| browser.eval(&format!("{RED}.{of}")).as_f64().expect("a place");
+    browser.move_to((left + end("right") - 4.0, top + end("bottom") - 4.0));
+    let tip = "document.getElementById('tip').innerText";
+    browser.until(&format!("{tip}.startsWith('demo-03') && {tip}.includes('critical: GPU 5 of demo-03 runs at')"));
+    let label = said(&browser, "document.getElementById('map').getAttribute('aria-label')");
+    assert_eq!(label, "Machines: something is wrong with demo-03.", "who waits for it has nothing wrong");
+    browser.move_to((5.0, 5.0));
+    browser.eval("(document.getElementById('map').focus(), 0)");
+    // Two machines stand in a column.
+    for (key, host) in [("ArrowDown", "demo-01"), ("ArrowRight", "demo-03")] {
+        browser.press(key);
+        browser.until(&format!("document.getElementById('said').innerText.startsWith('{host}: live')"));
+    }
+    assert!(
+        said(&browser, "document.getElementById('said').innerText").contains("; critical: GPU 5 of demo-03 runs at")
+    );
+    // What is over has none.
+    browser.eval("(__findings[0].until = Math.floor(Date.now() / 1000), 0)");
+    browser.until(&format!("{RED}.n === 0"));
+    browser.eval("(__findings[0].until = null, 0)");
+    browser.until(&format!("{RED}.n > 60"));
     browser.click("[data-do=open-finding]");
     browser.until("document.querySelector('.finding-one')?.dataset.finding.startsWith('straggler:demo-03:5:')");
     no_faults(&browser);
@@ -288,9 +354,10 @@ fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
     browser.script(
         "const rows = ['time,source,tag,value'];
          for (let s = 0; s < 200; s++) for (const gpu of [0, 1, 2]) {
-           // The second one is gone from the hundredth second on.
-           if (gpu === 1 && s >= 100) continue;
-           for (const [name, value] of [['gpu', 97], ['powerWatts', 600 + s % 7], ['temp', 60]])
+           // The second one is hot from the hundredth second on.
+           const hot = gpu === 1 && s >= 100;
+           for (const [name, value] of [['gpu', 97], ['powerWatts', 600 + s % 7], ['temp', hot ? 88 : 60],
+             ['smClock', hot ? 1200 : 1755], ['throttleReasons', hot ? 32 : 0]])
              rows.push(`${1714566896 + s},node-7,gpu.${gpu}.${name},${value}`);
          }
          const data = new DataTransfer();
@@ -298,12 +365,42 @@ fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
          document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));",
     );
     browser.until("document.documentElement.dataset.link === 'recorded'");
-    browser.until(&format!("{LINE}?.querySelector('b').innerText.startsWith('GPU 1 has not answered since ')"));
-    assert_eq!(browser.eval(&format!("{LINE}.querySelectorAll('a[href]').length")), 0, "it would be lost by going");
-    browser.press("f");
+    browser
+        .until(&format!("{LINE}?.querySelector('b').innerText.startsWith('GPU 1 has been held back by heat since ')"));
+    // Its evidence is drawn from the file's own samples.
+    browser.until(&format!("{LINE}.querySelector('.sketch path.own')?.getAttribute('d').length > 20"));
+    let sides = format!("{LINE}.querySelector('.sides').innerText.replace(/\\s+/g, ' ')");
+    assert_eq!(said(&browser, &sides), "GPU SM clock, GHz GPU 1 1.2 others 1.75");
     browser.click("[data-do=show-finding]");
     browser.until("document.documentElement.dataset.link === 'frozen'");
     let (from, to) = span(&browser);
     assert!(from < 1_714_566_996.0 && to > 1_714_566_996.0, "{from} to {to}");
+
+    // The list is another page, and the file stays open.
+    browser.press("f");
+    browser.until(&format!("{ROWS}.length === 1 && location.search.includes('page=findings')"));
+    let figures = "[...document.querySelectorAll('.proofs figure')]";
+    browser.until(&format!(
+        "{figures}.map(f => f.dataset.tag).join(' ') === 'gpu.{{i}}.smClock gpu.{{i}}.temp gpu.{{i}}.gpu' && \
+         {figures}.every(f => f.dataset.lines === '3' && f.dataset.subjects === '1')"
+    ));
+    assert_eq!(
+        said(&browser, "document.querySelector('.proofs figcaption').innerText"),
+        "GPU SM clock GHz; dashed: usually 1.75"
+    );
+    assert_eq!(browser.eval("document.querySelectorAll('[data-tab]').length"), 0, "a file has no rules");
+    browser.screenshot("findings-file-dark");
+    // A condition leads to its chart at its span, and Back here again.
+    browser.click(".evidence li[data-tag='gpu.{i}.temp'] a");
+    browser.until("document.querySelector('.charts article.chart')?.dataset.panel === 'gpu.temp'");
+    assert_eq!(
+        browser.eval("[document.documentElement.dataset.link, new URLSearchParams(location.search).get('pin')].join()"),
+        "frozen,GPU 1"
+    );
+    browser.until("Number(document.querySelector('.charts article.chart').dataset.samples) > 100");
+    browser.eval("(history.back(), 0)");
+    browser.until(&format!("{ROWS}.length === 1 && document.querySelector('.player')"));
+    let asked = "performance.getEntriesByType('resource').filter(e => e.name.includes('/query?')).length";
+    assert_eq!(browser.eval(asked), 0, "no server is asked of a file");
     no_faults(&browser);
 }

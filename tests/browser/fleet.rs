@@ -59,6 +59,13 @@ fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
         "!document.getElementById('tip').hidden && document.getElementById('tip').innerText.includes('node-01')",
     );
     browser.screenshot("fleet-64-dark");
+    // Heads end where their figures end.
+    let apart = r#"(() => {
+        const edge = e => { const r = document.createRange(); r.selectNodeContents(e); return r.getBoundingClientRect().right; };
+        const heads = document.querySelector('#hosts thead tr').children, cells = document.querySelector('#hosts tbody tr').children;
+        return [...heads].map((head, i) => Math.abs(edge(head.querySelector("button") || head) - edge(cells[i]))).slice(3);
+    })()"#;
+    browser.until(&format!("(apart => apart.length > 4 && Math.max(...apart) < 1.5)({apart})"));
     // What is pointed at is said before it is clicked: values that arrive may have moved the map.
     let next = (left + width / 8.0 + 40.0, browser.rect("#map")[1] + 36.0);
     browser.move_to(next);

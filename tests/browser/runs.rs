@@ -4,7 +4,7 @@ use super::no_faults;
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 use watchglass_tests::browser::Browser;
-use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::server::{Server, ask_with, watchglass};
 use watchglass_tests::waiting::until;
 
 const LINK: &str = "document.documentElement.dataset.link";
@@ -96,6 +96,21 @@ fn a_job_of_a_machine_has_a_lane_and_leads_to_its_page_and_back() {
     browser.until("document.querySelector('.runs .n')?.innerText === '2'");
     assert_eq!(browser.eval("document.querySelector('.runs .gist').innerText"), "sh: failed (exit 3)");
     browser.until("document.querySelectorAll('.run-lanes [data-run]').length === 2");
+    // They stand under the first chart and on its axis of time, and took their room from it.
+    let chart = ".charts article.chart:first-child";
+    let [left, top, wide, high] = browser.rect(&format!("{chart} .plot"));
+    let [track_left, track_top, track_wide, _] = browser.rect(&format!("{chart} .run-lanes .lane:nth-child(2) .track"));
+    let gutter = |side: &str| {
+        let of = format!("+getComputedStyle(document.documentElement).getPropertyValue('--gutter-{side}')");
+        browser.eval(&of).as_f64().expect("a length")
+    };
+    assert!(track_top >= top + high, "{track_top} lies over the plot, which ends at {}", top + high);
+    assert!((track_left - left - gutter("l")).abs() < 1.5, "{track_left} beside {left}");
+    assert!((track_left + track_wide + gutter("r") - left - wide).abs() < 1.5, "{track_wide} of {wide}");
+    // The ways to other pages stand in the bar once there are runs; below it nothing moved.
+    let moved = "window.__shifted.filter(one => !/^(finder|link|windows|icons)\\b/.test(one))";
+    assert_eq!(browser.eval(moved), json!([]));
+    browser.screenshot("host-lanes-dark");
     browser.click(".runs summary");
     browser.until("document.querySelectorAll('.runs tbody tr').length === 2");
     let row = |id: &str| format!("document.querySelector('.runs [data-run={id}]')");
@@ -107,6 +122,15 @@ fn a_job_of_a_machine_has_a_lane_and_leads_to_its_page_and_back() {
     browser.until("document.querySelector('.run-head[data-run=bad]')?.innerText.includes('Failed (exit 3)')");
     browser.eval("history.back()");
     browser.until("document.querySelector('.runs .n')?.innerText === '2'");
+    no_faults(&browser);
+    // In the lanes of all machines, how it ended stands at its place.
+    browser.open(&format!("{}?page=fleet", bench.server.url));
+    browser.until("document.querySelector('.fleet-runs .fell')?.innerText.includes('failed')");
+    let [left, _, wide, _] = browser.rect(".fleet-runs .fell");
+    let [begin, ..] = browser.rect(".fleet-runs .life.is-bad");
+    assert!((left + wide - begin).abs() < 3.0, "it ends at {}, the job began at {begin}", left + wide);
+    let times = "[...document.querySelectorAll('.fleet-runs .times span')].every(t => t.innerText.endsWith(':00'))";
+    assert_eq!(browser.eval(times), true, "whole hours");
     no_faults(&browser);
 }
 
@@ -184,6 +208,16 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     browser.until("document.querySelectorAll('.differs tbody tr').length >= 5");
     browser.until("document.querySelector('[data-measure=cpu] canvas')");
     browser.screenshot("compare-dark");
+    // By the clock: the address says it, and Back leads to their starts again.
+    let pressed = "document.querySelector('[data-do=align][aria-pressed=true]')?.innerText";
+    assert_eq!(browser.eval(pressed), "from their starts");
+    let picture = "document.querySelector('[data-measure=cpu] canvas').toDataURL()";
+    let before = browser.eval(picture);
+    browser.click("[data-do=align][aria-pressed=false]");
+    browser.until(&format!("{pressed} === 'by the clock' && {picture} !== {before}"));
+    assert_eq!(browser.eval("new URLSearchParams(location.search).get('align')"), "clock");
+    browser.eval("history.back()");
+    browser.until(&format!("{pressed} === 'from their starts'"));
     no_faults(&browser);
 }
 
@@ -240,4 +274,29 @@ fn what_a_job_printed_stands_below_its_charts_as_text_in_its_own_colours() {
     browser.open(&format!("{}?page=run&run=quiet", bench.server.url));
     browser.until("document.querySelector('.run-head') !== null");
     assert_eq!(browser.eval("document.querySelector('[data-logs]')"), Value::Null);
+}
+
+#[test]
+fn keys_lead_from_marker_to_marker_of_a_job() {
+    let bench = Bench::start();
+    bench.job(&["--id", "marked", "--", "sleep", "2"]).wait().expect("it ran");
+    let run = bench.run("marked", "its end", |run| !run["ended"].is_null());
+    let began = run["began"].as_f64().expect("a time");
+    let marker = |text: &str, after: f64| json!({"text": text, "kind": "epoch", "run": "marked", "t": began + after});
+    let body = json!({"markers": [marker("epoch 1", 0.4), marker("epoch 2", 1.2)]}).to_string();
+    let host = bench.server.addr();
+    let lines = format!(
+        "POST /api/v1/markers HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    let answer = ask_with(host, &lines, &body);
+    assert!(matches!(answer.status, 200 | 201), "{}: {}", answer.status, answer.body);
+    let browser = open(&bench, "?page=run&run=marked");
+    browser.until("document.querySelectorAll('.markers li').length === 2");
+    let said = |what: &str| format!("document.getElementById('said').innerText.startsWith({what:?})");
+    for (key, mark) in [(")", "epoch 1, "), (")", "epoch 2, "), (")", "epoch 2, "), ("(", "epoch 1, ")] {
+        browser.press(key);
+        browser.until(&said(mark));
+    }
+    no_faults(&browser);
 }

@@ -17,7 +17,7 @@ pub struct CellMark {
     pub to: i64,
     /// What it is called, as `[7]`.
     pub name: String,
-    /// It ended with an error.
+    /// It ended with an error; of a time in which something was wrong: it is critical.
     pub failed: bool,
     /// It runs, or a person chose it.
     pub strong: bool,
@@ -77,11 +77,12 @@ fn square<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, x: i3
 /// A time in which something was wrong: a hairline at its begin; of a strong one a ground as well.
 fn fault<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, mark: &CellMark) -> Drawn<DB> {
     let (a, b) = (plot.x_within(mark.from), plot.x_within(mark.to));
+    let ink = if mark.failed { frame.theme.bad } else { frame.theme.warn };
     if mark.strong {
-        block(area, (a, plot.top), (b.max(a + frame.hair()), plot.bottom), faint(frame.theme.warn, 0.08))?;
+        block(area, (a, plot.top), (b.max(a + frame.hair()), plot.bottom), faint(ink, 0.08))?;
     }
     if mark.from >= plot.from {
-        block(area, (a, plot.top), (a + frame.hair(), plot.bottom), faint(frame.theme.warn, 0.75))?;
+        block(area, (a, plot.top), (a + frame.hair(), plot.bottom), faint(ink, 0.75))?;
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! The instant that all charts show. Pointers and keys move it.
 
 use crate::browser;
-use crate::panels::board::Board;
+use crate::panels::board::view::PanelView;
+use crate::panels::board::{Board, Drawn};
 use crate::state::Hover;
+use charts::axis;
 use leptos::prelude::*;
 
 /// A place on the plot of a chart.
@@ -116,18 +118,45 @@ pub fn toggle_pin(board: Board) {
     board.redraw_over();
 }
 
+/// The panel whose values are told: the focused one, else that of the instant before, else the first in view.
+fn target<'a>(drawn: &'a Drawn, before: Option<&Hover>) -> Option<&'a PanelView> {
+    let focused = browser::focused().and_then(|e| e.closest("article").ok()?);
+    let focused = focused.and_then(|e| e.get_attribute("data-panel"));
+    let id = focused.or_else(|| before.map(|h| h.panel.clone()));
+    let mut panels = drawn.panels.iter();
+    let known = panels.clone().find(|p| Some(&p.id) == id.as_ref());
+    known.or_else(|| panels.find(|p| p.in_view))
+}
+
+/// Moves the instant to the next mark, or to the one before; the span follows where it lies outside. False where there is none.
+pub fn to_mark(board: Board, by: i32) -> bool {
+    let (page, (from, to)) = (board.page, board.page.span());
+    let start = instant(board).unwrap_or(if by > 0 { from - 1 } else { to + 1 });
+    let Some(mark) = page.mark_beside(start, by) else { return false };
+    if !(from..=to).contains(&mark.from) {
+        page.begin_step();
+        page.show(mark.from - (to - from) / 2, mark.from + (to - from) / 2);
+    }
+    let before = page.hover.write_value().take();
+    let drawn = board.drawn();
+    let Some(panel) = target(&drawn, before.as_ref()) else { return false };
+    let y = panel.plot().map_or(0.0, |plot| plot.height() / 2.0);
+    let pinned = before.is_some_and(|h| h.pinned);
+    let hover = Hover { panel: panel.id.clone(), t: mark.from, share: None, y, top: 0.0, pinned };
+    drop(drawn);
+    page.hover.set_value(Some(hover));
+    board.said.set(format!("{}, {}", mark.name, axis::clock(mark.from + browser::offset(mark.from), true)));
+    page.redraw();
+    true
+}
+
 /// Moves the instant by `by` samples, starting at the newest when there is none. `i64::MIN` and `i64::MAX` go to the
 /// ends of the span.
 pub fn step(board: Board, by: i64) {
     let (from, to) = board.page.span();
-    let focused = browser::focused().and_then(|e| e.closest("article").ok()?);
-    let focused = focused.and_then(|e| e.get_attribute("data-panel"));
     let before = board.page.hover.write_value().take();
-    let id = focused.or_else(|| before.as_ref().map(|h| h.panel.clone()));
     let drawn = board.drawn();
-    let mut panels = drawn.panels.iter();
-    let known = panels.clone().find(|p| Some(&p.id) == id.as_ref());
-    let Some(panel) = known.or_else(|| panels.find(|p| p.in_view)) else { return };
+    let Some(panel) = target(&drawn, before.as_ref()) else { return };
     let picture = &panel.picture;
     let (t, width) = (before.as_ref().map_or(to, |h| h.t), picture.width());
     let at = match (by, &before) {

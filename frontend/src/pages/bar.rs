@@ -62,8 +62,8 @@ fn Icons() -> impl IntoView {
     let page = expect_context::<Page>();
     let access = expect_context::<Access>();
     let window = move || range::name(page.view.with(|v| v.frozen.map_or(v.window, |(a, b)| b - a)));
-    // A machine alone has no ways to other pages in its bar, and a file that is shown would be lost by going.
-    let is_alone = flag(move || !has_ways(page, access) && !page.over.get());
+    // A machine alone has no ways to other pages in its bar.
+    let is_alone = flag(move || !has_ways(page, access));
     view! {
         <span class="icons">
             <If when=is_alone>

@@ -3,7 +3,7 @@
 use super::cells::{Cells, KernelLine};
 use super::findings::say::FindingLine;
 use super::processes::Processes;
-use super::runs::panel::{Jobs, Lanes, Runs};
+use super::runs::panel::{Jobs, Runs};
 use super::sections::{AbsentLine, ChartCard, Compared, Family, Hidden, Missing, ReadOnce};
 use crate::gestures::pointer;
 use crate::panels::board::Board;
@@ -58,7 +58,6 @@ pub fn Overview() -> impl IntoView {
                     children=|panel| view! { <ChartCard panel/> }
                 />
             </section>
-            <Lanes/>
             <section class="sections" aria-label="More">
                 <Cells/>
                 <Runs/>

@@ -1,5 +1,6 @@
 //! The families of charts below the top, each in a section that folds, and the lines about what is not available.
 
+use super::runs::panel::Lanes;
 use crate::browser;
 use crate::panels::panel::PanelCard;
 use crate::range;
@@ -8,6 +9,7 @@ use crate::store::plan::{Absent, Panel, Section};
 use crate::store::reading;
 use crate::tools::menu::Menu;
 use crate::widgets::icons::Triangle;
+use crate::widgets::parts::{If, flag};
 use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
@@ -20,8 +22,16 @@ pub fn ChartCard(
     /// The chart as the plan describes it.
     panel: Panel,
 ) -> impl IntoView {
-    let (chart, title) = (panel.id.clone(), panel.title.clone());
-    view! { <PanelCard panel menu=move || view! { <Menu chart=chart.clone() title=title.clone()/> }/> }
+    let page = expect_context::<Page>();
+    let (chart, title, own) = (panel.id.clone(), panel.title.clone(), panel.id.clone());
+    let leads = flag(move || page.plan.with(|plan| plan.top.first().is_some_and(|first| first.id == own)));
+    view! {
+        <PanelCard
+            panel
+            menu=move || view! { <Menu chart=chart.clone() title=title.clone()/> }
+            below=move || view! { <If when=leads><Lanes/></If> }
+        />
+    }
 }
 
 /// One family. Its charts exist only while the section is open.

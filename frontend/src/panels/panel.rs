@@ -16,6 +16,9 @@ pub fn PanelCard(
     /// The content below the title: the menu of the chart.
     #[prop(into)]
     menu: ViewFn,
+    /// The content below the plot.
+    #[prop(into)]
+    below: ViewFn,
 ) -> impl IntoView {
     let board = expect_context::<Board>();
     let page = board.page;
@@ -84,6 +87,7 @@ pub fn PanelCard(
                 <canvas></canvas>
                 <canvas></canvas>
             </div>
+            {below.run()}
         </article>
     }
 }

@@ -12,6 +12,7 @@ use reader::{Heard, Reader};
 use shared::wire::{Received, ServerMessage, decode_server};
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
+use wasm_bindgen::JsCast;
 
 /// Size in bytes of the largest file that a page opens. The file is held in memory while it is read, its columns for
 /// longer.
@@ -34,10 +35,26 @@ pub fn listen(page: Page) {
             open(page, file);
         }
     });
+    let on_click = window_event_listener(ev::click, move |event| follow(page, &event));
     on_cleanup(move || {
         on_over.remove();
         on_drop.remove();
+        on_click.remove();
     });
+}
+
+/// Goes where a link leads without loading that page while a file is shown, which would be lost.
+fn follow(page: Page, event: &ev::MouseEvent) {
+    // With a key, the browser opens it where it was asked to.
+    let held = event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key();
+    if !page.over.get_untracked() || held || event.default_prevented() || event.button() != 0 {
+        return;
+    }
+    let target = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
+    let link = target.and_then(|target| target.closest("a[href^='?']").ok().flatten());
+    if link.and_then(|link| link.get_attribute("href")).is_some_and(|to| page.go_within(&to)) {
+        event.prevent_default();
+    }
 }
 
 /// Lets a person choose a file, and opens it.

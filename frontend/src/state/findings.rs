@@ -66,11 +66,22 @@ pub fn mark(finding: &Finding, strong: bool) -> CellMark {
     }
 }
 
+/// Marks that were told of, and those of `before` that lie outside of the span of which they were told: keys lead back to them.
+fn with_others(told: &[CellMark], before: &[CellMark], (from, to): (i64, i64)) -> Rc<[CellMark]> {
+    let is_told = |mark: &CellMark| told.iter().any(|other| (other.from, &other.name) == (mark.from, &mark.name));
+    let others = before.iter().filter(|mark| (mark.from > to || mark.to < from) && !is_told(mark));
+    let mut all: Vec<CellMark> = told.iter().chain(others).cloned().collect();
+    all.sort_by_key(|mark| mark.from);
+    all.into()
+}
+
 impl Page {
     /// Takes in what the server said of what is wrong.
     pub fn set_findings(self, new: Findings) {
         if self.findings.with_untracked(|old| *old != new) {
-            self.faults.set_value(new.marks());
+            let same = self.findings.with_untracked(|old| old.machine == new.machine);
+            let before = if same { self.faults.get_value() } else { Rc::default() };
+            self.faults.set_value(with_others(&new.marks(), &before, self.span()));
             self.findings.set(new);
             self.redraw();
         }
@@ -96,12 +107,26 @@ impl Page {
         })
     }
 
-    /// The same without being told when it changes.
+    /// All that would lead a page of all machines, the first first.
+    pub fn all_leading(self) -> Vec<Finding> {
+        self.findings.with(|findings| findings.leading(|one| self.counts(one)).into_iter().cloned().collect())
+    }
+
+    /// The finding that leads the page, without being told when it changes.
     pub(super) fn lead(self) -> Option<Finding> {
         untrack(|| self.leads()).map(|(finding, _)| finding)
     }
 
-    /// What is drawn under the lines of all charts, in order of time.
+    /// The mark of the charts that begins next after an instant, or the last before it, ms since the epoch.
+    pub fn mark_beside(self, t: i64, by: i32) -> Option<CellMark> {
+        let marks = self.drawn_marks();
+        match by > 0 {
+            true => marks.iter().filter(|mark| mark.from > t).min_by_key(|mark| mark.from).cloned(),
+            false => marks.iter().filter(|mark| mark.from < t).max_by_key(|mark| mark.from).cloned(),
+        }
+    }
+
+    /// What is drawn under the lines of all charts.
     pub fn drawn_marks(self) -> Rc<[CellMark]> {
         let faults = self.faults.get_value();
         if faults.is_empty() {
@@ -163,6 +188,23 @@ mod tests {
         let of_other = of(vec![finding("follows", Critical, 5, Some("of another machine"))]);
         assert_eq!(ids(&of_other), ["follows"], "where its cause is not here, it leads itself");
         assert_eq!(ids(&of(vec![finding("note", Note, 1, None)])), [""; 0]);
+    }
+
+    #[test]
+    fn marks_outside_of_the_span_that_was_told_of_stay_and_those_in_it_are_as_told() {
+        let marks = |list: &[(&str, i64, i64)]| -> Vec<CellMark> {
+            let all = list.iter().map(|(kind, since, until)| {
+                let mut one = finding(kind, Severity::Warning, *since, None);
+                (one.kind, one.until) = ((*kind).into(), Some(*until));
+                mark(&one, false)
+            });
+            all.collect()
+        };
+        let before = marks(&[("hang", 10, 20), ("throttle", 50, 60), ("ecc", 90, 95)]);
+        let kept = with_others(&marks(&[("idle", 52, 58)]), &before, (40_000, 80_000));
+        let names: Vec<&str> = kept.iter().map(|mark| mark.name.as_str()).collect();
+        assert_eq!(names, ["hang", "idle", "ecc"], "what was in the span is no more, as it was not told");
+        assert_eq!(with_others(&before, &before, (40_000, 80_000)).len(), 3);
     }
 
     #[test]

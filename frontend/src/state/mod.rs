@@ -220,9 +220,13 @@ const HISTORY_PAUSE_MS: i64 = 1_500;
 impl Page {
     /// The view that the address asks for, and a sentence for each part that is not understood.
     fn read_address() -> (address::View, Vec<String>) {
-        let query = window().location().search().unwrap_or_default();
+        Self::read_query(&window().location().search().unwrap_or_default())
+    }
+
+    /// The view of an address, and what is wrong with it.
+    fn read_query(query: &str) -> (address::View, Vec<String>) {
         let mut pairs = Vec::new();
-        if let Ok(params) = web_sys::UrlSearchParams::new_with_str(&query) {
+        if let Ok(params) = web_sys::UrlSearchParams::new_with_str(query) {
             for name in address::NAMES {
                 pairs.extend(params.get_all(name).iter().filter_map(|v| Some((name.to_string(), v.as_string()?))));
             }

@@ -116,14 +116,24 @@ impl Page {
         self.query(&View { window, theme, place: Some(Route::Findings), finding: id, ..View::default() })
     }
 
-    /// Goes to the page of findings, with that one chosen that leads this page. False where a file is shown, which would be
-    /// lost.
-    pub fn go_to_findings(&self) -> bool {
-        let goes = !self.over.get_untracked();
-        if goes {
-            let id = self.lead().map(|finding| finding.id);
+    /// Goes to the page of findings, with that one chosen that leads this page.
+    pub fn go_to_findings(self) {
+        let to = self.address_of_finding(self.lead().map(|finding| finding.id));
+        if !self.go_within(&to) {
             // A person can use the link where the browser refuses this call.
-            let _ = window().location().assign(&self.address_of_finding(id));
+            let _ = window().location().assign(&to);
+        }
+    }
+
+    /// Goes to another page without loading it where a file is shown, which would be lost; `query` is the address. False where
+    /// none is shown, or where that page is not about it.
+    pub fn go_within(self, query: &str) -> bool {
+        let (view, _) = Self::read_query(query);
+        let goes = self.over.get_untracked() && matches!(view.place, None | Some(Route::Host | Route::Findings));
+        if goes {
+            self.begin_step();
+            self.look_at(view);
+            self.write_address();
         }
         goes
     }

@@ -81,7 +81,7 @@ impl Page {
         self.file_findings.set(Vec::new());
         self.set_findings(Findings::default());
         self.forget_steps();
-        self.view.update(|v| (v.frozen, v.source) = (None, None));
+        self.view.update(|v| (v.frozen, v.source, v.finding) = (None, None, None));
         self.store.set_value(Store::default());
     }
 }

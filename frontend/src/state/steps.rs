@@ -129,13 +129,20 @@ impl Page {
         }
         let (view, wrong) = Self::read_address();
         let before = self.view.get_untracked();
-        if view.source != before.source {
+        // A file has all of its machines.
+        if view.source != before.source && !self.over.get_untracked() {
             // The page begins anew with another machine; where that is refused, a person can still do it.
             let _ = window().location().reload();
             return;
         }
-        self.hover.set_value(None);
         self.wrong.set(wrong.join("; "));
+        self.look_at(view);
+    }
+
+    /// Shows another view of the same data. Theme and folds stay.
+    pub(super) fn look_at(self, view: address::View) {
+        let before = self.view.get_untracked();
+        self.hover.set_value(None);
         let (theme, open, shut) = (before.theme, before.open, before.shut);
         self.view.set(address::View { theme, open, shut, ..view });
         self.replace_plan();

@@ -9,6 +9,8 @@ pub enum Action {
     /// Moves the crosshair by this number of samples, with shift by ten times as many. `i64::MIN` and `i64::MAX` go to
     /// the ends of the span.
     Read(i64),
+    /// Moves the crosshair to the mark before (negative) or to the next one.
+    Mark(i32),
     /// Pins the crosshair, or unpins it.
     Pin,
     /// Opens the menu of a chart, or closes it.
@@ -138,6 +140,7 @@ pub static KEYS: [Group; 4] = [
                 &[("+", Action::Closer), ("=", Action::Closer), ("-", Action::Wider)],
             ),
             row("[ ]", "half a window back or on", &[("[", Action::Pan(-1)), ("]", Action::Pan(1))]),
+            row("( )", "the mark before, the next one", &[("(", Action::Mark(-1)), (")", Action::Mark(1))]),
             row("Backspace", "one step back", &[("Backspace", Action::Back)]),
             row("L Space", "stand still, or go on live", &[(" ", Action::Freeze), ("l", Action::Freeze)]),
             row("Esc", "close what lies over the page; else live", &[("Escape", Action::Leave)]),
@@ -209,6 +212,8 @@ impl Action {
             Action::Wider => ("Wider", "zoom out"),
             Action::Pan(..0) => ("Half a window back", "pan left, earlier"),
             Action::Pan(_) => ("Half a window on", "pan right, later"),
+            Action::Mark(..0) => ("To the mark before", "flag, cell, finding, epoch, earlier"),
+            Action::Mark(_) => ("To the next mark", "flag, cell, finding, epoch, later"),
             Action::Back => ("One step back", "undo, previous view"),
             Action::Freeze => ("Freeze, or go on live", "stand still, pause, stop, resume"),
             Action::Leave => ("Close what lies over the page, else go live", "escape, reset"),

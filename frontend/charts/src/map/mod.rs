@@ -1,12 +1,12 @@
 //! Draws a fleet as a map: a cell for each device, a box of cells for each host, hosts in columns by group. Lightness
 //! says how busy a device is; hue only how far it is from its peers; each state of a host that is not live has a shape
-//! of its own. [`Plan`] has the places, so that a pointer and the arrow keys find the same hosts.
+//! of its own. Where something is wrong, a frame stands around the device, or around the host. [`Plan`] has the places, so that a pointer and the arrow keys find the same hosts.
 
 mod plan;
 
 pub use plan::{Manner, Plan, Spot};
 
-use crate::frame::{Frame, Measures};
+use crate::frame::{Frame, Grade, Measures};
 use crate::paint::{block, dashed, faint, fill, hatch, path, width, words};
 use crate::theme::Theme;
 use crate::{Area, Chart, Drawn};
@@ -56,6 +56,10 @@ pub struct Host<'a> {
     pub mark: Mark,
     /// Its state in words, written where there is room; empty while live.
     pub word: &'a str,
+    /// How much what is wrong with it matters: a frame for a warning and for what is critical.
+    pub grade: Grade,
+    /// Positions of the devices with which something is wrong; empty where it is the host itself.
+    pub faulty: &'a [usize],
     /// True when a filter leaves it out.
     pub dim: bool,
     /// True when a person chose it.
@@ -202,9 +206,16 @@ fn draw_host<DB: DrawingBackend>(
         Mark::Late => 0.4,
         _ => 1.0,
     };
+    let fault = match host.grade {
+        Grade::Warning => Some(theme.warn),
+        Grade::Critical => Some(theme.bad),
+        _ => None,
+    };
+    let fault = fault.map(|color| dimmed(if map.stale { theme.text_3 } else { color }));
     if plan.name > 0 {
         let quiet = if matches!(host.mark, Mark::Live | Mark::Filling(_)) { theme.text_2 } else { theme.text_3 };
-        let style = words(frame, dimmed(if host.here { theme.text } else { quiet }), host.chosen, HPos::Left);
+        let color = if host.here || fault.is_some() { theme.text } else { quiet };
+        let style = words(frame, dimmed(color), host.chosen || fault.is_some(), HPos::Left);
         let text = cut(area, host.name, &style, px(plan.name - 8));
         area.draw_text(&text, &style, (px(x - plan.name), (a.1 + b.1) / 2))?;
     }
@@ -254,19 +265,61 @@ fn draw_host<DB: DrawingBackend>(
         block(area, (a.0 + px(2), a.1 + px(2)), (end, b.1 - px(2)), theme.card)?;
         area.draw_text(&text, &style, (a.0 + px(5), middle.1))?;
     }
-    if host.here || host.chosen {
-        let (r, thick) = (px(2), (1.5 * map.css).round());
-        let color = if host.here { theme.text } else { theme.ink };
+    let around = |(a, b): Corners, r: i32, color: RGBAColor| {
         let corners =
             [(a.0 - r, a.1 - r), (b.0 + r, a.1 - r), (b.0 + r, b.1 + r), (a.0 - r, b.1 + r), (a.0 - r, a.1 - r)];
-        path(area, corners.to_vec(), color, thick)?;
+        path(area, corners.to_vec(), color, (1.5 * map.css).round())
+    };
+    let named = plan.manner == Manner::Named;
+    if host.chosen {
+        around((a, b), px(2), theme.ink)?;
     }
-    if host.chosen && plan.name > 0 {
-        let left = px(x - plan.name - 9);
-        let (y, r) = (middle.1, px(3));
+    let (left, y, r) = (px(x - plan.name - 9), middle.1, px(3));
+    if let Some(color) = fault {
+        // Cells of small boxes are too small for frames of their own.
+        let own = host.faulty.iter().filter(|i| named && **i < host.cells.len());
+        let mut spots: Vec<Corners> = own.map(|i| spot(frame, host.cells.len(), (a, b), *i)).collect();
+        if spots.is_empty() || spots.len() == host.cells.len() {
+            spots = vec![(a, b)];
+        }
+        spots.into_iter().try_for_each(|spot| around(spot, px(1), color))?;
+        // Who sees no colours sees its shape.
+        match host.grade {
+            _ if plan.name == 0 => {}
+            Grade::Critical => block(area, (left - r, y - r), (left + r, y + r), color)?,
+            _ => fill(area, vec![(left - r - px(1), y + r), (left, y - r - px(1)), (left + r + px(1), y + r)], color)?,
+        }
+    } else if host.chosen && plan.name > 0 {
         fill(area, vec![(left - r, y), (left, y - r), (left + r, y), (left, y + r)], theme.ink)?;
     }
+    if host.here {
+        around((a, b), px(if named { 3 } else { 2 }), theme.text)?;
+    }
     Ok(())
+}
+
+/// Two corners of a rectangle in units: upper left, and lower right.
+type Corners = ((i32, i32), (i32, i32));
+
+/// Whether a host's box is one of the high ones, in which cells stand in one row.
+fn is_high(frame: &Frame, (a, b): Corners) -> bool {
+    b.1 - a.1 >= frame.px(18.0)
+}
+
+/// The place of a cell of `n` in a host's box: one row of them in a high box or of a single one, else two.
+fn spot(frame: &Frame, n: usize, (a, b): Corners, i: usize) -> Corners {
+    let device = frame.device as i32;
+    let (n, i) = (n.max(1) as i32, i as i32);
+    let named = is_high(frame, (a, b));
+    let rows = if named || n == 1 { 1 } else { 2 };
+    let columns = (n + rows - 1) / rows;
+    let seam = if named { frame.px(2.0) } else { frame.px(1.0) }.max(device);
+    let at =
+        |k: i32, of: i32, from: i32, to: i32| from + frame.whole(f64::from((to + seam - from) * k) / f64::from(of));
+    let (k, row) = (i % columns, i / columns);
+    let (x0, y0) = (at(k, columns, a.0, b.0), at(row, rows, a.1, b.1));
+    let (x1, y1) = (at(k + 1, columns, a.0, b.0) - seam, at(row + 1, rows, a.1, b.1) - seam);
+    ((x0, y0), (x1.max(x0 + device), y1.max(y0 + device)))
 }
 
 /// A theme whose hatch can be seen on cells.
@@ -274,17 +327,15 @@ fn strong_hatch(theme: &Theme) -> Theme {
     Theme { hatch: theme.text_3, ..*theme }
 }
 
-/// The cells of a host: one row of them in a high box of few, else two.
+/// The cells of a host.
 fn cells<DB: DrawingBackend>(
     area: &Area<DB>,
     map: &Map,
     frame: &Frame,
     host: &Host,
-    (a, b): ((i32, i32), (i32, i32)),
+    (a, b): Corners,
     alpha: f64,
 ) -> Drawn<DB> {
-    let device = frame.device as i32;
-    let n = host.cells.len().max(1) as i32;
     let hollow = |a: (i32, i32), b: (i32, i32)| {
         let (h, color) = (frame.hair(), faint(map.theme.hair_strong, alpha));
         block(area, a, (b.0, a.1 + h), color)?;
@@ -292,20 +343,12 @@ fn cells<DB: DrawingBackend>(
         block(area, (a.0, a.1 + h), (a.0 + h, b.1 - h), color)?;
         block(area, (b.0 - h, a.1 + h), (b.0, b.1 - h), color)
     };
-    let named = b.1 - a.1 >= frame.px(18.0);
+    let named = is_high(frame, (a, b));
     if host.cells.is_empty() || (!named && host.cells.iter().all(|c| color(map, *c).is_none())) {
         return hollow(a, b);
     }
-    let rows = if named || n == 1 { 1 } else { 2 };
-    let columns = (n + rows - 1) / rows;
-    let seam = if named { frame.px(2.0) } else { frame.px(1.0) }.max(device);
-    let at =
-        |k: i32, of: i32, from: i32, to: i32| from + frame.whole(f64::from((to + seam - from) * k) / f64::from(of));
     for (i, cell) in host.cells.iter().enumerate() {
-        let (k, row) = (i as i32 % columns, i as i32 / columns);
-        let (x0, y0) = (at(k, columns, a.0, b.0), at(row, rows, a.1, b.1));
-        let (x1, y1) = (at(k + 1, columns, a.0, b.0) - seam, at(row + 1, rows, a.1, b.1) - seam);
-        let (c, d) = ((x0, y0), (x1.max(x0 + device), y1.max(y0 + device)));
+        let (c, d) = spot(frame, host.cells.len(), (a, b), i);
         match color(map, *cell) {
             Some(color) => block(area, c, d, faint(color, alpha))?,
             None => hollow(c, d)?,

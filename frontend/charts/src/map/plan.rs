@@ -91,7 +91,7 @@ impl Plan {
     fn small(groups: &[Group], wide: i32) -> Plan {
         let mut plan = Self::empty(Manner::Small);
         let left = if groups.iter().any(|g| !g.part.is_empty()) { 70 } else { 0 };
-        let per = ((wide - left) / 31).max(1);
+        let per = ((wide - left) / SMALL_WIDE).max(1);
         let pitch = f64::from(wide - left) / f64::from(per);
         let (mut top, mut k, mut part, mut labelled) = (0, 0, None, i32::MIN);
         for (i, group) in groups.iter().enumerate() {
@@ -167,6 +167,8 @@ impl Plan {
     }
 }
 
+/// Least distance from one column of small boxes to the next. Forty-two racks stand beside each other in a window of 1,440 px.
+const SMALL_WIDE: i32 = 30;
 /// Height of a band of small boxes.
 const SMALL_BAND: i32 = 18 + COLUMN as i32 * SMALL_PITCH + 8;
 /// Distance from one small box to the next below it.
@@ -249,6 +251,9 @@ mod tests {
     fn sixty_four_hosts_leave_half_of_the_page_free_and_a_thousand_stand_on_it() {
         assert!(Plan::new(&groups(&[8; 8]), 1_376, 60, false).height <= 260);
         assert!(Plan::new(&groups(&[8; 125]), 1_376, 60, false).height <= 400);
+        // Three pods are three bands, also beside a scrollbar.
+        let pods: Vec<Group> = (0..125).map(|i| Group { part: ["A", "B", "C"][i / 42], ..groups(&[8])[0] }).collect();
+        assert_eq!(Plan::new(&pods, 1_344, 60, false).height, 3 * SMALL_BAND);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::fetch::{self, Json};
 use crate::pages::runs::parts::paths;
 use crate::panels::curves::{Curve, CurveChart};
 use crate::state::{LinkState, Page};
-use crate::store::Store;
+use crate::store::{Store, difference};
 use crate::widgets::parts::{If, flag, text};
 use charts::Limit;
 use charts::band::quantile;
@@ -124,22 +124,23 @@ fn wanted(store: &Store, finding: &Finding, most: usize, (span, step): ((i64, i6
     found
 }
 
-/// The chart of an answer; None where nothing of it is kept.
-fn piece(
-    store: &Store,
-    finding: &Finding,
-    wanted: &Wanted,
-    answer: &Json,
-    (span, step): ((i64, i64), i64),
-) -> Option<Piece> {
-    let (from, to) = span;
-    let columns = ((to - from) / step + 1).max(1) as usize;
-    let several = machines(finding).len() > 1;
-    let (mut curves, mut subjects) = (Vec::new(), Vec::new());
-    for series in answer.get("series").list() {
-        let (tag, source) = (series.get("tag").text(), series.get("source").text());
-        let instance = instance(&wanted.tag, &tag);
-        let mut values = vec![None; columns];
+/// One line of a chart: whose it is, and a value for each column in the base unit.
+struct Drawn {
+    source: String,
+    instance: String,
+    values: Vec<Option<f64>>,
+}
+
+/// Number of columns of a chart.
+fn count(((from, to), step): ((i64, i64), i64)) -> usize {
+    ((to - from) / step + 1).max(1) as usize
+}
+
+/// The lines of an answer of the server.
+fn answered(wanted: &Wanted, answer: &Json, shape: ((i64, i64), i64)) -> Vec<Drawn> {
+    let ((from, _), step) = shape;
+    let line = |series: &Json| {
+        let mut values = vec![None; count(shape)];
         for bucket in series.get("buckets").list() {
             let (Some(t), Some(mean)) = (bucket.get("t").number(), bucket.get("mean").number()) else { continue };
             let column = ((t * 1_000.0) as i64 - from).div_euclid(step);
@@ -147,15 +148,55 @@ fn piece(
                 *value = Some(mean * wanted.factor);
             }
         }
+        let instance = instance(&wanted.tag, &series.get("tag").text()).to_string();
+        Drawn { source: series.get("source").text(), instance, values }
+    };
+    answer.get("series").list().iter().map(line).collect()
+}
+
+/// The same lines out of the samples of a file.
+fn read(store: &Store, finding: &Finding, wanted: &Wanted, shape: ((i64, i64), i64)) -> Vec<Drawn> {
+    let ((from, to), step) = shape;
+    let metric = &store.catalog.metrics[usize::from(wanted.position)];
+    let mut lines = Vec::new();
+    for name in machines(finding) {
+        let Some(source) = store.sources.values().find(|source| source.info.is_called(&name)) else { continue };
+        let days = source.in_days((from, to));
+        for (id, def) in (0..).zip(&source.defs).filter(|(_, def)| def.metric == wanted.position) {
+            let mut sums = vec![(0.0, 0_u32); count(shape)];
+            difference::read(source, &store.catalog, id, metric, (from, to), days, |t, v| {
+                let sum = &mut sums[((t - from) / step) as usize];
+                *sum = (sum.0 + v, sum.1 + 1);
+            });
+            let mean = |(sum, n): (f64, u32)| (n > 0).then(|| sum / f64::from(n));
+            let values = sums.into_iter().map(mean).collect();
+            lines.push(Drawn { source: name.clone(), instance: def.instance.clone(), values });
+        }
+    }
+    lines
+}
+
+/// The chart of lines; None where nothing of them is kept.
+fn piece(
+    store: &Store,
+    finding: &Finding,
+    wanted: &Wanted,
+    lines: Vec<Drawn>,
+    (span, step): ((i64, i64), i64),
+) -> Option<Piece> {
+    let (from, to) = span;
+    let several = machines(finding).len() > 1;
+    let (mut curves, mut subjects) = (Vec::new(), Vec::new());
+    for Drawn { source, instance, values } in lines {
         if values.iter().all(Option::is_none) {
             continue;
         }
-        if is_subject(finding, &wanted.tag, &source, instance) {
+        if is_subject(finding, &wanted.tag, &source, &instance) {
             subjects.push(curves.len());
         }
-        let def = SeriesDef { metric: wanted.position, instance: instance.to_string() };
-        let label = store.catalog.label(&def);
-        let name = match (several, instance.is_empty()) {
+        let is_one = instance.is_empty();
+        let label = store.catalog.label(&SeriesDef { metric: wanted.position, instance });
+        let name = match (several, is_one) {
             (true, true) => source,
             (true, false) => format!("{label} of {source}"),
             (false, _) => label,
@@ -185,10 +226,13 @@ fn columns(finding: &Finding, now: i64, points: i64) -> ((i64, i64), i64) {
     ((from.div_euclid(step) * step, to), step)
 }
 
-/// Asks for the evidence of a finding again and again, as long as the component that calls this is there.
+/// Asks for the evidence of a finding again and again, as long as the component that calls this is there; of a file it reads
+/// the samples that the page holds.
 pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSignal<Vec<Piece>> {
     let pieces = RwSignal::new(Vec::<Piece>::new());
     let (most, points) = if small { (1, SMALL_POINTS) } else { (MAX_CHARTS, POINTS) };
+    // What was read of a file last.
+    let held = StoredValue::new(None);
     // The id and end of what was asked for, and how many seconds ago.
     let asked = StoredValue::new((None::<(String, Option<i64>)>, 0u32));
     let turn = StoredValue::new(0u32);
@@ -196,8 +240,23 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
         page.beat.track();
         page.fleet.track();
         page.plan.track();
-        // Of a file there is no server to be asked.
-        let Some(one) = finding.get().filter(|_| !page.over.get()) else { return };
+        let Some(one) = finding.get() else { return };
+        // Of a file there is no server to be asked: it is read again when more of it is here, or its clock has moved.
+        if page.over.get() {
+            page.history.track();
+            let shape = columns(&one, page.newest(), points);
+            page.store.with_value(|store| {
+                let here: Vec<_> = store.sources.values().map(|source| (source.first_t(), source.last_t())).collect();
+                let now = Some((one.id.clone(), one.until, shape, here, store.catalog.metrics.len()));
+                if held.with_value(|held| *held == now) {
+                    return;
+                }
+                held.set_value(now);
+                let of = |wanted: &Wanted| piece(store, &one, wanted, read(store, &one, wanted, shape), shape);
+                pieces.set(wanted(store, &one, most, shape).iter().filter_map(of).collect());
+            });
+            return;
+        }
         let now = Some((one.id.clone(), one.until));
         let same = asked.with_value(|(id, _)| *id == now);
         let live = page.state.get() == LinkState::Live && one.until.is_none();
@@ -224,7 +283,8 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
                 if turn.try_with_value(|turn| *turn == mine) != Some(true) || !answer.is_ok() {
                     return;
                 }
-                let made = page.store.with_value(|store| piece(store, &one, &list, &answer.body, shape));
+                let lines = answered(&list, &answer.body, shape);
+                let made = page.store.with_value(|store| piece(store, &one, &list, lines, shape));
                 let Some(new) = made else { return };
                 let order = |tag: &str| one.evidence.iter().position(|e| e.tag == tag);
                 pieces.update(|pieces| {

@@ -29,9 +29,10 @@ struct Asked {
 
 /// Begins to ask, as long as the page is there.
 pub fn follow(page: Page, access: Access) {
+    let is_list = Memo::new(move |_| page.place() == Route::Findings);
     Effect::new(move || {
         if page.over.get() {
-            of_file(page);
+            of_file(page, is_list.get());
         }
     });
     let asked = StoredValue::new(Asked::default());
@@ -66,13 +67,14 @@ pub fn follow(page: Page, access: Access) {
     });
 }
 
-/// Takes in what a file tells: there is no server to be asked.
-fn of_file(page: Page) {
+/// Takes in what a file tells: there is no server to be asked. The list is of all its machines.
+fn of_file(page: Page, is_list: bool) {
     page.plan.track();
     let read = |text: &String| read::finding(&Json::of(js_sys::JSON::parse(text).ok()?));
     let mut all: Vec<Finding> = page.file_findings.with(|told| told.iter().filter_map(read).collect());
     all.sort_by(|a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
-    page.set_findings(Findings { machine: page.machine(), all, rules: Vec::new(), known: true });
+    let machine = if is_list { String::new() } else { page.machine() };
+    page.set_findings(Findings { machine, all, rules: Vec::new(), known: true });
 }
 
 /// The machine of which the page asks, and the question; None while nobody can be asked.

@@ -128,7 +128,8 @@ pub fn FindingsPage() -> impl IntoView {
         <main id="page" class="fleet findings-page" data-chosen=text(move || page.view.with(|view| view.finding.is_some()).to_string())>
             <header class="findings-head">
                 <h2>"Findings"</h2>
-                <Tabs/>
+                // A file has no alerts and no rules.
+                <If when=flag(move || !page.over.get())><Tabs/></If>
                 <span class="u">{heading}</span>
             </header>
             <div class="findings-body">

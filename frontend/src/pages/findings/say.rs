@@ -59,10 +59,8 @@ pub fn FindingSay(
         lead.with(|lead| lead.as_ref().map_or("say", |(one, _)| of(one)))
     });
     let further = text(move || lead.with(|lead| lead.as_ref().map(|(_, n)| more(*n)).unwrap_or_default()));
-    // A file that is shown would be lost by going to another page.
-    let way = move |id: Option<String>| (!page.over.get()).then(|| page.address_of_finding(id));
-    let to = Signal::derive(move || way(lead.with(|lead| lead.as_ref().map(|(one, _)| one.id.clone()))));
-    let list = Signal::derive(move || way(None));
+    let to = text(move || page.address_of_finding(lead.with(|lead| lead.as_ref().map(|(one, _)| one.id.clone()))));
+    let list = text(move || page.address_of_finding(None));
     let show = move |_| {
         let Some((one, _)) = lead.get_untracked() else { return };
         let (from, to) = words::span(&one, page.newest());

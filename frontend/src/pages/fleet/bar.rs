@@ -34,6 +34,7 @@ pub fn FleetBar() -> impl IntoView {
     Effect::new(move || crate::browser::document().set_title(&format!("{} – Watchglass", title())));
     let word = move || match page.state.get() {
         LinkState::Connecting => "CONNECTING",
+        LinkState::Live if page.player.with(Option::is_some) => "RECORDED",
         LinkState::Live => "LIVE",
         LinkState::Reconnecting => "LINK LOST",
         LinkState::Lost => "NO SERVER",

@@ -8,10 +8,11 @@ pub mod table;
 mod tiles;
 
 use crate::pages::findings::say::FindingSay;
+use crate::pages::findings::words as told;
 use crate::pages::runs::fleet::FleetLanes;
 use crate::pages::runs::panel::Jobs;
 use crate::panels::board::Board;
-use crate::panels::fleet::map::{FleetMap, Shown};
+use crate::panels::fleet::map::{FleetMap, Shown, of_host};
 use crate::state::{FEW, LinkState, Page};
 use crate::store::fleet::hosts::{self, Host, Totals};
 use crate::store::fleet::words::{self, Sentence};
@@ -20,6 +21,7 @@ use crate::widgets::tooltip::{Tip, TipRow};
 use charts::{Hue, axis};
 use few::Few;
 use leptos::prelude::*;
+use shared::finding::Finding;
 use std::collections::HashMap;
 use std::sync::Arc;
 use table::Table;
@@ -212,10 +214,13 @@ fn MapCard() -> impl IntoView {
     let (here, spot) = (RwSignal::new(None), RwSignal::new((0.0, 0.0)));
     // The address says it as it does for the cells of heat maps.
     let values = flag(move || page.view.with(|v| v.heat.ends_with(VALUES)));
-    let shown = Shown { hosts: crowd.hosts, groups, filter, values, chosen: crowd.chosen, here, spot };
+    let wrong = Memo::new(move |_| Arc::new(page.all_leading()));
+    let said = Callback::new(move |host: Host| wrong.with(|wrong| said_of(&host, wrong)));
+    let shown = Shown { hosts: crowd.hosts, groups, wrong, said, filter, values, chosen: crowd.chosen, here, spot };
     Effect::new(move || {
         let host = here.get().and_then(|name| crowd.hosts.with(|h| h.iter().find(|h| h.entry.name == name).cloned()));
-        board.tip.set(host.map(|host| tip(&host, page.server_now(), spot.get())));
+        let wrong = host.as_ref().map(|host| said.run(host.clone())).unwrap_or_default();
+        board.tip.set(host.map(|host| tip(&host, wrong, page.server_now(), spot.get())));
     });
     on_cleanup(move || board.tip.set(None));
     let heading = move || {
@@ -274,6 +279,7 @@ fn MapCard() -> impl IntoView {
                         <If when=values>
                             <span>"0 %"<i class="l-heat"></i>"100 %"</span>
                         </If>
+                        <span><i class="l-wrong"></i>"finding"</span>
                         <span><i class="l-late"></i>"late"</span>
                         <span><i class="l-lost"></i>"lost"</span>
                     </span>
@@ -300,8 +306,20 @@ fn MapCard() -> impl IntoView {
     }
 }
 
+/// What is wrong with a machine, the worst in its sentence: `warning: GPU 3 runs at …`; empty where nothing is.
+fn said_of(host: &Host, wrong: &[Finding]) -> String {
+    let mut own = of_host(host, wrong);
+    let Some(first) = own.next() else { return String::new() };
+    let (head, rest) = told::told(first);
+    let more = match own.count() {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    format!("{}: {}{more}", first.severity.word(), format!("{head} {rest}").trim_end_matches([' ', '.']))
+}
+
 /// What the pointer says of a machine.
-fn tip(host: &Host, now: i64, place: (f64, f64)) -> Tip {
+fn tip(host: &Host, wrong: String, now: i64, place: (f64, f64)) -> Tip {
     let row = |name: &str, value: String| TipRow { hue: Hue::Ink, name: name.into(), value, then: String::new() };
     let known = hosts::COLUMNS.iter().filter(|(row, _)| host.values.of(row).is_finite());
     let mut rows: Vec<TipRow> = known.map(|(r, _)| row(r.title, table::number(r, host.values.of(r)))).collect();
@@ -315,7 +333,7 @@ fn tip(host: &Host, now: i64, place: (f64, f64)) -> Tip {
         .collect();
     rows.truncate(9);
     let labels: Vec<String> = host.entry.labels.iter().map(|(k, v)| format!("{k}:{v}")).collect();
-    let rest = [words::explained(host, now)].into_iter().chain(odd).chain([labels.join(" ")]);
+    let rest = [wrong, words::explained(host, now)].into_iter().chain(odd).chain([labels.join(" ")]);
     let rest = rest.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
     Tip { when: host.entry.name.clone(), unit: String::new(), rows, rest, other: None, place, pinned: false }
 }

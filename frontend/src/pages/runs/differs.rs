@@ -4,6 +4,7 @@
 use super::parts::{energy, figure, percent, size, where_it_ran};
 use super::read::Whole;
 use crate::state::Page;
+use crate::store::fleet::words::thousands;
 use charts::axis::duration;
 use leptos::prelude::*;
 use shared::unit::number;
@@ -121,7 +122,7 @@ fn difference(row: &Compared, a: Option<f64>, b: Option<f64>) -> String {
         true => format!("{}{} points", sign(a - b), number((a - b).abs())),
         false if b == 0.0 => "–".into(),
         false if ((a - b) / b).abs() < 0.005 => "same".into(),
-        false => format!("{}{:.0} %", sign(a - b), ((a - b) / b * 100.0).abs()),
+        false => format!("{}{} %", sign(a - b), thousands(((a - b) / b * 100.0).abs().round() as usize)),
     }
 }
 
@@ -222,6 +223,7 @@ mod tests {
     fn differences_are_parts_or_points() {
         let (lasted, used) = (&ROWS[2], &ROWS[3]);
         assert_eq!(difference(lasted, Some(111.0), Some(100.0)), "+11 %");
+        assert_eq!(difference(lasted, Some(1_780.0), Some(10.0)), "+17,700 %");
         assert_eq!(difference(used, Some(90.0), Some(92.9)), "−2.9 points");
         assert_eq!(difference(used, None, Some(1.0)), "–");
         assert_eq!(difference(lasted, Some(100.1), Some(100.0)), "same");

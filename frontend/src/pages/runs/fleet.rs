@@ -59,8 +59,10 @@ pub fn FleetLanes() -> impl IntoView {
     };
     let lane = Callback::new(move |key: String| view! { <Lane key to/> }.into_any());
     let time = move |at: i64| {
-        let t = to.get() - SPAN + SPAN * at / TIMES;
-        let left = format!("{:.2}%", at as f64 / TIMES as f64 * 100.0);
+        // Whole hours of the reader.
+        let (from, every) = (to.get() - SPAN, SPAN / TIMES);
+        let t = (from + offset(from)).div_euclid(every) * every + every * at - offset(from);
+        let left = format!("{:.2}%", (t - from) as f64 / SPAN as f64 * 100.0);
         view! { <span style:left=left>{clock(t + offset(t), false)}</span> }
     };
     view! {
@@ -72,7 +74,7 @@ pub fn FleetLanes() -> impl IntoView {
                     <a class="end" href=page.address_of(Some(Route::Runs), &[])>"All runs"</a>
                 </header>
                 <ol><Each keys=shown row=lane/></ol>
-                <div class="times" aria-hidden="true">{move || (1..TIMES).map(time).collect_view()}</div>
+                <div class="times" aria-hidden="true">{move || (1..=TIMES).map(time).collect_view()}</div>
                 <If when=flag(move || further() > 0)>
                     <p class="below">{text(move || format!("{} more: see all runs", count(further(), "job", "jobs")))}</p>
                 </If>
@@ -118,10 +120,11 @@ fn job(page: Page, run: Listed, (from, to): (i64, i64), now: i64) -> impl IntoVi
     let is_bad = shape(run.state).ends_with("is-bad");
     let told = is_bad.then(|| {
         // The word stands where there is room for it.
-        let side = if end > 85.0 { "before" } else { "behind" };
-        let at = if end > 85.0 { format!("{:.3}%", 100.0 - end) } else { format!("{end:.3}%") };
-        let style = format!("{}:{at}", if end > 85.0 { "right" } else { "left" });
-        view! { <span class=format!("fell {side}") style=style><span class="shape is-bad" aria-hidden="true">"■"</span>" "{word(run.state)}</span> }
+        let (left, right) = match end > 85.0 {
+            true => (String::new(), format!("{:.3}%", 100.0 - begin)),
+            false => (format!("{end:.3}%"), String::new()),
+        };
+        view! { <span class="fell" style:left=left style:right=right><span class="shape is-bad" aria-hidden="true">"■"</span>" "{word(run.state)}</span> }
     });
     let to = page.address_of_runs(std::slice::from_ref(&run.id));
     let class = match run.state {

@@ -5,15 +5,17 @@ use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
 use super::read::{Measured, STEPS, Whole, ms};
 use crate::address::{Route, View};
-use crate::browser::document;
+use crate::browser::{self, document};
 use crate::fetch::{self, Json};
 use crate::pages::team::list::clock;
+use crate::panels::board::Board;
 use crate::panels::curves::{CurveChart, Curves};
 use crate::state::{LinkState, Page};
 use crate::store::fleet::words::count;
 use crate::widgets::parts::{Each, If, flag, text};
 use charts::axis::duration;
 use charts::marks::CellMark;
+use leptos::ev;
 use leptos::prelude::*;
 use shared::unit::number;
 use std::sync::Arc;
@@ -112,6 +114,16 @@ pub fn OnePage(
     let AskedRun { whole, wrong } = AskedRun::follow(page, id.clone());
     let marks = Markers::follow(page, id, whole);
     let at = RwSignal::new(None::<i64>);
+    let board = expect_context::<Board>();
+    let keys = window_event_listener(ev::keydown, move |event| {
+        let found = marks.beside(&event, at.get_untracked());
+        if let Some(mark) = found {
+            event.prevent_default();
+            board.said.set(format!("{}, {}", mark.text, clock(mark.t / 1_000)));
+            at.set(Some(mark.t));
+        }
+    });
+    on_cleanup(move || keys.remove());
     let of = move |read: fn(&Whole) -> String| {
         text(move || whole.with(|whole| whole.as_ref().map(read).unwrap_or_default()))
     };
@@ -165,7 +177,10 @@ pub fn OnePage(
     };
     let kept = of(|whole| whole.is_kept.to_string());
     let chart = Callback::new(move |id: String| {
-        view! { <MeasureCard measured=measure(id) marks=marks.drawn at kept/> }.into_any()
+        // Names stand in the first chart alone: in the others they would lie under the lines.
+        let leads = ids.with_untracked(|ids| ids.first() == Some(&id));
+        let marks = if leads { marks.drawn } else { marks.lines };
+        view! { <MeasureCard measured=measure(id) marks at kept/> }.into_any()
     });
     let first = measure("gpu".into());
     let has_ranks = flag(move || first.with(|m| m.as_ref().is_some_and(|m| m.chart.curves.len() > 1)));
@@ -377,12 +392,15 @@ impl Marker {
 struct Markers {
     listed: RwSignal<Vec<Marker>>,
     drawn: RwSignal<Arc<Vec<CellMark>>>,
+    /// The same without their names.
+    lines: RwSignal<Arc<Vec<CellMark>>>,
 }
 
 impl Markers {
     /// Asks for them whenever the run was read anew.
     fn follow(page: Page, id: String, whole: RwSignal<Option<Whole>>) -> Markers {
         let (listed, drawn) = (RwSignal::new(Vec::new()), RwSignal::new(Arc::new(Vec::new())));
+        let lines = RwSignal::new(Arc::new(Vec::new()));
         Effect::new(move || {
             let Some((from, to)) = whole.with(|whole| whole.as_ref().map(|w| (w.run.began, w.run.ended))) else {
                 return;
@@ -401,13 +419,31 @@ impl Markers {
                     let mut new: Vec<Marker> = said.iter().filter_map(Marker::of_code).chain(marked).collect();
                     new.sort_by_key(|one| one.t);
                     if listed.try_with_untracked(|old| *old != new) == Some(true) {
-                        drawn.set(Arc::new(new.iter().map(Marker::drawn).collect()));
+                        let marks: Vec<CellMark> = new.iter().map(Marker::drawn).collect();
+                        lines.set(Arc::new(
+                            marks.iter().map(|mark| CellMark { name: String::new(), ..mark.clone() }).collect(),
+                        ));
+                        drawn.set(Arc::new(marks));
                         listed.set(new);
                     }
                 });
             });
         });
-        Markers { listed, drawn }
+        Markers { listed, drawn, lines }
+    }
+
+    /// The marker to which a key leads from an instant, ms since the epoch: `(` to the one before, `)` to the next. Nobody
+    /// types at the time.
+    fn beside(self, event: &ev::KeyboardEvent, at: Option<i64>) -> Option<Marker> {
+        let focused = browser::focused().map(|element| element.tag_name());
+        if focused.is_some_and(|tag| matches!(tag.as_str(), "INPUT" | "SELECT" | "TEXTAREA")) {
+            return None;
+        }
+        self.listed.with_untracked(|all| match (event.key().as_str(), at) {
+            ("(", at) => all.iter().rev().find(|one| at.is_none_or(|at| one.t < at)).cloned(),
+            (")", at) => all.iter().find(|one| at.is_none_or(|at| one.t > at)).cloned(),
+            _ => None,
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The training jobs of the machine that is shown: lanes over the charts' span, and a list in a section that folds. A click
+//! The training jobs of the machine that is shown: lanes under its first chart, and a list in a section that folds. A click
 //! on a job leads to its page; one on how long it took shows its span in all charts.
 
 use super::parts::{shape, word};
@@ -18,8 +18,13 @@ const RUNS: &str = "runs";
 const REFRESH_SECONDS: u32 = 15;
 /// Most runs that are listed.
 const MAX_LISTED: usize = 50;
-/// Most lanes over the charts: the newest that reach into the span.
-const MAX_LANES: usize = 4;
+/// Most lanes under the chart: the newest that reach into the span. They take their room from the chart, so that nothing else
+/// moves when a job begins.
+const MAX_LANES: usize = 3;
+/// A bar that is shorter than this has its name behind its end, and where that is beyond the other, before its begin; both
+/// in thousandths of the span.
+const SHORT: i32 = 120;
+const LATE: i32 = 750;
 /// How much longer than the run the span is that a click shows: a tenth on either side.
 const MARGIN: i64 = 10;
 
@@ -55,6 +60,12 @@ impl Jobs {
 
     fn asked(page: Page, path: impl Fn() -> String + Send + Sync + 'static) -> Jobs {
         let runs = RwSignal::new(Vec::<Listed>::new());
+        // Those of the server are none of a file that is opened over it.
+        Effect::new(move || {
+            if page.over.get() {
+                runs.set(Vec::new());
+            }
+        });
         // Seconds since the last question; None where nothing is answered: by a share link, or by an older server.
         let asked = StoredValue::new(Some(REFRESH_SECONDS));
         Effect::new(move || {
@@ -86,7 +97,7 @@ impl Jobs {
     }
 }
 
-/// A lane for each job that reaches into the span of the charts, from its begin to its end.
+/// A lane for each job that reaches into the span of the charts, from its begin to its end, on the chart's own axis of time.
 #[component]
 pub fn Lanes() -> impl IntoView {
     let page = expect_context::<Page>();
@@ -107,12 +118,17 @@ pub fn Lanes() -> impl IntoView {
     let lane = move |(run, begin, end): (Listed, i32, i32)| {
         let percent = |part: i32| format!("{}%", f64::from(part) / 10.0);
         let (left, wide) = (percent(begin), percent((end - begin).max(2)));
+        let (from_left, from_right) = match end - begin {
+            ..SHORT if end < LATE => (percent(end), String::new()),
+            ..SHORT => (String::new(), percent(1_000 - begin)),
+            _ => (percent(begin), String::new()),
+        };
         let to = page.address_of_runs(std::slice::from_ref(&run.id));
         let title = format!("{}: {}", run.name, run.sentence);
         view! {
             <a class="lane" href=to title=title data-run=run.id.clone() data-state=run.state.name()>
-                <span class="who">{run.name.clone()}</span>
-                <span class="track"><i class=shape(run.state) style:left=left style:width=wide></i></span>
+                <span class="kind">"run"</span>
+                <span class="track"><i class=shape(run.state) style:left=left style:width=wide></i><span class="who" style:left=from_left style:right=from_right>{run.name.clone()}</span></span>
                 <span class="how"><span class=shape(run.state) aria-hidden="true">{run.state.shape().to_string()}</span>" "{word(run.state)}</span>
             </a>
         }

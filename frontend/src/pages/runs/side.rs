@@ -1,4 +1,4 @@
-//! Several training jobs beside each other: a line each over the time since its start, and what [`differs`].
+//! Several training jobs beside each other: a line each over the time since its start or by the clock, and what [`differs`].
 //!
 //! [`differs`]: super::differs
 
@@ -6,7 +6,7 @@ use super::differs::{headline, table};
 use super::one::AskedRun;
 use super::parts::{shape, where_it_ran, word};
 use super::read::{Measured, STEPS, Whole};
-use crate::address::Route;
+use crate::address::{CLOCK, Route};
 use crate::pages::team::list::clock;
 use crate::panels::curves::{Curve, CurveChart, Curves};
 use crate::state::Page;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// Columns of a line.
 const POINTS: i64 = 480;
 
-/// One line of a run since its start: at each column the lines of its ranks as one.
-fn since_start(measured: &Measured, step: i64, points: usize) -> Vec<Option<f64>> {
+/// One line of a run: at each column the lines of its ranks as one. It begins `later` ms behind the first column.
+fn line(measured: &Measured, later: i64, step: i64, points: usize) -> Vec<Option<f64>> {
     let own = &measured.chart;
     let fold = |values: Vec<f64>| {
         let n = values.len() as f64;
@@ -31,9 +31,12 @@ fn since_start(measured: &Measured, step: i64, points: usize) -> Vec<Option<f64>
         Some(if matches!(measured.of_gpus.as_str(), "sum" | "max") { all } else { all / n })
     };
     let one = |column: usize| {
-        let (begin, end) = (column as i64 * step, (column as i64 + 1) * step);
+        let (begin, end) = (column as i64 * step - later, (column as i64 + 1) * step - later);
+        if end <= 0 {
+            return None;
+        }
         // The columns of the run that lie in this one, at least the one under it.
-        let first = (begin / own.step) as usize;
+        let first = (begin.max(0) / own.step) as usize;
         let last = ((end - 1) / own.step) as usize;
         let mean = |curve: &Curve| {
             let values: Vec<f64> = (first..=last).filter_map(|at| *curve.values.get(at)?).collect();
@@ -44,20 +47,22 @@ fn since_start(measured: &Measured, step: i64, points: usize) -> Vec<Option<f64>
     (0..points).map(one).collect()
 }
 
-/// What several runs have of one measure, aligned at their starts; None where fewer than two of them have it.
-fn aligned(runs: &[(String, &Measured)]) -> Option<CurveChart> {
-    let length = runs.iter().map(|(_, m)| m.chart.to - m.chart.from).max().filter(|_| runs.len() > 1)?;
+/// What several runs have of one measure, aligned at their starts or by the clock; None where fewer than two of them have it.
+fn aligned(runs: &[(String, &Measured)], by_clock: bool) -> Option<CurveChart> {
+    let first = runs.iter().map(|(_, m)| m.chart.from).min().filter(|_| runs.len() > 1)?;
+    let later = |m: &Measured| if by_clock { m.chart.from - first } else { 0 };
+    let length = runs.iter().map(|(_, m)| m.chart.to - m.chart.from + later(m)).max()?;
     let coarsest = runs.iter().map(|(_, m)| m.chart.step).max().unwrap_or(1_000);
     let step = (length / POINTS).max(coarsest).max(1);
     let points = (length / step + 1) as usize;
-    let curve = |(name, m): &(String, &Measured)| Curve { name: name.clone(), values: since_start(m, step, points) };
+    let curve = |(name, m): &(String, &Measured)| Curve { name: name.clone(), values: line(m, later(m), step, points) };
     let chart = &runs.first()?.1.chart;
     let curves = runs.iter().map(curve).collect();
     Some(CurveChart {
         unit: chart.unit,
         range: chart.range,
-        from: 0,
-        to: length,
+        from: if by_clock { first } else { 0 },
+        to: if by_clock { first + length } else { length },
         step,
         curves,
         subjects: Vec::new(),
@@ -119,6 +124,11 @@ pub fn SidePage(
     let at = RwSignal::new(None::<i64>);
     let chart = Callback::new(move |id: String| view! { <SideChart id wholes names at/> }.into_any());
     let list = page.address_of(Some(Route::Runs), &[]);
+    let align = move |words: &'static str, how: &'static str| {
+        let pressed = text(move || page.view.with(|view| view.align == how).to_string());
+        let choose = move |_| page.step(|view| view.align = how.into());
+        view! { <button data-do="align" aria-pressed=pressed on:click=choose>{words}</button> }
+    };
     view! {
         <main id="page" class="fleet run-page side-page">
             <p class="wrong" role="status">{wrong}</p>
@@ -126,8 +136,12 @@ pub fn SidePage(
                 <div>
                     <p class="crumbs"><a href=list>"Runs"</a>" / compare"</p>
                     <h2 class="source-name">{text(move || names.with(|names| names.join(" against ")))}</h2>
-                    <p class="how"><span class="u">"Aligned at their starts. "</span><b data-headline>{text(move || said.get())}</b></p>
+                    <p class="how"><b data-headline>{text(move || said.get())}</b></p>
                 </div>
+                <span class="choice" role="group" aria-label="Align">
+                    {align("from their starts", "")}
+                    {align("by the clock", CLOCK)}
+                </span>
             </header>
             {move || wholes.with(|all| key(page, &names.get(), all))}
             <div class="side-body">
@@ -169,7 +183,9 @@ fn SideChart(
     names: Memo<Vec<String>>,
     at: RwSignal<Option<i64>>,
 ) -> impl IntoView {
+    let page = expect_context::<Page>();
     let own = id.clone();
+    let by_clock = flag(move || page.view.with(|view| view.align == CLOCK));
     let made = Memo::new(move |_| {
         wholes.with(|all| {
             let names = names.get();
@@ -186,7 +202,7 @@ fn SideChart(
                 "" => "mean of its machines",
                 _ => "mean of all ranks",
             };
-            let chart = aligned(&borrowed)?;
+            let chart = aligned(&borrowed, by_clock.get())?;
             let symbol = chart.symbol();
             let said = if symbol.is_empty() { how.to_string() } else { format!("{symbol}; {how}") };
             Some((first.title.clone(), said, Arc::new(chart)))
@@ -227,12 +243,23 @@ mod tests {
     fn runs_are_aligned_at_their_starts_whenever_they_were() {
         let a = measured("sum", 5_000, 1_000, &[&[1.0, 2.0, 3.0, 4.0], &[10.0, 10.0]]);
         let b = measured("sum", 90_000, 2_000, &[&[7.0]]);
-        let chart = aligned(&[("a".into(), &a), ("b".into(), &b)]).expect("a chart");
+        let both = [("a".into(), &a), ("b".into(), &b)];
+        let chart = aligned(&both, false).expect("a chart");
         assert_eq!((chart.from, chart.to, chart.step), (0, 4_000, 2_000), "as coarse as the coarser");
         assert_eq!(chart.curves[0].values, [Some(11.5), Some(3.5), None]);
         assert_eq!(chart.curves[1].values, [Some(7.0), None, None]);
         let mean = measured("mean", 0, 1_000, &[&[1.0], &[3.0]]);
-        assert_eq!(since_start(&mean, 1_000, 1), [Some(2.0)]);
-        assert_eq!(aligned(&[("a".into(), &a)]), None);
+        assert_eq!(line(&mean, 0, 1_000, 1), [Some(2.0)]);
+        assert_eq!(aligned(&both[..1], false), None);
+    }
+
+    #[test]
+    fn by_the_clock_each_run_stands_where_it_was() {
+        let a = measured("sum", 5_000, 1_000, &[&[1.0, 2.0, 3.0, 4.0]]);
+        let b = measured("sum", 8_000, 1_000, &[&[7.0, 8.0, 9.0]]);
+        let chart = aligned(&[("a".into(), &a), ("b".into(), &b)], true).expect("a chart");
+        assert_eq!((chart.from, chart.to, chart.step), (5_000, 11_000, 1_000));
+        assert_eq!(chart.curves[0].values, [Some(1.0), Some(2.0), Some(3.0), Some(4.0), None, None, None]);
+        assert_eq!(chart.curves[1].values, [None, None, None, Some(7.0), Some(8.0), Some(9.0), None]);
     }
 }

@@ -6,10 +6,12 @@ use crate::panels::board::layer::Layer;
 use crate::state::{LinkState, Page};
 use crate::store::fleet::hosts::{Host, HostGroup, Totals};
 use crate::store::fleet::words;
+use charts::Grade;
 use charts::map::{self, Cell, Manner, Map, Mark, Plan};
 use leptos::ev::{KeyboardEvent, MouseEvent};
 use leptos::html;
 use leptos::prelude::*;
+use shared::finding::{Finding, Severity};
 use shared::standing::Standing;
 use std::sync::Arc;
 
@@ -27,6 +29,10 @@ pub struct Shown {
     pub hosts: Memo<Arc<Vec<Host>>>,
     /// The same in groups.
     pub groups: Memo<Arc<Vec<HostGroup>>>,
+    /// What is wrong with machines, the worst first.
+    pub wrong: Memo<Arc<Vec<Finding>>>,
+    /// What is wrong with the machine of an index entry, in a sentence; empty where nothing is.
+    pub said: Callback<Host, String>,
     /// Text that a machine must fit, in lower case; others are faint.
     pub filter: Signal<String>,
     /// Whether cells show how busy a device is, in place of how far it is from its peers.
@@ -130,16 +136,24 @@ pub fn FleetMap(
         }
         let host = shown.hosts.with_untracked(|hosts| hosts.iter().find(|h| h.entry.name == name).cloned());
         if let Some(host) = host {
-            say.run(spoken(&host, page.server_now()));
+            let wrong = shown.said.run(host.clone());
+            say.run(spoken(&host, &wrong, page.server_now()));
         }
         keyed.set_value(true);
         shown.here.set(Some(name));
     };
     // Whoever does not see the map hears first how the fleet stands.
     let label = Memo::new(move |_| {
+        let framed = shown.hosts.with(|hosts| {
+            let framed = hosts.iter().filter(|host| shown.wrong.with(|all| faults(host, all).0 != Grade::Plain));
+            framed.map(|host| host.entry.name.clone()).collect::<Vec<_>>()
+        });
         shown.hosts.with(|hosts| {
             let said = words::sentence(hosts, &Totals::of(hosts), page.server_now());
-            format!("Machines: {} {}", said.head, said.rest)
+            match framed.is_empty() {
+                true => format!("Machines: {} {}", said.head, said.rest),
+                false => format!("Machines: something is wrong with {}.", named(&framed)),
+            }
         })
     });
     view! {
@@ -183,10 +197,38 @@ pub fn toggle(chosen: RwSignal<Vec<String>>, name: String) {
     });
 }
 
-fn spoken(host: &Host, now: i64) -> String {
+/// The first machines by name, and how many more there are.
+fn named(hosts: &[String]) -> String {
+    const MOST: usize = 4;
+    match hosts.len().saturating_sub(MOST) {
+        0 => hosts.join(", "),
+        more => format!("{} and {more} more", hosts[..MOST].join(", ")),
+    }
+}
+
+fn spoken(host: &Host, wrong: &str, now: i64) -> String {
     let busy = host.busy();
     let busy = if busy.is_finite() { format!(", {busy:.0} percent busy") } else { String::new() };
-    format!("{}: {}{busy}", host.entry.name, words::explained(host, now))
+    let wrong = if wrong.is_empty() { String::new() } else { format!("; {wrong}") };
+    format!("{}: {}{busy}{wrong}", host.entry.name, words::explained(host, now))
+}
+
+/// What of `wrong` is with a machine itself, not with one that waits for it.
+pub fn of_host<'a>(host: &Host, wrong: &'a [Finding]) -> impl Iterator<Item = &'a Finding> {
+    let (name, key) = (host.entry.name.clone(), host.entry.key.clone());
+    wrong.iter().filter(move |one| one.subject.iter().any(|place| [&name, &key].contains(&&place.source)))
+}
+
+/// How much what is wrong with a machine matters, and the positions of its devices that have it.
+fn faults(host: &Host, wrong: &[Finding]) -> (Grade, Vec<usize>) {
+    let (mut grade, mut faulty) = (Grade::Plain, Vec::new());
+    for one in of_host(host, wrong) {
+        let own = if one.severity == Severity::Critical { Grade::Critical } else { Grade::Warning };
+        grade = if grade == Grade::Critical { grade } else { own };
+        let here = one.subject.iter().filter(|place| [&host.entry.name, &host.entry.key].contains(&&place.source));
+        faulty.extend(here.flat_map(|place| &place.gpus).map(|gpu| *gpu as usize));
+    }
+    (grade, faulty)
 }
 
 /// The shape of a machine's state. `kept` is how long the server keeps history, ms.
@@ -257,6 +299,8 @@ fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
         browser::set_style(&layer.canvas, "height", &format!("{}px", f64::from(plan.height) * own));
         layer.fit(brush.dpr, &brush.family);
     }
+    let wrong = shown.wrong.get_untracked();
+    let faulty: Vec<(Grade, Vec<usize>)> = order.iter().map(|i| faults(&hosts[*i], &wrong)).collect();
     let details: Vec<(Vec<Cell>, String)> = order
         .iter()
         .map(|i| {
@@ -269,13 +313,16 @@ fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
     let drawn_hosts: Vec<map::Host> = order
         .iter()
         .zip(&details)
-        .map(|(i, (cells, word))| {
+        .zip(&faulty)
+        .map(|((i, (cells, word)), (grade, faulty))| {
             let host = &hosts[*i];
             map::Host {
                 name: short(&host.entry.name),
                 cells,
                 mark: mark(&host.entry.state, kept),
                 word,
+                grade: *grade,
+                faulty,
                 dim: !filter.is_empty() && !host.fits(&filter),
                 chosen: chosen.contains(&host.entry.name),
                 here: here.as_ref() == Some(&host.entry.name),

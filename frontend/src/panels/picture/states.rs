@@ -5,7 +5,7 @@ use crate::store::source::Source;
 use crate::store::trace::Trace;
 use charts::marks::CellMark;
 use charts::reduce::Column;
-use charts::{Bar, Chart, Shows, order};
+use charts::{Bar, Chart, Grade, Shows, order};
 use shared::catalog::{self, Lane};
 use shared::series::SeriesId;
 
@@ -45,23 +45,24 @@ impl Picture {
 
 /// The lane of times in which something was wrong; None where there was none in the span, ms since the epoch.
 pub fn fault_lane(marks: &[CellMark], (from, to): (i64, i64)) -> Option<charts::Lane> {
-    let bar = |from: i64, to: i64, word: &str, strength: f64| Bar {
+    let bar = |from: i64, to: i64, word: &str, strength: f64, grade: Grade| Bar {
         from,
         to,
         word: word.into(),
         strength,
         alert: strength > 0.0,
-        ..Bar::default()
+        grade,
     };
     let (mut bars, mut end) = (Vec::new(), from);
     for mark in marks.iter().filter(|mark| mark.fault && mark.to > from && mark.from < to) {
         // Where two overlap, the second stands where the first has ended.
         let begin = mark.from.max(end);
         if begin > end {
-            bars.push(bar(end, begin, NOTHING, 0.0));
+            bars.push(bar(end, begin, NOTHING, 0.0, Grade::Plain));
         }
         if mark.to > begin {
-            bars.push(bar(begin, mark.to, &mark.name, 0.6));
+            let grade = if mark.failed { Grade::Critical } else { Grade::Warning };
+            bars.push(bar(begin, mark.to, &mark.name, 0.6, grade));
             end = mark.to;
         }
     }
@@ -69,7 +70,7 @@ pub fn fault_lane(marks: &[CellMark], (from, to): (i64, i64)) -> Option<charts::
         return None;
     }
     if end < to {
-        bars.push(bar(end, to, NOTHING, 0.0));
+        bars.push(bar(end, to, NOTHING, 0.0, Grade::Plain));
     }
     Some(charts::Lane { name: "finding".into(), bars })
 }
@@ -267,6 +268,7 @@ mod tests {
         let lane = fault_lane(&marks, (100, 600)).expect("a lane");
         let said: Vec<(i64, i64, &str, bool)> =
             lane.bars.iter().map(|b| (b.from, b.to, b.word.as_str(), b.alert)).collect();
+        assert_eq!(lane.bars[1].grade, Grade::Warning);
         let expected = [
             (100, 200, "none", false),
             (200, 400, "hang", true),

@@ -50,7 +50,7 @@ pub fn rank(source: &Source, catalog: &Catalog, (from, to): (i64, i64)) -> Optio
 
 /// Hands out the values of a series in a span, in base units; counters as rates, and for a span that is drawn from
 /// minutes (`days`) the means of minutes.
-fn read(
+pub fn read(
     source: &Source,
     catalog: &Catalog,
     series: SeriesId,
