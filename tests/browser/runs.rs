@@ -207,7 +207,7 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     browser.until("document.querySelectorAll('.key [data-run]').length === 2");
     browser.until("document.querySelectorAll('.differs tbody tr').length >= 5");
     browser.until("document.querySelector('[data-measure=cpu] canvas')");
-    browser.screenshot("compare-dark");
+    browser.screenshot("runs-compare-dark");
     // By the clock: the address says it, and Back leads to their starts again.
     let pressed = "document.querySelector('[data-do=align][aria-pressed=true]')?.innerText";
     assert_eq!(browser.eval(pressed), "from their starts");
