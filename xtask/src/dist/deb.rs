@@ -63,7 +63,7 @@ pub fn build(release: &Release) -> Result<Done, String> {
     let arch = if release.arch() == "aarch64" { "arm64" } else { "amd64" };
     let size = cmd("du").args(["-sk", "--apparent-size"]).arg(&root).output()?;
     let control = format!(
-        "Package: watchglass\nVersion: {version}\nArchitecture: {arch}\nMaintainer: Watchglass <watchglass@localhost>\nInstalled-Size: {}\nDepends: libc6 (>= 2.17)\nSection: admin\nPriority: optional\nDescription: {DESCRIPTION}\n",
+        "Package: watchglass\nVersion: {version}\nArchitecture: {arch}\nMaintainer: Watchglass <watchglass@localhost>\nInstalled-Size: {}\nDepends: libc6 (>= 2.17), adduser\nSection: admin\nPriority: optional\nDescription: {DESCRIPTION}\n",
         size.split_whitespace().next().unwrap_or("0")
     );
     paths::write(&at("DEBIAN/control"), &control)?;
