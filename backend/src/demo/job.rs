@@ -11,6 +11,8 @@ const START_UP_MS: i64 = 80_000;
 const CHECKPOINT_MS: i64 = 9_000;
 const EVALUATION_MS: i64 = 34_000;
 const CHECKPOINTS_PER_EVALUATION: i64 = 5;
+/// What a job does is usual after this time: milliseconds.
+const UNDER_WAY_MS: i64 = 30 * 60_000;
 /// A core follows its power within this time, memory and heat sink within that: milliseconds.
 const QUICK_COOLING_MS: f64 = 21_000.0;
 const SLOW_COOLING_MS: f64 = 55_000.0;
@@ -91,6 +93,12 @@ impl Job {
         let cycles = key.of(2).between(40.0, 60.0) as i64;
         let run = START_UP_MS + cycles * cycle;
         Job { run, cycle, offset: (key.of(3).unit(0) * run as f64) as i64 }
+    }
+
+    /// The same job, whose run has gone on for a while at an instant.
+    pub fn under_way(self, t: i64) -> Self {
+        let (_, age) = self.place(t);
+        Job { offset: self.offset + age - age.max(UNDER_WAY_MS), ..self }
     }
 
     /// Number of the run and time since it began.
@@ -177,6 +185,17 @@ pub(super) fn cooled(ms: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_that_is_under_way_has_gone_on_for_a_while() {
+        for seed in 0..4 {
+            let job = Job::new(Key::new(seed));
+            for t in (0..2 * job.run).step_by(60_977) {
+                let (before, own) = (job.place(t).1, job.under_way(t).place(t).1);
+                assert_eq!(own, before.max(UNDER_WAY_MS), "seed {seed}, {t}");
+            }
+        }
+    }
 
     #[test]
     fn time_spent_grows_in_the_phase_that_is() {

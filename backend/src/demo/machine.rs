@@ -30,11 +30,13 @@ impl Machine {
         let seed = Key::new(fleet.seed);
         let key = seed.of(2).of(u64::from(number));
         let unlucky = (seed.of(3).unit(0) * f64::from(fleet.gpus)) as u32;
+        let fault = Fault::new(fleet, unlucky, since);
         Machine {
             number,
             key,
-            job: Job::new(seed.of(1)),
-            fault: Fault::new(fleet, unlucky, since),
+            // A job that has only begun shows no fault: what it usually does is not known.
+            job: if fault.is_some() { Job::new(seed.of(1)).under_way(since) } else { Job::new(seed.of(1)) },
+            fault,
             host: Host::new(key.of(1), fleet.gpus),
             gpus: (0..fleet.gpus).map(|i| Gpu::new(key, i, fleet.gpus)).collect(),
         }
