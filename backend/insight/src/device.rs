@@ -477,6 +477,11 @@ impl Device {
         (self.work.peak, self.work.began, self.work.worked) = (0.0, NEVER, 0);
     }
 
+    /// Its clock is what the load leaves of it: it takes what its limit allows.
+    pub fn is_capped(&self) -> bool {
+        self.marks.cap.held(0.3, 60) || self.power().is_some_and(|(power, limit)| power.minute >= 0.95 * limit)
+    }
+
     /// Its memory is free: no job is on it.
     pub fn is_free(&self) -> bool {
         self.work.free.held(0)

@@ -34,7 +34,7 @@ pub(crate) struct Named {
     pub back: Hold,
     /// It was as full when it was first seen.
     pub full_from_start: Option<bool>,
-    /// The most while a finding is open.
+    /// The most while a finding is open; of a collector 1 once it has answered for a while.
     pub top: f64,
 }
 
@@ -416,7 +416,7 @@ impl Host {
         }
     }
 
-    /// Whether a process has come onto a device, or gone from it, while the job that was there goes on.
+    /// Keeps in mind which process has come onto a device while the job that was there goes on, until it goes.
     fn guest(&mut self, at: usize, t: i64) {
         let own = &self.devices[at];
         let goes_on = own.of.iter().any(|pid| own.pids.contains(pid));

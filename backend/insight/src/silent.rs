@@ -40,6 +40,11 @@ fn collector(scene: &mut Scene, source: Source, at: usize) {
     named.back.step(now, answers, patience);
     // One that never answered has nothing to measure here.
     named.top = named.top.max(if named.back.held(SILENT.max(3 * step)) { 1.0 } else { 0.0 });
+    let silent = named.top > 0.0 && named.hold.held(SILENT.max(3 * step));
+    // Most answer, and none is told of.
+    if !silent && !scene.ledger.has("collector_silent", source) {
+        return;
+    }
     let key = Key::new("collector_silent", source, What::Named(named.name.clone()));
     if scene.ledger.is_open(&key) {
         if named.back.held(BACK.max(step)) {
@@ -47,7 +52,7 @@ fn collector(scene: &mut Scene, source: Source, at: usize) {
         }
         return;
     }
-    if named.top < 1.0 || !named.hold.held(SILENT.max(3 * step)) {
+    if !silent {
         return;
     }
     let (name, since) = (named.name.clone(), named.hold.since().unwrap_or(now));

@@ -33,6 +33,8 @@ const HABIT: f64 = 120.0;
 const POWER_ALONE: f64 = 0.1;
 /// Others must wait for one for so many seconds: the longest answer of a batch is waited for, too.
 const WAITED: i64 = 150;
+/// What the others must lose, a share.
+const SLOWED: f64 = 0.04;
 /// Whose use is so far below its habit has less to do.
 const IDLES: f64 = 0.3;
 /// A member that goes on as it did is beside the others above its habit by at least so much of what they lose, by work or
@@ -194,10 +196,7 @@ fn slow(stand: &Stand, device: &Device, members: usize) -> Option<Slow> {
         if !goes_on {
             continue;
         }
-        // At the power cap the clock is what the load leaves of it.
-        let capped =
-            device.marks.cap.held(0.3, 60) || device.power().is_some_and(|(power, limit)| power.minute >= 0.95 * limit);
-        let floor = if of == CLOCK && capped { &CAPPED } else { floor };
+        let floor = if of == CLOCK && device.is_capped() { &CAPPED } else { floor };
         let floor = floor.max(spread);
         // Of two nobody knows which is off by their ratio; its own level tells.
         if members == 2 && (!matches!(of, CLOCK | USE) || !below_level(device, of, floor)) {
@@ -307,7 +306,8 @@ fn group(scene: &mut Scene, at: usize) {
         }
         // A member that is so much slower costs the others that much, and hardly more: a larger fall is another phase. One
         // whose own machine keeps it waiting costs them hardly less.
-        let others = below.and_then(|_| scene.groups[at].pace(scene.hosts, Some(member), now));
+        let asked = below.is_some() || (n >= 3 && more.is_sure());
+        let others = asked.then(|| scene.groups[at].pace(scene.hosts, Some(member), now)).flatten();
         let lost = others.map(|(pace, _)| 1.0 - pace);
         let fits = |slow: Slow| {
             let least = if slow.of == USE { 0.6 * slow.off.abs() } else { 0.0 };
@@ -316,11 +316,10 @@ fn group(scene: &mut Scene, at: usize) {
         let habits = &scene.hosts[&source].devices[position].habits;
         let recovers = |slow: Slow| habits[slow.of].last > stand.own[slow.of] * (1.0 + 0.5 * slow.off.abs());
         let below = below.filter(|slow| fits(*slow) && !recovers(*slow));
-        let less = |own: &Group| own.pace(scene.hosts, Some(member), now).map_or(0.0, |(pace, _)| 1.0 - pace);
-        let awaits = |own: &Group| awaited_by(own, stand, device, less(own));
-        let awaited = Some(&scene.groups[at]).filter(|_| n >= 3 && more.is_sure()).and_then(awaits);
+        let awaits = || awaited_by(&scene.groups[at], stand, device, lost.unwrap_or_default());
+        let awaited = (n >= 3 && more.is_sure()).then(awaits).flatten();
         let marks = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position].marks;
-        marks.slow.step(now, step, Some(below.is_some() && slowed && lost.is_some_and(|lost| lost >= 0.04)));
+        marks.slow.step(now, step, Some(below.is_some() && slowed && lost.is_some_and(|lost| lost >= SLOWED)));
         marks.waits.step(now, step, Some(waits.is_some()));
         if let Some(below) = below.filter(|_| marks.slow.held(SHARE, WINDOW.max(6 * step))) {
             candidates.push((below.off / below.floor, member, below));

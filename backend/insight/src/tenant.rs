@@ -10,7 +10,7 @@ use crate::group::Group;
 use crate::hang::counter;
 use crate::scene::{Scene, sight};
 use crate::signal::Sig;
-use crate::words::{begin, bytes as bytes_of, devices, evidence, whole};
+use crate::words::{begin, devices, evidence, gib, whole};
 use shared::catalog::gpu_parts;
 use shared::finding::{Evidence, Severity};
 
@@ -131,7 +131,7 @@ fn tell(scene: &mut Scene, group: &Group, (member, came, pid): (usize, i64, u32)
     let device = &host.devices[position];
     let affects: Vec<_> = group.devices(scene.hosts).into_iter().filter(|other| *other != subject).collect();
     let held = host.held_by(pid, device.index);
-    let holds = held.map_or(String::new(), |bytes| format!(" and holds {} of its memory", bytes_of(bytes)));
+    let holds = held.map_or(String::new(), |bytes| format!(" and holds {} GiB of its memory", gib(bytes)));
     let name = devices(scene.hosts, &[subject]);
     let sentence = format!(
         "{} has been used by process {pid}, too, since {{since}}, which is not of its job{holds}: the job does {} % less",

@@ -39,9 +39,7 @@ fn judge(scene: &mut Scene) {
 fn clock(device: &Device) -> Option<f64> {
     let clock =
         device.recent(Sig::Clock).filter(|_| device.recent(Sig::Use).is_some_and(|slot| slot.minute >= 80.0))?;
-    let capped =
-        device.marks.cap.held(0.3, 60) || device.power().is_some_and(|(power, limit)| power.minute >= 0.95 * limit);
-    (!capped).then_some(clock.minute)
+    (!device.is_capped()).then_some(clock.minute)
 }
 
 fn group(scene: &mut Scene, group: &Group) {
