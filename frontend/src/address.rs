@@ -10,8 +10,9 @@
 //! `kernel=ID` shows the charts of a Jupyter kernel first, `view=compact` is for the side of a notebook, `theme=lab` follows
 //! the page around. `heat=mean.values` is the order of the rows of heat maps and what their cells show. `page=` names a page other than
 //! that of one machine; `run=` is a run that is shown, several are compared; `state=`, `sort=` and `columns=` are the states, the
-//! order and the columns of the list of runs, `align=clock` shows several runs by the clock and not from their starts; `tab=` is a part of the page of alerts, `alert=` the alert that is shown there or the rule that is being
-//! written; `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
+//! order and the columns of the list of runs, `align=clock` shows several runs by the clock and not from their starts;
+//! `tab=` is a part of the page of alerts, `alert=` the alert that is shown there or the rule that is being written;
+//! `with=` is a further machine to compare with, `find=` filters the fleet, `by=` groups it. On a hub
 //! `team=` is the team whose people and keys are shown, `view=` the saved view that was opened, `share=` the share link.
 
 use crate::range;

@@ -99,7 +99,8 @@ impl KeptRuns {
         Ok(())
     }
 
-    /// Forgets what is older than `oldest`, milliseconds since the Unix epoch, or too much, and what is of machines that were removed.
+    /// Forgets what is older than `oldest`, milliseconds since the Unix epoch, or too much, and what is of machines that were
+    /// removed.
     pub(super) fn forget(&self, oldest: i64, removed: impl Fn(&str) -> bool) {
         let mut rows = self.rows();
         let mut ends: Vec<i64> = rows.values().map(|row| row.run.ended.unwrap_or(row.run.began)).collect();

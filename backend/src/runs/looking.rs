@@ -64,7 +64,8 @@ mod linux {
             None
         }
 
-        /// Looks, where there is something to look at: `gpus` are the processes that hold GPUs, and the GPUs that there are. `now` is the wall's time, milliseconds since the Unix epoch.
+        /// Looks, where there is something to look at: `gpus` are the processes that hold GPUs, and the GPUs that there are.
+        /// `now` is the wall's time, milliseconds since the Unix epoch.
         pub fn look(&mut self, roots: Vec<(u32, String)>, gpus: (BTreeMap<u32, Vec<u32>>, KnownGpus), now: i64) {
             let (holders, known) = gpus;
             let is_nothing = holders.is_empty() || self.detect != Detect::Gpu;

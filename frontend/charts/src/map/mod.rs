@@ -1,6 +1,7 @@
 //! Draws a fleet as a map: a cell for each device, a box of cells for each host, hosts in columns by group. Lightness
 //! says how busy a device is; hue only how far it is from its peers; each state of a host that is not live has a shape
-//! of its own. Where something is wrong, a frame stands around the device, or around the host. [`Plan`] has the places, so that a pointer and the arrow keys find the same hosts.
+//! of its own. Where something is wrong, a frame stands around the device, or around the host. [`Plan`] has the places,
+//! so that a pointer and the arrow keys find the same hosts.
 
 mod plan;
 
