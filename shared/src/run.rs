@@ -89,7 +89,7 @@ pub struct About {
 }
 
 /// A run has begun, or a further process of it on this machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
     /// Id of the run.
     pub run: String,

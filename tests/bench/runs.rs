@@ -171,14 +171,9 @@ fn lists(machines: u32, processes: u32, are_over: bool) -> (f64, f64) {
             run: format!("run-{run}"),
             t: now - 3_600_000 + i64::from(n),
             pid: n + 1,
-            start: None,
-            namespace: None,
-            joined: false,
             rank,
-            slurm: None,
-            pod: None,
-            told: false,
             about,
+            ..Begun::default()
         };
         let record = |kind: &str, body: Vec<u8>| live.append_record(source.id, begun.t, kind, body).map(drop);
         record(BEGIN_KIND, serde_json::to_vec(&begun).expect("texts and numbers")).expect("a record");

@@ -98,22 +98,10 @@ fn keep(folder: &Path, told: &Told, message: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::run::{About, Begun, How, Over};
+    use shared::run::{Begun, How, Over};
 
     fn begun() -> Begun {
-        Begun {
-            run: "abc".into(),
-            t: 1,
-            pid: 7,
-            start: None,
-            namespace: None,
-            joined: false,
-            rank: None,
-            slurm: None,
-            pod: None,
-            told: false,
-            about: About::default(),
-        }
+        Begun { run: "abc".into(), t: 1, pid: 7, ..Begun::default() }
     }
 
     #[test]

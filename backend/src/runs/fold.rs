@@ -262,19 +262,7 @@ mod tests {
 
     fn begun(run: &str, pid: u32, t: i64, joined: bool) -> Begun {
         let about = About { program: "train".into(), label: joined.then(|| format!("rank {pid}")), ..About::default() };
-        Begun {
-            run: run.into(),
-            t,
-            pid,
-            start: None,
-            namespace: None,
-            joined,
-            rank: None,
-            slurm: None,
-            pod: None,
-            told: false,
-            about,
-        }
+        Begun { run: run.into(), t, pid, joined, about, ..Begun::default() }
     }
 
     fn record(kind: &str, body: &impl Serialize) -> Record {

@@ -2,7 +2,21 @@
 
 use crate::config::Detect;
 use shared::run::Begun;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What is looked at.
+pub(super) struct Here {
+    /// The processes that run, and their runs: at and below them ranks are looked for.
+    pub roots: Vec<(u32, String)>,
+    /// When those started of which the kernel tells when they end.
+    pub awaited: HashMap<u32, u64>,
+    /// Number and start of the processes that a signal has stopped; None where the process table is not made.
+    pub stopped: Option<HashSet<(u32, u64)>>,
+    /// The processes that hold GPUs, with the numbers of those.
+    pub holders: BTreeMap<u32, Vec<u32>>,
+    /// The GPUs that there are.
+    pub gpus: KnownGpus,
+}
 
 /// What a look has found: ranks, and which processes of runs are stopped.
 pub(super) type Looked = (Vec<Begun>, HashSet<u32>);
@@ -16,19 +30,21 @@ pub(super) struct Looking {
     timer: tokio::time::Interval,
     detect: Detect,
     /// What is remembered; None while a thread looks.
-    looks: Option<super::ranks::Looks>,
+    looks: Option<Looks>,
     answer: Option<Answer>,
 }
 
 #[cfg(target_os = "linux")]
-type Answer = tokio::sync::oneshot::Receiver<(super::ranks::Looks, Looked)>;
+type Looks = (super::ranks::Looks, super::frozen::Groups);
+
+#[cfg(target_os = "linux")]
+type Answer = tokio::sync::oneshot::Receiver<(Looks, Looked)>;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::super::ranks::{Found, Gpus, Looks};
-    use super::{Begun, Detect, KnownGpus, Looked, Looking};
-    use shared::run::About;
-    use std::collections::BTreeMap;
+    use super::super::ranks::{Found, Gpus};
+    use super::{Begun, Detect, Here, Looked, Looking, Looks};
+    use std::collections::HashSet;
     use std::time::{Duration, Instant};
     use tokio::time::MissedTickBehavior;
 
@@ -64,28 +80,33 @@ mod linux {
             None
         }
 
-        /// Looks, where there is something to look at: `gpus` are the processes that hold GPUs, and the GPUs that there are.
-        /// `now` is the wall's time, milliseconds since the Unix epoch.
-        pub fn look(&mut self, roots: Vec<(u32, String)>, gpus: (BTreeMap<u32, Vec<u32>>, KnownGpus), now: i64) {
-            let (holders, known) = gpus;
-            let is_nothing = holders.is_empty() || self.detect != Detect::Gpu;
-            if roots.is_empty() && is_nothing {
+        /// Looks, where there is something to look at. `now` is the wall's time, milliseconds since the Unix epoch.
+        pub fn look(&mut self, here: Here, now: i64) {
+            let is_nothing = here.holders.is_empty() || self.detect != Detect::Gpu;
+            if here.roots.is_empty() && is_nothing {
                 return;
             }
-            let Some(mut looks) = self.looks.take() else { return };
+            let Some((mut looks, mut groups)) = self.looks.take() else { return };
             let (answer, answered) = tokio::sync::oneshot::channel();
-            looks.gpus = Gpus::of(known);
             let detect = self.detect;
-            looks.only_below_runs = detect == Detect::Launched;
             let look = move || {
+                let Here { roots, awaited, stopped, holders, gpus } = here;
+                let pids: Vec<u32> = roots.iter().map(|(pid, _)| *pid).collect();
+                let is_stopped = |pid: &u32| match (&stopped, awaited.get(pid)) {
+                    (Some(stopped), Some(start)) => stopped.contains(&(*pid, *start)),
+                    _ => launch::process::Stat::of(*pid).is_some_and(|stat| stat.is_stopped),
+                };
+                let mut paused: HashSet<u32> = pids.iter().copied().filter(is_stopped).collect();
+                paused.extend(groups.frozen(&pids));
+                (looks.gpus, looks.awaited, looks.only_below_runs) =
+                    (Gpus::of(gpus), awaited, detect == Detect::Launched);
                 let found = match detect {
                     Detect::Off => Vec::new(),
                     Detect::Gpu | Detect::Launched => looks.look(&roots, &holders, Instant::now()),
                 };
-                let up = since_boot();
-                let begun = found.into_iter().map(|found| begun(found, now, up, &mut looks)).collect();
-                let stopped = roots.iter().map(|(pid, _)| *pid).filter(|pid| launch::process::is_stopped(*pid));
-                let _ = answer.send((looks, (begun, stopped.collect())));
+                let (up, namespace) = (since_boot(), launch::process::namespace());
+                let begun = found.into_iter().map(|found| begun(found, now, up, namespace)).collect();
+                let _ = answer.send(((looks, groups), (begun, paused)));
             };
             match std::thread::Builder::new().name("ranks".into()).spawn(look) {
                 Ok(_) => self.answer = Some(answered),
@@ -101,13 +122,11 @@ mod linux {
         Some((seconds * 1000.0) as i64)
     }
 
-    fn begun(found: Found, now: i64, up: Option<i64>, looks: &mut Looks) -> Begun {
+    fn begun(found: Found, now: i64, up: Option<i64>, namespace: Option<u64>) -> Begun {
         let Found { run, pid, start, rank, slurm, pod, about } = found;
-        let about = About { user: looks.user_of(pid), ..about };
         // SAFETY: the call takes a number and gives one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
-        let namespace = launch::process::namespace();
         Begun {
             run,
             t,
@@ -140,5 +159,5 @@ impl Looking {
         std::future::pending().await
     }
 
-    pub fn look(&mut self, _: Vec<(u32, String)>, _: (std::collections::BTreeMap<u32, Vec<u32>>, KnownGpus), _: i64) {}
+    pub fn look(&mut self, _: Here, _: i64) {}
 }

@@ -12,6 +12,8 @@ mod briefs;
 #[cfg(target_os = "linux")]
 mod environ;
 mod fold;
+#[cfg(target_os = "linux")]
+mod frozen;
 mod keeping;
 mod kept;
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use super::environ::{self, Said, TORCH};
 use super::wandb;
 use crate::config::user::login_of;
 use launch::pod;
-use launch::process::{parent, started};
+use launch::process::{Stat, parent, started};
 use shared::run::{About, MAX_ID_BYTES, Pod, Rank};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -48,6 +48,10 @@ struct Seen {
     named: Said,
     /// The pod that it is in, as of its first read: it never moves to another.
     pod: Option<Pod>,
+    /// What its user is called, as of its last read.
+    user: Option<String>,
+    /// File name of its program, likewise.
+    program: String,
     /// Its environment is another user's, and not told.
     refused: bool,
     /// Its number among those of its run that hold a GPU, where nobody gave it one.
@@ -95,6 +99,8 @@ pub(super) struct Looks {
     pub gpus: Gpus,
     /// Nobody is looked at but what stands below a run that is known.
     pub only_below_runs: bool,
+    /// When processes started of which the kernel tells when they end: they are not asked again and again whether they live.
+    pub awaited: HashMap<u32, u64>,
     seen: HashMap<(u32, u64), Seen>,
     numbers: HashMap<String, u32>,
     /// What users are called, who have had ranks here.
@@ -108,22 +114,19 @@ struct Look<'a> {
     now: Instant,
     holders: &'a BTreeMap<u32, Vec<u32>>,
     gpus: &'a Gpus,
+    awaited: &'a HashMap<u32, u64>,
+    users: &'a mut HashMap<u32, String>,
     /// The next number in each run of a rank that nobody gave one.
     numbers: &'a mut HashMap<String, u32>,
     found: Vec<Found>,
 }
 
 impl Looks {
-    /// What the user of a process is called; None where it has gone.
-    pub fn user_of(&mut self, pid: u32) -> Option<String> {
-        let uid = owner(pid)?;
-        Some(self.users.entry(uid).or_insert_with(|| login_of(uid)).clone())
-    }
-
     /// Looks once. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
     pub fn look(&mut self, roots: &[(u32, String)], holders: &BTreeMap<u32, Vec<u32>>, now: Instant) -> Vec<Found> {
-        let (seen, numbers, gpus) = (&mut self.seen, &mut self.numbers, &self.gpus);
-        let mut look = Look { seen, met: HashSet::new(), now, holders, gpus, numbers, found: Vec::new() };
+        let Looks { gpus, awaited, seen, numbers, users, .. } = self;
+        let mut look =
+            Look { seen, met: HashSet::new(), now, holders, gpus, awaited, users, numbers, found: Vec::new() };
         for (pid, run) in roots {
             look.below(*pid, run, 0);
         }
@@ -138,26 +141,37 @@ impl Looks {
 impl Look<'_> {
     /// What a process is, where it lives and there is room for it.
     fn process(&mut self, pid: u32) -> Option<(u64, &mut Seen)> {
-        let start = started(pid)?;
+        let start = match self.awaited.get(&pid) {
+            Some(start) => *start,
+            // Who has ended is no more found, also while nobody takes note of it.
+            None => Stat::of(pid).filter(|stat| !stat.has_ended)?.start,
+        };
         if self.met.len() == MAX_LOOKED_AT && !self.met.contains(&(pid, start)) {
             return None;
         }
         self.met.insert((pid, start));
-        let now = self.now;
+        let (now, users) = (self.now, &mut *self.users);
         let seen = self.seen.entry((pid, start)).or_insert_with(|| Seen {
             first: now,
             reads: 0,
             named: Said::default(),
             pod: pod::of(pid),
+            user: None,
+            program: String::new(),
             refused: false,
             number: None,
             launches: false,
         });
         if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
             seen.reads += 1;
+            // Where it has ended meanwhile, what was read before stays.
+            if let Some(uid) = owner(pid) {
+                seen.user = Some(users.entry(uid).or_insert_with(|| login_of(uid)).clone());
+                seen.program = program(pid);
+            }
             match environ::read(pid) {
                 Ok(named) => (seen.named, seen.refused) = (named, false),
-                // Another user's is not told; what was read before stays where the process ends meanwhile.
+                // Another user's is not told.
                 Err(error) => seen.refused = error.kind() == std::io::ErrorKind::PermissionDenied,
             }
         }
@@ -280,17 +294,18 @@ impl Look<'_> {
         };
         let named = named.clone();
         let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
-        let pod = self.seen.get(&(pid, start)).and_then(|seen| seen.pod.clone());
+        let seen = self.seen.get(&(pid, start));
+        let (pod, user) = seen.map(|seen| (seen.pod.clone(), seen.user.clone())).unwrap_or_default();
         let about = About {
             name: named.name,
             project: named.project,
             group: named.group,
             job_type: named.job_type,
             label: named.label,
-            user: None,
+            user,
             notes: named.notes,
             tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
-            program: program(pid),
+            program: seen.map(|seen| seen.program.clone()).unwrap_or_default(),
         };
         self.found.push(Found { run, pid, start, rank, slurm, pod, about });
     }
@@ -421,6 +436,28 @@ mod tests {
         assert_eq!(looks.look(&[], &holders, Instant::now()), []);
         drop(root.stdin.take());
         root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn who_has_ended_is_no_more_found_while_its_parent_takes_no_note() {
+        // The shell becomes a program that waits for none of its children.
+        let mut root = shell("exec 3<&0; RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 cat <&3 & exec tail -f /dev/null");
+        let mut looks = Looks::default();
+        let found = look(&mut looks, &root, 1).remove(0);
+        let roots = [(root.id(), "run".to_string()), (found.pid, "run".into())];
+        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()).len(), 1, "it is a process of the run itself");
+        drop(root.stdin.take());
+        let end = Instant::now() + Duration::from_secs(60);
+        while !Stat::of(found.pid).expect("nobody takes note").has_ended {
+            assert!(Instant::now() < end, "it goes on");
+            std::thread::yield_now();
+        }
+        // Until the kernel has told of its end, what is known of it counts.
+        looks.awaited.insert(found.pid, found.start);
+        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()).len(), 1);
+        looks.awaited.clear();
+        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()), []);
+        root.kill().and_then(|()| root.wait()).expect("it ended");
     }
 
     #[test]

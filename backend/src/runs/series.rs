@@ -46,13 +46,9 @@ mod tests {
             t: i64::from(pid),
             pid,
             start: Some(7),
-            namespace: None,
-            joined: false,
             rank: rank.map(|rank| Rank { rank, ..Rank::default() }),
-            slurm: None,
-            pod: None,
-            told: false,
             about: About { label: label.map(String::from), ..About::default() },
+            ..Begun::default()
         }
     }
 

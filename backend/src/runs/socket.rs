@@ -267,19 +267,7 @@ mod tests {
     fn what_keeps_no_bound_is_no_message() {
         let begun = |run: &str, name: &str| {
             let about = About { name: Some(name.into()), ..About::default() };
-            let begun = Begun {
-                run: run.into(),
-                t: 1,
-                pid: 7,
-                start: None,
-                namespace: None,
-                joined: false,
-                rank: None,
-                slurm: None,
-                pod: None,
-                told: false,
-                about,
-            };
+            let begun = Begun { run: run.into(), t: 1, pid: 7, about, ..Begun::default() };
             serde_json::to_vec(&Told::Begin(begun)).expect("JSON")
         };
         assert!(parse(&begun("abc", "first")).is_some());

@@ -1,7 +1,7 @@
 //! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
 
 use super::kubernetes::Kubernetes;
-use super::looking::Looking;
+use super::looking::{Here, Looking};
 use super::reported::{MAX_REPORTED, RefusedReport, Report, ReportAsk};
 use super::series;
 use super::slurm;
@@ -81,6 +81,8 @@ struct Tracker {
     running: HashMap<Key, Begun>,
     /// Ends that the kernel tells, and when they were.
     ends: JoinSet<(Begun, i64, How)>,
+    /// When the processes started whose ends it tells.
+    awaited: HashMap<u32, u64>,
     /// How schedulers say that processes ended.
     claims: JoinSet<(Over, Option<How>)>,
     scontrol: PathBuf,
@@ -111,6 +113,7 @@ pub async fn follow(
         source,
         running: HashMap::new(),
         ends: JoinSet::new(),
+        awaited: HashMap::new(),
         claims: JoinSet::new(),
         kubernetes: kubernetes(&settings),
         scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()),
@@ -176,11 +179,7 @@ pub async fn follow(
                     found.into_iter().for_each(|begun| tracker.found(begun));
                     tracker.paused(&stopped);
                 }
-                None => {
-                    let here = tracker.live.source(source);
-                    let gpus = (here.processes.gpu_holders(), here.gpus.known());
-                    looking.look(tracker.roots(), gpus, tracker.live.clock.wall());
-                }
+                None => looking.look(tracker.here(), tracker.live.clock.wall()),
             },
             Some(ReportAsk { report, answer }) = reports.recv() => {
                 let answered = match limit.check() {
@@ -214,6 +213,11 @@ fn log_folder(folder: &Path) -> std::io::Result<String> {
     let folder = folder.canonicalize()?.join(shared::output::FOLDER);
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     folder.into_os_string().into_string().map_err(|_| std::io::Error::other("its path is no text"))
+}
+
+/// Whether a process of this machine goes on.
+fn is_alive(begun: &Begun) -> bool {
+    launch::process::Stat::of(begun.pid).is_some_and(|stat| Some(stat.start) == begun.start && !stat.has_ended)
 }
 
 fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &impl serde::Serialize) {
@@ -307,7 +311,8 @@ impl Tracker {
                     self.enter(Begun { rank: begun.rank, ..known.clone() });
                 }
             }
-            _ if self.running.len() < MAX_RUNNING => {
+            // It may have ended while the others were looked at.
+            _ if self.running.len() < MAX_RUNNING && is_alive(&begun) => {
                 self.append(begun.t, BEGIN_KIND, &begun);
                 self.watch(begun, Duration::ZERO);
             }
@@ -331,11 +336,19 @@ impl Tracker {
         }
     }
 
-    /// The processes that run here, and their runs: at and below them ranks are looked for.
-    fn roots(&self) -> Vec<(u32, String)> {
+    /// What is to be looked at now.
+    fn here(&self) -> Here {
         let own = launch::process::namespace();
-        let here = self.running.values().filter(|begun| begun.namespace == own);
-        here.map(|begun| (begun.pid, begun.run.clone())).collect()
+        let roots = self.running.values().filter(|begun| begun.namespace == own);
+        let roots = roots.map(|begun| (begun.pid, begun.run.clone())).collect();
+        let source = self.live.source(self.source);
+        Here {
+            roots,
+            awaited: self.awaited.clone(),
+            stopped: source.processes.stopped(),
+            holders: source.processes.gpu_holders(),
+            gpus: source.gpus.known(),
+        }
     }
 
     fn over(&mut self, mut over: Over) {
@@ -390,19 +403,7 @@ impl Tracker {
                     self.drop_one();
                     return Err(RefusedReport::TooMany);
                 }
-                let begun = Begun {
-                    run: id.clone(),
-                    t: now,
-                    pid: 0,
-                    start: None,
-                    namespace: None,
-                    joined: false,
-                    rank: None,
-                    slurm: None,
-                    pod: None,
-                    told: true,
-                    about,
-                };
+                let begun = Begun { run: id.clone(), t: now, told: true, about, ..Begun::default() };
                 self.append(now, BEGIN_KIND, &begun);
                 self.reported.insert(id, Reported { begun, heard: Instant::now(), unheard: false });
                 Ok(true)
@@ -459,6 +460,9 @@ impl Tracker {
 
     /// The kernel says that a process is gone.
     fn gone(&mut self, begun: Begun, t: i64, how: How) {
+        if self.awaited.get(&begun.pid).copied() == begun.start {
+            self.awaited.remove(&begun.pid);
+        }
         // Its launcher may have said more.
         if self.running.get(&(begun.run.clone(), begun.pid)).is_some_and(|known| known.start == begun.start) {
             self.over(Over { begun, t, how });
@@ -510,26 +514,26 @@ impl Tracker {
     fn watch(&mut self, begun: Begun, told: Duration) {
         self.running.insert((begun.run.clone(), begun.pid), begun.clone());
         self.changed = true;
+        // Elsewhere its number means nothing, as that of a process in a container: its launcher alone tells.
         #[cfg(target_os = "linux")]
-        if self.ends.len() < MAX_WATCHED {
+        if self.ends.len() < MAX_WATCHED
+            && let Some(start) = begun.start.filter(|_| begun.namespace == launch::process::namespace())
+        {
             let live = self.live.clone();
+            self.awaited.insert(begun.pid, start);
             // Who has a launcher of ours is told of by it, with what it saw.
             let memory = (told.is_zero() && self.ends.len() < MAX_MEMORIES).then(|| Watched::of(begun.pid));
             self.ends.spawn(async move {
-                let (t, how) = match begun.start.filter(|_| begun.namespace == launch::process::namespace()) {
-                    Some(start) => match super::pidfd::ProcessFd::open(begun.pid, start) {
-                        Ok(process) => {
-                            process.ended().await;
-                            // The scheduler removes the cgroup soon.
-                            let (t, memory) = (live.clock.wall(), memory.and_then(|memory| memory.killed()));
-                            let how = process.how().await;
-                            let killed = how.signal.as_deref() == Some("SIGKILL");
-                            (t, How { memory: memory.filter(|_| killed), ..how })
-                        }
-                        Err(_) => (live.clock.wall(), How::default()), // It has ended already.
-                    },
-                    // Its number means nothing here, as that of a process in a container: its launcher alone tells.
-                    None => std::future::pending().await,
+                let (t, how) = match super::pidfd::ProcessFd::open(begun.pid, start) {
+                    Ok(process) => {
+                        process.ended().await;
+                        // The scheduler removes the cgroup soon.
+                        let (t, memory) = (live.clock.wall(), memory.and_then(|memory| memory.killed()));
+                        let how = process.how().await;
+                        let killed = how.signal.as_deref() == Some("SIGKILL");
+                        (t, How { memory: memory.filter(|_| killed), ..how })
+                    }
+                    Err(_) => (live.clock.wall(), How::default()), // It has ended already.
                 };
                 tokio::time::sleep(told).await;
                 (begun, t, how)

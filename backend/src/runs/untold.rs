@@ -40,24 +40,12 @@ pub(super) fn take(folder: &Path) -> Vec<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::run::{About, Begun};
+    use shared::run::Begun;
 
     #[test]
     fn what_was_written_is_taken_once_and_what_cannot_be_read_stays() {
         let folder = tempfile::tempdir().expect("a folder");
-        let begun = Begun {
-            run: "abc".into(),
-            t: 1,
-            pid: 7,
-            start: None,
-            namespace: None,
-            joined: false,
-            rank: None,
-            slurm: None,
-            pod: None,
-            told: false,
-            about: About::default(),
-        };
+        let begun = Begun { run: "abc".into(), t: 1, pid: 7, ..Begun::default() };
         let mut told = Told::Begin(begun);
         fs::write(folder.path().join("abc-7.json"), serde_json::to_vec(&told).expect("JSON")).expect("written");
         told.set_user(&login_of(crate::config::user::own_uid()));

@@ -58,19 +58,7 @@ fn live() -> Arc<Live> {
         let table = ProcessTable { t: NOW, total: 1, whole: true, rows: vec![row(name)] };
         live.source(source).processes.put(table);
         let about = About { program: name.into(), ..About::default() };
-        let begun = Begun {
-            run: "run".into(),
-            t: NOW,
-            pid: 1,
-            start: None,
-            namespace: None,
-            joined: source == 1,
-            rank: None,
-            slurm: None,
-            pod: None,
-            told: false,
-            about,
-        };
+        let begun = Begun { run: "run".into(), t: NOW, pid: 1, joined: source == 1, about, ..Begun::default() };
         let body = serde_json::to_vec(&begun).expect("JSON");
         live.append_record(source, NOW, BEGIN_KIND, body).expect("taken");
         let id = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";

@@ -6,7 +6,7 @@ mod history;
 
 use history::History;
 use shared::processes::{ProcessPast, ProcessTable};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Memory (bytes) and share of multiprocessors (percent) by process, as the GPU collectors see them.
@@ -29,6 +29,7 @@ pub struct Processes {
     inner: Mutex<(Option<Arc<ProcessTable>>, History)>,
     gpus: Mutex<HashMap<u32, GpuUse>>,
     ranks: Mutex<Arc<[RankProcess]>>,
+    stopped: Mutex<Option<HashSet<(u32, u64)>>>,
 }
 
 impl Processes {
@@ -41,6 +42,18 @@ impl Processes {
     #[cfg(target_os = "linux")]
     pub(crate) fn ranks(&self) -> Arc<[RankProcess]> {
         self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Says which processes a signal has stopped; replaces what was said before.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set_stopped(&self, stopped: HashSet<(u32, u64)>) {
+        *self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(stopped);
+    }
+
+    /// Number and start (clock ticks since boot) of the processes that a signal had stopped when the newest table was made.
+    /// None where none is made.
+    pub fn stopped(&self) -> Option<HashSet<(u32, u64)>> {
+        self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// The newest table.

@@ -11,6 +11,8 @@ pub(crate) struct Stat {
     pub ended: bool,
     /// It waits for a disk or a driver and cannot be killed meanwhile (state D).
     pub uninterruptible: bool,
+    /// A signal has stopped it (state T); a debugger that holds it does not count.
+    pub stopped: bool,
     pub parent: u32,
     /// Ticks of CPU time: its own, user and system.
     pub own: u64,
@@ -51,7 +53,8 @@ impl Stat {
         // The first thread of a process may end before the others; then the process goes on.
         let ended = matches!(state, b"Z" | b"X" | b"x") && threads <= 1;
         let uninterruptible = state == b"D";
-        Some(Stat { ended, uninterruptible, parent, own, reaped, threads, start, pages })
+        let stopped = state == b"T";
+        Some(Stat { ended, uninterruptible, stopped, parent, own, reaped, threads, start, pages })
     }
 }
 
@@ -75,8 +78,17 @@ mod tests {
     #[test]
     fn the_name_does_not_mislead() {
         let text = b"17 (a) R 1 (b\n) S 4 5 6 7 8 9 10 11 12 13 100 20 3 4 20 0 8 0 5000 999 77 18446744073709551615\n";
-        let (ended, uninterruptible) = (false, false);
-        let stat = Stat { ended, uninterruptible, parent: 4, own: 120, reaped: 7, threads: 8, start: 5000, pages: 77 };
+        let stat = Stat {
+            ended: false,
+            uninterruptible: false,
+            stopped: false,
+            parent: 4,
+            own: 120,
+            reaped: 7,
+            threads: 8,
+            start: 5000,
+            pages: 77,
+        };
         assert_eq!(Stat::parse(text), Some(stat));
     }
 

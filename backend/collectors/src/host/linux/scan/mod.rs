@@ -19,7 +19,7 @@ use crate::read::procfs::{fill, lines, number, trim};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use shared::catalog::cpu;
 use shared::processes::{Process, ProcessTable};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         graphics: !drm::cards(&roots.sys, fdinfo::DRIVERS).is_empty(),
         show_args: options.show_args,
         uninterruptible: 0,
+        stopped: HashSet::new(),
     };
     let (ranks, roots) = (Ranks::default(), roots.clone());
     Ok(Part::only(tried, Tables { scan, ranks, roots, to: options.processes.clone() }))
@@ -83,6 +84,7 @@ impl Collector for Tables {
         out.put(&cpu::PROCESSES_UNINTERRUPTIBLE, (), f64::from(self.scan.uninterruptible));
         self.ranks.take(&ranks, &self.scan, &table.rows, &self.roots);
         self.ranks.put(&ranks, out);
+        self.to.set_stopped(self.scan.stopped.clone());
         self.to.put(table);
         Ok(())
     }
@@ -127,6 +129,8 @@ struct Scan {
     show_args: bool,
     /// Processes in state D, in the newest table.
     uninterruptible: u32,
+    /// Number and start of the processes in state T, likewise.
+    stopped: HashSet<(u32, u64)>,
 }
 
 impl Scan {
@@ -137,6 +141,7 @@ impl Scan {
         self.known.values_mut().for_each(|known| known.seen = false);
         let (mut total, mut rows) = (0, Vec::with_capacity(self.known.len()));
         self.uninterruptible = 0;
+        self.stopped.clear();
         for entry in listed.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
             // A process may end between the listing and the reading.
@@ -180,6 +185,9 @@ impl Scan {
         }
         known.seen = true;
         self.uninterruptible += u32::from(stat.uninterruptible);
+        if stat.stopped {
+            self.stopped.insert((pid, stat.start));
+        }
         let used = stat.own - known.cpu_ticks;
         known.cpu_ticks = stat.own;
         let cpu = seconds.filter(|_| same).map(|s| (used as f64 / self.ticks / s * 100.0) as f32);

@@ -36,6 +36,7 @@ impl Machine {
             graphics: false,
             show_args: false,
             uninterruptible: 0,
+            stopped: HashSet::new(),
         }
     }
 }
@@ -63,6 +64,28 @@ fn cpu_is_of_the_time_between_two_tables() {
     assert_eq!((train.cpu, train.rss, train.threads), (Some(200.0), 200 * 4096, 3));
     assert_eq!((train.gpu_memory, train.gpu_share), (Some(1 << 30), Some(55.0)));
     assert_eq!(second.rows[0].pid, 10, "the busiest first");
+}
+
+#[test]
+fn what_a_signal_has_stopped_is_told_until_it_goes_on() {
+    let machine = Machine::new();
+    machine.process(10, "train.py", 1, 500, 100);
+    machine.process(11, "sh (T", 1, 500, 100);
+    let state = |now: &str, next: &str| {
+        let file = machine.0.path().join("10/stat");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace(&format!(") {now} "), &format!(") {next} "))).unwrap();
+    };
+    let mut scan = machine.scan(&[]);
+    let mut stopped = |t| {
+        scan.table(at(t), &GpuUse::new()).unwrap();
+        scan.stopped.clone()
+    };
+    assert_eq!(stopped(0), HashSet::new());
+    state("S", "T");
+    assert_eq!(stopped(5), HashSet::from([(10, 1_010)]));
+    state("T", "t");
+    assert_eq!(stopped(10), HashSet::new(), "a debugger holds it");
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! Which processes are frozen, with all of their control group.
+
+use std::collections::{HashMap, HashSet};
+
+/// A process may be moved to another group: so many looks later it is asked again in which it is.
+const LOOKS: u32 = 12;
+
+/// The control groups of processes, as far as they were asked.
+#[derive(Default)]
+pub(super) struct Groups {
+    paths: HashMap<u32, String>,
+    looks: u32,
+}
+
+impl Groups {
+    /// Those of these processes that are frozen: `cgroup.events` says so, and is read once for all that share a group.
+    pub fn frozen(&mut self, pids: &[u32]) -> HashSet<u32> {
+        if self.looks.is_multiple_of(LOOKS) {
+            self.paths.clear();
+        }
+        self.looks = self.looks.wrapping_add(1);
+        let mut before = std::mem::take(&mut self.paths);
+        self.paths = pids.iter().filter_map(|pid| Some((*pid, before.remove(pid).or_else(|| path(*pid))?))).collect();
+        let mut groups: HashMap<&str, bool> = HashMap::new();
+        let frozen = self.paths.iter().filter(|(_, path)| *groups.entry(path).or_insert_with(|| is_frozen(path)));
+        frozen.map(|(pid, _)| *pid).collect()
+    }
+}
+
+/// Where the group of a process is, by `/proc/PID/cgroup`.
+fn path(pid: u32) -> Option<String> {
+    let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    Some(own.lines().find_map(|line| line.strip_prefix("0::/"))?.to_owned())
+}
+
+fn is_frozen(path: &str) -> bool {
+    let events = std::fs::read_to_string(format!("/sys/fs/cgroup/{path}/cgroup.events")).unwrap_or_default();
+    events.lines().any(|line| line == "frozen 1")
+}
