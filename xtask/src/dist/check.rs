@@ -90,7 +90,7 @@ fn wheel(release: &Release) -> Result<Done, String> {
     if !version.contains(&release.python_version()) {
         return Err(format!("it says that it is {version}"));
     }
-    serves(&at("bin/watchglass"), &at("home"))?;
+    serves(&at("bin/watchglass"), &at("home"), Path::new("/"))?;
     cmd(at("bin/python")).args(["-c", "import watchglass, watchglass.jupyter as j; assert j.server()['command'][1] == 'serve'; assert j.has_lab_extension()"]).run()?;
     paths::remove(&at("home"))?;
     pip().args(["uninstall", "--yes", "watchglass"]).run()?;
@@ -108,12 +108,12 @@ fn files(folder: &Path) -> Result<Vec<String>, String> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// A binary serves its page, wasm and all.
-fn serves(binary: &Path, home: &Path) -> Result<(), String> {
+/// A binary serves its page, wasm and all. One that is emulated has its libraries in `root`.
+pub fn serves(binary: &Path, home: &Path, root: &Path) -> Result<(), String> {
     const SERVE: &str =
         "\"$0\" serve --port 0 --data-dir \"$1\" --collectors cpu > \"$1.address\" & echo $! > \"$1.pid\"; wait";
     std::fs::create_dir_all(home).map_err(|e| format!("{}: {e}", home.display()))?;
-    let running = cmd("sh").args(["-c", SERVE]).arg(binary).arg(home).start()?;
+    let running = cmd("sh").args(["-c", SERVE]).arg(binary).arg(home).env("QEMU_LD_PREFIX", root).start()?;
     let (address, pid) = (home.with_added_extension("address"), home.with_added_extension("pid"));
     let begin = Instant::now();
     let found = loop {
@@ -121,8 +121,8 @@ fn serves(binary: &Path, home: &Path) -> Result<(), String> {
         if let Some((url, _)) = text.split_once('\n') {
             break Ok(url.trim_start_matches("http://").trim_end_matches('/').replace("localhost", "127.0.0.1"));
         }
-        if begin.elapsed() > Duration::from_secs(20) {
-            break Err("it does not say its address within 20 s".to_owned());
+        if begin.elapsed() > Duration::from_secs(60) {
+            break Err("it does not say its address within 60 s".to_owned());
         }
         std::thread::sleep(Duration::from_millis(20));
     };

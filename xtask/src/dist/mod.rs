@@ -169,8 +169,11 @@ impl Release {
     }
 
     fn deb(&self) -> PathBuf {
-        let arch = if self.arch() == "aarch64" { "arm64" } else { "amd64" };
-        self.out.join(format!("watchglass_{}-1_{arch}.deb", self.version.replace("-dev", "~dev")))
+        self.out.join(format!("watchglass_{}-1_{}.deb", self.version.replace("-dev", "~dev"), self.debian_arch()))
+    }
+
+    fn debian_arch(&self) -> &'static str {
+        if self.arch() == "aarch64" { "arm64" } else { "amd64" }
     }
 
     fn image(&self) -> PathBuf {
@@ -185,6 +188,11 @@ impl Release {
     /// Whether it runs on this machine.
     fn runs_here(&self) -> bool {
         self.arch() == std::env::consts::ARCH
+    }
+
+    /// Whether the kernel of this machine has been told of an emulator for it.
+    fn is_emulated_here(&self) -> bool {
+        Path::new("/proc/sys/fs/binfmt_misc").join(format!("qemu-{}", self.arch())).exists()
     }
 }
 
