@@ -27,6 +27,9 @@ const RUNS: u32 = 100_000;
 const LIVE_RANKS: u32 = 10_000;
 /// Ends of ranks that are measured.
 const ENDS: usize = 20;
+/// What a job prints while its output is kept, and how often it is tried, in turns with the peer.
+const PRINTED: &str = "yes 'step 1200 loss 2.3125 grad_norm 0.731 tokens/s 18432.5 lr 0.0003' | head -c 100000000";
+const PRINTINGS: usize = 3;
 /// How often a hub looks whether runs have ended, seconds.
 const LOOK_SECONDS: f64 = 10.0;
 
@@ -48,6 +51,14 @@ pub fn measure(table: &mut Table) {
             table.at_most(rows[1], ended, "s", 0.1, "0.1 s", "", "kill -9 by us to the time in the run's record");
         }
         Err(why) => rows.into_iter().zip(["5 s", "0.1 s"]).for_each(|(row, goal)| table.missing(row, goal, &why)),
+    }
+    let (row, goal) = ("time of 100 MB that are printed with --logs, of that by script", "1.25 x");
+    match printing() {
+        Ok([ours, theirs]) => {
+            let on = format!("median of {PRINTINGS} pairs in terminals alike; goal: 0.8 of its throughput");
+            table.at_most(row, ours / theirs, "x", 1.25, goal, &format!("script {theirs:.2} s"), &on);
+        }
+        Err(why) => table.missing(row, goal, &why),
     }
     let (first, list) = lists(1, RUNS, true);
     let on = format!("a project out of {RUNS} runs of a machine; read from its records once in {first:.1} s");
@@ -122,6 +133,37 @@ fn ends() -> Result<(f64, f64), String> {
         all[all.len() / 2]
     };
     Ok((median(seen), median(dated)))
+}
+
+/// Seconds until what a job prints has been printed: with its output kept, and by `script`.
+#[allow(clippy::disallowed_methods, reason = "terminals, each of which ends with what runs in it")]
+fn printing() -> Result<[f64; 2], String> {
+    let folder = folder()?;
+    let server = server(&folder);
+    let binary = watchglass([]).get_program().to_string_lossy().into_owned();
+    let data = folder.path().display();
+    let ours = format!("{binary} run --logs --data-dir {data} -- sh -c \"{PRINTED}\"");
+    let theirs = format!("script --quiet --command \"{PRINTED}\" /dev/null");
+    // Both write to a terminal of the same kind, which is read as fast as it can be.
+    let time = |command: &str| {
+        let mut outer = Command::new("script");
+        outer
+            .args(["--quiet", "--return", "--command", command, "/dev/null"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        outer.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
+        let begun = Instant::now();
+        let status = outer.status().map_err(|error| format!("script: {error}"))?;
+        let ended = status.success().then(|| begun.elapsed().as_secs_f64());
+        ended.ok_or_else(|| format!("it failed: {command}"))
+    };
+    let mut pairs = Vec::new();
+    for _ in 0..PRINTINGS {
+        pairs.push([time(&ours)?, time(&theirs)?]);
+    }
+    drop(server);
+    pairs.sort_by(|a, b| (a[0] / a[1]).total_cmp(&(b[0] / b[1])));
+    Ok(pairs[PRINTINGS / 2])
 }
 
 /// Numbers of the processes that are ranks of a run, and when each ended, seconds since the Unix epoch.
