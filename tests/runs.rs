@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use watchglass_tests::cgroup::MemoryGroup;
 use watchglass_tests::fleet::Fleet;
-use watchglass_tests::server::{Answer, Server, ask_with, watchglass};
+use watchglass_tests::server::{Answer, Server, as_user, ask_with, watchglass};
 use watchglass_tests::terminal::Terminal;
 use watchglass_tests::waiting::until;
 
@@ -261,6 +261,48 @@ fn where_ranks_are_not_looked_for_a_run_is_the_process_that_was_told_of() {
     assert!(run["processes"][0]["rank"].is_null(), "{run}");
     kill(child_of(child), libc::SIGKILL);
     kill(child, libc::SIGKILL);
+    job.wait().expect("it ended");
+}
+
+#[test]
+#[ignore = "needs root, to be another user"]
+fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
+    const OTHER: u32 = 54321;
+    let bench = Bench::new();
+    let open = tempfile::tempdir_in("/tmp").expect("a folder that others may enter");
+    std::fs::set_permissions(open.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("opened");
+    let (socket, config) = (open.path().join("run.sock"), bench.folder.path().join("watchglass.toml"));
+    let settings = format!("[runs]\nsocket = \"{}\"\nsocket_mode = \"0666\"\n", socket.display());
+    std::fs::write(&config, settings).expect("written");
+    let config = config.to_str().expect("plain letters");
+    let server = Server::start(["--collectors", "cpu", "--data-dir", bench.data(), "--config", config]);
+    let by_other = |words: &[&str]| {
+        as_user(OTHER, watchglass_tests::server::binary(), |mut command| {
+            command.env_remove("WATCHGLASS_RUN_ID").env("WATCHGLASS_SOCKET", &socket).env("HOME", open.path());
+            command.args(words).output().expect("it ran")
+        })
+    };
+    let failed = by_other(&["run", "--id", "of-other", "--", "sh", "-c", "exit 3"]);
+    assert_eq!(failed.status.code(), Some(3), "{failed:?}");
+    let run = bench.sentence(&server, "of-other", "failed (exit 3)");
+    assert_eq!(run["user"], OTHER.to_string(), "as the kernel says: {run}");
+    let mut job = started(bench.job(&["--id", "of-root", "--config", config, "--", "sleep", "1000"]));
+    bench.sentence(&server, "of-root", "running");
+    // It joins a run of root, which fails; it alerts for one, and asks where output is kept.
+    let joined = by_other(&["run", "--id", "of-root", "--logs", "--", "sh", "-c", "echo printed; exit 4"]);
+    assert_eq!((joined.status.code(), joined.stdout.as_slice()), (Some(4), &b"printed\n"[..]), "its job runs");
+    let said = String::from_utf8_lossy(&joined.stderr).into_owned();
+    assert!(said.contains("what jobs of other users print is not kept"), "{said}");
+    let alerted = by_other(&["alert", "of root", "--run", "of-root"]);
+    assert_eq!(alerted.status.code(), Some(1), "{alerted:?}");
+    assert!(String::from_utf8_lossy(&alerted.stderr).contains("no run of-root of yours"), "{alerted:?}");
+    assert_eq!(by_other(&["alert", "of the machine"]).status.code(), Some(0));
+    // What comes in order has come.
+    by_other(&["run", "--id", "last", "--", "true"]);
+    bench.sentence(&server, "last", "finished");
+    let run = bench.sentence(&server, "of-root", "running");
+    assert_eq!((&run["user"], run["processes"].as_array().map(Vec::len)), (&"root".into(), Some(1)), "{run}");
+    kill(child_of(job.id()), libc::SIGKILL);
     job.wait().expect("it ended");
 }
 

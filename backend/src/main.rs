@@ -86,13 +86,17 @@ fn main() -> ExitCode {
     }
 }
 
+/// Where services listen for jobs of other users, whose settings say so.
+#[cfg(unix)]
+const SERVICES: [&str; 2] = ["/run/watchglass/run.sock", "/run/watchglass-agent/run.sock"];
+
 /// Where the server of this machine may listen for what is told of runs, best first.
 #[cfg(unix)]
 fn run_sockets(config: &Config) -> Vec<PathBuf> {
     let named = std::env::var_os(run::SOCKET).map(PathBuf::from);
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let own = folder.map(control::runs_places).unwrap_or_default();
-    named.into_iter().chain(own).chain([PathBuf::from("/run/watchglass/run.sock")]).collect()
+    named.into_iter().chain(config.runs.socket.clone()).chain(own).chain(SERVICES.map(PathBuf::from)).collect()
 }
 
 /// `watchglass mark`. A script goes on where nobody is there to be told.

@@ -77,7 +77,7 @@ pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
 pub use run::{AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
-pub use runs::{Detect, RunsSettings};
+pub use runs::{Detect, RunsSettings, SocketMode};
 pub use sign_in::{NewAccounts, ProxySignIn};
 pub use table::Config;
 pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};

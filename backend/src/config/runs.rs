@@ -24,12 +24,33 @@ pub enum Detect {
     Off,
 }
 
+/// Who may write to the socket on which runs are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub enum SocketMode {
+    /// The user of this program, and root.
+    #[default]
+    #[serde(rename = "0600")]
+    Owner,
+    /// The members of a group, too.
+    #[serde(rename = "0660")]
+    Group,
+    /// Every user of this machine.
+    #[serde(rename = "0666")]
+    All,
+}
+
 /// `[runs]`: how training jobs are followed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawRuns")]
 pub struct RunsSettings {
     /// Where ranks are looked for.
     pub detect: Detect,
+    /// The socket on which runs are told; None: one beside the data folder, for its owner.
+    pub socket: Option<PathBuf>,
+    /// Who may write to it.
+    pub socket_mode: SocketMode,
+    /// The group whose members may, by name or number; None: that of this program.
+    pub socket_group: Option<String>,
     /// How long what is known of a run that ended outlives its samples, at least a day; None: for ever.
     pub keep: Option<Duration>,
     /// The tool that says how a job of Slurm ended; None: where Slurm's packages put it.
@@ -44,6 +65,9 @@ impl Default for RunsSettings {
     fn default() -> Self {
         RunsSettings {
             detect: Detect::default(),
+            socket: None,
+            socket_mode: SocketMode::default(),
+            socket_group: None,
             keep: Some(KEPT),
             scontrol: None,
             kubernetes: false,
@@ -57,6 +81,10 @@ impl Default for RunsSettings {
 struct RawRuns {
     #[serde(default)]
     detect: Detect,
+    socket: Option<PathBuf>,
+    #[serde(default)]
+    socket_mode: SocketMode,
+    socket_group: Option<String>,
     keep: Option<String>,
     scontrol: Option<PathBuf>,
     #[serde(default)]
@@ -68,11 +96,18 @@ impl TryFrom<RawRuns> for RunsSettings {
     type Error = String;
 
     fn try_from(raw: RawRuns) -> Result<Self, String> {
-        let RawRuns { detect, keep, scontrol, kubernetes, kubernetes_account } = raw;
-        for (key, path) in [("scontrol", &scontrol), ("kubernetes_account", &kubernetes_account)] {
+        let RawRuns { detect, socket, socket_mode, socket_group, keep, scontrol, kubernetes, kubernetes_account } = raw;
+        for (key, path) in [("socket", &socket), ("scontrol", &scontrol), ("kubernetes_account", &kubernetes_account)] {
             if path.as_ref().is_some_and(|path| !path.is_absolute()) {
                 return Err(format!("runs.{key}: write the whole path, from / on"));
             }
+        }
+        if socket.is_none() && socket_mode != SocketMode::Owner {
+            let why = "others cannot enter the data folder; write runs.socket, too, as /run/watchglass/run.sock";
+            return Err(format!("runs.socket_mode: {why}"));
+        }
+        if socket_group.is_some() && socket_mode != SocketMode::Group {
+            return Err("runs.socket_group: write runs.socket_mode = \"0660\", too".into());
         }
         let keep = match keep.as_deref() {
             None => Some(KEPT),
@@ -82,7 +117,7 @@ impl TryFrom<RawRuns> for RunsSettings {
                 keep => Some(keep),
             },
         };
-        Ok(RunsSettings { detect, keep, scontrol, kubernetes, kubernetes_account })
+        Ok(RunsSettings { detect, socket, socket_mode, socket_group, keep, scontrol, kubernetes, kubernetes_account })
     }
 }
 
@@ -92,6 +127,15 @@ impl FileTable for RunsSettings {
             "detect",
             "Where ranks are looked for: `gpu`, below each `watchglass run` and among the processes that hold a GPU; `launched`, below each `watchglass run` alone; `off`; `gpu` unless it is written",
         ),
+        (
+            "socket",
+            "The socket on which `watchglass run`, `mark` and `alert` tell, for a machine that several people use; /run/watchglass/run.sock is where they look by themselves; one beside the data folder unless it is written",
+        ),
+        (
+            "socket_mode",
+            "Who may write to it: `0600`, the user of this program and root; `0660`, members of its group; `0666`, every user of this machine; each for jobs of their own; `0600` unless it is written",
+        ),
+        ("socket_group", "That group, by name or number: this program must be a member; its own unless it is written"),
         (
             "keep",
             "How long what is known of a run that ended outlives its samples, 1d to 3650d, or 0 for ever; 400d unless it is written",
@@ -110,9 +154,13 @@ impl FileTable for RunsSettings {
     fn print(&self) -> Table {
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| Value::from(path.display().to_string()));
         let detect = Value::try_from(self.detect).expect("a word");
+        let mode = Value::try_from(self.socket_mode).expect("a word");
         let keep = self.keep.map_or("0".into(), show_duration);
         let all = [
             ("detect", Some(detect)),
+            ("socket", path(&self.socket)),
+            ("socket_mode", self.socket.is_some().then_some(mode)),
+            ("socket_group", self.socket_group.clone().map(Value::from)),
             ("keep", Some(keep.into())),
             ("scontrol", path(&self.scontrol)),
             ("kubernetes", self.kubernetes.then(|| true.into())),
@@ -137,17 +185,23 @@ mod tests {
         let own = read("detect = \"launched\"\nkeep = \"0\"").expect("a table");
         assert_eq!((own.detect, own.keep), (Detect::Launched, None));
         assert_eq!(read(&own.print().to_string()).expect("a table"), own);
+        let own = read("socket = \"/run/x.sock\"\nsocket_mode = \"0660\"\nsocket_group = \"ml\"").expect("a table");
+        assert_eq!((own.socket_mode, own.socket_group.as_deref()), (SocketMode::Group, Some("ml")));
+        assert_eq!(read(&own.print().to_string()).expect("a table"), own);
         assert_eq!(read("keep = \"30d\"").expect("a table").keep, Some(30 * LEAST));
         for (wrong, said) in [
             ("detect = \"all\"", "`gpu`"),
             ("keep = \"1h\"", "at least 1d, or 0 for ever"),
             ("keep = \"soon\"", "or 0 for ever"),
             ("kept = \"1d\"", "unknown field"),
+            ("socket_mode = \"0666\"", "write runs.socket, too"),
+            ("socket = \"/run/x.sock\"\nsocket_mode = \"0777\"", "`0660`"),
+            ("socket = \"/run/x.sock\"\nsocket_group = \"ml\"", "write runs.socket_mode = \"0660\", too"),
         ] {
             let error = read(wrong).expect_err(wrong).to_string();
             assert!(error.contains(said), "{wrong}: {error}");
         }
-        for relative in ["scontrol = \"scontrol\"", "kubernetes_account = \"account\""] {
+        for relative in ["socket = \"x.sock\"", "scontrol = \"scontrol\"", "kubernetes_account = \"account\""] {
             assert!(read(relative).expect_err(relative).to_string().contains("from / on"), "{relative}");
         }
     }

@@ -40,6 +40,28 @@ pub fn uid_of(name: &str) -> Result<Option<u32>, String> {
     }
 }
 
+/// The number of a group: of its name in the system's database, or as it is written.
+///
+/// # Errors
+/// There is no such group.
+#[cfg(unix)]
+pub fn gid_of(group: &str) -> Result<u32, String> {
+    if let Ok(gid) = group.parse() {
+        return Ok(gid);
+    }
+    let missing = || format!("there is no group {group} on this machine; `getent group` lists them");
+    let name = CString::new(group).map_err(|_| missing())?;
+    let mut buffer = vec![0u8; 1 << 16];
+    // SAFETY: group is a plain C structure for which all zeroes is a valid value.
+    let mut entry: libc::group = unsafe { std::mem::zeroed() };
+    let mut found = std::ptr::null_mut();
+    // SAFETY: all pointers are valid for the call, the length is the buffer's, and the strings that `entry` points to
+    // afterwards lie in `buffer` and are not read.
+    let code =
+        unsafe { libc::getgrnam_r(name.as_ptr(), &mut entry, buffer.as_mut_ptr().cast(), buffer.len(), &mut found) };
+    if code == 0 && !found.is_null() { Ok(entry.gr_gid) } else { Err(missing()) }
+}
+
 /// Windows has no uids: no name is known.
 #[cfg(not(unix))]
 pub fn uid_of(_name: &str) -> Result<Option<u32>, String> {

@@ -293,7 +293,7 @@ fn follow_runs(
     tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
     #[cfg(unix)]
     match control::runs_path(folder, control::runtime_folder()) {
-        Ok(Some(path)) => match RunSocket::bind(&path) {
+        Ok(Some(path)) => match RunSocket::bind(&path, &config.runs) {
             Ok(socket) => {
                 let (live, folder, stop) = (live.clone(), folder.to_path_buf(), stop.clone());
                 let settings = config.runs.clone();
@@ -303,7 +303,7 @@ fn follow_runs(
                     runs::follow(live, source, (socket, asked), &folder, (markers, calls), settings, stop).await
                 });
             }
-            Err(error) => tracing::warn!(%error, "cannot listen on {}", path.display()),
+            Err(why) => tracing::warn!("no run of this machine is told of: {why}"),
         },
         Ok(None) => tracing::warn!("the path of the socket of runs is too long: no run of this machine is told of"),
         Err(error) => tracing::warn!(%error, "there is no socket of the data folder"),

@@ -23,6 +23,8 @@ mod lines;
 mod looking;
 mod measure;
 mod output;
+#[cfg(unix)]
+mod permit;
 #[cfg(target_os = "linux")]
 mod pidfd;
 #[cfg(target_os = "linux")]

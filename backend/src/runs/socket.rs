@@ -1,16 +1,20 @@
 //! The socket for datagrams on which launchers tell, and scripts put markers. It stands in a folder of ours, open to its owner
-//! alone; on Linux the kernel says with each message which process of which user sent it.
+//! alone, or where the settings say, open to others; on Linux the kernel says with each message which process of which user sent
+//! it.
 
-use crate::config::user::{login_of, own_uid};
+use crate::config::user::{gid_of, login_of, own_uid};
+use crate::config::{RunsSettings, SocketMode};
 use crate::markers::marker::NewMarker;
 use shared::alert::{AlertSeverity, CodeAlert};
 use shared::run::{Begun, LogsOf, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Told, check_id};
+use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 
@@ -20,9 +24,15 @@ pub struct RunSocket {
     socket: UnixDatagram,
     path: PathBuf,
     unread: AtomicU64,
-    /// Who may send, and what they are called.
+    refused: AtomicU64,
+    /// Who may say all, and what they are called: the user of this program, and root.
     users: [(u32, String); 2],
+    /// Others may send, too; what those who have are called.
+    others: Option<Mutex<HashMap<u32, String>>>,
 }
+
+/// The most users whose names are remembered.
+const MAX_USERS: usize = 4096;
 
 /// A message, which keeps to the bounds.
 #[derive(Debug)]
@@ -42,57 +52,112 @@ pub(super) enum Message {
 pub(super) struct SentBy {
     /// Its process, by our numbers, where the kernel says it.
     pub pid: Option<u32>,
-    uid: Option<u32>,
+    /// Its user, likewise.
+    pub uid: Option<u32>,
+    /// What that user is called; None where that is who runs this program, or root.
+    pub other: Option<String>,
     name: libc::sockaddr_un,
     /// Bytes of the name; one that has none cannot be answered.
     length: libc::socklen_t,
 }
 
+#[cfg(test)]
+impl SentBy {
+    /// Who cannot be answered.
+    pub fn of(other: Option<&str>, uid: u32) -> SentBy {
+        // SAFETY: plain numbers, of which all zeros are a value.
+        let name = unsafe { std::mem::zeroed() };
+        SentBy { pid: None, uid: Some(uid), other: other.map(Into::into), name, length: 0 }
+    }
+}
+
 impl RunSocket {
-    /// Listens; what lies there was left by a process that ended. The data folder is this process's own.
+    /// Listens where the settings say, else in a folder of this program: there, what lies in the way was left by a process
+    /// that ended.
     ///
     /// # Errors
-    /// The socket, or its folder, cannot be made.
-    pub fn bind(path: &Path) -> io::Result<RunSocket> {
+    /// A sentence: what is in the way, and what to do.
+    pub fn bind(own: &Path, settings: &RunsSettings) -> Result<RunSocket, String> {
+        let path = settings.socket.as_deref().unwrap_or(own);
+        let failed = |error: io::Error| format!("{}: {error}", path.display());
         if let Some(folder) = path.parent() {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            let mode = if settings.socket.is_some() { 0o755 } else { 0o700 };
+            std::fs::DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(failed)?;
+        }
+        if settings.socket.is_some() {
+            is_free(path)?;
+        }
+        if !cfg!(target_os = "linux") && settings.socket_mode != SocketMode::Owner {
+            return Err("runs.socket_mode: this system does not say who sends; leave it out".into());
         }
         match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
         let users = [own_uid(), 0].map(|uid| (uid, login_of(uid)));
-        let socket = UnixDatagram::bind(path)?;
-        let socket = RunSocket { socket, path: path.into(), unread: AtomicU64::new(0), users };
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
+        let (mode, is_shared) = match settings.socket_mode {
+            SocketMode::Owner => (0o600, false),
+            SocketMode::Group => (0o660, true),
+            SocketMode::All => (0o666, true),
+        };
+        let socket = UnixDatagram::bind(path).map_err(failed)?;
+        let (unread, refused) = Default::default();
+        let others = is_shared.then(Mutex::default);
+        let socket = RunSocket { socket, path: path.into(), unread, refused, users, others };
+        if let Some(group) = &settings.socket_group {
+            let gid = gid_of(group).map_err(|why| format!("runs.socket_group: {why}"))?;
+            std::os::unix::fs::chown(path, None, Some(gid)).map_err(|error| {
+                format!("runs.socket_group: {error}; is the user of this program a member of the group {group}?")
+            })?;
+        }
         #[cfg(target_os = "linux")]
-        ask_for_senders(socket.socket.as_raw_fd())?;
+        ask_for_senders(socket.socket.as_raw_fd()).map_err(failed)?;
+        // Nobody else may write to it before the kernel says who does.
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).map_err(failed)?;
         Ok(socket)
     }
 
-    /// The next message that can be read, and who sent it; what cannot, and what another user sends, is left out and counted.
+    /// What those are called who may say all: the user of this program, and root.
+    pub(super) fn trusted(&self) -> [String; 2] {
+        self.users.each_ref().map(|(_, user)| user.clone())
+    }
+
+    /// What a user is called, and whether that is neither ours nor root. None for one who may not send.
+    fn user(&self, uid: Option<u32>) -> Option<(String, bool)> {
+        let is = |own: u32| uid.map_or(!cfg!(target_os = "linux"), |uid| uid == own);
+        if let Some((_, user)) = self.users.iter().find(|(own, _)| is(*own)) {
+            return Some((user.clone(), false));
+        }
+        let (uid, mut others) = (uid?, self.others.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner));
+        if others.len() >= MAX_USERS {
+            others.clear();
+        }
+        Some((others.entry(uid).or_insert_with(|| login_of(uid)).clone(), true))
+    }
+
+    /// The next message that can be read, and who sent it; what cannot, and what another user sends where others may not, is
+    /// left out and counted.
     pub(super) async fn next(&self) -> (Message, SentBy) {
         let mut bytes = vec![0; MAX_MESSAGE_BYTES + 1];
         loop {
             let received = self.socket.async_io(Interest::READABLE, || receive(self.socket.as_raw_fd(), &mut bytes));
             match received.await {
-                Ok((read, sender)) => {
-                    let user = self.users.iter().find(|(uid, _)| sender.uid.is_none_or(|own| own == *uid));
-                    match message(&bytes[..read]).zip(user) {
-                        Some((Message::Told(mut told), (_, user))) => {
-                            told.set_user(user);
-                            return (Message::Told(told), sender);
+                Ok((read, mut sender)) => match message(&bytes[..read]).zip(self.user(sender.uid)) {
+                    Some((mut message, (user, is_other))) => {
+                        if let Message::Told(told) = &mut message {
+                            told.set_user(&user);
                         }
-                        Some((message, _)) => return (message, sender),
-                        None => {
-                            self.answer(&sender, "this is no marker; a text, or JSON with text, step and kind, or with alert, text, severity and wait");
-                            let unread = self.unread.fetch_add(1, Ordering::Relaxed) + 1;
-                            if unread.is_power_of_two() {
-                                tracing::warn!(unread, "messages on the socket of runs cannot be read");
-                            }
+                        sender.other = is_other.then_some(user);
+                        return (message, sender);
+                    }
+                    None => {
+                        self.answer(&sender, "this is no marker; a text, or JSON with text, step and kind, or with alert, text, severity and wait");
+                        let unread = self.unread.fetch_add(1, Ordering::Relaxed) + 1;
+                        if unread.is_power_of_two() {
+                            tracing::warn!(unread, "messages on the socket of runs cannot be read");
                         }
                     }
-                }
+                },
                 // It is not read any more: what is told then is found in the folder at the next start.
                 Err(error) => {
                     tracing::warn!(%error, "the socket of runs cannot be read");
@@ -102,13 +167,42 @@ impl RunSocket {
         }
     }
 
-    /// Answers whom can be answered, without waiting.
+    /// Tells why a message is not taken.
+    pub(super) fn refuse(&self, sender: &SentBy, why: &str) {
+        let refused = self.refused.fetch_add(1, Ordering::Relaxed) + 1;
+        if refused.is_power_of_two() {
+            let user = sender.other.as_deref().unwrap_or_default();
+            tracing::warn!(refused, user, "a message of another user on the socket of runs is not taken: {why}");
+        }
+        self.answer(sender, why);
+    }
+
+    /// Answers whom can be answered, without waiting. Another user is not by a path: at it may stand what listens to us alone.
     pub(super) fn answer(&self, sender: &SentBy, text: &str) {
-        if usize::try_from(sender.length).is_ok_and(|length| length > size_of::<libc::sa_family_t>()) {
+        let has_name = usize::try_from(sender.length).is_ok_and(|length| length > size_of::<libc::sa_family_t>());
+        let is_path = sender.name.sun_path[0] != 0;
+        let is_ours = self.users.iter().any(|(own, _)| sender.uid.is_none_or(|uid| uid == *own));
+        if has_name && (is_ours || !is_path) {
             let (fd, name) = (self.socket.as_raw_fd(), (&raw const sender.name).cast());
             // SAFETY: text and name are whole for the call, with their lengths; who has gone is an error, which is none of ours.
             unsafe { libc::sendto(fd, text.as_ptr().cast(), text.len(), libc::MSG_DONTWAIT, name, sender.length) };
         }
+    }
+}
+
+/// Whether a path that was named is free for a socket, or holds one that nobody listens on any more.
+fn is_free(path: &Path) -> Result<(), String> {
+    let at = path.display();
+    match path.symlink_metadata() {
+        Ok(found) if !found.file_type().is_socket() => {
+            Err(format!("runs.socket {at}: a file that is no socket stands there; name another path"))
+        }
+        Ok(_) => match std::os::unix::net::UnixDatagram::unbound().and_then(|socket| socket.connect(path)) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+            Err(error) => Err(format!("runs.socket {at}: {error}; remove it, or name another path")),
+            Ok(()) => Err(format!("runs.socket {at}: a program listens there; end it, or name another path")),
+        },
+        Err(_) => Ok(()),
     }
 }
 
@@ -152,7 +246,7 @@ fn receive(fd: RawFd, bytes: &mut [u8]) -> io::Result<(usize, SentBy)> {
     // SAFETY: it was zeroed, and the kernel wrote at most its length.
     let name = unsafe { name.assume_init() };
     let (pid, uid) = credentials(&header).unzip();
-    Ok((read, SentBy { pid: pid.filter(|pid| *pid > 0), uid, name, length: header.msg_namelen }))
+    Ok((read, SentBy { pid: pid.filter(|pid| *pid > 0), uid, other: None, name, length: header.msg_namelen }))
 }
 
 /// Process and user that the kernel names in a message's header.
@@ -252,6 +346,7 @@ fn keeps_bounds(begun: &Begun) -> bool {
     let texts = [&about.name, &about.project, &about.group, &about.job_type, &about.notes, &about.label];
     let short = |text: &String| text.len() <= MAX_TEXT_BYTES;
     check_id(&begun.run).is_ok()
+        && begun.slurm.as_ref().is_none_or(|id| check_id(id).is_ok())
         && texts.into_iter().flatten().all(short)
         && short(&about.program)
         && about.tags.len() <= MAX_TAGS
@@ -336,7 +431,7 @@ mod tests {
         use std::os::linux::net::SocketAddrExt;
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("run.sock");
-        let socket = RunSocket::bind(&path).expect("a socket");
+        let socket = RunSocket::bind(&path, &RunsSettings::default()).expect("a socket");
         let name = std::os::unix::net::SocketAddr::from_abstract_name(format!("test-{}", std::process::id()));
         let named = std::os::unix::net::UnixDatagram::bind_addr(&name.expect("a name")).expect("a socket");
         named.send_to(b"\xff", &path).expect("sent");

@@ -2,10 +2,11 @@
 
 use super::kubernetes::Kubernetes;
 use super::looking::{Here, Looking};
+use super::permit::{Owners, without_claims};
 use super::reported::{MAX_REPORTED, RefusedReport, Report, ReportAsk};
 use super::series;
 use super::slurm;
-use super::socket::{Message, RunSocket};
+use super::socket::{Message, RunSocket, SentBy};
 use super::untold;
 use crate::calls::{Calls, TOO_MANY_CALLS};
 use crate::config::RunsSettings;
@@ -34,6 +35,12 @@ const MAX_RUNNING: usize = 4096;
 
 /// The most messages a second: a record is written for each.
 const MAX_MESSAGES: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
+
+/// The most of another user who tells of runs, who may begin one of many ranks at once, and of one who puts markers and alerts.
+const TOLD_BY_OTHERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(1).expect("not zero"))
+    .allow_burst(std::num::NonZeroU32::new(600).expect("not zero"));
+const MARKED_BY_OTHERS: governor::Quota =
+    governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
 
 /// Likewise of markers of all runs together, and of alerts: each run has less.
 const MAX_MARKERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(500).expect("not zero"));
@@ -79,6 +86,7 @@ struct Tracker {
     source: SourceId,
     /// Those that run, as far as is known.
     running: HashMap<Key, Begun>,
+    owners: Owners,
     /// Ends that the kernel tells, and when they were.
     ends: JoinSet<(Begun, i64, How)>,
     /// When the processes started whose ends it tells.
@@ -112,6 +120,7 @@ pub async fn follow(
         live,
         source,
         running: HashMap::new(),
+        owners: Owners::new(socket.trusted()),
         ends: JoinSet::new(),
         awaited: HashMap::new(),
         claims: JoinSet::new(),
@@ -124,6 +133,7 @@ pub async fn follow(
         dropped: 0,
     };
     let limit = governor::RateLimiter::direct(MAX_MESSAGES);
+    let others = [TOLD_BY_OTHERS, MARKED_BY_OTHERS].map(governor::RateLimiter::keyed);
     let markers_limit = governor::RateLimiter::direct(MAX_MARKERS);
     let calls_limit = governor::RateLimiter::direct(MAX_MARKERS);
     for told in untold::take(&folder.join(untold::FOLDER)) {
@@ -140,8 +150,11 @@ pub async fn follow(
         tracker.tell_collectors();
         tokio::select! {
             (message, sender) = socket.next() => match message {
-                Message::Told(told) if limit.check().is_ok() => {
-                    tracker.told(*told);
+                message if sender.other.is_some() && is_too_much(&others, &sender, &message) => tracker.drop_one(),
+                message if let Err(why) = tracker.permits(&sender, &message) => socket.refuse(&sender, &why),
+                Message::Told(told) if sender.other.is_some() || limit.check().is_ok() => {
+                    let now = tracker.live.clock.wall();
+                    tracker.told(if sender.other.is_some() { without_claims(*told, now) } else { *told });
                     looking.soon();
                 }
                 Message::Told(_) => tracker.drop_one(),
@@ -198,6 +211,15 @@ pub async fn follow(
     }
 }
 
+/// Limits of each user: of what is told, and of the rest.
+type Limits = [governor::DefaultKeyedRateLimiter<Option<u32>>; 2];
+
+fn is_too_much(limits: &Limits, sender: &SentBy, message: &Message) -> bool {
+    let [told, rest] = limits;
+    let limit = if matches!(message, Message::Told(_)) { told } else { rest };
+    limit.check_key(&sender.uid).is_err()
+}
+
 /// Kubernetes, where it is to be asked and can be.
 fn kubernetes(settings: &RunsSettings) -> Option<Arc<Kubernetes>> {
     if !settings.kubernetes {
@@ -228,6 +250,11 @@ fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &impl serde::
 }
 
 impl Tracker {
+    fn permits(&self, sender: &SentBy, message: &Message) -> Result<(), String> {
+        let of = |user: &str| self.running.values().filter(|one| one.about.user.as_deref() == Some(user)).count();
+        self.owners.check(sender, message, of)
+    }
+
     fn told(&mut self, told: Told) {
         match told {
             Told::Begin(begun) => {
@@ -312,7 +339,7 @@ impl Tracker {
                 }
             }
             // It may have ended while the others were looked at.
-            _ if self.running.len() < MAX_RUNNING && is_alive(&begun) => {
+            _ if self.running.len() < MAX_RUNNING && self.owners.fits(&begun) && is_alive(&begun) => {
                 self.append(begun.t, BEGIN_KIND, &begun);
                 self.watch(begun, Duration::ZERO);
             }
@@ -358,6 +385,7 @@ impl Tracker {
         {
             over.begun = known;
         }
+        self.owners.take(&over.begun);
         self.changed = true;
         self.stopped.remove(&(over.begun.run.clone(), over.begun.pid));
         let said = self.preempting.get(&over.begun.run);
@@ -405,6 +433,7 @@ impl Tracker {
                 }
                 let begun = Begun { run: id.clone(), t: now, told: true, about, ..Begun::default() };
                 self.append(now, BEGIN_KIND, &begun);
+                self.owners.take(&begun);
                 self.reported.insert(id, Reported { begun, heard: Instant::now(), unheard: false });
                 Ok(true)
             }
@@ -477,6 +506,7 @@ impl Tracker {
             if record.kind == BEGIN_KIND
                 && let Ok(begun) = serde_json::from_slice::<Begun>(&record.body)
             {
+                self.owners.take(&begun);
                 open.insert((begun.run.clone(), begun.pid), begun);
             } else if record.kind == END_KIND
                 && let Ok(Over { begun, .. }) = serde_json::from_slice(&record.body)
@@ -505,6 +535,13 @@ impl Tracker {
 
     /// Tells of those that run once more, before what was told first is as old as the samples that go.
     fn again(&mut self) {
+        if self.owners.are_many() {
+            self.owners.forget();
+            let records = self.live.store().records(self.source, 0, i64::MAX);
+            let begun = records.into_iter().flatten().flatten().filter(|record| record.kind == BEGIN_KIND);
+            let begun = begun.filter_map(|record| serde_json::from_slice(&record.body).ok());
+            begun.for_each(|begun| self.owners.take(&begun));
+        }
         for begun in self.running.values().chain(self.reported.values().map(|one| &one.begun)) {
             self.append(self.live.clock.wall(), BEGIN_KIND, begun);
         }
@@ -512,6 +549,7 @@ impl Tracker {
 
     /// Waits for the end of a process; `told` is how long somebody else may take to tell of it better.
     fn watch(&mut self, begun: Begun, told: Duration) {
+        self.owners.take(&begun);
         self.running.insert((begun.run.clone(), begun.pid), begun.clone());
         self.changed = true;
         // Elsewhere its number means nothing, as that of a process in a container: its launcher alone tells.
