@@ -23,6 +23,8 @@ struct Group {
 /// The counters, as they were when the job began.
 pub struct Watched {
     groups: Vec<Group>,
+    /// The innermost cgroup that counts, with or without a limit: it knows of each process of its own, whoever ran short.
+    own: Option<(File, u64)>,
     machine: Option<(File, u64)>,
 }
 
@@ -55,12 +57,18 @@ impl Watched {
 
     /// Likewise of those that `own`, the text of `/proc/PID/cgroup`, names below `root`.
     pub fn new(own: &str, root: &Path, vmstat: &Path) -> Watched {
-        let groups = folders(own, root).into_iter().filter_map(|(folder, names)| Group::open(&folder, names));
-        let machine = File::open(vmstat).ok().and_then(|file| {
+        let folders = folders(own, root);
+        let counted = |path: &Path| {
+            let file = File::open(path).ok()?;
             let kills = counter(&text(&file)?, "oom_kill")?;
             Some((file, kills))
-        });
-        Watched { groups: groups.collect(), machine }
+        };
+        // That of all processes counts none, or not all.
+        let is_below = |folder: &Path| folder != root && folder != root.join("memory");
+        let own = folders.iter().filter(|(folder, _)| is_below(folder));
+        let own = own.map(|(folder, names)| folder.join(names.events)).find_map(|events| counted(&events));
+        let groups = folders.iter().filter_map(|(folder, names)| Group::open(folder, names)).collect();
+        Watched { groups, own, machine: counted(vmstat) }
     }
 
     /// What was killed since, first of the innermost cgroup with a limit; None where nothing was.
@@ -71,9 +79,15 @@ impl Watched {
             let peak = group.peak.as_ref().and_then(text).and_then(|text| text.trim().parse().ok());
             Some(MemoryKill { kills, limit: Some(group.limit), peak })
         };
+        let since = |(file, before): &(File, u64)| {
+            counter(&text(file)?, "oom_kill")?.checked_sub(*before).filter(|kills| *kills > 0)
+        };
         self.groups.iter().find_map(of_group).or_else(|| {
-            let (file, before) = self.machine.as_ref()?;
-            let kills = counter(&text(file)?, "oom_kill")?.checked_sub(*before).filter(|kills| *kills > 0)?;
+            // Another job may have been killed, also for a limit of its own.
+            if self.own.as_ref().is_some_and(|own| since(own).is_none()) {
+                return None;
+            }
+            let kills = since(self.machine.as_ref()?)?;
             Some(MemoryKill { kills, limit: None, peak: None })
         })
     }
@@ -141,6 +155,8 @@ mod tests {
         let watched = Watched::new("0::/slurm/job\n", root, &root.join("vmstat"));
         assert_eq!(watched.killed(), None);
         write(root, "vmstat", "oom_kill 8\n");
+        assert_eq!(watched.killed(), None, "it was none of this job's");
+        write(root, "slurm/job/memory.events", "oom_kill 3\n");
         assert_eq!(
             watched.killed(),
             Some(MemoryKill { kills: 1, limit: None, peak: None }),
