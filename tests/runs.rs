@@ -293,6 +293,18 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
     assert_eq!((joined.status.code(), joined.stdout.as_slice()), (Some(4), &b"printed\n"[..]), "its job runs");
     let said = String::from_utf8_lossy(&joined.stderr).into_owned();
     assert!(said.contains("what jobs of other users print is not kept"), "{said}");
+    // Nor by its environment, as far as that may be read.
+    let script = "WATCHGLASS_RUN_ID=of-root RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 sleep 1000 & wait";
+    let mut named = as_user(OTHER, watchglass_tests::server::binary(), |mut command| {
+        command.env_remove("WATCHGLASS_RUN_ID").env("WATCHGLASS_SOCKET", &socket).env("HOME", open.path());
+        command.args(["run", "--id", "named", "--", "sh", "-c", script]);
+        started(command)
+    });
+    let ranked =
+        |run: &Value| run["processes"].as_array().is_some_and(|all| all.iter().any(|one| !one["rank"].is_null()));
+    bench.run(&server, "named", "the rank is of the run below which it stands", ranked);
+    kill(child_of(child_of(named.id())), libc::SIGKILL);
+    named.wait().expect("it ended");
     let alerted = by_other(&["alert", "of root", "--run", "of-root"]);
     assert_eq!(alerted.status.code(), Some(1), "{alerted:?}");
     assert!(String::from_utf8_lossy(&alerted.stderr).contains("no run of-root of yours"), "{alerted:?}");

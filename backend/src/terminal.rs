@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The text with everything visible that a terminal would act on: control characters but line feed and tab, and those that
-/// turn the direction of writing, as `\u{1b}`.
+/// turn the direction of writing, as `\u001b`: JSON stays JSON.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         let turns =
@@ -16,7 +16,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if acts(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+        if acts(c) { shown += &format!("\\u{:04x}", u32::from(c)) } else { shown.push(c) }
     }
     shown.into()
 }
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn nothing_acts_on_the_terminal_and_all_else_stays() {
         assert!(matches!(visible("plain, ä, 数, tab\tline\n"), Cow::Borrowed(_)));
-        assert_eq!(visible("\u{1b}[31mred\u{7}\r\n"), "\\u{1b}[31mred\\u{7}\\u{d}\n");
-        assert_eq!(visible("\u{9b}2J\u{7f}"), "\\u{9b}2J\\u{7f}", "C1 controls act too");
-        assert_eq!(visible("a\u{202e}b\u{2066}"), "a\\u{202e}b\\u{2066}");
+        assert_eq!(visible("\u{1b}[31mred\u{7}\r\n"), "\\u001b[31mred\\u0007\\u000d\n");
+        assert_eq!(visible("\u{9b}2J\u{7f}"), "\\u009b2J\\u007f", "C1 controls act too");
+        assert_eq!(visible("a\u{202e}b\u{2066}"), "a\\u202eb\\u2066");
     }
 }

@@ -12,6 +12,10 @@ use std::time::Duration;
 /// How long is waited for the answer of a server, before the job begins.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How often a message is sent to a socket whose queue is full, and how long is waited between: 0.2 s in all.
+const TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+
 /// Tells of one run.
 pub struct Teller {
     sockets: Vec<PathBuf>,
@@ -55,7 +59,7 @@ impl Teller {
         }
     }
 
-    /// Tells. It never waits: a server that does not read is as one that is not there.
+    /// Tells. It hardly waits: a server that does not read is as one that is not there.
     ///
     /// # Errors
     /// Nobody was told; the sentence says what comes of it.
@@ -80,7 +84,14 @@ impl Teller {
 fn send(path: &Path, message: &[u8]) -> io::Result<()> {
     let socket = UnixDatagram::unbound()?;
     socket.set_nonblocking(true)?;
-    socket.send_to(message, path).map(|_| ())
+    // The queue of a socket holds some ten messages, and a job of many ranks begins them at once.
+    for _ in 0..TRIES {
+        match socket.send_to(message, path) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(BETWEEN_TRIES),
+            other => return other.map(drop),
+        }
+    }
+    Err(io::ErrorKind::WouldBlock.into())
 }
 
 /// Writes what nobody was told: the newest message of a run, which has what the one before said.

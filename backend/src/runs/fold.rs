@@ -135,9 +135,19 @@ impl Runs {
     }
 }
 
+/// Whether a user has a name; the number of one that a machine does not know may be the same person elsewhere.
+fn is_name(user: &str) -> bool {
+    user.bytes().any(|byte| !byte.is_ascii_digit())
+}
+
 /// One run of what several machines, which are called so, know of it.
 pub(super) fn merged(parts: &[(Arc<str>, Arc<Run>)]) -> Option<Run> {
     let is_root = |run: &Run| run.processes.iter().any(|process| !process.joined);
+    let user = |(_, run): &&(Arc<str>, Arc<Run>)| run.about.user.clone().filter(|user| is_name(user));
+    // The id of a run is no secret: it is whose it was first, and not of another user on another machine.
+    let (_, owner) = parts.iter().filter_map(|part| Some((part.1.began, user(&part)?))).min().unzip();
+    let parts: Vec<_> =
+        parts.iter().filter(|part| user(part).is_none_or(|user| owner.as_ref() == Some(&user))).collect();
     let first = parts.iter().position(|(_, run)| is_root(run)).unwrap_or(0);
     let mut whole = Run { processes: Vec::new(), further: 0, ..Run::clone(&parts.get(first)?.1) };
     for (source, part) in parts {
@@ -267,6 +277,27 @@ mod tests {
 
     fn record(kind: &str, body: &impl Serialize) -> Record {
         Record { n: 1, t: 0, kind: kind.into(), body: serde_json::to_vec(body).expect("JSON") }
+    }
+
+    #[test]
+    fn a_run_is_one_users_on_all_machines() {
+        let part = |source: &str, user: Option<&str>, t| {
+            let mut runs = Runs::default();
+            let mut begun = begun("a", t as u32, t, source != "node-1");
+            begun.about.user = user.map(Into::into);
+            runs.take(source, &record(BEGIN_KIND, &begun));
+            let run = runs.all().next().expect("a run").clone();
+            (Arc::from(source), run)
+        };
+        let parts = [part("node-1", Some("ann"), 10), part("node-2", Some("ann"), 12), part("node-3", Some("bob"), 11)];
+        let sources = |parts: &[(Arc<str>, Arc<Run>)]| {
+            let all = merged(parts).expect("a run").processes.into_iter();
+            all.map(|one| one.source).collect::<Vec<_>>()
+        };
+        assert_eq!(sources(&parts), ["node-1", "node-2"], "another user knows the id, and has not this run");
+        // A machine that knows no name, and one that tells of none, say nothing against it.
+        let unnamed = [part("node-1", Some("ann"), 10), part("node-2", Some("1000"), 9), part("node-3", None, 11)];
+        assert_eq!(sources(&unnamed), ["node-1", "node-2", "node-3"]);
     }
 
     #[test]

@@ -18,8 +18,9 @@ pub(super) struct Here {
     pub gpus: KnownGpus,
 }
 
-/// What a look has found: ranks, and which processes of runs are stopped.
-pub(super) type Looked = (Vec<Begun>, HashSet<u32>);
+/// What a look has found: ranks, each with the run at or below whose process it stands, and which processes of runs are
+/// stopped.
+pub(super) type Looked = (Vec<(Begun, Option<String>)>, HashSet<u32>);
 
 /// Number and labels of each GPU, as [`collectors::GpuNumbers::known`] lists them.
 pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
@@ -122,12 +123,12 @@ mod linux {
         Some((seconds * 1000.0) as i64)
     }
 
-    fn begun(found: Found, now: i64, up: Option<i64>, namespace: Option<u64>) -> Begun {
-        let Found { run, pid, start, rank, slurm, pod, about } = found;
+    fn begun(found: Found, now: i64, up: Option<i64>, namespace: Option<u64>) -> (Begun, Option<String>) {
+        let Found { run, below, pid, start, rank, slurm, pod, about } = found;
         // SAFETY: the call takes a number and gives one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
-        Begun {
+        let begun = Begun {
             run,
             t,
             pid,
@@ -139,7 +140,8 @@ mod linux {
             pod,
             told: false,
             about,
-        }
+        };
+        (begun, below)
     }
 }
 

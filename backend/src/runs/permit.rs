@@ -7,17 +7,19 @@
 //! | a marker, an alert | yes | of the machine, or of a run that is theirs |
 //! | where output is kept | yes | no: the folder is this program's alone |
 
+use super::output::ENDED;
 use super::socket::{Message, SentBy};
 use launch::process::{Stat, namespace};
 use shared::run::{Begun, How, Over, Told};
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// The most processes of runs of another user that are known at once.
 const MAX_RUNNING: usize = 256;
 
 /// How late a message may come, milliseconds.
-const LATE_MS: i64 = 60_000;
+const LATE_MS: i64 = 2_000;
 
 /// So many runs are looked through for those that have no records any more.
 const MANY: usize = 100_000;
@@ -25,13 +27,14 @@ const MANY: usize = 100_000;
 /// The runs of this machine, and who has each: whoever began it.
 pub(super) struct Owners {
     runs: HashMap<String, Option<String>>,
-    /// The user of this program, and root: what they start may become another user's.
-    trusted: [String; 2],
+    /// Folder of the runs of which there may be no records any more.
+    ended: PathBuf,
 }
 
 impl Owners {
-    pub fn new(trusted: [String; 2]) -> Owners {
-        Owners { runs: HashMap::new(), trusted }
+    /// `data` is the data folder.
+    pub fn new(data: &Path) -> Owners {
+        Owners { runs: HashMap::new(), ended: data.join(ENDED) }
     }
 
     /// Takes a process of a run; of all, the first says whose it is.
@@ -51,13 +54,9 @@ impl Owners {
         self.runs.clear();
     }
 
-    /// Whether a process that was found may belong to the run that its environment names.
+    /// Whether a process that was found may belong to the run that its environment alone names.
     pub fn fits(&self, begun: &Begun) -> bool {
-        let is_trusted = |user: &String| self.trusted.contains(user);
-        match (self.runs.get(&begun.run).and_then(Option::as_ref), &begun.about.user) {
-            (Some(owner), Some(user)) => owner == user || is_trusted(owner) || is_trusted(user),
-            _ => true,
-        }
+        self.runs.get(&begun.run).is_none_or(|owner| owner.is_some() && *owner == begun.about.user)
     }
 
     /// Whether a message may be taken; `running` are the processes of runs that are known, of a user.
@@ -67,9 +66,11 @@ impl Owners {
     pub fn check(&self, sender: &SentBy, message: &Message, running: impl FnOnce(&str) -> usize) -> Result<(), String> {
         let Some(user) = &sender.other else { return Ok(()) };
         let owner = |run: &str| self.runs.get(run).map(|owner| owner.as_ref() == Some(user));
+        let has_ended = |run: &str| self.ended.join(format!("{run}.json")).exists();
         let own_or_new = |run: &str| match owner(run) {
-            Some(false) => Err(format!("the run {run} is another user's; choose another id")),
-            _ => Ok(()),
+            Some(true) => Ok(()),
+            None if !has_ended(run) => Ok(()),
+            _ => Err(format!("the run {run} is another user's; choose another id")),
         };
         let own = |run: &Option<String>| match run {
             Some(run) if owner(run) != Some(true) => Err(format!("no run {run} of yours is known on this machine")),
@@ -100,11 +101,21 @@ fn is_of_another(begun: &Begun, uid: Option<u32>) -> bool {
     Some(stat.start) != begun.start || owner.is_ok_and(|owner| Some(owner) != uid)
 }
 
+/// Whether a process is in a job of Slurm, as the name of its control group says: `/system.slice/slurmstepd.scope/job_7/step_0`,
+/// or `/slurm/uid_1000/job_7/step_0` of version 1.
+fn is_in_job(pid: u32, job: &str) -> bool {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    groups.lines().flat_map(|line| line.split('/')).any(|part| part.strip_prefix("job_") == Some(job))
+}
+
 /// What another user tells, without what only the kernel and schedulers can know: a place among ranks, GPUs, a pod, another
 /// time than about now.
 pub(super) fn without_claims(told: Told, now: i64) -> Told {
     let about_now = |t: i64| t.clamp(now - LATE_MS, now);
-    let begun = |begun: Begun| Begun { t: about_now(begun.t), rank: None, pod: None, told: false, ..begun };
+    let begun = |begun: Begun| {
+        let slurm = begun.slurm.filter(|job| begun.namespace == namespace() && is_in_job(begun.pid, job));
+        Begun { t: about_now(begun.t), rank: None, slurm, pod: None, told: false, ..begun }
+    };
     match told {
         Told::Begin(one) => Told::Begin(begun(one)),
         Told::End(Over { begun: one, t, how }) => {
@@ -125,7 +136,7 @@ mod tests {
     }
 
     fn owners() -> Owners {
-        let mut owners = Owners::new(["watchglass".into(), "root".into()]);
+        let mut owners = Owners::new(Path::new("/no/such/folder"));
         for (run, user) in [("of-ann", "ann"), ("of-bob", "bob"), ("of-root", "root")] {
             owners.take(&begun(run, user));
         }
@@ -178,6 +189,12 @@ mod tests {
             assert!(owners.check(&bob, message, |_| 0).is_err(), "{message:?}");
             assert_eq!(owners.check(&us, message, |_| MAX_RUNNING), Ok(()), "{message:?}");
         }
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join(ENDED)).expect("a folder");
+        std::fs::write(folder.path().join(ENDED).join("old.json"), "{}").expect("written");
+        let old = Owners::new(folder.path());
+        assert!(old.check(&bob, &begin("old"), |_| 0).is_err() && old.check(&bob, &end("old"), |_| 0).is_err());
+        assert_eq!(old.check(&bob, &begin("new"), |_| 0), Ok(()));
         assert!(owners.check(&bob, &begin("new"), |user| if user == "bob" { MAX_RUNNING } else { 0 }).is_err());
         assert_eq!(owners.check(&bob, &end("of-bob"), |_| MAX_RUNNING), Ok(()), "an end makes room");
     }
@@ -185,14 +202,15 @@ mod tests {
     #[test]
     fn another_user_claims_neither_gpus_nor_times_nor_the_word_of_a_scheduler() {
         let pod = Some(Pod { uid: "x".into(), container: None });
-        let said = Begun { t: i64::MAX, rank: Some(Rank::default()), pod, told: true, ..begun("new", "bob") };
+        let slurm = Some("7".into());
+        let said = Begun { t: i64::MAX, rank: Some(Rank::default()), slurm, pod, told: true, ..begun("new", "bob") };
         let claim = Some(Claim { who: "slurm".into(), word: "PREEMPTED".into() });
         let how = How { exit: Some(3), claim, ..How::default() };
         let end = Told::End(Over { begun: said.clone(), t: 0, how });
         let plain = Begun { t: 1_000_000, ..begun("new", "bob") };
         assert_eq!(without_claims(Told::Begin(said), 1_000_000), Told::Begin(plain.clone()));
         let how = How { exit: Some(3), ..How::default() };
-        assert_eq!(without_claims(end, 1_000_000), Told::End(Over { begun: plain, t: 940_000, how }));
+        assert_eq!(without_claims(end, 1_000_000), Told::End(Over { begun: plain, t: 998_000, how }));
     }
 
     #[test]
@@ -211,7 +229,9 @@ mod tests {
         assert_eq!(check(&Begun { pid: u32::MAX, ..ours.clone() }, uid + 1), Ok(()), "it has ended");
         assert_eq!(check(&Begun { namespace: None, ..ours }, uid + 1), Ok(()), "of a container");
         let fits = |run: &str, user: &str| owners().fits(&begun(run, user));
-        assert!(fits("of-ann", "ann") && fits("new", "bob") && fits("of-root", "bob") && fits("of-ann", "root"));
-        assert!(!fits("of-ann", "bob"), "whose environment names a run of another user");
+        assert!(fits("of-ann", "ann") && fits("new", "bob"));
+        for run in ["of-ann", "of-root", "by-report"] {
+            assert!(!fits(run, "bob"), "its environment names a run of another user: {run}");
+        }
     }
 }

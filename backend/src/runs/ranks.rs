@@ -30,6 +30,8 @@ const LAUNCHES: Duration = Duration::from_secs(60);
 pub(super) struct Found {
     /// Id of its run.
     pub run: String,
+    /// The run at or below whose process it stands, as the kernel says. An environment may name any run.
+    pub below: Option<String>,
     pub pid: u32,
     /// When it started, clock ticks since boot.
     pub start: u64,
@@ -212,14 +214,15 @@ impl Look<'_> {
         let Some(rank) = rank else { return false };
         // A run within a run is the inner one's.
         let inner = named.run.clone().filter(|run| shared::run::check_id(run).is_ok());
-        self.add(inner.unwrap_or_else(|| run.into()), pid, start, rank, &named);
+        self.add(inner.unwrap_or_else(|| run.into()), Some(run), (pid, start), rank, &named);
         true
     }
 
     /// The ranks among the processes that hold a GPU. Those that stand at or below a process of a run are of that run, also
     /// where nobody gave them a number: then they are counted as they are found, by their GPUs.
     fn holders(&mut self, roots: &[(u32, String)], only_below_runs: bool) {
-        let mut without: Vec<(String, u32, u64)> = Vec::new();
+        // Run, whether it stands below a process of that, number, and start.
+        let mut without: Vec<(String, bool, u32, u64)> = Vec::new();
         // Nobody says of which run these are: number of the parent, their own, and start.
         let mut unnamed: Vec<(u32, u32, u64)> = Vec::new();
         let mut others: Vec<(u64, u32)> = self.holders.keys().filter_map(|pid| Some((started(*pid)?, *pid))).collect();
@@ -228,7 +231,7 @@ impl Look<'_> {
         for (start, pid) in others {
             let is_known = |pid: &u32| self.found.iter().any(|found| found.pid == *pid);
             let line = line(pid);
-            let is_within = line[1..].iter().any(|above| without.iter().any(|(_, pid, _)| pid == above));
+            let is_within = line[1..].iter().any(|above| without.iter().any(|(.., pid, _)| pid == above));
             // What stands above ranks is their launcher, whatever it holds.
             let launches = || self.found.iter().any(|found| line_above(found.pid, pid));
             if line.iter().any(is_known) || is_within || launches() {
@@ -243,10 +246,10 @@ impl Look<'_> {
             let run = run_of(&named, pid)
                 .or_else(|| run_of(&Said { key: wandb::key_of(pid, &children(pid)), ..Said::default() }, pid));
             match (root, named.rank.clone(), run) {
-                (Some((_, run)), ..) => without.push((run.clone(), pid, start)),
-                (None, Some(rank), Some(run)) => self.add(run, pid, start, rank, &named),
+                (Some((_, run)), ..) => without.push((run.clone(), true, pid, start)),
+                (None, Some(rank), Some(run)) => self.add(run, None, (pid, start), rank, &named),
                 // A job without a launcher.
-                (None, None, Some(run)) => without.push((run, pid, start)),
+                (None, None, Some(run)) => without.push((run, false, pid, start)),
                 (None, _, None) => unnamed.extend(line.get(1).map(|parent| (*parent, pid, start))),
             }
         }
@@ -259,11 +262,11 @@ impl Look<'_> {
                 && each_one
                 && let Some(run) = run_of_siblings(parent)
             {
-                without.extend(own.into_iter().map(|(pid, start)| (run.clone(), pid, start)));
+                without.extend(own.into_iter().map(|(pid, start)| (run.clone(), false, pid, start)));
             }
         }
-        without.sort_by_key(|(run, pid, start)| (run.clone(), self.holders.get(pid).cloned(), *start));
-        for (run, pid, start) in without {
+        without.sort_by_key(|(run, _, pid, start)| (run.clone(), self.holders.get(pid).cloned(), *start));
+        for (run, is_below, pid, start) in without {
             let taken = self.found.iter().filter(|found| found.run == run).map(|found| found.rank.rank + 1);
             let next = taken.max().unwrap_or(0).max(*self.numbers.get(&run).unwrap_or(&0));
             let Some((_, seen)) = self.process(pid) else { continue };
@@ -273,7 +276,9 @@ impl Look<'_> {
             if refused {
                 named.label = Some("?".into());
             }
-            self.add(run, pid, start, Rank { rank: number, launcher: GPU.into(), ..Rank::default() }, &named);
+            let below = is_below.then(|| run.clone());
+            let rank = Rank { rank: number, launcher: GPU.into(), ..Rank::default() };
+            self.add(run, below.as_deref(), (pid, start), rank, &named);
         }
     }
 
@@ -287,7 +292,7 @@ impl Look<'_> {
         Rank { assumed: !gpus.is_empty(), gpus, ..rank }
     }
 
-    fn add(&mut self, run: String, pid: u32, start: u64, rank: Rank, named: &Said) {
+    fn add(&mut self, run: String, below: Option<&str>, (pid, start): (u32, u64), rank: Rank, named: &Said) {
         let rank = match self.holders.get(&pid) {
             Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
             None => self.told_to_use(rank, named),
@@ -307,7 +312,8 @@ impl Look<'_> {
             tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
             program: seen.map(|seen| seen.program.clone()).unwrap_or_default(),
         };
-        self.found.push(Found { run, pid, start, rank, slurm, pod, about });
+        let below = below.map(String::from);
+        self.found.push(Found { run, below, pid, start, rank, slurm, pod, about });
     }
 }
 

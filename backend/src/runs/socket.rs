@@ -6,7 +6,10 @@ use crate::config::user::{gid_of, login_of, own_uid};
 use crate::config::{RunsSettings, SocketMode};
 use crate::markers::marker::NewMarker;
 use shared::alert::{AlertSeverity, CodeAlert};
-use shared::run::{Begun, LogsOf, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Told, check_id};
+use shared::run::{
+    About, Begun, LogsOf, MAX_ID_BYTES, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Over, Told,
+    check_id,
+};
 use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
@@ -72,17 +75,35 @@ impl SentBy {
 }
 
 impl RunSocket {
-    /// Listens where the settings say, else in a folder of this program: there, what lies in the way was left by a process
-    /// that ended.
+    /// Listens where the settings say. Where they say nothing, or that cannot be, it is at a path of this program's own, for its
+    /// user.
     ///
     /// # Errors
     /// A sentence: what is in the way, and what to do.
     pub fn bind(own: &Path, settings: &RunsSettings) -> Result<RunSocket, String> {
+        if settings.socket.is_some() {
+            match RunSocket::open(own, settings) {
+                Ok(socket) => return Ok(socket),
+                Err(why) => tracing::warn!("{why}; only jobs of this program's own user are told of"),
+            }
+        }
+        RunSocket::open(own, &RunsSettings::default())
+    }
+
+    fn open(own: &Path, settings: &RunsSettings) -> Result<RunSocket, String> {
         let path = settings.socket.as_deref().unwrap_or(own);
-        let failed = |error: io::Error| format!("{}: {error}", path.display());
-        if let Some(folder) = path.parent() {
-            let mode = if settings.socket.is_some() { 0o755 } else { 0o700 };
-            std::fs::DirBuilder::new().recursive(true).mode(mode).create(folder).map_err(failed)?;
+        let failed = |error: io::Error| match settings.socket {
+            Some(_) => {
+                format!("runs.socket {}: {error}; name a short path in a folder of this program", path.display())
+            }
+            None => format!("{}: {error}", path.display()),
+        };
+        if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+            if settings.socket.is_some() {
+                // Whatever the mask of this program is: others are to enter.
+                std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).map_err(failed)?;
+            }
         }
         if settings.socket.is_some() {
             is_free(path)?;
@@ -115,11 +136,6 @@ impl RunSocket {
         // Nobody else may write to it before the kernel says who does.
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).map_err(failed)?;
         Ok(socket)
-    }
-
-    /// What those are called who may say all: the user of this program, and root.
-    pub(super) fn trusted(&self) -> [String; 2] {
-        self.users.each_ref().map(|(_, user)| user.clone())
     }
 
     /// What a user is called, and whether that is neither ours nor root. None for one who may not send.
@@ -199,7 +215,7 @@ fn is_free(path: &Path) -> Result<(), String> {
         }
         Ok(_) => match std::os::unix::net::UnixDatagram::unbound().and_then(|socket| socket.connect(path)) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
-            Err(error) => Err(format!("runs.socket {at}: {error}; remove it, or name another path")),
+            Err(error) => Err(format!("runs.socket {at}: {error}; remove what stands there, or name another path")),
             Ok(()) => Err(format!("runs.socket {at}: a program listens there; end it, or name another path")),
         },
         Err(_) => Ok(()),
@@ -226,10 +242,11 @@ fn ask_for_senders(fd: RawFd) -> io::Result<()> {
 
 /// Takes a message from the socket; how long it is, and who sent it.
 fn receive(fd: RawFd, bytes: &mut [u8]) -> io::Result<(usize, SentBy)> {
-    /// Room for what the kernel says of the sender, aligned as it writes it.
+    /// Room for what the kernel says of the sender, aligned as it writes it: so much that no file which is sent along fits in,
+    /// which the kernel closes then.
     #[repr(C, align(8))]
-    struct Control([u8; 64]);
-    let mut control = Control([0; 64]);
+    struct Control([u8; 32]);
+    let mut control = Control([0; 32]);
     let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let mut name = MaybeUninit::<libc::sockaddr_un>::zeroed();
     // SAFETY: plain numbers and pointers, of which all zeros are a value.
@@ -316,7 +333,11 @@ fn message(bytes: &[u8]) -> Option<Message> {
         return Some(Message::Logs);
     }
     let text = str::from_utf8(bytes).ok().filter(|text| (1..=MAX_MARKER_BYTES).contains(&text.len()))?;
+    let is_id = |run: &Option<String>| run.as_ref().is_none_or(|id| check_id(id).is_ok());
     if let Some(alert) = Some(text).filter(|text| text.starts_with('{')).and_then(alert) {
+        if !is_id(&alert.run) {
+            return None;
+        }
         return Some(Message::Alert(Box::new(alert)));
     }
     let marker = match text.starts_with('{') {
@@ -324,7 +345,7 @@ fn message(bytes: &[u8]) -> Option<Message> {
         false => NewMarker { text: Some(text.trim_end().into()), ..NewMarker::default() },
     };
     // A notebook's markers come over the other socket.
-    let is_script = marker.kernel.is_none() && marker.pid.is_none() && marker.phase.is_none();
+    let is_script = is_id(&marker.run) && marker.kernel.is_none() && marker.pid.is_none() && marker.phase.is_none();
     is_script.then(|| Message::Marker(Box::new(marker)))
 }
 
@@ -333,12 +354,26 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Told> {
     if bytes.len() > MAX_MESSAGE_BYTES {
         return None;
     }
-    let told: Told = serde_json::from_slice(bytes).ok()?;
-    let begun = match &told {
-        Told::Begin(begun) => begun,
-        Told::End(over) => &over.begun,
+    let mut told: Told = serde_json::from_slice(bytes).ok()?;
+    let (begun, how) = match &mut told {
+        Told::Begin(begun) => (begun, None),
+        Told::End(Over { begun, how, .. }) => (begun, Some(&*how)),
     };
-    keeps_bounds(begun).then_some(told)
+    on_one_line(&mut begun.about);
+    let is_signal =
+        |name: &String| name.len() <= MAX_ID_BYTES && name.chars().all(|c| c == ' ' || c.is_ascii_graphic());
+    let is_how = how.is_none_or(|how| [&how.signal, &how.asked].into_iter().flatten().all(is_signal));
+    (is_how && keeps_bounds(begun)).then_some(told)
+}
+
+/// Names stand in tables and logs.
+fn on_one_line(about: &mut About) {
+    let names = [&mut about.name, &mut about.project, &mut about.group, &mut about.job_type, &mut about.label];
+    for text in names.into_iter().flatten().chain([&mut about.program]) {
+        if text.contains(char::is_control) {
+            *text = text.replace(char::is_control, " ");
+        }
+    }
 }
 
 fn keeps_bounds(begun: &Begun) -> bool {
@@ -346,7 +381,7 @@ fn keeps_bounds(begun: &Begun) -> bool {
     let texts = [&about.name, &about.project, &about.group, &about.job_type, &about.notes, &about.label];
     let short = |text: &String| text.len() <= MAX_TEXT_BYTES;
     check_id(&begun.run).is_ok()
-        && begun.slurm.as_ref().is_none_or(|id| check_id(id).is_ok())
+        && begun.slurm.as_ref().is_none_or(|id| check_id(id).is_ok() && !id.starts_with('-'))
         && texts.into_iter().flatten().all(short)
         && short(&about.program)
         && about.tags.len() <= MAX_TAGS
@@ -356,7 +391,6 @@ fn keeps_bounds(begun: &Begun) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::run::About;
 
     #[test]
     fn what_keeps_no_bound_is_no_message() {
@@ -423,6 +457,47 @@ mod tests {
         for wrong in [&br#"{"logs":"../abc"}"#[..], br#"{"logs":3}"#, br#"{"logs":"abc","text":"x"}"#, b"logs"] {
             assert!(!asks(wrong), "{}", String::from_utf8_lossy(wrong));
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn files_that_are_sent_along_are_not_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.sock");
+        let socket = RunSocket::bind(&path, &RunsSettings::default()).expect("a socket");
+        let sent = folder.path().join("sent along");
+        let files = [0; 8].map(|_| std::fs::OpenOptions::new().create(true).append(true).open(&sent).expect("a file"));
+        let from = std::os::unix::net::UnixDatagram::unbound().expect("a socket");
+        from.connect(&path).expect("it listens");
+        send_with_files(&from, b"epoch 3", &files.each_ref().map(AsRawFd::as_raw_fd));
+        drop(files);
+        let (message, sender) = socket.next().await;
+        assert!(matches!(message, Message::Marker(_)), "{message:?}");
+        assert_eq!(sender.uid, Some(own_uid()));
+        let open = std::fs::read_dir("/proc/self/fd").expect("files").flatten();
+        let open = open.filter(|file| std::fs::read_link(file.path()).is_ok_and(|to| to == sent)).count();
+        assert_eq!(open, 0);
+    }
+
+    /// Sends a text, and eight open files with it.
+    #[cfg(target_os = "linux")]
+    fn send_with_files(from: &std::os::unix::net::UnixDatagram, text: &[u8], files: &[RawFd; 8]) {
+        #[repr(C, align(8))]
+        struct Control(libc::cmsghdr, [RawFd; 8]);
+        let length = size_of::<libc::cmsghdr>() + size_of_val(files);
+        // SAFETY: plain numbers and pointers, of which all zeros are a value.
+        let (mut header, head): (libc::msghdr, libc::cmsghdr) = unsafe { std::mem::zeroed() };
+        let mut control = Control(head, *files);
+        control.0.cmsg_len = length as _;
+        control.0.cmsg_level = libc::SOL_SOCKET;
+        control.0.cmsg_type = libc::SCM_RIGHTS;
+        let mut part = libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.len() };
+        header.msg_iov = &raw mut part;
+        header.msg_iovlen = 1;
+        header.msg_control = (&raw mut control).cast();
+        header.msg_controllen = length as _;
+        // SAFETY: the header names buffers that live for the call, with their lengths.
+        assert_eq!(unsafe { libc::sendmsg(from.as_raw_fd(), &header, 0) }, text.len() as isize);
     }
 
     #[cfg(target_os = "linux")]

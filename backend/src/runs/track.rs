@@ -81,6 +81,13 @@ struct Reported {
 /// A process of a run, by run and number.
 type Key = (String, u32);
 
+/// A process whose end is waited for.
+struct Awaited {
+    task: tokio::task::AbortHandle,
+    /// It was there when that began, so that no other has its number until then.
+    was_there: bool,
+}
+
 struct Tracker {
     live: Arc<Live>,
     source: SourceId,
@@ -89,8 +96,8 @@ struct Tracker {
     owners: Owners,
     /// Ends that the kernel tells, and when they were.
     ends: JoinSet<(Begun, i64, How)>,
-    /// When the processes started whose ends it tells.
-    awaited: HashMap<u32, u64>,
+    /// Those whose ends it tells.
+    awaited: HashMap<Key, Awaited>,
     /// How schedulers say that processes ended.
     claims: JoinSet<(Over, Option<How>)>,
     scontrol: PathBuf,
@@ -120,7 +127,7 @@ pub async fn follow(
         live,
         source,
         running: HashMap::new(),
-        owners: Owners::new(socket.trusted()),
+        owners: Owners::new(folder),
         ends: JoinSet::new(),
         awaited: HashMap::new(),
         claims: JoinSet::new(),
@@ -162,7 +169,11 @@ pub async fn follow(
                     tracing::warn!(%error, "what runs print is not kept: there is no folder for it");
                     format!("the server has no folder for it: {error}")
                 })),
-                Message::Marker(new) => {
+                Message::Marker(mut new) => {
+                    if let (Some(user), Some(id)) = (&sender.other, &mut new.id) {
+                        // It is theirs alone: it stands for no marker of somebody else.
+                        *id = format!("{user}.{id}");
+                    }
                     let answer = match markers_limit.check() {
                         Ok(()) => tracker.marker(&markers, *new, sender.pid),
                         Err(_) => {
@@ -183,13 +194,18 @@ pub async fn follow(
                     socket.answer(&sender, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
                 }
             },
-            Some(Ok((begun, t, how))) = tracker.ends.join_next() => tracker.gone(begun, t, how),
+            Some(ended) = tracker.ends.join_next() => {
+                // Who was told of by somebody else is waited for no more.
+                if let Ok((begun, t, how)) = ended {
+                    tracker.gone(begun, t, how);
+                }
+            }
             Some(Ok((over, Some(how)))) = tracker.claims.join_next() => {
                 tracker.append(over.t, END_KIND, &Over { how, ..over });
             }
             found = looking.next() => match found {
                 Some((found, stopped)) => {
-                    found.into_iter().for_each(|begun| tracker.found(begun));
+                    found.into_iter().for_each(|(begun, below)| tracker.found(begun, below));
                     tracker.paused(&stopped);
                 }
                 None => looking.look(tracker.here(), tracker.live.clock.wall()),
@@ -324,7 +340,12 @@ impl Tracker {
     }
 
     /// A rank that was found. What is known already is written once more only when there is more to say of it.
-    fn found(&mut self, begun: Begun) {
+    fn found(&mut self, mut begun: Begun, below: Option<String>) {
+        if below.as_ref() != Some(&begun.run) && !self.owners.fits(&begun) {
+            // It names a run of another user: it is of the run below which it stands, if of any.
+            let Some(below) = below else { return };
+            begun.run = below;
+        }
         match self.running.get(&(begun.run.clone(), begun.pid)) {
             Some(known) if known.start == begun.start => {
                 let says_more = |new: &Rank, old: &Rank| {
@@ -339,7 +360,7 @@ impl Tracker {
                 }
             }
             // It may have ended while the others were looked at.
-            _ if self.running.len() < MAX_RUNNING && self.owners.fits(&begun) && is_alive(&begun) => {
+            _ if self.running.len() < MAX_RUNNING && is_alive(&begun) => {
                 self.append(begun.t, BEGIN_KIND, &begun);
                 self.watch(begun, Duration::ZERO);
             }
@@ -366,12 +387,19 @@ impl Tracker {
     /// What is to be looked at now.
     fn here(&self) -> Here {
         let own = launch::process::namespace();
-        let roots = self.running.values().filter(|begun| begun.namespace == own);
-        let roots = roots.map(|begun| (begun.pid, begun.run.clone())).collect();
+        let here = self.running.iter().filter(|(_, begun)| begun.namespace == own);
+        let was_there = |key: &Key| self.awaited.get(key).map(|awaited| awaited.was_there);
+        let is_there =
+            |(key, begun): &(&Key, &Begun)| was_there(key).unwrap_or_else(|| begun.start.is_none() || is_alive(begun));
+        let (mut roots, mut awaited) = (Vec::new(), HashMap::new());
+        for (key, begun) in here.filter(is_there) {
+            roots.push((begun.pid, begun.run.clone()));
+            awaited.extend(begun.start.filter(|_| was_there(key).is_some()).map(|start| (begun.pid, start)));
+        }
         let source = self.live.source(self.source);
         Here {
             roots,
-            awaited: self.awaited.clone(),
+            awaited,
             stopped: source.processes.stopped(),
             holders: source.processes.gpu_holders(),
             gpus: source.gpus.known(),
@@ -380,10 +408,14 @@ impl Tracker {
 
     fn over(&mut self, mut over: Over) {
         // More may be known of what began than who tells of its end knows.
-        if let Some(known) = self.running.remove(&(over.begun.run.clone(), over.begun.pid))
+        let key = (over.begun.run.clone(), over.begun.pid);
+        if let Some(known) = self.running.remove(&key)
             && known.start == over.begun.start
         {
             over.begun = known;
+        }
+        if let Some(awaited) = self.awaited.remove(&key) {
+            awaited.task.abort();
         }
         self.owners.take(&over.begun);
         self.changed = true;
@@ -489,9 +521,6 @@ impl Tracker {
 
     /// The kernel says that a process is gone.
     fn gone(&mut self, begun: Begun, t: i64, how: How) {
-        if self.awaited.get(&begun.pid).copied() == begun.start {
-            self.awaited.remove(&begun.pid);
-        }
         // Its launcher may have said more.
         if self.running.get(&(begun.run.clone(), begun.pid)).is_some_and(|known| known.start == begun.start) {
             self.over(Over { begun, t, how });
@@ -511,6 +540,7 @@ impl Tracker {
             } else if record.kind == END_KIND
                 && let Ok(Over { begun, .. }) = serde_json::from_slice(&record.body)
             {
+                self.owners.take(&begun);
                 open.remove(&(begun.run, begun.pid));
             }
         }
@@ -550,20 +580,22 @@ impl Tracker {
     /// Waits for the end of a process; `told` is how long somebody else may take to tell of it better.
     fn watch(&mut self, begun: Begun, told: Duration) {
         self.owners.take(&begun);
-        self.running.insert((begun.run.clone(), begun.pid), begun.clone());
+        let key = (begun.run.clone(), begun.pid);
+        self.running.insert(key.clone(), begun.clone());
         self.changed = true;
         // Elsewhere its number means nothing, as that of a process in a container: its launcher alone tells.
         #[cfg(target_os = "linux")]
-        if self.ends.len() < MAX_WATCHED
+        if self.awaited.len() < MAX_WATCHED
             && let Some(start) = begun.start.filter(|_| begun.namespace == launch::process::namespace())
         {
             let live = self.live.clone();
-            self.awaited.insert(begun.pid, start);
             // Who has a launcher of ours is told of by it, with what it saw.
-            let memory = (told.is_zero() && self.ends.len() < MAX_MEMORIES).then(|| Watched::of(begun.pid));
-            self.ends.spawn(async move {
-                let (t, how) = match super::pidfd::ProcessFd::open(begun.pid, start) {
-                    Ok(process) => {
+            let memory = (told.is_zero() && self.awaited.len() < MAX_MEMORIES).then(|| Watched::of(begun.pid));
+            let process = super::pidfd::ProcessFd::open(begun.pid, start).ok();
+            let was_there = process.is_some();
+            let task = self.ends.spawn(async move {
+                let (t, how) = match process {
+                    Some(process) => {
                         process.ended().await;
                         // The scheduler removes the cgroup soon.
                         let (t, memory) = (live.clock.wall(), memory.and_then(|memory| memory.killed()));
@@ -571,14 +603,17 @@ impl Tracker {
                         let killed = how.signal.as_deref() == Some("SIGKILL");
                         (t, How { memory: memory.filter(|_| killed), ..how })
                     }
-                    Err(_) => (live.clock.wall(), How::default()), // It has ended already.
+                    None => (live.clock.wall(), How::default()), // It has ended already.
                 };
                 tokio::time::sleep(told).await;
                 (begun, t, how)
             });
+            if let Some(before) = self.awaited.insert(key, Awaited { task, was_there }) {
+                before.task.abort();
+            }
         }
         #[cfg(not(target_os = "linux"))]
-        let _ = told;
+        let _ = (key, told);
     }
 
     fn append(&self, t: i64, kind: &str, body: &impl serde::Serialize) {
