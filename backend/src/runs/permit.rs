@@ -29,12 +29,14 @@ pub(super) struct Owners {
     runs: HashMap<String, Option<String>>,
     /// Folder of the runs of which there may be no records any more.
     ended: PathBuf,
+    /// What the user of this program is called, and root.
+    trusted: [String; 2],
 }
 
 impl Owners {
-    /// `data` is the data folder.
-    pub fn new(data: &Path) -> Owners {
-        Owners { runs: HashMap::new(), ended: data.join(ENDED) }
+    /// `data` is the data folder, `trusted` are the user of this program and root.
+    pub fn new(data: &Path, trusted: [String; 2]) -> Owners {
+        Owners { runs: HashMap::new(), ended: data.join(ENDED), trusted }
     }
 
     /// Takes a process of a run; of all, the first says whose it is.
@@ -56,7 +58,13 @@ impl Owners {
 
     /// Whether a process that was found may belong to the run that its environment alone names.
     pub fn fits(&self, begun: &Begun) -> bool {
-        self.runs.get(&begun.run).is_none_or(|owner| owner.is_some() && *owner == begun.about.user)
+        let user = begun.about.user.as_ref();
+        match self.runs.get(&begun.run) {
+            None => true,
+            Some(Some(owner)) => user == Some(owner),
+            // It is told of by requests, which name no user.
+            Some(None) => user.is_some_and(|user| self.trusted.contains(user)),
+        }
     }
 
     /// Whether a message may be taken; `running` are the processes of runs that are known, of a user.
@@ -136,7 +144,7 @@ mod tests {
     }
 
     fn owners() -> Owners {
-        let mut owners = Owners::new(Path::new("/no/such/folder"));
+        let mut owners = Owners::new(Path::new("/no/such/folder"), ["watchglass".into(), "root".into()]);
         for (run, user) in [("of-ann", "ann"), ("of-bob", "bob"), ("of-root", "root")] {
             owners.take(&begun(run, user));
         }
@@ -192,7 +200,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(folder.path().join(ENDED)).expect("a folder");
         std::fs::write(folder.path().join(ENDED).join("old.json"), "{}").expect("written");
-        let old = Owners::new(folder.path());
+        let old = Owners::new(folder.path(), ["watchglass".into(), "root".into()]);
         assert!(old.check(&bob, &begin("old"), |_| 0).is_err() && old.check(&bob, &end("old"), |_| 0).is_err());
         assert_eq!(old.check(&bob, &begin("new"), |_| 0), Ok(()));
         assert!(owners.check(&bob, &begin("new"), |user| if user == "bob" { MAX_RUNNING } else { 0 }).is_err());
@@ -229,7 +237,7 @@ mod tests {
         assert_eq!(check(&Begun { pid: u32::MAX, ..ours.clone() }, uid + 1), Ok(()), "it has ended");
         assert_eq!(check(&Begun { namespace: None, ..ours }, uid + 1), Ok(()), "of a container");
         let fits = |run: &str, user: &str| owners().fits(&begun(run, user));
-        assert!(fits("of-ann", "ann") && fits("new", "bob"));
+        assert!(fits("of-ann", "ann") && fits("new", "bob") && fits("by-report", "watchglass"));
         for run in ["of-ann", "of-root", "by-report"] {
             assert!(!fits(run, "bob"), "its environment names a run of another user: {run}");
         }

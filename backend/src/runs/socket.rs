@@ -138,6 +138,11 @@ impl RunSocket {
         Ok(socket)
     }
 
+    /// What those are called who may say all: the user of this program, and root.
+    pub(super) fn trusted(&self) -> [String; 2] {
+        self.users.each_ref().map(|(_, user)| user.clone())
+    }
+
     /// What a user is called, and whether that is neither ours nor root. None for one who may not send.
     fn user(&self, uid: Option<u32>) -> Option<(String, bool)> {
         let is = |own: u32| uid.map_or(!cfg!(target_os = "linux"), |uid| uid == own);

@@ -127,7 +127,7 @@ pub async fn follow(
         live,
         source,
         running: HashMap::new(),
-        owners: Owners::new(folder),
+        owners: Owners::new(folder, socket.trusted()),
         ends: JoinSet::new(),
         awaited: HashMap::new(),
         claims: JoinSet::new(),
