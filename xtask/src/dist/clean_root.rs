@@ -39,7 +39,7 @@ pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     let expect = |so: bool, what: &str| if so { Ok(()) } else { Err(what.to_owned()) };
 
     // README's line, without its `sudo`: what it depends on is there.
-    Cmd::run(inside(&["apt", "install", "--yes", "--no-download", "/first.deb"]))?;
+    Cmd::run(inside(&["apt-get", "install", "--yes", "/first.deb"]))?;
     let who = cmd("chroot").args(["--userspec=nobody:nogroup"]).arg(&root);
     let version = who.args(["/usr/bin/watchglass", "--version"]).output()?;
     expect(version.contains(&release.python_version()), "a user without rights cannot run it")?;

@@ -48,19 +48,19 @@ pub fn build(release: &Release) -> Result<Done, String> {
     let day = cmd("date").args(["-u", "-R", "-d"]).arg(format!("@{}", release.time)).env("LC_ALL", "C").output()?;
     let version = format!("{}-1", release.version.replace("-dev", "~dev"));
     let changelog = format!(
-        "watchglass ({version}) unstable; urgency=low\n\n  * See /usr/share/doc/watchglass/changes.md.gz.\n\n -- Watchglass <watchglass@localhost>  {day}"
+        "watchglass ({version}) unstable; urgency=low\n\n  * See /usr/share/doc/watchglass/changelog.gz.\n\n -- Watchglass <watchglass@localhost>  {day}"
     );
     paths::write(&doc.join("changelog.Debian"), &changelog)?;
-    put(&doc, [(&*paths::root().join("static").join("changes.md"), "changes.md")])?;
+    put(&doc, [(&*paths::root().join("static").join("changes.md"), "changelog")])?;
     let pages: Vec<_> =
         std::fs::read_dir(at("usr/share/man/man1")).map_err(|e| e.to_string())?.flatten().map(|e| e.path()).collect();
     cmd("gzip")
         .args(["-9", "-n", "-f"])
         .args(&pages)
         .arg(doc.join("changelog.Debian"))
-        .arg(doc.join("changes.md"))
+        .arg(doc.join("changelog"))
         .run()?;
-    let arch = if release.arch() == "aarch64" { "arm64" } else { "amd64" };
+    let arch = release.debian_arch();
     let size = cmd("du").args(["-sk", "--apparent-size"]).arg(&root).output()?;
     let control = format!(
         "Package: watchglass\nVersion: {version}\nArchitecture: {arch}\nMaintainer: Watchglass <watchglass@localhost>\nInstalled-Size: {}\nDepends: libc6 (>= 2.17), adduser\nSection: admin\nPriority: optional\nDescription: {DESCRIPTION}\n",

@@ -15,8 +15,8 @@ const ELSEWHERE: [&str; 2] = ["sudo", "podman"];
 /// Runs them in a folder with nothing but the files, and an environment of Python for those that pip installs.
 pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     let Some(python) = setup::python() else { return Ok(Done::Without("Python is missing".to_owned())) };
-    if !release.wheel().is_file() {
-        return Ok(Done::Without("there is no wheel here".to_owned()));
+    if !release.wheel().is_file() || !release.runs_here() {
+        return Ok(Done::Without("there is no wheel for this machine".to_owned()));
     }
     let (folder, python_home) = (scratch.join("files"), scratch.join("python"));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -29,7 +29,7 @@ pub fn check(release: &Release, scratch: &Path) -> Result<Done, String> {
     let (mut ran, mut left) = (Vec::new(), Vec::new());
     for line in lines(&paths::read(&paths::root().join("README.md"))?) {
         let program = line.split(' ').next().unwrap_or_default().to_owned();
-        if ELSEWHERE.contains(&program.as_str()) || !release.runs_here() {
+        if ELSEWHERE.contains(&program.as_str()) {
             left.push(program);
             continue;
         }
