@@ -682,7 +682,9 @@ mod tests {
                 (x0..x1).contains(&x) && (a0 + (a1 - a0) * share..b0 + (b1 - b0) * share).contains(&y)
             }));
             let (most, mean) = apart(&cover(&drawn), &expected);
-            prop_assert!(most < 0.15 && mean < 0.08, "{} {}", most, mean);
+            // Cuts tell where a steep edge is to a sixteenth, and points to a thirty-second. Both edges of a narrow column may
+            // lie in one pixel.
+            prop_assert!(most < 0.2 && mean < 0.08, "{} {}", most, mean);
             // There are no seams between columns of pixels. An edge may cut off a corner in which no test point lies.
             prop_assert!(cover(&drawn).iter().zip(&expected).all(|(c, e)| *e < 1.0 || *c > 0.97));
         }
