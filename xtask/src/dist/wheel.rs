@@ -6,6 +6,28 @@ use crate::paths;
 use crate::steps::Done;
 use std::path::Path;
 
+/// Writes other words for places of this machine into the wheel's list of what it is made of, and into RECORD what that has then.
+const PLACES: &str = r#"
+import base64, hashlib, os, sys, zipfile
+path, places = sys.argv[1], [pair.split('=', 1) for pair in sys.argv[2:]]
+with zipfile.ZipFile(path) as wheel:
+    parts = [(info, wheel.read(info)) for info in wheel.infolist()]
+records = {}
+with zipfile.ZipFile(path + '.new', 'w') as wheel:
+    for info, data in sorted(parts, key=lambda part: part[0].filename.endswith('/RECORD')):
+        name = info.filename
+        if '/sboms/' in name:
+            for place, instead in places:
+                data = data.replace(place.encode(), instead.encode())
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()
+            records[name] = f'{name},sha256={digest},{len(data)}'
+        if name.endswith('.dist-info/RECORD'):
+            lines = [records.get(line.split(',')[0], line) for line in data.decode().splitlines()]
+            data = ('\n'.join(lines) + '\n').encode()
+        wheel.writestr(info, data, compresslevel=9)
+os.replace(path + '.new', path)
+"#;
+
 /// Builds the binary and packs it with the Python package and the extension. `packers` is the environment with maturin.
 pub fn build(release: &Release, packers: &Path) -> Result<Done, String> {
     let home = |key: &str, below: &str| {
@@ -40,6 +62,8 @@ pub fn build(release: &Release, packers: &Path) -> Result<Done, String> {
         .env("CARGO_INCREMENTAL", "0")
         .run()?;
     let wheel = release.wheel();
+    let places = replaced.iter().map(|(from, to)| format!("{from}={to}"));
+    cmd(packers.join("bin").join("python")).args(["-c", PLACES]).arg(&wheel).args(places).run()?;
     let bytes = std::fs::metadata(&wheel).map_err(|e| format!("{}: {e}", wheel.display()))?.len();
     Ok(Done::Now(format!("{} ({:.1} MB)", wheel.display(), bytes as f64 / 1e6)))
 }
