@@ -143,10 +143,15 @@ impl RunSocket {
         self.users.each_ref().map(|(_, user)| user.clone())
     }
 
+    /// What a user is called who may say all. Only where the system tells no senders one that is not told is ours.
+    fn trusted_user(&self, uid: Option<u32>) -> Option<&String> {
+        let is = |own: u32| uid.map_or(!cfg!(target_os = "linux"), |uid| uid == own);
+        self.users.iter().find(|(own, _)| is(*own)).map(|(_, user)| user)
+    }
+
     /// What a user is called, and whether that is neither ours nor root. None for one who may not send.
     fn user(&self, uid: Option<u32>) -> Option<(String, bool)> {
-        let is = |own: u32| uid.map_or(!cfg!(target_os = "linux"), |uid| uid == own);
-        if let Some((_, user)) = self.users.iter().find(|(own, _)| is(*own)) {
+        if let Some(user) = self.trusted_user(uid) {
             return Some((user.clone(), false));
         }
         let (uid, mut others) = (uid?, self.others.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner));
@@ -202,8 +207,7 @@ impl RunSocket {
     pub(super) fn answer(&self, sender: &SentBy, text: &str) {
         let has_name = usize::try_from(sender.length).is_ok_and(|length| length > size_of::<libc::sa_family_t>());
         let is_path = sender.name.sun_path[0] != 0;
-        let is_ours = self.users.iter().any(|(own, _)| sender.uid.is_none_or(|uid| uid == *own));
-        if has_name && (is_ours || !is_path) {
+        if has_name && (!is_path || self.trusted_user(sender.uid).is_some()) {
             let (fd, name) = (self.socket.as_raw_fd(), (&raw const sender.name).cast());
             // SAFETY: text and name are whole for the call, with their lengths; who has gone is an error, which is none of ours.
             unsafe { libc::sendto(fd, text.as_ptr().cast(), text.len(), libc::MSG_DONTWAIT, name, sender.length) };
@@ -396,6 +400,7 @@ fn keeps_bounds(begun: &Begun) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shared::run::How;
 
     #[test]
     fn what_keeps_no_bound_is_no_message() {
@@ -415,6 +420,26 @@ mod tests {
         ];
         for bytes in wrong {
             assert!(parse(bytes).is_none(), "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn what_is_told_acts_on_no_table_no_log_and_no_tool() {
+        let told = |begun: &Begun, how: &How| {
+            let over = Over { begun: begun.clone(), t: 1, how: how.clone() };
+            parse(&serde_json::to_vec(&Told::End(over)).expect("JSON"))
+        };
+        let about = About { name: Some("a\nb\u{1b}".into()), program: "x\ty".into(), ..About::default() };
+        let begun = Begun { run: "abc".into(), slurm: Some("7_1".into()), about, ..Begun::default() };
+        let killed = How { signal: Some("signal 35".into()), asked: Some("SIGTERM".into()), ..How::default() };
+        let Some(Told::End(over)) = told(&begun, &killed) else { panic!("it keeps to the bounds") };
+        assert_eq!((over.begun.about.name.as_deref(), over.begun.about.program.as_str()), (Some("a b "), "x y"));
+        assert!(told(&Begun { slurm: Some("-a".into()), ..begun.clone() }, &killed).is_none(), "a flag of scontrol");
+        for signal in ["SIG\nKILL".to_string(), "x".repeat(MAX_ID_BYTES + 1)] {
+            assert!(told(&begun, &How { signal: Some(signal.clone()), ..How::default() }).is_none(), "{signal:?}");
+        }
+        for wrong in [r#"{"alert": "x", "run": "a\nb"}"#, r#"{"text": "x", "run": "a\nb"}"#] {
+            assert!(message(wrong.as_bytes()).is_none(), "{wrong}");
         }
     }
 
