@@ -182,13 +182,13 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "signals", &[]),
     ("backend/src", "record", &[]),
     ("backend/src", "top", &["signals"]),
-    ("frontend/src", "range", &[]),
     ("frontend/src", "fetch", &[]),
     ("frontend/src", "access", &["browser", "fetch", "state"]),
-    ("frontend/src", "address", &["range"]),
     ("frontend/src", "browser", &["address"]),
+    // These five stand in frontend/viewer.
+    ("frontend/src", "address", &[]),
     ("frontend/src", "player", &[]),
-    // These two stand in frontend/viewer.
+    ("frontend/src", "range", &[]),
     ("frontend/src", "shortcuts", &[]),
     ("frontend/src", "store", &[]),
     ("frontend/src", "surface", &[]),

@@ -3,11 +3,11 @@
 use super::take::{self, CsvOffer};
 use crate::browser::{self, offset};
 use crate::panels::board::Board;
-use crate::panels::picture::Picture;
 use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
 use shared::csv::plain;
+use viewer::picture::Picture;
 
 /// Largest number of rows in the table.
 const MAX_ROWS: usize = 200;

@@ -1,12 +1,20 @@
-//! What the page and the terminal have in common: neither a browser nor a screen is known here.
+//! What the page and the terminal have in common, and all of the page that needs no browser: neither a browser nor a screen is
+//! known here.
 //!
 //! [`store`] is the data that a server sends, [`tile`] a number on top with its words, [`names`] what series are called and
-//! their colours, [`spread`] many series at once, [`shortcuts`] the one table of keys.
+//! their colours, [`spread`] many series at once, [`shortcuts`] the one table of keys. [`address`] is the view as it stands in
+//! a link, with spans as people type them in [`range`]; [`player`] the clock of a recording. [`picture`] makes the frame of a
+//! chart, and [`turns`] says which chart is drawn next.
 
+pub mod address;
 pub mod alerts;
 pub mod draft;
 pub mod names;
+pub mod picture;
+pub mod player;
+pub mod range;
 pub mod shortcuts;
 pub mod spread;
 pub mod store;
 pub mod tile;
+pub mod turns;
