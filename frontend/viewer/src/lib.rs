@@ -4,10 +4,11 @@
 //! [`store`] is the data that a server sends, [`tile`] a number on top with its words, [`names`] what series are called and
 //! their colours, [`spread`] many series at once, [`shortcuts`] the one table of keys. [`address`] is the view as it stands in
 //! a link, with spans as people type them in [`range`]; [`player`] the clock of a recording. [`picture`] makes the frame of a
-//! chart, and [`turns`] says which chart is drawn next.
+//! chart, [`curves`] those of lines that the server made, and [`turns`] says which chart is drawn next.
 
 pub mod address;
 pub mod alerts;
+pub mod curves;
 pub mod draft;
 pub mod names;
 pub mod picture;

@@ -5,7 +5,6 @@ use super::words;
 use crate::browser::document;
 use crate::fetch::{self, Json};
 use crate::pages::runs::parts::paths;
-use crate::panels::curves::{Curve, CurveChart};
 use crate::state::{LinkState, Page};
 use crate::store::{Store, difference};
 use crate::widgets::parts::{If, flag, text};
@@ -17,6 +16,7 @@ use shared::finding::Finding;
 use shared::series::SeriesDef;
 use shared::unit::Unit;
 use std::sync::Arc;
+use viewer::curves::{Curve, CurveChart};
 
 /// Seconds between two questions while it is open.
 const REFRESH_SECONDS: u32 = 5;

@@ -5,7 +5,7 @@ use super::evidence::{Piece, follow};
 use super::words;
 use crate::address::{Tab, View};
 use crate::pages::runs::parts::sentence;
-use crate::panels::curves::{CurveChart, Curves};
+use crate::panels::curves::Curves;
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use charts::marks::CellMark;
@@ -14,6 +14,7 @@ use shared::finding::{Change, Evidence, Finding};
 use shared::series::SeriesDef;
 use shared::unit::number;
 use std::sync::Arc;
+use viewer::curves::CurveChart;
 use viewer::draft::Draft;
 
 /// The chart of a tag, and the name of a line on it; empty where the catalogue has neither.

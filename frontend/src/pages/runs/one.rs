@@ -9,7 +9,7 @@ use crate::browser::{self, document};
 use crate::fetch::{self, Json};
 use crate::pages::team::list::clock;
 use crate::panels::board::Board;
-use crate::panels::curves::{CurveChart, Curves};
+use crate::panels::curves::Curves;
 use crate::state::{LinkState, Page};
 use crate::store::fleet::words::count;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -19,6 +19,7 @@ use leptos::ev;
 use leptos::prelude::*;
 use shared::unit::number;
 use std::sync::Arc;
+use viewer::curves::CurveChart;
 
 /// Seconds between two questions while the run goes on, and once it is over: late samples may come.
 const REFRESH_SECONDS: u32 = 5;

@@ -1,10 +1,10 @@
 //! What the server says of runs.
 
 use crate::fetch::Json;
-use crate::panels::curves::{Curve, CurveChart};
 use shared::catalog::Range;
 use shared::run::RunState;
 use shared::unit::Unit;
+use viewer::curves::{Curve, CurveChart};
 
 /// What a run held and used; None is not known.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,13 +8,14 @@ use super::parts::{shape, where_it_ran, word};
 use super::read::{Measured, STEPS, Whole};
 use crate::address::{CLOCK, Route};
 use crate::pages::team::list::clock;
-use crate::panels::curves::{Curve, CurveChart, Curves};
+use crate::panels::curves::Curves;
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use charts::marks::CellMark;
 use leptos::prelude::*;
 use shared::wire::MAX_OPENED;
 use std::sync::Arc;
+use viewer::curves::{Curve, CurveChart};
 
 /// Columns of a line.
 const POINTS: i64 = 480;
