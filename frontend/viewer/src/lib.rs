@@ -4,12 +4,14 @@
 //! [`store`] is the data that a server sends, [`tile`] a number on top with its words, [`names`] what series are called and
 //! their colours, [`spread`] many series at once, [`shortcuts`] the one table of keys. [`address`] is the view as it stands in
 //! a link, with spans as people type them in [`range`]; [`player`] the clock of a recording. [`picture`] makes the frame of a
-//! chart, [`curves`] those of lines that the server made, and [`turns`] says which chart is drawn next.
+//! chart, [`curves`] those of lines that the server made, and [`turns`] says which chart is drawn next; [`take`] is what a
+//! person takes from it. [`find`] ranks what was typed.
 
 pub mod address;
 pub mod alerts;
 pub mod curves;
 pub mod draft;
+pub mod find;
 pub mod names;
 pub mod picture;
 pub mod player;
@@ -17,5 +19,6 @@ pub mod range;
 pub mod shortcuts;
 pub mod spread;
 pub mod store;
+pub mod take;
 pub mod tile;
 pub mod turns;
