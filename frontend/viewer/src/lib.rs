@@ -5,13 +5,14 @@
 //! their colours, [`spread`] many series at once, [`shortcuts`] the one table of keys. [`address`] is the view as it stands in
 //! a link, with spans as people type them in [`range`]; [`player`] the clock of a recording. [`picture`] makes the frame of a
 //! chart, [`curves`] those of lines that the server made, and [`turns`] says which chart is drawn next; [`take`] is what a
-//! person takes from it. [`find`] ranks what was typed.
+//! person takes from it. [`find`] ranks what was typed, [`findings`] are what is wrong.
 
 pub mod address;
 pub mod alerts;
 pub mod curves;
 pub mod draft;
 pub mod find;
+pub mod findings;
 pub mod names;
 pub mod picture;
 pub mod player;
