@@ -13,8 +13,28 @@ use std::cmp::Ordering;
 /// An idle share that is marked, 0 to 1.
 const MUCH_IDLE: f64 = 0.3;
 
+/// What stands in a cell.
+enum Shown {
+    /// How a run stands, with its shape.
+    State(RunState),
+    /// The name of the run, and what stands behind it.
+    Name,
+    /// A small line of its use of the GPUs; empty where it has none.
+    Spark(Vec<Option<f64>>),
+    /// Words.
+    Words(String),
+    /// Words that stand out.
+    Strong(String),
+    /// Words, and what a pointer that rests there is told.
+    Titled(String, String),
+    /// An idle share, 0 to 1.
+    Idle(Option<f64>),
+    /// A time of the clock, ms since the epoch.
+    At(i64),
+}
+
 /// A column.
-pub struct Column {
+pub struct RunColumn {
     /// Its name in the address.
     pub id: &'static str,
     /// Its heading.
@@ -24,26 +44,26 @@ pub struct Column {
     /// Shown until a person chooses others.
     usual: bool,
     /// What it shows at a time of the server, ms.
-    cell: fn(&Listed, i64) -> AnyView,
+    cell: fn(&Listed, i64) -> Shown,
     /// In which order it sorts: largest and newest first, names from A. None: it does not.
     order: Option<fn(&Listed, &Listed, i64) -> Ordering>,
 }
 
-const fn column(id: &'static str, words: &'static str, cell: fn(&Listed, i64) -> AnyView) -> Column {
-    Column { id, words, left: false, usual: false, cell, order: None }
+const fn column(id: &'static str, words: &'static str, cell: fn(&Listed, i64) -> Shown) -> RunColumn {
+    RunColumn { id, words, left: false, usual: false, cell, order: None }
 }
 
-impl Column {
-    const fn left(self) -> Column {
-        Column { left: true, ..self }
+impl RunColumn {
+    const fn left(self) -> RunColumn {
+        RunColumn { left: true, ..self }
     }
 
-    const fn usual(self) -> Column {
-        Column { usual: true, ..self }
+    const fn usual(self) -> RunColumn {
+        RunColumn { usual: true, ..self }
     }
 
-    const fn sorts(self, order: fn(&Listed, &Listed, i64) -> Ordering) -> Column {
-        Column { order: Some(order), ..self }
+    const fn sorts(self, order: fn(&Listed, &Listed, i64) -> Ordering) -> RunColumn {
+        RunColumn { order: Some(order), ..self }
     }
 
     /// Whether what stands first is the smallest.
@@ -67,60 +87,41 @@ fn named(a: &str, b: &str) -> Ordering {
     (a.is_empty(), a.to_lowercase()).cmp(&(b.is_empty(), b.to_lowercase()))
 }
 
-fn plain(text: &str) -> AnyView {
-    if text.is_empty() { "–".into_any() } else { text.to_string().into_any() }
+fn plain(text: &str) -> Shown {
+    Shown::Words(if text.is_empty() { "–".into() } else { text.to_string() })
 }
 
-static COLUMNS: [Column; 22] = [
-    column("state", "state", |run, _| {
-        let sign = view! { <span class=shape(run.state) aria-hidden="true">{run.state.shape().to_string()}</span> };
-        view! { {sign}" "{word(run.state)} }.into_any()
-    })
-    .left()
-    .usual()
-    .sorts(|a, b, _| a.state.cmp(&b.state)),
-    column(NAME, "run", name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
-    column("spark", "GPU use over its life", |run, _| {
-        let values = run.spark.clone();
-        (!values.is_empty()).then(|| view! { <Small values most=100.0/> }).into_any()
-    })
-    .left()
-    .usual(),
-    column("use", "mean", |run, _| view! { <b>{figure(run.figures.utilisation.map(f64::round), "%")}</b> }.into_any())
+static COLUMNS: [RunColumn; 22] = [
+    column("state", "state", |run, _| Shown::State(run.state)).left().usual().sorts(|a, b, _| a.state.cmp(&b.state)),
+    column(NAME, "run", |_, _| Shown::Name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
+    column("spark", "GPU use over its life", |run, _| Shown::Spark(run.spark.clone())).left().usual(),
+    column("use", "mean", |run, _| Shown::Strong(figure(run.figures.utilisation.map(f64::round), "%")))
         .usual()
         .sorts(|a, b, _| largest(a.figures.utilisation, b.figures.utilisation)),
-    column("lasted", "lasted", |run, now| duration(run.lasted(now)).into_any())
+    column("lasted", "lasted", |run, now| Shown::Words(duration(run.lasted(now))))
         .usual()
         .sorts(|a, b, now| b.lasted(now).cmp(&a.lasted(now))),
     column("ranks", "ranks", |run, _| {
         let ranks = if run.ranks > 0 { run.ranks.to_string() } else { "–".into() };
-        view! { <span title=where_it_ran(run)>{ranks}</span> }.into_any()
+        Shown::Titled(ranks, where_it_ran(run))
     })
     .usual()
     .sorts(|a, b, _| b.ranks.cmp(&a.ranks)),
-    column("gpu_hours", "GPU-h", |run, _| figure(run.figures.gpu_hours, "").into_any())
+    column("gpu_hours", "GPU-h", |run, _| Shown::Words(figure(run.figures.gpu_hours, "")))
         .usual()
         .sorts(|a, b, _| largest(a.figures.gpu_hours, b.figures.gpu_hours)),
     column("energy", "energy", |run, _| {
         let (number, unit) = energy(&run.figures);
-        format!("{number} {unit}").into_any()
+        Shown::Words(format!("{number} {unit}"))
     })
     .usual()
     .sorts(|a, b, _| largest(a.figures.energy_kwh, b.figures.energy_kwh)),
-    column("idle", "idle", |run, _| {
-        let idle = run.figures.idle;
-        let class = if idle.is_some_and(|idle| idle >= MUCH_IDLE) { "is-much" } else { "" };
-        let wide = |idle: f64| view! { <i class="share"><i style:width=format!("{:.0}%", idle * 100.0)></i></i>" " };
-        view! { <span class=class>{idle.map(wide)}{percent(idle)}</span> }.into_any()
-    })
-    .usual()
-    .sorts(|a, b, _| largest(a.figures.idle, b.figures.idle)),
-    column(BEGAN, "began", |run, _| clock(run.began / 1_000).into_any()).usual().sorts(|a, b, _| b.began.cmp(&a.began)),
-    column("ended", "ended", |run, _| match run.ended {
-        Some(ended) => clock(ended / 1_000).into_any(),
-        None => "now".into_any(),
-    })
-    .sorts(|a, b, _| b.ended.unwrap_or(i64::MAX).cmp(&a.ended.unwrap_or(i64::MAX))),
+    column("idle", "idle", |run, _| Shown::Idle(run.figures.idle))
+        .usual()
+        .sorts(|a, b, _| largest(a.figures.idle, b.figures.idle)),
+    column(BEGAN, "began", |run, _| Shown::At(run.began)).usual().sorts(|a, b, _| b.began.cmp(&a.began)),
+    column("ended", "ended", |run, _| run.ended.map_or_else(|| Shown::Words("now".into()), Shown::At))
+        .sorts(|a, b, _| b.ended.unwrap_or(i64::MAX).cmp(&a.ended.unwrap_or(i64::MAX))),
     column("user", "who", |run, _| plain(&run.user)).left().sorts(|a, b, _| named(&a.user, &b.user)),
     column("project", "project", |run, _| plain(&run.project)).left().sorts(|a, b, _| named(&a.project, &b.project)),
     column("group", "group", |run, _| plain(&run.group)).left().sorts(|a, b, _| named(&a.group, &b.group)),
@@ -135,17 +136,15 @@ static COLUMNS: [Column; 22] = [
         plain(&run.tags.iter().map(tag).collect::<Vec<_>>().join(", "))
     })
     .left(),
-    column("gpus", "GPUs", |run, _| {
-        view! { <span title=run.gpu_models.join(", ")>{figure(run.figures.gpus, "")}</span> }.into_any()
-    })
-    .sorts(|a, b, _| largest(a.figures.gpus, b.figures.gpus)),
-    column("memory", "peak memory", |run, _| size(run.figures.memory_peak).into_any())
+    column("gpus", "GPUs", |run, _| Shown::Titled(figure(run.figures.gpus, ""), run.gpu_models.join(", ")))
+        .sorts(|a, b, _| largest(a.figures.gpus, b.figures.gpus)),
+    column("memory", "peak memory", |run, _| Shown::Words(size(run.figures.memory_peak)))
         .sorts(|a, b, _| largest(a.figures.memory_peak, b.figures.memory_peak)),
     column("cost", "cost", |run, _| {
-        figure(run.figures.cost.map(|cost| (cost * 100.0).round() / 100.0), &run.figures.currency).into_any()
+        Shown::Words(figure(run.figures.cost.map(|cost| (cost * 100.0).round() / 100.0), &run.figures.currency))
     })
     .sorts(|a, b, _| largest(a.figures.cost, b.figures.cost)),
-    column("coverage", "measured", |run, _| percent(run.figures.coverage).into_any())
+    column("coverage", "measured", |run, _| Shown::Words(percent(run.figures.coverage)))
         .sorts(|a, b, _| largest(a.figures.coverage, b.figures.coverage)),
 ];
 
@@ -165,11 +164,33 @@ fn name(run: &Listed, now: i64) -> AnyView {
     .into_any()
 }
 
+/// A cell of a run.
+fn drawn(column: &RunColumn, run: &Listed, now: i64) -> AnyView {
+    match (column.cell)(run, now) {
+        Shown::State(state) => {
+            let sign = view! { <span class=shape(state) aria-hidden="true">{state.shape().to_string()}</span> };
+            view! { {sign}" "{word(state)} }.into_any()
+        }
+        Shown::Name => name(run, now),
+        Shown::Spark(values) => (!values.is_empty()).then(|| view! { <Small values most=100.0/> }).into_any(),
+        Shown::Words(words) => words.into_any(),
+        Shown::Strong(words) => view! { <b>{words}</b> }.into_any(),
+        Shown::Titled(words, title) => view! { <span title=title>{words}</span> }.into_any(),
+        Shown::Idle(idle) => {
+            let class = if idle.is_some_and(|idle| idle >= MUCH_IDLE) { "is-much" } else { "" };
+            let wide =
+                |idle: f64| view! { <i class="share"><i style:width=format!("{:.0}%", idle * 100.0)></i></i>" " };
+            view! { <span class=class>{idle.map(wide)}{percent(idle)}</span> }.into_any()
+        }
+        Shown::At(ms) => clock(ms / 1_000).into_any(),
+    }
+}
+
 /// The columns that an address names, in its order; the usual ones where it names none that is known. The name is always
 /// among them.
-pub fn chosen(names: &str) -> Vec<&'static Column> {
+pub fn chosen(names: &str) -> Vec<&'static RunColumn> {
     let find = |name: &str| COLUMNS.iter().find(|column| column.id == name);
-    let mut own: Vec<&Column> = Vec::new();
+    let mut own: Vec<&RunColumn> = Vec::new();
     for column in names.split(',').filter_map(find) {
         if !own.iter().any(|known| known.id == column.id) {
             own.push(column);
@@ -207,7 +228,7 @@ pub fn sort(runs: &mut [Listed], by: &str, now: i64) {
 }
 
 /// A heading; a press sorts, a second one turns the order.
-pub fn head(column: &'static Column) -> AnyView {
+pub fn head(column: &'static RunColumn) -> AnyView {
     let page = expect_context::<Page>();
     let by = column.id;
     let class = if column.left { format!("l {by}") } else { by.to_string() };
@@ -235,13 +256,13 @@ pub fn head(column: &'static Column) -> AnyView {
 }
 
 /// The cell of a run.
-pub fn cell(column: &'static Column, run: Memo<Option<Listed>>) -> AnyView {
+pub fn cell(column: &'static RunColumn, run: Memo<Option<Listed>>) -> AnyView {
     let page = expect_context::<Page>();
     let shown = move || {
         if column.id == "lasted" {
             page.beat.track();
         }
-        run.with(|run| run.as_ref().map(|run| (column.cell)(run, page.server_now())))
+        run.with(|run| run.as_ref().map(|run| drawn(column, run, page.server_now())))
     };
     let class = if column.left { format!("l {}", column.id) } else { column.id.to_string() };
     match column.id {
@@ -254,7 +275,7 @@ pub fn cell(column: &'static Column, run: Memo<Option<Listed>>) -> AnyView {
 #[component]
 pub fn ColumnChoice() -> impl IntoView {
     let page = expect_context::<Page>();
-    let tick = move |column: &'static Column| {
+    let tick = move |column: &'static RunColumn| {
         let is_shown = flag(move || page.view.with(|view| chosen(&view.columns).iter().any(|own| own.id == column.id)));
         let press = move |_| page.step(|view| view.columns = toggled(&view.columns, column.id));
         view! {

@@ -2,7 +2,7 @@
 
 use super::columns::{ColumnChoice, cell, chosen as chosen_columns, head, sort};
 use super::parts::{figure, percent, shape};
-use super::read::{Figures, Listed};
+use super::read::{Figures, Listed, listed};
 use crate::browser::document;
 use crate::fetch;
 use crate::panels::fleet::map::toggle;
@@ -150,7 +150,7 @@ pub fn RunsPage() -> impl IntoView {
                 return wrong.set(answer.problem());
             }
             wrong.set(String::new());
-            let runs: Vec<Listed> = answer.body.get("runs").list().iter().filter_map(Listed::read).collect();
+            let runs: Vec<Listed> = answer.body.get("runs").list().iter().filter_map(listed).collect();
             let states = RunState::ALL.into_iter().filter_map(|state| {
                 let n = answer.body.get("states").get(state.name()).number()?;
                 Some((state.name().to_string(), n as usize))

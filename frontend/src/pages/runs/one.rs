@@ -3,7 +3,7 @@
 use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
 use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
-use super::read::{Measured, STEPS, Whole, ms};
+use super::read::{self, Measured, STEPS, Whole, ms};
 use crate::address::{Route, View};
 use crate::browser::{self, document};
 use crate::fetch::{self, Json};
@@ -54,7 +54,7 @@ impl AskedRun {
             }
             since.set_value(Some(0));
             fetch::ask("GET", &path, None, move |answer| {
-                let read = answer.is_ok().then(|| Whole::read(&answer.body, page.server_now())).flatten();
+                let read = answer.is_ok().then(|| read::whole(&answer.body, page.server_now())).flatten();
                 // The page may have gone meanwhile.
                 match read {
                     Some(new) if whole.try_with_untracked(|old| old.as_ref() != Some(&new)) == Some(true) => {
