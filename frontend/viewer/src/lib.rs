@@ -5,7 +5,7 @@
 //! their colours, [`spread`] many series at once, [`shortcuts`] the one table of keys. [`address`] is the view as it stands in
 //! a link, with spans as people type them in [`range`]; [`player`] the clock of a recording. [`picture`] makes the frame of a
 //! chart, [`curves`] those of lines that the server made, and [`turns`] says which chart is drawn next; [`take`] is what a
-//! person takes from it. [`find`] ranks what was typed, [`findings`] are what is wrong,
+//! person takes from it. [`find`] ranks what was typed, [`findings`] are what is wrong, [`runs`] the training jobs,
 //! [`past`] is one process over time, [`team`] people and machines in words.
 
 pub mod address;
@@ -19,6 +19,7 @@ pub mod past;
 pub mod picture;
 pub mod player;
 pub mod range;
+pub mod runs;
 pub mod shortcuts;
 pub mod spread;
 pub mod store;

@@ -5,102 +5,7 @@ use shared::catalog::Range;
 use shared::run::RunState;
 use shared::unit::Unit;
 use viewer::curves::{Curve, CurveChart};
-
-/// What a run held and used; None is not known.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Figures {
-    pub gpus: Option<f64>,
-    pub gpu_hours: Option<f64>,
-    /// Percent.
-    pub utilisation: Option<f64>,
-    /// 0 to 1.
-    pub idle: Option<f64>,
-    pub energy_kwh: Option<f64>,
-    /// 0 to 1.
-    pub coverage: Option<f64>,
-    pub memory_peak: Option<f64>,
-    /// What GPU-hours and energy cost, where the server has prices, and in what.
-    pub cost: Option<f64>,
-    pub currency: String,
-    /// A part of the energy is power times time.
-    pub estimated: bool,
-    /// Which GPUs it holds is not the driver's word.
-    pub assumed: bool,
-}
-
-/// A run, as it is listed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
-    pub id: String,
-    pub name: String,
-    pub project: String,
-    pub group: String,
-    pub job_type: String,
-    pub user: String,
-    pub state: RunState,
-    pub sentence: String,
-    /// Begin and end, ms since the epoch; no end while it runs.
-    pub began: i64,
-    pub ended: Option<i64>,
-    pub hosts: Vec<String>,
-    pub program: String,
-    /// Names and values, each as one text.
-    pub tags: Vec<(String, String)>,
-    /// What its GPUs are called.
-    pub gpu_models: Vec<String>,
-    pub ranks: usize,
-    pub figures: Figures,
-    pub spark: Vec<Option<f64>>,
-}
-
-/// A process of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ranked {
-    pub source: String,
-    pub pid: u32,
-    pub rank: Option<u32>,
-    pub label: String,
-    /// The GPUs that it holds, as text.
-    pub gpus: String,
-    pub state: RunState,
-    pub sentence: String,
-    pub began: i64,
-    pub ended: Option<i64>,
-    /// It is the first that ended badly.
-    pub is_cause: bool,
-}
-
-/// One chart of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    pub id: String,
-    pub title: String,
-    /// How the GPUs of a rank are one line; empty for what is a machine's.
-    pub of_gpus: String,
-    pub chart: CurveChart,
-}
-
-/// All of one run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Whole {
-    pub run: Listed,
-    pub processes: Vec<Ranked>,
-    /// The line that says best why it ended, for who may read what it printed.
-    pub words: Option<String>,
-    /// Versions of the drivers of its machines.
-    pub drivers: Vec<String>,
-    /// Its curves are those that were kept when it ended: its samples have gone.
-    pub is_kept: bool,
-    /// The newest step that a marker names, and steps a second.
-    pub step: Option<f64>,
-    pub per_second: Option<f64>,
-    /// Processes that are not in the list, and ranks without a line.
-    pub left_out: usize,
-    pub measures: Vec<Measured>,
-}
-
-/// Id of the chart of steps, which are a job's and no rank's.
-pub const STEPS: &str = "steps";
+pub use viewer::runs::{Figures, Listed, Measured, Ranked, STEPS, Whole};
 
 /// Seconds of the server as ms.
 pub fn ms(json: &Json) -> Option<i64> {
@@ -149,13 +54,6 @@ pub fn listed(run: &Json) -> Option<Listed> {
     })
 }
 
-impl Listed {
-    /// How long it lasted, or lasts at `now`, ms.
-    pub fn lasted(&self, now: i64) -> i64 {
-        (self.ended.unwrap_or(now) - self.began).max(0)
-    }
-}
-
 fn ranked(process: &Json) -> Option<Ranked> {
     let rank = process.get("rank");
     let gpus: Vec<String> = rank.get("gpus").list().iter().filter_map(Json::number).map(|n| n.to_string()).collect();
@@ -172,17 +70,6 @@ fn ranked(process: &Json) -> Option<Ranked> {
         ended: ms(&process.get("ended")),
         is_cause: false,
     })
-}
-
-impl Ranked {
-    /// What it is called in its run.
-    pub fn name(&self) -> String {
-        match (self.rank, self.label.is_empty()) {
-            (_, false) => self.label.clone(),
-            (Some(rank), true) => format!("rank {rank}"),
-            (None, true) => format!("process {}", self.pid),
-        }
-    }
 }
 
 /// Reads a run with its processes and charts, as it is at `now`, ms.
