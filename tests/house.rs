@@ -199,7 +199,7 @@ fn a_planted_static_is_caught() {
         catches(rules::statics, "backend/src/http/listen.rs", good, bad);
         catches(rules::statics, "shared/src/tick.rs", &format!("#[cfg(test)]\nmod tests {{\n{bad}\n}}"), bad);
     }
-    for program in ["backend/src/main.rs", "tests/support/server.rs", "backend/src/live/tests.rs"] {
+    for program in ["backend/program/src/main.rs", "tests/support/server.rs", "backend/src/live/tests.rs"] {
         assert_eq!(rules::statics(&[Source::new(program, "static COUNT: AtomicU64 = AtomicU64::new(0);")]).len(), 0);
     }
 }

@@ -13,8 +13,6 @@ pub struct BuildInfo {
     pub date: Option<&'static str>,
     /// Target triple.
     pub target: &'static str,
-    /// Whether the page is in it.
-    pub page: bool,
 }
 
 /// Of this program.
@@ -23,14 +21,12 @@ pub const BUILD: BuildInfo = BuildInfo {
     commit: option_env!("WATCHGLASS_COMMIT"),
     date: option_env!("WATCHGLASS_DATE"),
     target: env!("WATCHGLASS_TARGET"),
-    page: cfg!(watchglass_page),
 };
 
 impl fmt::Display for BuildInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let commit = self.commit.into_iter().chain(self.date);
-        let target = [self.target, if self.page { "with the page" } else { "without the page" }];
-        let parts: Vec<&str> = commit.chain(target).collect();
+        let parts: Vec<&str> = commit.chain([self.target]).collect();
         write!(f, "{} ({})", self.version, parts.join(", "))
     }
 }
@@ -41,10 +37,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_left_out() {
-        let known =
-            BuildInfo { version: "1.2.3", commit: Some("0123abcd"), date: Some("2026-11-23"), target: "t", page: true };
-        assert_eq!(known.to_string(), "1.2.3 (0123abcd, 2026-11-23, t, with the page)");
-        let plain = BuildInfo { commit: None, date: None, page: false, ..known };
-        assert_eq!(plain.to_string(), "1.2.3 (t, without the page)");
+        let known = BuildInfo { version: "1.2.3", commit: Some("0123abcd"), date: Some("2026-11-23"), target: "t" };
+        assert_eq!(known.to_string(), "1.2.3 (0123abcd, 2026-11-23, t)");
+        assert_eq!(BuildInfo { commit: None, date: None, ..known }.to_string(), "1.2.3 (t)");
     }
 }

@@ -28,6 +28,7 @@ pub mod live;
 pub mod markers;
 pub mod modes;
 pub mod over;
+pub mod program;
 mod providers;
 pub mod recording;
 pub mod remote_write;

@@ -44,6 +44,7 @@ pub mod column;
 pub mod crc32c;
 pub mod csv;
 pub mod date;
+pub mod embedded;
 pub mod enrol;
 pub mod finding;
 pub mod hub;

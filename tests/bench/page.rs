@@ -31,7 +31,8 @@ const SCENARIOS: [Scenario; 5] = [
 
 /// Measures everything. `redraw` is the folder with our drawing as wasm and with uPlot; None when there is none.
 pub fn measure(table: &mut Table, redraw: Option<&Path>) {
-    let weight = backend::http::page::weight();
+    let server = Server::start([]);
+    let weight = weight(&server);
     if weight.page == 0 {
         table.missing("page, brotli", "400 KB", "this binary has no page: cargo xtask bench builds it");
         return;
@@ -42,7 +43,6 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     weigh("page, brotli", weight.page, 400.0, "400 KB", "all files but the two below");
     weigh("its font", weight.font, 60.0, "60 KB", "the page does not wait for it");
     weigh("what opens files", weight.reader, 250.0, "250 KB", "loaded when a recording is opened");
-    let server = Server::start([]);
     let browser = Browser::start();
     first_chart(table, &server, &browser);
     match redraw {
@@ -53,6 +53,40 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
             "run it by cargo xtask bench; it needs npm for uPlot",
         ),
     }
+}
+
+/// Bytes of the page as a browser that takes brotli loads them; all 0 where the page was not built.
+#[derive(Default)]
+struct Weight {
+    /// What it waits for.
+    page: usize,
+    /// The font and its licence, which it does not wait for.
+    font: usize,
+    /// What opens files, which it loads when the first one comes.
+    reader: usize,
+}
+
+/// Asks a server for each file of the built page.
+fn weight(server: &Server) -> Weight {
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frontend/dist");
+    let mut weight = Weight::default();
+    for path in files_below(&dist) {
+        let name = path.strip_prefix(&dist).expect("it is below").to_string_lossy().into_owned();
+        let answer = server.get(&format!("/{name}"), &["Accept-Encoding: br"]);
+        let part = match name.as_str() {
+            name if name.starts_with("fonts/") => &mut weight.font,
+            name if name.starts_with("reader-") => &mut weight.reader,
+            _ => &mut weight.page,
+        };
+        *part += answer.header("content-length").parse::<usize>().expect("a length");
+    }
+    weight
+}
+
+/// All files below a folder; none where it is missing.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 /// Time from the start of navigation until 20 charts are drawn from real samples: median of five loads with an empty

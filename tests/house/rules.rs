@@ -42,6 +42,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         ],
         &["leptos", "plotters", "web-sys", "nvml-wrapper"],
     ),
+    ("backend/page", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    ("backend/program", &["backend", "page"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("frontend/charts", &["shared"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "tokio"]),
     ("frontend/viewer", &["shared", "charts"], &["leptos", "web-sys", "js-sys", "wasm-bindgen", "plotters", "tokio"]),
     // It is loaded beside the page, and has no glue to a browser.
@@ -181,10 +183,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "usage",
         ],
     ),
-    // Parts of the program, like main.
-    ("backend/src", "signals", &[]),
-    ("backend/src", "record", &[]),
-    ("backend/src", "top", &["signals"]),
     ("frontend/src", "fetch", &[]),
     ("frontend/src", "access", &["browser", "fetch", "state"]),
     ("frontend/src", "browser", &["address"]),
@@ -228,7 +226,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// What puts the rooms together may import them all.
-const ROOTS: &[&str] = &["lib", "main", "app", "bin"];
+const ROOTS: &[&str] = &["lib", "main", "app", "bin", "program"];
 
 /// Package folder and the room that alone may name it.
 const ONLY: &[(&str, &str, &[&str])] = &[

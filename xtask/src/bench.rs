@@ -1,30 +1,31 @@
 //! `cargo xtask bench`: measures the published figures.
 //!
 //! The benches are a program of the `tests` package, because they need the product's insides, and xtask must not depend
-//! on the product. The page is built here first, so that its real size is measured.
+//! on the product. The page and the server are built here first, as they are handed out: the figures are theirs.
 
 use crate::Failure;
 use crate::exec::{cargo, cmd};
-use crate::page;
+use crate::page::{self, PageFor};
 use crate::paths;
-use crate::run;
+use crate::run::{self, Profile};
 use crate::setup::{self, PageTools};
 use crate::steps::{Done, Steps};
 use std::path::Path;
 
 /// Runs the benches with `args`.
 pub fn bench(args: &[String]) -> Result<(), Failure> {
-    let mut steps = Steps::new();
-    let tools = setup::page_tools(&mut steps)?;
+    let mut steps = Steps::new("bench");
+    let tools = setup::page_tools(&mut steps, PageFor::Release)?;
     setup::browser(&mut steps)?;
-    steps.step("page", || page::build(&tools))?;
+    steps.step("page", || page::build(&tools, PageFor::Release))?;
     let uplot = setup::uplot(&mut steps)?;
     let peers = setup::peers(&mut steps);
     let jupyter = setup::jupyter(&mut steps);
     // The CPU use of the server is measured on the real binary.
-    let server = run::server(&mut steps)?;
+    let server = run::server(&mut steps, Profile::Dist)?;
     let mut bench = cargo().env("WATCHGLASS_BINARY", server).path_first(&peers);
-    bench = bench.args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
+    bench =
+        bench.args(["run", "--profile", "dist", "--quiet", "--package", "watchglass-tests", "--bin", "bench", "--"]);
     if let Some(jupyter) = jupyter {
         bench = bench.env("WATCHGLASS_JUPYTER", jupyter);
     }

@@ -184,12 +184,6 @@ pub fn quiet_in_a_log() -> &'static [&'static str] {
     if std::io::stderr().is_terminal() { &[] } else { &["--quiet"] }
 }
 
-/// Number of jobs for a cargo that compiles beside another one.
-pub fn half_the_cores() -> String {
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    (cores / 2).max(1).to_string()
-}
-
 /// The first file with this name on PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);

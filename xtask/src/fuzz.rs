@@ -37,7 +37,7 @@ pub fn fuzz(args: &[String]) -> Result<(), Failure> {
     }
     let folder = paths::root().join("tests/fuzz");
     let built = paths::target().join("fuzz");
-    let mut steps = Steps::new();
+    let mut steps = Steps::new("fuzz");
     steps.step("compilers", || {
         let nightly = cmd("rustc").args(["+nightly", "--version"]).env_remove("RUSTC").output();
         let nightly =

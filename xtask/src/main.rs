@@ -8,11 +8,15 @@
 //! there is the address.
 
 mod bench;
+mod bundle;
+mod cpu;
 mod dist;
 mod exec;
+mod flaky;
 mod fuzz;
 mod insight;
 mod left;
+mod measured;
 mod page;
 mod paths;
 mod room;
@@ -23,22 +27,24 @@ mod steps;
 mod test;
 mod torture;
 
+use page::PageFor;
 use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  setup [--browser]  make ready what the page needs: wasm32, trunk, wasm-bindgen, wasm-opt; with --browser Chromium too
+  setup [--browser]  make ready what the page needs: wasm32 and wasm-bindgen; with --browser Chromium too
   build              one release binary with the page inside it: target/release/watchglass
   run [-- ARGS]      setup and build, then start it with ARGS; its first line is the address
-  test               setup, format, lints, unit, integration, documentation and browser tests
+  test [--quick]     setup, format, lints, unit, integration and browser tests; --quick leaves out those beside
+                     other programs
   bench [-- ARGS]    the figures that we publish, each beside its goal and its peer
   insight [-- ARGS]  how often findings are right, into static/insight.md; --quick for a minute's look, --help for more
   torture [-- ARGS]  a server killed, cut from power, its disk filled: what was seen is there; the last two need root
   fuzz [TARGET...]   whatever bytes for every decoder, --seconds 60 each; needs a nightly compiler and a C++ one
   dist [FLAGS]       what people install, in dist/: wheel, archive, package for Debian; --check tries them
   screenshots        the pictures of the page in static/, taken anew
-  page               the page alone, into frontend/dist; the next build of a binary takes it in
+  page [--dist]      the page alone, into frontend/dist; the next build of a binary takes it in; --dist: as it is handed out
   check-page [ARGS]  `cargo check` of the page for wasm32 (ARGS go to cargo)
   help               this text
 
@@ -52,14 +58,14 @@ fn main() -> ExitCode {
         "setup" => setup_only(&args),
         "build" => no_more(&args).and_then(|()| run::build()),
         "run" => run::run(after_dashes(&args)),
-        "test" => no_more(&args).and_then(|()| test::test()),
+        "test" => test::test(&args),
         "bench" => bench::bench(after_dashes(&args)),
         "insight" => insight::insight(after_dashes(&args)),
         "torture" => torture::torture(after_dashes(&args)),
         "fuzz" => fuzz::fuzz(after_dashes(&args)),
         "dist" => dist::dist(&args),
         "screenshots" => no_more(&args).and_then(|()| screenshots::screenshots()),
-        "page" => no_more(&args).and_then(|()| run::page()),
+        "page" => run::page(&args),
         "check-page" => page::check(&args),
         "help" | "--help" | "-h" => {
             eprint!("{HELP}");
@@ -85,9 +91,9 @@ fn setup_only(args: &[String]) -> Result<(), Failure> {
         [flag] if flag == "--browser" => true,
         _ => return Err(Failure::usage("`setup` knows one flag: --browser".to_owned())),
     };
-    let mut steps = steps::Steps::new();
+    let mut steps = steps::Steps::new("setup");
     steps.expect(left::tools());
-    let tools = setup::page_tools(&mut steps)?;
+    let tools = setup::page_tools(&mut steps, PageFor::Builders)?;
     tools.describe();
     if browser {
         setup::browser(&mut steps)?;

@@ -1,6 +1,7 @@
 //! Checks and builds the page for wasm32.
 
 use crate::Failure;
+use crate::bundle::{Module, bundle, name_of, replaced};
 use crate::exec::{cargo, cmd};
 use crate::paths;
 use crate::setup::{self, PageTools, TARGET};
@@ -13,15 +14,36 @@ use std::path::{Path, PathBuf};
 pub const STEP: &str = "page";
 /// Name of the page's package.
 pub const PACKAGE: &str = "watchglass-frontend";
+/// The variable that says how well the page is packed into a binary, and its value for what is handed out.
+pub const PACK: &str = "WATCHGLASS_PACK";
+/// See [`PACK`].
+pub const BEST: &str = "best";
+/// Name of the page's program.
+const PROGRAM: &str = "page";
 /// Name of the package of the module that opens files. The page loads this module when it is first needed.
 const READER: &str = "watchglass-reader";
 /// The text in frontend/reader/worker.js that the name of this module replaces in the built page.
 const READER_PLACE: &str = "reader.wasm";
 /// The text in frontend/index.html that the name of the worker replaces in the built page.
 const WORKER_PLACE: &str = "reader.js";
-/// The cargo profile that frontend/index.html names. Checks use it too, so that procedural macros are compiled only
-/// once.
-pub const PROFILE: &str = "page";
+/// For whom the page is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PageFor {
+    /// For who builds it and for tests: compiled in a fraction of the time.
+    Builders,
+    /// For what is handed out: small.
+    Release,
+}
+
+impl PageFor {
+    /// The cargo profile. `frontend/index.html` names the first one, for trunk.
+    fn profile(self) -> &'static str {
+        match self {
+            PageFor::Builders => "page",
+            PageFor::Release => "page-dist",
+        }
+    }
+}
 
 /// Features of wasm that the compiler uses and that wasm-opt must be told of. All recent browsers have them.
 const FEATURES: [&str; 6] = [
@@ -38,9 +60,10 @@ const PASSES: [&str; 4] = ["-Oz", "--strip-debug", "--strip-producers", "--strip
 
 /// Runs `cargo check` on the page for wasm32.
 pub fn check(args: &[String]) -> Result<(), Failure> {
-    let tools = setup::page_tools(&mut Steps::new())?;
+    let tools = setup::page_tools(&mut Steps::new("check-page"), PageFor::Builders)?;
     forget_other_compilers(&tools)?;
-    let check = cargo().args(["check", "--package", PACKAGE, "--target", TARGET, "--profile", PROFILE]);
+    let check =
+        cargo().args(["check", "--package", PACKAGE, "--target", TARGET, "--profile", PageFor::Builders.profile()]);
     Ok(check.args(args).envs(&tools.compiler.env()).run_shown()?)
 }
 
@@ -56,7 +79,7 @@ pub fn clippy(tools: &PageTools) -> Result<Done, String> {
             "--target",
             TARGET,
             "--profile",
-            PROFILE,
+            PageFor::Builders.profile(),
             "--",
             "-D",
             "warnings",
@@ -67,68 +90,81 @@ pub fn clippy(tools: &PageTools) -> Result<Done, String> {
     Ok(Done::Now("no warnings".to_owned()))
 }
 
-/// Builds another binary of the page's package for wasm32, with the profile of the page.
+/// Builds another binary of the page's package for wasm32, as it is handed out.
 pub fn binary(tools: &PageTools, name: &str) -> Result<PathBuf, String> {
-    wasm(tools, &["--package", PACKAGE, "--bin", name])?;
-    Ok(compiled(name))
+    wasm(tools, PageFor::Release, &["--package", PACKAGE, "--bin", name])?;
+    Ok(compiled(PageFor::Release, name))
 }
 
 /// True when the page was compiled here before.
 pub fn was_compiled() -> bool {
-    compiled("page").is_file()
+    compiled(PageFor::Builders, PROGRAM).is_file()
 }
 
 /// Path of the compiled wasm of a binary.
-fn compiled(name: &str) -> PathBuf {
-    paths::page_target().join(TARGET).join(PROFILE).join(format!("{name}.wasm"))
+fn compiled(whom: PageFor, name: &str) -> PathBuf {
+    paths::page_target().join(TARGET).join(whom.profile()).join(format!("{name}.wasm"))
 }
 
-/// Builds packages of the workspace for wasm32, with the profile of the page.
-fn wasm(tools: &PageTools, what: &[&str]) -> Result<(), String> {
+/// Builds packages of the workspace for wasm32.
+fn wasm(tools: &PageTools, whom: PageFor, what: &[&str]) -> Result<(), String> {
     forget_other_compilers(tools)?;
-    let build = cargo().args(["build", "--quiet", "--target", TARGET, "--profile", PROFILE]);
+    let build = cargo().args(["build", "--quiet", "--target", TARGET, "--profile", whom.profile()]);
     build.args(what).envs(&tools.compiler.env()).run()
 }
 
 /// Builds the page into frontend/dist, unless the page there was made from the same sources with the same tools.
-pub fn build(tools: &PageTools) -> Result<Done, String> {
+pub fn build(tools: &PageTools, whom: PageFor) -> Result<Done, String> {
     // Two runs at once would write into the same folders. The second run waits and then finds the page of the first.
     let _alone = paths::alone(&paths::page_target().join("building"))?;
     let stamp = paths::page_target().join("built");
-    let sources = fingerprint(tools)?;
+    let sources = fingerprint(tools, whom)?;
     let done = paths::dist();
     if done.join("index.html").is_file() && std::fs::read_to_string(&stamp).is_ok_and(|built| built == sources) {
         return Ok(Done::Already(format!("{} is up to date", done.display())));
     }
-    forget_other_compilers(tools)?;
     // The page is not built in frontend/dist itself, because a plain `cargo build` puts the content of this folder into
     // a binary, even when it is incomplete.
     let dist = paths::page_target().join("dist");
+    paths::remove(&dist)?;
+    std::fs::create_dir_all(&dist).map_err(|e| format!("{} could not be made: {e}", dist.display()))?;
     // A build that stops in the middle must not pass for the old one. A missing stamp is no error.
     let _ = std::fs::remove_file(&stamp);
-    cmd(&tools.trunk)
-        .args(["build", "--release", "--offline", "--skip-version-check", "--color", "never"])
-        .args(["--public-url", "./", "--dist"])
-        .arg(&dist)
-        .dir(&paths::root().join("frontend"))
-        .envs(&tools.compiler.env())
-        .path_first(std::slice::from_ref(&tools.wasm_bindgen))
-        .env("RUST_BACKTRACE", "0")
-        // trunk 0.21 accepts only "true" or "false" here and fails on the usual "1".
-        .env_remove("NO_COLOR")
-        .run()?;
-    let page = smaller(tools, &only(&dist, "wasm")?)?;
-    let reader = reader(tools, &dist)?;
-    only_relative(&paths::read(&dist.join("index.html"))?)?;
+    // Both at once, so that cargo unites their features and compiles what they share once.
+    wasm(tools, whom, &["--package", PACKAGE, "--package", READER, "--bin", PROGRAM, "--lib"])?;
+    let (module, page) = module(tools, whom)?;
+    let html = bundle(&module, &dist)?;
+    let (html, reader) = reader(tools, whom, &dist, &html)?;
+    only_relative(&html)?;
+    paths::write(&dist.join("index.html"), &html)?;
     paths::remove(&done)?;
     paths::copy(&dist, &done)?;
     paths::write(&stamp, &sources)?;
     Ok(Done::Now(format!("{page}; of its reader {reader}")))
 }
 
-/// Runs wasm-opt on a file, if there is wasm-opt, and returns the result in words.
-fn smaller(tools: &PageTools, wasm: &Path) -> Result<String, String> {
+/// Has wasm-bindgen write the page's script. Returns the module, and its size in words.
+fn module(tools: &PageTools, whom: PageFor) -> Result<(Module, String), String> {
+    let folder = paths::page_target().join("bindgen");
+    paths::remove(&folder)?;
+    cmd(tools.wasm_bindgen.join("wasm-bindgen"))
+        .args(["--target", "web", "--no-typescript", "--out-name", PROGRAM, "--out-dir"])
+        .arg(&folder)
+        .arg(compiled(whom, PROGRAM))
+        .run()?;
+    let wasm = folder.join(format!("{PROGRAM}_bg.wasm"));
+    let size = smaller(tools, whom, &wasm)?;
+    let script = paths::read(&folder.join(format!("{PROGRAM}.js")))?;
+    let wasm = std::fs::read(&wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
+    Ok((Module { script, wasm }, size))
+}
+
+/// Runs wasm-opt on a file that is handed out, if there is wasm-opt, and returns the result in words.
+fn smaller(tools: &PageTools, whom: PageFor, wasm: &Path) -> Result<String, String> {
     let plain = size(wasm)?;
+    if whom == PageFor::Builders {
+        return Ok(format!("{plain} bytes of wasm, for who builds it"));
+    }
     let Some(wasm_opt) = &tools.wasm_opt else { return Ok(format!("{plain} bytes of wasm")) };
     let smaller = paths::page_target().join("smaller.wasm");
     match cmd(wasm_opt).args(FEATURES).args(PASSES).arg(wasm).arg("-o").arg(&smaller).run() {
@@ -141,33 +177,21 @@ fn smaller(tools: &PageTools, wasm: &Path) -> Result<String, String> {
     }
 }
 
-/// Builds the module that opens files, and puts it and its worker beside the page. Their names hold the hashes of their
-/// contents; the worker gets the name of the module, and the page that of the worker.
-fn reader(tools: &PageTools, dist: &Path) -> Result<String, String> {
-    wasm(tools, &["--package", READER])?;
-    let built = paths::page_target().join(TARGET).join(PROFILE).join(READER_PLACE);
+/// Puts the module that opens files and its worker beside the page. Their names hold the hashes of their contents; the
+/// worker gets the name of the module, and the page that of the worker.
+fn reader(tools: &PageTools, whom: PageFor, dist: &Path, html: &str) -> Result<(String, String), String> {
+    let built = paths::page_target().join(TARGET).join(whom.profile()).join(READER_PLACE);
     let wasm = paths::page_target().join(READER_PLACE);
     std::fs::copy(&built, &wasm).map_err(|e| format!("{}: {e}", built.display()))?;
-    let result = smaller(tools, &wasm)?;
-    let named = |kind: &str, bytes: &[u8]| {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(bytes);
-        format!("reader-{:016x}.{kind}", hasher.finish())
-    };
-    let module = named("wasm", &std::fs::read(&wasm).map_err(|e| format!("{}: {e}", wasm.display()))?);
-    std::fs::copy(&wasm, dist.join(&module)).map_err(|e| format!("{module}: {e}"))?;
+    let result = smaller(tools, whom, &wasm)?;
+    let content = std::fs::read(&wasm).map_err(|e| format!("{}: {e}", wasm.display()))?;
+    let module = name_of("reader", "wasm", &content);
+    std::fs::write(dist.join(&module), content).map_err(|e| format!("{module}: {e}"))?;
     let source = paths::root().join("frontend").join("reader").join("worker.js");
     let script = replaced(&paths::read(&source)?, READER_PLACE, &module)?;
-    let worker = named("js", script.as_bytes());
+    let worker = name_of("reader", "js", script.as_bytes());
     paths::write(&dist.join(&worker), &script)?;
-    let page = dist.join("index.html");
-    paths::write(&page, &replaced(&paths::read(&page)?, WORKER_PLACE, &worker)?)?;
-    Ok(result)
-}
-
-/// A text in which a name stands in its place; an error when it has no such place.
-fn replaced(text: &str, place: &str, name: &str) -> Result<String, String> {
-    if text.contains(place) { Ok(text.replace(place, name)) } else { Err(format!("nothing names {place}")) }
+    Ok((replaced(html, WORKER_PLACE, &worker)?, result))
 }
 
 /// An error when the page holds an address that begins with a slash: behind a proxy with a path such an address is
@@ -180,16 +204,6 @@ fn only_relative(html: &str) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The only file with this extension that trunk has written.
-fn only(dist: &Path, kind: &str) -> Result<PathBuf, String> {
-    let files = std::fs::read_dir(dist).map_err(|e| format!("{}: {e}", dist.display()))?;
-    let mut files = files.flatten().map(|file| file.path()).filter(|path| path.extension().is_some_and(|e| e == kind));
-    match (files.next(), files.next()) {
-        (Some(path), None) => Ok(path),
-        _ => Err(format!("{} should hold one .{kind} file", dist.display())),
-    }
 }
 
 fn size(path: &Path) -> Result<u64, String> {
@@ -207,15 +221,17 @@ fn forget_other_compilers(tools: &PageTools) -> Result<(), String> {
     paths::write(&stamp, &id)
 }
 
-/// A hash of all inputs of the page: its sources, the tools, and the code of this file.
-fn fingerprint(tools: &PageTools) -> Result<String, String> {
+/// A hash of all inputs of the page: its sources, the tools, and the code that puts it together.
+fn fingerprint(tools: &PageTools, whom: PageFor) -> Result<String, String> {
     let root = paths::root();
-    let mut files = ["Cargo.toml", "Cargo.lock", "xtask/src/page.rs"].map(|file| root.join(file)).to_vec();
+    let mut files =
+        ["Cargo.toml", "Cargo.lock", "xtask/src/bundle.rs", "xtask/src/page.rs"].map(|file| root.join(file)).to_vec();
     for folder in ["frontend", "shared", "static", "backend/insight/src"] {
         list(&root.join(folder), &mut files)?;
     }
     files.sort();
     let mut hasher = DefaultHasher::new();
+    hasher.write(whom.profile().as_bytes());
     hasher.write(tools.id().as_bytes());
     for file in files {
         let bytes = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;

@@ -25,9 +25,9 @@ pub fn tool(name: &str, version: &str) -> Result<PathBuf, String> {
     Ok(cache()?.join("tools").join(format!("{name}-{version}")))
 }
 
-/// Path of the program, built for release.
-pub fn program() -> PathBuf {
-    target().join("release").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX))
+/// Path of the program, built with a profile.
+pub fn program(profile: &str) -> PathBuf {
+    target().join(profile).join(format!("watchglass{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// Cargo's target folder for native builds.
@@ -44,7 +44,7 @@ pub fn page_target() -> PathBuf {
     target().join("page")
 }
 
-/// The folder with the built page, in which the build script of the backend looks for it.
+/// The folder with the built page, in which the build script of the crate `page` looks for it.
 pub fn dist() -> PathBuf {
     root().join("frontend").join("dist")
 }

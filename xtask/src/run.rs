@@ -1,39 +1,61 @@
 //! `cargo xtask build` and `cargo xtask run`.
 
 use crate::Failure;
-use crate::exec::{Running, cargo, cmd, half_the_cores};
+use crate::exec::{Cmd, Running, cargo, cmd};
 use crate::left;
-use crate::page;
+use crate::page::{self, PageFor};
 use crate::paths;
 use crate::room;
 use crate::setup;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
-const PACKAGE: [&str; 4] = ["build", "--release", "--package", "watchglass"];
+/// What `cargo xtask run` makes, and what `cargo xtask dist` hands out.
+#[derive(Clone, Copy)]
+pub enum Profile {
+    /// For who builds it: compiled soon.
+    Release,
+    /// For who installs it: fast and small. The published figures are of it.
+    Dist,
+}
+
+impl Profile {
+    /// Its name for cargo, which is also that of its folder.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Release => "release",
+            Profile::Dist => "dist",
+        }
+    }
+}
 
 /// Builds one release binary with the page inside.
 pub fn build() -> Result<(), Failure> {
-    let binary = release(&mut Steps::new())?;
+    let binary = release(&mut Steps::new("build"))?;
     eprintln!("{}", binary.display());
     Ok(())
 }
 
-/// Builds the page alone.
-pub fn page() -> Result<(), Failure> {
-    let mut steps = Steps::new();
-    let tools = setup::page_tools(&mut steps)?;
-    Ok(steps.step(page::STEP, || page::build(&tools))?)
+/// Builds the page alone, for who builds it or as it is handed out.
+pub fn page(args: &[String]) -> Result<(), Failure> {
+    let whom = match args {
+        [] => PageFor::Builders,
+        [flag] if flag == "--dist" => PageFor::Release,
+        _ => return Err(Failure::usage("`page` knows one flag: --dist".to_owned())),
+    };
+    let mut steps = Steps::new("page");
+    let tools = setup::page_tools(&mut steps, whom)?;
+    Ok(steps.step(page::STEP, || page::build(&tools, whom))?)
 }
 
 /// Builds the binary and replaces xtask by it.
 pub fn run(args: &[String]) -> Result<(), Failure> {
-    let binary = release(&mut Steps::new())?;
+    let binary = release(&mut Steps::new("run"))?;
     Err(cmd(binary).args(args).become_it().into())
 }
 
-/// Builds the page, then the binary around it. On a first run, the libraries of the program are compiled at the same
-/// time as the tools and the page, which leave a core idle while they download and link.
+/// Builds the page, then the binary around it. On a first run the server is compiled at the same time as the tools and the
+/// page, which leave a core idle while they download and link.
 pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
     let left = left::program();
     if !left.is_empty()
@@ -43,31 +65,35 @@ pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
     }
     let no_program = left.iter().any(|part| part.name == left::PROGRAM);
     steps.expect(left);
-    let libraries = no_program.then(libraries).transpose()?;
-    let tools = setup::page_tools(steps)?;
-    steps.step(page::STEP, || page::build(&tools))?;
-    let binary = program(steps, libraries)?;
+    let server =
+        no_program.then(|| compile(Profile::Release, "watchglass-backend").arg("--quiet").start()).transpose()?;
+    let tools = setup::page_tools(steps, PageFor::Builders)?;
+    steps.step(page::STEP, || page::build(&tools, PageFor::Builders))?;
+    let binary = program(steps, Profile::Release, server)?;
     steps.note();
     Ok(binary)
 }
 
-/// Starts to compile all of the program except the part that holds the page.
-fn libraries() -> Result<Running, String> {
-    cargo().args(PACKAGE).args(["--quiet", "--lib", "--jobs", &half_the_cores()]).start()
+fn compile(profile: Profile, package: &str) -> Cmd {
+    let build = cargo().args(["build", "--profile", profile.name(), "--package", package]);
+    match profile {
+        Profile::Release => build,
+        Profile::Dist => build.env(page::PACK, page::BEST),
+    }
 }
 
 /// Builds the binary with the page that was built last.
-pub fn server(steps: &mut Steps) -> Result<PathBuf, String> {
-    program(steps, None)
+pub fn server(steps: &mut Steps, profile: Profile) -> Result<PathBuf, String> {
+    program(steps, profile, None)
 }
 
-fn program(steps: &mut Steps, libraries: Option<Running>) -> Result<PathBuf, String> {
-    let binary = paths::program();
+fn program(steps: &mut Steps, profile: Profile, server: Option<Running>) -> Result<PathBuf, String> {
+    let binary = paths::program(profile.name());
     let modified = || std::fs::metadata(&binary).and_then(|meta| meta.modified()).ok();
     steps.step(left::PROGRAM, || {
         let before = modified();
-        libraries.map_or(Ok(()), Running::wait)?;
-        cargo().args(PACKAGE).args(["--bin", "watchglass"]).run()?;
+        server.map_or(Ok(()), Running::wait)?;
+        compile(profile, "watchglass").run()?;
         let bytes = std::fs::metadata(&binary).map_err(|e| format!("{}: {e}", binary.display()))?.len();
         let text = format!("{} ({:.1} MB)", binary.display(), bytes as f64 / 1e6);
         Ok(if before.is_some() && modified() == before { Done::Already(text) } else { Done::Now(text) })

@@ -11,7 +11,7 @@ use crate::steps::Steps;
 
 /// Writes the pictures into static/.
 pub fn screenshots() -> Result<(), Failure> {
-    let mut steps = Steps::new();
+    let mut steps = Steps::new("screenshots");
     setup::browser(&mut steps)?;
     let server = run::release(&mut steps)?;
     let take = cargo().env("WATCHGLASS_BINARY", server);

@@ -1,6 +1,11 @@
-//! Reports steps: what a step does, how it ended, how long it took, and what is left after it.
+//! Reports steps: what a step does, how it ended, what it took, and what is left after it. `target/steps.json` keeps it.
 
+use crate::cpu::cpu;
+use crate::measured::{self, Measured};
 use std::time::{Duration, Instant};
+
+/// How many of the longest steps are named at the end.
+const LONGEST: usize = 5;
 
 /// The result of a step that did not fail.
 pub enum Done {
@@ -19,13 +24,17 @@ pub enum Done {
 pub struct Part {
     /// Name of the step that makes the part.
     pub name: &'static str,
-    /// Usual time for the part in seconds.
+    /// Wall time that the part took when it was last made, in seconds.
     pub seconds: u64,
 }
 
 /// The steps so far, and the parts that are left.
 pub struct Steps {
+    /// The command whose steps these are.
+    command: &'static str,
     started: Instant,
+    /// CPU time of this process and of its ended children when the first step began.
+    began_at: Option<Duration>,
     rows: Vec<Row>,
     left: Vec<Part>,
 }
@@ -33,6 +42,8 @@ pub struct Steps {
 struct Row {
     name: String,
     took: Duration,
+    /// CPU time, user and system, of all programs that the step started and waited for.
+    cpu: Option<Duration>,
     /// True when the step was announced as a part that takes minutes.
     part: bool,
     outcome: Result<String, String>,
@@ -40,8 +51,8 @@ struct Row {
 
 impl Steps {
     /// Begins without steps; the total time counts from here.
-    pub fn new() -> Self {
-        Self { started: Instant::now(), rows: Vec::new(), left: Vec::new() }
+    pub fn new(command: &'static str) -> Self {
+        Self { command, started: Instant::now(), began_at: cpu(), rows: Vec::new(), left: Vec::new() }
     }
 
     /// Announces the parts to be made and their times. The step of each part then says when it begins and what is left.
@@ -65,17 +76,18 @@ impl Steps {
         if let Some(part) = &part {
             eprintln!("[{name}] begins: about {}", usual(part.seconds));
         }
-        let started = Instant::now();
+        let (started, before) = (Instant::now(), cpu());
         let outcome = work();
         let took = started.elapsed();
+        let cpu = cpu().zip(before).map(|(now, before)| now.saturating_sub(before));
         let outcome = match outcome {
             Ok(Done::Already(found)) => {
                 eprintln!("[{name}] ready: {found}");
-                Ok("ready".to_owned())
+                Ok(measured::READY.to_owned())
             }
             Ok(Done::Now(result)) => {
                 eprintln!("[{name}] done in {}: {result}{}", seconds(took), self.still());
-                Ok("done".to_owned())
+                Ok(measured::DONE.to_owned())
             }
             Ok(Done::But(remark)) => {
                 eprintln!("[{name}] done in {}, BUT {remark}", seconds(took));
@@ -90,7 +102,7 @@ impl Steps {
                 Err(reason)
             }
         };
-        self.rows.push(Row { name: name.to_owned(), took, part: part.is_some(), outcome: outcome.clone() });
+        self.rows.push(Row { name: name.to_owned(), took, cpu, part: part.is_some(), outcome: outcome.clone() });
         outcome.map(|_| ()).map_err(|_| format!("{name} failed, as said above"))
     }
 
@@ -103,34 +115,64 @@ impl Steps {
         format!(". Left: {}, about {}", names.join(", "), self.rest())
     }
 
-    /// Prints in one line the minutes of the announced parts; prints nothing when there were none.
+    /// Keeps what the steps took, and prints in one line the minutes of the announced parts; prints nothing when there were
+    /// none.
     pub fn note(&self) {
-        let parts: Vec<String> = self
-            .rows
-            .iter()
-            .filter(|row| row.part)
-            .map(|row| format!("{} {:.1} min", row.name, row.took.as_secs_f64() / 60.0))
-            .collect();
-        if !parts.is_empty() {
-            let all = self.started.elapsed().as_secs_f64() / 60.0;
-            eprintln!("Made in {all:.1} min: {}. The next start makes only what has changed.", parts.join(", "));
+        self.keep();
+        if self.rows.iter().any(|row| row.part) {
+            eprintln!("{} The next start makes only what has changed.", self.sum());
         }
     }
 
-    /// Prints the table of all steps. Returns an error that names those that failed.
+    /// Prints the table of all steps, and keeps it. Returns an error that names those that failed.
     pub fn finish(self) -> Result<(), String> {
-        eprintln!("\n{:<28} {:>9}  result", "step", "time");
+        self.keep();
+        eprintln!("\n{:<34} {:>9} {:>9}  result", "step", "wall", "CPU");
         for row in &self.rows {
             let result = match &row.outcome {
                 Ok(text) => text.as_str(),
                 Err(_) => "FAILED",
             };
-            eprintln!("{:<28} {:>9}  {result}", row.name, seconds(row.took));
+            let cpu = row.cpu.map_or_else(String::new, seconds);
+            eprintln!("{:<34} {:>9} {cpu:>9}  {result}", row.name, seconds(row.took));
         }
-        eprintln!("{:<28} {:>9}", "together", seconds(self.started.elapsed()));
+        eprintln!("{}", self.sum());
         let failed: Vec<&str> =
             self.rows.iter().filter(|row| row.outcome.is_err()).map(|row| row.name.as_str()).collect();
         if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+    }
+
+    /// CPU time of all steps.
+    fn cpu(&self) -> Option<Duration> {
+        cpu().zip(self.began_at).map(|(now, before)| now.saturating_sub(before))
+    }
+
+    /// The whole and the longest steps, in one line.
+    fn sum(&self) -> String {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.took));
+        let longest = rows.iter().take(LONGEST).map(|row| format!("{} {}", row.name, seconds(row.took)));
+        let cpu = self.cpu().map(|cpu| format!(" ({} of CPU)", seconds(cpu))).unwrap_or_default();
+        let longest = longest.collect::<Vec<_>>().join(", ");
+        format!("Together {}{cpu}; longest: {longest}.", seconds(self.started.elapsed()))
+    }
+
+    fn keep(&self) {
+        let measured = |name: &str, took: Duration, cpu: Option<Duration>, result: &str| Measured {
+            name: name.to_owned(),
+            wall_s: took.as_secs_f64(),
+            cpu_s: cpu.map(|cpu| cpu.as_secs_f64()),
+            result: result.to_owned(),
+        };
+        let rows = self.rows.iter().map(|row| {
+            let result = row.outcome.as_deref().unwrap_or("failed");
+            measured(&row.name, row.took, row.cpu, result)
+        });
+        let all = measured(self.command, self.started.elapsed(), self.cpu(), measured::ALL);
+        let rows: Vec<Measured> = rows.chain([all]).collect();
+        if let Err(reason) = measured::keep(&rows) {
+            eprintln!("The times of the steps are not kept: {reason}");
+        }
     }
 }
 
@@ -159,14 +201,29 @@ mod tests {
 
     #[test]
     fn what_is_left_goes_down_by_what_is_done() {
-        let mut steps = Steps::new();
-        steps.expect(vec![Part { name: "trunk", seconds: 120 }, Part { name: "page", seconds: 90 }]);
+        let mut steps = Steps::new("test");
+        steps.expect(vec![Part { name: "wasm-bindgen", seconds: 120 }, Part { name: "page", seconds: 90 }]);
         steps.step("small", || Ok(Done::Now("made".into()))).expect("it is done");
-        assert_eq!(steps.still(), ". Left: trunk, page, about 3.5 min");
-        steps.step("trunk", || Ok(Done::Already("there".into()))).expect("it is done");
+        assert_eq!(steps.still(), ". Left: wasm-bindgen, page, about 3.5 min");
+        steps.step("wasm-bindgen", || Ok(Done::Already("there".into()))).expect("it is done");
         assert_eq!(steps.still(), ". Left: page, about 1.5 min");
         steps.step("page", || Err("no".into())).expect_err("it failed");
         assert_eq!(steps.still(), "");
         assert_eq!(steps.rows.iter().map(|row| row.part).collect::<Vec<_>>(), [false, true, true]);
+    }
+
+    #[test]
+    fn a_step_has_the_time_of_what_it_started() {
+        let mut steps = Steps::new("test");
+        let work = || {
+            crate::exec::cmd("sh").args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]).run()?;
+            Ok(Done::Now("counted".into()))
+        };
+        steps.step("count", work).expect("a shell counts");
+        let cpu = steps.rows[0].cpu;
+        // Elsewhere than on Linux it is not known, and then absent.
+        assert_eq!(cpu.is_some(), cfg!(target_os = "linux"));
+        assert!(cpu.is_none_or(|cpu| !cpu.is_zero()), "{cpu:?}");
+        assert!(steps.sum().contains("longest: count "), "{}", steps.sum());
     }
 }

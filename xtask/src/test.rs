@@ -2,85 +2,120 @@
 
 use crate::Failure;
 use crate::exec::{Cmd, cargo, cmd, find};
+use crate::flaky;
 use crate::insight;
 use crate::left;
-use crate::page;
+use crate::page::{self, PageFor};
 use crate::paths;
-use crate::setup;
+use crate::setup::{self, Programs};
 use crate::steps::{Done, Steps};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+/// All packages that are compiled for this machine. The page is compiled for the browser alone.
+///
+/// The steps that compile all name the same targets. Cargo unites the features of the targets that it gets, so with another
+/// choice it would compile the dependencies once more.
+const NATIVE: [&str; 3] = ["--workspace", "--exclude", page::PACKAGE];
+
 /// Arguments that select all test programs; a name or `--skip` after them selects tests.
 const ALL: [&str; 4] = ["--lib", "--bins", "--tests", "--"];
 
-/// The largest number of failed tests that run once more. More than these do not fail for the load of the machine.
-const MAX_RETRIED: usize = 3;
-
-/// Runs all checks and prints the table of steps.
-///
-/// The steps that compile all name the same targets, those of the whole workspace. Cargo unites the features of the
-/// targets that it gets, so with another choice it would compile the dependencies once more.
-pub fn test() -> Result<(), Failure> {
-    let mut steps = Steps::new();
+/// Runs all checks and prints the table of steps. With `--quick` it leaves out the tests beside other programs, for the
+/// minutes between two edits.
+pub fn test(args: &[String]) -> Result<(), Failure> {
+    let quick = match args {
+        [] => false,
+        [flag] if flag == "--quick" => true,
+        _ => return Err(Failure::usage("`test` knows one flag: --quick".to_owned())),
+    };
+    let mut steps = Steps::new("test");
     steps.expect(left::page());
     // The table of steps has the errors.
     let _ = setup::checkers(&mut steps);
-    let tools = setup::page_tools(&mut steps);
+    let tools = setup::page_tools(&mut steps, PageFor::Builders);
     let _ = setup::browser(&mut steps);
-    let programs = setup::programs(&mut steps);
-    let axe = setup::axe(&mut steps).ok().flatten();
-    let jupyter = setup::jupyter(&mut steps);
+    let others = if quick { Others::default() } else { Others::ready(&mut steps) };
 
     check(&mut steps, "format", || cargo().args(["fmt", "--all", "--check"]).run());
     check(&mut steps, "lints", || {
-        let packages = ["--workspace", "--exclude", page::PACKAGE, "--all-targets"];
-        cargo().args(["clippy", "--quiet", "--keep-going"]).args(packages).args(["--", "-D", "warnings"]).run()
+        let clippy = cargo().args(["clippy", "--quiet", "--keep-going"]).args(NATIVE).arg("--all-targets");
+        clippy.args(["--", "-D", "warnings"]).run()
     });
-    // The page is built before the programs that have it inside.
+    // The page is built before the program that has it inside.
     match &tools {
         Ok(tools) => {
-            let _ = steps.step("page", || page::build(tools));
+            let _ = steps.step(page::STEP, || page::build(tools, PageFor::Builders));
             let _ = steps.step("lints of the page", || page::clippy(tools));
         }
         Err(reason) => {
-            let _ = steps.step("page", || Err(format!("not built: {reason}")));
+            let _ = steps.step(page::STEP, || Err(format!("not built: {reason}")));
         }
     }
-    check(&mut steps, "compile", || cargo().args(["build", "--quiet", "--workspace", "--all-targets"]).run());
+    check(&mut steps, "compile", || cargo().args(["build", "--quiet"]).args(NATIVE).arg("--all-targets").run());
     check(&mut steps, "how often findings are right", insight::quick);
-    check_tests(&mut steps, "unit and integration tests", || tests(&[]).args(ALL), &["--skip", "browser::"]);
-    let nginx = programs.tests.contains(&"with_nginx_");
-    let mut needs = programs.tests;
+    let mut repeated = Repeated::default();
+    all_tests(&mut steps, &others, &mut repeated);
+    let finished = steps.finish();
+    repeated.tell();
+    Ok(finished?)
+}
+
+/// What is beside us in tests.
+#[derive(Default)]
+struct Others {
+    /// Programs of Debian's packages.
+    programs: Programs,
+    /// The script of axe-core.
+    axe: Option<PathBuf>,
+    /// Environments with JupyterLab, the newest and the oldest that our extension is for.
+    jupyter: Option<PathBuf>,
+    oldest: Option<PathBuf>,
+}
+
+impl Others {
+    fn ready(steps: &mut Steps) -> Self {
+        let programs = setup::programs(steps);
+        let axe = setup::axe(steps).ok().flatten();
+        let jupyter = setup::jupyter(steps);
+        let oldest = jupyter.as_ref().and_then(|_| setup::oldest_jupyter(steps));
+        Others { programs, axe, jupyter, oldest }
+    }
+}
+
+/// Runs all tests. Those whose name begins with `with_` need what is not everywhere: they are ignored and counted, but for
+/// those whose need is met.
+fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
+    let plain = || tests(others).args(ALL);
+    check_tests(steps, repeated, "unit and integration tests", plain, &["--skip", "browser::"]);
+    let mut needs = others.programs.tests.clone();
     needs.extend(here().iter().filter(|(_, is_here)| *is_here).map(|(tests, _)| tests));
     if !needs.is_empty() {
-        // Without these names they are ignored and counted: what they need is not everywhere.
-        check_tests(&mut steps, "tests that need more", || tests(&programs.folders).args(ALL).arg("--ignored"), &needs);
+        check_tests(steps, repeated, "tests that need more", || plain().arg("--ignored"), &needs);
     }
-    check_tests(&mut steps, "browser tests", || tests(&[]).args(ALL), &["browser::"]);
-    if let Some(axe) = &axe {
-        let tests = || tests(&[]).args(ALL).arg("--ignored").env("WATCHGLASS_AXE", axe);
-        check_tests(&mut steps, "axe on the page", tests, &["with_axe_"]);
+    check_tests(steps, repeated, "browser tests", plain, &["browser::"]);
+    if let Some(axe) = &others.axe {
+        let tests = || plain().arg("--ignored").env("WATCHGLASS_AXE", axe);
+        check_tests(steps, repeated, "axe on the page", tests, &["with_axe_"]);
     }
-    let oldest = jupyter.as_ref().and_then(|_| setup::oldest_jupyter(&mut steps));
-    for (name, jupyter) in [("beside JupyterLab", &jupyter), ("beside the oldest JupyterLab 4", &oldest)] {
+    let nginx = others.programs.tests.contains(&"with_nginx_");
+    for (name, jupyter) in [("beside JupyterLab", &others.jupyter), ("beside the oldest JupyterLab 4", &others.oldest)]
+    {
         if let Some(jupyter) = jupyter {
             let tests = || {
-                let tests = tests(&programs.folders).args(ALL).arg("--ignored").env("WATCHGLASS_JUPYTER", jupyter);
+                let tests = plain().arg("--ignored").env("WATCHGLASS_JUPYTER", jupyter);
                 if nginx { tests } else { tests.args(["--skip", "with_jupyter_behind_nginx_"]) }
             };
-            check_tests(&mut steps, name, tests, &["with_jupyter_"]);
+            check_tests(steps, repeated, name, tests, &["with_jupyter_"]);
         }
     }
     if let Some(python) = setup::python() {
-        check(&mut steps, "tests of the Python package", || {
+        check(steps, "tests of the Python package", || {
             let unittest = ["-m", "unittest", "discover", "-t", ".", "-s", "tests"];
             let folder = paths::root().join("notebook").join("python");
             cmd(&python).args(unittest).dir(&folder).env("PYTHONDONTWRITEBYTECODE", "1").run_shown()
         });
     }
-    check(&mut steps, "documentation tests", || tests(&[]).arg("--doc").run_shown());
-    Ok(steps.finish()?)
 }
 
 /// How the names of tests begin that need something of the machine, and whether it is here.
@@ -111,31 +146,39 @@ fn has_memory_cgroups() -> bool {
     made && std::fs::remove_dir(&group).is_ok() && limited
 }
 
-fn check(steps: &mut Steps, name: &str, work: impl FnOnce() -> Result<(), String>) {
-    eprintln!("[{name}]");
-    let _ = steps.step(name, || work().map(|()| Done::Now("passed".to_owned())));
+/// The tests that were run a second time.
+#[derive(Default)]
+struct Repeated(Vec<String>);
+
+impl Repeated {
+    /// Prints them: the last line of the run.
+    fn tell(&self) {
+        if !self.0.is_empty() {
+            eprintln!("Repeated, as tests/flaky.txt allows: {}", self.0.join(", "));
+        }
+    }
 }
 
-/// Runs the tests that `selection` names, and those that fail once more, alone. When they pass then, it was for the load
-/// of the machine that they failed: the step ends well, and the table of steps names them, because such a test is a defect.
-fn check_tests(steps: &mut Steps, name: &str, command: impl Fn() -> Cmd, selection: &[&str]) {
+/// Runs the tests that `selection` names. Where only tests failed that `tests/flaky.txt` names, they run once more, alone,
+/// and the second result counts.
+fn check_tests(steps: &mut Steps, repeated: &mut Repeated, name: &str, command: impl Fn() -> Cmd, selection: &[&str]) {
     eprintln!("[{name}]");
     let _ = steps.step(name, || {
+        let passed = || Ok(Done::Now("passed".to_owned()));
         let mut failed = Vec::new();
         let Err(reason) = command().args(selection).run_read(|line| failed.extend(failed_test(line))) else {
-            return Ok(Done::Now("passed".to_owned()));
+            return passed();
         };
-        if failed.is_empty() || failed.len() > MAX_RETRIED {
+        let may_fail = flaky::list()?;
+        if failed.is_empty() || !failed.iter().all(|test| may_fail.iter().any(|flaky| flaky.name == *test)) {
             return Err(reason);
         }
-        eprintln!("[{name}] {reason}; once more, alone: {}", failed.join(", "));
-        let mut passed = 0;
-        let alone = ["--exact", "--test-threads", "1"];
-        command().args(alone).args(&failed).run_read(|line| passed += usize::from(has_passed(line)))?;
-        if passed < failed.len() {
-            return Err(reason);
-        }
-        Ok(Done::But(format!("failed first, passed alone: {}", failed.join(", "))))
+        let alone = command().args(["--exact", "--test-threads", "1"]).args(&failed);
+        let mut passed_alone = 0;
+        let again = alone.run_read(|line| passed_alone += usize::from(has_passed(line)));
+        let outcome = if again.is_ok() && passed_alone == failed.len() { "passed" } else { "failed" };
+        repeated.0.extend(failed.iter().map(|test| format!("{test} ({outcome})")));
+        if outcome == "passed" { passed() } else { Err(reason) }
     });
 }
 
@@ -150,12 +193,17 @@ fn has_passed(line: &str) -> bool {
     line.starts_with("test ") && line.ends_with(" ... ok")
 }
 
-/// The command that runs tests. `programs` are folders with programs that the tests start, besides those on PATH.
-fn tests(programs: &[PathBuf]) -> Cmd {
+fn check(steps: &mut Steps, name: &str, work: impl FnOnce() -> Result<(), String>) {
+    eprintln!("[{name}]");
+    let _ = steps.step(name, || work().map(|()| Done::Now("passed".to_owned())));
+}
+
+/// The command that runs tests, with the programs that they start.
+fn tests(others: &Others) -> Cmd {
     // Cargo does not build the binary for the tests of another package. The step before has built it.
-    let binary = paths::target().join("debug").join(format!("watchglass{}", std::env::consts::EXE_SUFFIX));
-    let tests = cargo().args(["test", "--workspace", "--no-fail-fast"]).env("WATCHGLASS_BINARY", binary);
-    tests.path_first(programs)
+    let binary = paths::program("debug");
+    let tests = cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary);
+    tests.path_first(&others.programs.folders)
 }
 
 #[cfg(test)]

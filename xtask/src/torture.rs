@@ -4,13 +4,13 @@
 
 use crate::Failure;
 use crate::exec::cargo;
-use crate::run;
+use crate::run::{self, Profile};
 use crate::steps::Steps;
 
 /// Runs the torture with `args`.
 pub fn torture(args: &[String]) -> Result<(), Failure> {
-    let mut steps = Steps::new();
-    let server = run::server(&mut steps)?;
+    let mut steps = Steps::new("torture");
+    let server = run::server(&mut steps, Profile::Release)?;
     let torture = cargo().env("WATCHGLASS_BINARY", server);
     let torture =
         torture.args(["run", "--release", "--quiet", "--package", "watchglass-tests", "--bin", "torture", "--"]);

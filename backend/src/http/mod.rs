@@ -56,6 +56,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use guard::{Guard, HostNames, Resource};
 use hub::Hub;
+use page::Site;
 use shared::processes::ProcessTable;
 use shared::run::RunLine;
 use shared::wire::{Source, SourceId};
@@ -96,8 +97,8 @@ pub struct App {
     guard: Arc<Guard>,
     /// Accounts and agents; none where one machine shows itself.
     hub: Option<Hub>,
-    /// `/`, or a path that a proxy does not strip, with slashes at both ends.
-    base: String,
+    /// Where the page stands, and its files.
+    site: Site,
     stop: watch::Receiver<bool>,
     remote: Option<Arc<RemoteWriter>>,
     /// Pages and scripts that may be connected at once.
@@ -121,18 +122,16 @@ pub struct App {
     broadcast: Mutex<Weak<stream::Broadcast>>,
     /// Pages that have no socket.
     rungs: stream::Rungs,
-    /// What of the page is packed for browsers that do not take brotli.
-    gzip: page::GzipForms,
 }
 
 impl App {
-    /// The one of a server that serves `live` below `base` until `stop` is true. `remote` is where samples are also sent,
+    /// The one of a server that serves `live` at `site` until `stop` is true. `remote` is where samples are also sent,
     /// `hub` what a team has beside it,
     /// `alerts` what is watched.
     pub fn new(
         live: Arc<Live>,
         guard: Arc<Guard>,
-        base: String,
+        site: Site,
         stop: watch::Receiver<bool>,
         remote: Option<Arc<RemoteWriter>>,
         hub: Option<Hub>,
@@ -142,7 +141,7 @@ impl App {
             live,
             guard,
             hub,
-            base,
+            site,
             stop,
             remote,
             viewers: descriptors::viewers(),
@@ -156,7 +155,6 @@ impl App {
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
             rungs: stream::Rungs::default(),
-            gzip: page::GzipForms::default(),
         })
     }
 
@@ -246,7 +244,7 @@ impl App {
 
     /// The path without the base, which a proxy may or may not have stripped.
     fn below_base<'a>(&self, path: &'a str) -> &'a str {
-        match path.strip_prefix(self.base.trim_end_matches('/')) {
+        match path.strip_prefix(self.site.base.trim_end_matches('/')) {
             Some(rest) if rest.starts_with('/') => rest,
             _ => path,
         }
@@ -256,7 +254,7 @@ impl App {
 /// All paths, behind the guard.
 pub fn router(app: Arc<App>) -> Router {
     let paths = routes::router(&app).with_state(app.clone());
-    let router = match app.base.trim_matches('/') {
+    let router = match app.site.base.trim_matches('/') {
         "" => paths,
         base => paths.clone().nest(&format!("/{base}"), paths),
     };
@@ -297,7 +295,7 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
     if !is_page {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    app.guard.headers(response.headers_mut(), page::INLINE_SCRIPT_HASHES);
+    app.guard.headers(response.headers_mut(), app.site.page.inline_scripts);
     if app.hub.as_ref().is_some_and(|hub| hub.public.is_https()) {
         response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }

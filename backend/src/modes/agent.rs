@@ -7,7 +7,9 @@ use crate::config::Config;
 use crate::control::FolderSocket;
 use crate::data::Data;
 use crate::http::guard::Guard;
+use crate::http::page::Site;
 use crate::http::{App, router};
+use shared::embedded::EmbeddedPage;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
@@ -22,7 +24,9 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let guard = Arc::new(Guard::new(&config));
     // It watches nothing: its hubs do.
     let alerts = alert_book(&config, &live, None, folder.as_deref());
-    let app = App::new(live.clone(), guard, config.base_path.clone(), stop.clone(), remote.clone(), None, alerts);
+    // Who administers it asks; it shows nobody a page.
+    let site = Site::new(config.base_path.clone(), EmbeddedPage::NONE);
+    let app = App::new(live.clone(), guard, site, stop.clone(), remote.clone(), None, alerts);
     if let Some(folder) = &folder {
         follow_runs(&config, &live, source, folder, (app.markers(), app.calls(), app.runs()), &stop);
     }

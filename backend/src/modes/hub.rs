@@ -218,7 +218,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         hub: Some(hub),
         certificate,
         control,
-        page: None,
+        shown: None,
         runs,
         kept_in: Some(folder),
         sending,

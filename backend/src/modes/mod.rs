@@ -23,6 +23,7 @@ use crate::findings::{self, Following, WantedFindings};
 use crate::http;
 use crate::http::guard::Guard;
 use crate::http::hub::Hub;
+use crate::http::page::Site;
 use crate::http::tls::Certificate;
 use crate::live::Live;
 use crate::markers::Markers;
@@ -34,6 +35,7 @@ use crate::runs::RunBook;
 use crate::runs::RunSocket;
 use crate::stderr;
 use notify::Road;
+use shared::embedded::EmbeddedPage;
 use shared::output::{LinesAsked, MAX_PART_BYTES};
 use shared::wire::SourceId;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,8 @@ const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Where a server listens, and how it and its caller signal to each other.
 pub struct Serving {
+    /// The page, where this program has it inside.
+    pub page: EmbeddedPage,
     /// The sockets that [`bind`] opened.
     pub listeners: Vec<TcpListener>,
     /// The Unix socket that a person named.
@@ -78,7 +82,7 @@ struct Served {
     /// The socket of the data folder, for who administers.
     control: Option<Bound>,
     /// Likewise, for who was started to show the same page.
-    page: Option<Bound>,
+    shown: Option<Bound>,
     /// The machine whose training jobs are told of, and the data folder that the socket for that is of.
     runs: Option<(SourceId, PathBuf)>,
     /// The data folder, in which summaries of runs are kept.
@@ -96,7 +100,7 @@ impl Served {
             hub: None,
             certificate: None,
             control: None,
-            page: None,
+            shown: None,
             runs: None,
             kept_in: None,
             sending: None,
@@ -107,7 +111,7 @@ impl Served {
     fn with_sockets_of(self, folder: &Path, source: SourceId) -> Self {
         Served {
             control: socket_of(folder, FolderSocket::Control),
-            page: socket_of(folder, FolderSocket::Page),
+            shown: socket_of(folder, FolderSocket::Page),
             runs: Some((source, folder.into())),
             kept_in: Some(folder.into()),
             ..self
@@ -118,8 +122,8 @@ impl Served {
 /// Serves what there is until `stop` becomes true, or the work that fills it ends.
 async fn serve(
     config: &Config,
-    Served { live, archive, hub, certificate, control, page, runs: runs_of, kept_in, sending }: Served,
-    Serving { listeners, unix, within, stop, answering }: Serving,
+    Served { live, archive, hub, certificate, control, shown, runs: runs_of, kept_in, sending }: Served,
+    Serving { page, listeners, unix, within, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
     let guard = Arc::new(match &hub {
@@ -131,11 +135,11 @@ async fn serve(
     if let Some(recall) = remote.as_ref().filter(|_| in_cluster).and_then(|remote| remote.recall()) {
         tokio::spawn(keep_recalling(recall.clone(), stop.clone()));
     }
-    let base = config.base_path.clone();
+    let site = Site::new(config.base_path.clone(), page);
     let of_others = hub.is_some();
     let cluster = hub.as_ref().and_then(|hub| hub.cluster.clone());
     let alerts = alert_book(config, &live, hub.as_ref(), kept_in.as_deref());
-    let app = http::App::new(live.clone(), guard.clone(), base, stop.clone(), remote.clone(), hub, alerts);
+    let app = http::App::new(live.clone(), guard.clone(), site, stop.clone(), remote.clone(), hub, alerts);
     look_for_findings(config, &live, &app, of_others, kept_in.clone(), &stop);
     let sharing = cluster.as_ref().map(|cluster| SharingHub {
         id: cluster.id.clone(),
@@ -163,7 +167,7 @@ async fn serve(
     let serving = async move {
         let router = http::router(app);
         let local = serve_unix(control, FolderSocket::Control, router.clone(), stop.clone());
-        let joined = serve_unix(page, FolderSocket::Page, router.clone(), stop.clone());
+        let joined = serve_unix(shown, FolderSocket::Page, router.clone(), stop.clone());
         let named = serve_unix(unix, FolderSocket::Page, router.clone(), stop.clone());
         let within = http::listen::serve_within(within, router.clone(), stop.clone());
         let serving = http::listen::serve(listeners, router, guard, certificate, stop);

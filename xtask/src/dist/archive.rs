@@ -18,7 +18,7 @@ pub const SHELLS: [(&str, &str); 5] = [
 /// Has the binary write its manual and what completes its words, in the folders `man` and `completions`.
 pub fn words(release: &Release) -> Result<Done, String> {
     // What does not run here is the same program for another machine.
-    let binary = if release.runs_here() { release.binary() } else { crate::paths::program() };
+    let binary = if release.runs_here() { release.binary() } else { crate::paths::program("release") };
     if !binary.is_file() {
         return Err(format!("{} is missing, which writes the manual: cargo xtask build", binary.display()));
     }

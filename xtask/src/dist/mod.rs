@@ -16,7 +16,7 @@ mod wheel;
 
 use crate::Failure;
 use crate::exec::{cmd, find};
-use crate::page;
+use crate::page::{self, PageFor};
 use crate::paths;
 use crate::setup;
 use crate::steps::{Done, Steps};
@@ -76,7 +76,7 @@ fn asked(args: &[String]) -> Result<Asked, Failure> {
 /// Makes, or with `--check` tests, what is released.
 pub fn dist(args: &[String]) -> Result<(), Failure> {
     let asked = asked(args)?;
-    let mut steps = Steps::new();
+    let mut steps = Steps::new("dist");
     let release = release(&asked)?;
     if !asked.check {
         make(&mut steps, &release, asked.only.as_deref())?;
@@ -116,12 +116,12 @@ fn release(asked: &Asked) -> Result<Release, String> {
 
 fn make(steps: &mut Steps, release: &Release, only: Option<&str>) -> Result<(), String> {
     let wants = |name: &str| only.is_none_or(|only| only == name);
-    let tools = setup::page_tools(steps)?;
+    let tools = setup::page_tools(steps, PageFor::Release)?;
     let packers = setup::packers(steps)?;
     if setup::jupyter(steps).is_none() {
         return Err("the wheel holds the extension for JupyterLab, which could not be made: see above".to_owned());
     }
-    steps.step(page::STEP, || page::build(&tools))?;
+    steps.step(page::STEP, || page::build(&tools, PageFor::Release))?;
     paths::remove(&release.out)?;
     steps.step("licences", || licences::write(release))?;
     steps.step("wheel", || wheel::build(release, &packers))?;

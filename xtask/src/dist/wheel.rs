@@ -2,6 +2,7 @@
 
 use super::{GLIBC, Release, newest_glibc};
 use crate::exec::cmd;
+use crate::page;
 use crate::paths;
 use crate::steps::Done;
 use std::path::Path;
@@ -60,6 +61,7 @@ pub fn build(release: &Release, packers: &Path) -> Result<Done, String> {
         .env("WATCHGLASS_DATE", &release.date)
         .env("RUSTFLAGS", flags.join(" "))
         .env("CARGO_INCREMENTAL", "0")
+        .env(page::PACK, page::BEST)
         .run()?;
     let wheel = release.wheel();
     let places = replaced.iter().map(|(from, to)| format!("{from}={to}"));

@@ -98,15 +98,26 @@ fn extension(environment: &Path, built: &mut bool) -> Result<Done, String> {
     for name in ["package.json", "package-lock.json", "tsconfig.json", "src", "style", "schema"] {
         gather(&lab.join(name), &mut sources)?;
     }
+    let is_of = |stamp: &Path| std::fs::read_to_string(stamp).is_ok_and(|had| had == sources);
     let there = || out.join("package.json").is_file();
-    if there() && std::fs::read_to_string(&stamp).is_ok_and(|had| had == sources) {
+    if there() && is_of(&stamp) {
         *built = true;
         return Ok(Done::Already(out.display().to_string()));
+    }
+    // Another checkout may have made the same one.
+    let kept = paths::tool("lab-extension", "last")?;
+    let kept_stamp = kept.with_added_extension("stamp");
+    let _alone = paths::alone(&kept.with_added_extension("making"))?;
+    if kept.is_dir() && is_of(&kept_stamp) {
+        paths::remove(&out)?;
+        paths::copy(&kept, &out)?;
+        paths::write(&stamp, &sources)?;
+        *built = true;
+        return Ok(Done::Already(format!("as made before ({})", kept.display())));
     }
     let Some(npm) = find("npm") else {
         return Ok(Done::Without(format!("{COST}; install Node.js with npm")));
     };
-    let _alone = paths::alone(&paths::target().join("lab.making"))?;
     eprintln!("    npm ci, npm run build in {}", lab.display());
     let clean = ["ci", "--fetch-retries=1", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error"];
     if let Err(reason) = cmd(&npm).args(clean).dir(&lab).run() {
@@ -117,6 +128,10 @@ fn extension(environment: &Path, built: &mut bool) -> Result<Done, String> {
     if !there() {
         return Err(format!("there is no {} after the build", out.display()));
     }
+    paths::remove_file(&kept_stamp)?;
+    paths::remove(&kept)?;
+    paths::copy(&out, &kept)?;
+    paths::write(&kept_stamp, &sources)?;
     paths::write(&stamp, &sources)?;
     *built = true;
     Ok(Done::Now(out.display().to_string()))

@@ -12,13 +12,14 @@ mod tools;
 mod wasm32;
 
 use crate::exec::{cargo, cmd, quiet_in_a_log};
+use crate::page::PageFor;
 use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
-pub use debian::{image_base, peers, programs};
+pub use debian::{Programs, image_base, peers, programs};
 pub use jupyter::{jupyter, oldest_jupyter, packers, python};
-pub use tools::{TRUNK, WASM_BINDGEN, axe, has_trunk, has_wasm_bindgen, uplot};
+pub use tools::{WASM_BINDGEN, axe, has_wasm_bindgen, uplot};
 pub use wasm32::Compiler;
 
 /// The compiler's name of the page's target.
@@ -28,11 +29,9 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 pub struct PageTools {
     /// The compiler for wasm32.
     pub compiler: Compiler,
-    /// Path of trunk, the bundler.
-    pub trunk: PathBuf,
     /// Folder of the wasm-bindgen with the version in Cargo.lock.
     pub wasm_bindgen: PathBuf,
-    /// Path of wasm-opt; None when it is missing, and then the page is larger.
+    /// Path of wasm-opt, for what is handed out; None when it is missing, and then the page is larger.
     pub wasm_opt: Option<PathBuf>,
 }
 
@@ -40,8 +39,7 @@ impl PageTools {
     /// A text that differs between two sets of tools. When it changes, the page is built again.
     pub fn id(&self) -> String {
         let wasm_opt = self.wasm_opt.as_deref().map_or("none".into(), |path| path.to_string_lossy());
-        let (trunk, wasm_bindgen) = (self.trunk.display(), self.wasm_bindgen.display());
-        format!("{} {trunk} {wasm_bindgen} {wasm_opt}", self.compiler.id())
+        format!("{} {} {wasm_opt}", self.compiler.id(), self.wasm_bindgen.display())
     }
 
     /// Prints which compiler builds the page.
@@ -51,7 +49,7 @@ impl PageTools {
 }
 
 /// Prepares the tools of the page.
-pub fn page_tools(steps: &mut Steps) -> Result<PageTools, String> {
+pub fn page_tools(steps: &mut Steps, whom: PageFor) -> Result<PageTools, String> {
     let mut compiler = None;
     steps.step("wasm32 target", || {
         let (found, done) = wasm32::ready()?;
@@ -60,10 +58,12 @@ pub fn page_tools(steps: &mut Steps) -> Result<PageTools, String> {
     })?;
     let compiler = compiler.ok_or("the wasm32 target is missing")?;
     steps.step("packages of the page", || fetch(&compiler))?;
-    let trunk = tools::trunk(steps)?;
     let wasm_bindgen = tools::wasm_bindgen(steps)?;
-    let wasm_opt = tools::wasm_opt(steps)?;
-    Ok(PageTools { compiler, trunk, wasm_bindgen, wasm_opt })
+    let wasm_opt = match whom {
+        PageFor::Builders => None,
+        PageFor::Release => tools::wasm_opt(steps)?,
+    };
+    Ok(PageTools { compiler, wasm_bindgen, wasm_opt })
 }
 
 /// Prepares rustfmt and clippy of the active toolchain.
@@ -85,7 +85,7 @@ pub fn browser(steps: &mut Steps) -> Result<(), String> {
     steps.step("browser", browser::ready)
 }
 
-/// Downloads the sources that the page needs, so that trunk can work offline.
+/// Downloads the sources that the page needs, so that it can be built without a network.
 fn fetch(compiler: &Compiler) -> Result<Done, String> {
     let lock = paths::read(&paths::root().join("Cargo.lock"))?;
     let stamp = paths::page_target().join("fetched.lock");

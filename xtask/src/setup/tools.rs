@@ -1,31 +1,16 @@
-//! The programs that turn wasm into a page: trunk, wasm-bindgen, wasm-opt; and npm packages for benches and tests.
+//! The programs that turn wasm into a page: wasm-bindgen, wasm-opt; and npm packages for benches and tests.
 
 use crate::exec::{cargo, cmd, find, quiet_in_a_log};
 use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::{Path, PathBuf};
 
-/// Name of the step that prepares trunk, the bundler.
-pub const TRUNK: &str = "trunk";
 /// Name of the step that prepares wasm-bindgen, which writes the page's script.
 pub const WASM_BINDGEN: &str = "wasm-bindgen";
-const TRUNK_VERSION: &str = "0.21.14";
 const WASM_BINDGEN_PACKAGE: &str = "wasm-bindgen-cli";
 const BINARYEN: &str = "132.0.0";
 const UPLOT: &str = "1.6.32";
 const AXE: &str = "4.14.1";
-
-/// Prepares trunk in an exact version, because its output differs between versions.
-pub fn trunk(steps: &mut Steps) -> Result<PathBuf, String> {
-    // The features for TLS and for update checks are left out, because trunk downloads nothing here.
-    let install = |root: &Path| from_source(TRUNK, TRUNK_VERSION, root, &["--locked", "--no-default-features"]);
-    program(steps, TRUNK, TRUNK, TRUNK_VERSION, install)
-}
-
-/// True when trunk is there.
-pub fn has_trunk() -> bool {
-    there(TRUNK, TRUNK, TRUNK_VERSION).is_some()
-}
 
 /// Prepares wasm-bindgen in the version of the library in Cargo.lock, and returns its folder. Another version refuses
 /// the file.
@@ -206,9 +191,9 @@ mod tests {
 
     #[test]
     fn a_version_is_a_whole_word() {
-        assert!(names("trunk 0.21.14\n", "0.21.14"));
-        assert!(!names("trunk 0.21.140\n", "0.21.14"));
-        assert!(!names("trunk 0.21.1\n", "0.21.14"));
+        assert!(names("wasm-bindgen 0.2.130\n", "0.2.130"));
+        assert!(!names("wasm-bindgen 0.2.1300\n", "0.2.130"));
+        assert!(!names("wasm-bindgen 0.2.13\n", "0.2.130"));
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Compiler {
         &self.version
     }
 
-    /// The environment in which cargo and trunk build the page.
+    /// The environment in which cargo builds the page.
     pub fn env(&self) -> Vec<(String, String)> {
         let mut vars = vec![("CARGO_TARGET_DIR".to_owned(), paths::page_target().display().to_string())];
         let mut flags = FLAGS.to_owned();

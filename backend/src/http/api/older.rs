@@ -122,10 +122,12 @@ mod tests {
     use crate::clock::Manual;
     use crate::config::{Config, RemoteWrite};
     use crate::http::guard::Guard;
+    use crate::http::page::Site;
     use crate::live::Live;
     use crate::remote_write::RemoteWriter;
     use crate::store::{Limits, Store};
     use shared::catalog::cpu;
+    use shared::embedded::EmbeddedPage;
     use shared::scope::Scope;
     use shared::series::SeriesDef;
     use std::io::{BufRead, BufReader, Write};
@@ -169,7 +171,15 @@ mod tests {
         let remote = RemoteWriter::start(&live, settings, None);
         let (_, stop) = tokio::sync::watch::channel(false);
         let alerts = AlertBook::in_memory(live.clock.clone(), AlertBookAbout::default());
-        App::new(live, Arc::new(Guard::new(&Config::default())), "/".into(), stop, Some(remote), None, alerts)
+        App::new(
+            live,
+            Arc::new(Guard::new(&Config::default())),
+            Site::new("/".into(), EmbeddedPage::NONE),
+            stop,
+            Some(remote),
+            None,
+            alerts,
+        )
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

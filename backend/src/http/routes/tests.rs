@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::findings::finding;
 use crate::http::admit::Asker;
 use crate::http::guard::Guard;
+use crate::http::page::Site;
 use crate::live::Live;
 use crate::store::{Limits, Store};
 use axum::body::{Body, to_bytes};
@@ -16,6 +17,7 @@ use axum::http::Response;
 use axum::middleware::{Next, from_fn_with_state};
 use shared::alert::{Alert, AlertSeverity, AlertState};
 use shared::catalog::{Catalog, cpu};
+use shared::embedded::EmbeddedPage;
 use shared::processes::{Process, ProcessTable};
 use shared::run::{About, BEGIN_KIND, Begun};
 use shared::scope::Scope;
@@ -145,7 +147,15 @@ async fn an_alert_of_a_hidden_machine_is_answered_like_one_that_was_never_there(
 async fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
     let (_, stop) = watch::channel(false);
     let alerts = AlertBook::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertBookAbout::default());
-    let app = App::new(live(), Arc::new(Guard::new(&Config::default())), "/".into(), stop, None, None, alerts);
+    let app = App::new(
+        live(),
+        Arc::new(Guard::new(&Config::default())),
+        Site::new("/".into(), EmbeddedPage::NONE),
+        stop,
+        None,
+        None,
+        alerts,
+    );
     alerts_of_both(&app.alerts).await;
     for (key, name) in [GRANTED, HIDDEN] {
         app.findings.take(finding("idle", name, NOW / 1000 - 5, None), |_| Some(key.into()));

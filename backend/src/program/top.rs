@@ -1,11 +1,12 @@
 //! `watchglass top`: the picture in a terminal, of a server or of what this process collects by itself.
 
-use crate::signals;
-use backend::config::{Config, Fleet, KeyFrom, Origin, Top};
-use backend::control;
-use backend::follow::{Happened, StreamPlace, StreamWish, follow};
-use backend::modes::{self, Serving};
-use backend::terminal::complain;
+use super::signals;
+use crate::config::{Config, Fleet, KeyFrom, Origin, Top};
+use crate::control;
+use crate::follow::{Happened, StreamPlace, StreamWish, follow};
+use crate::modes::{self, Serving};
+use crate::terminal::complain;
+use shared::embedded::EmbeddedPage;
 use shared::secret::Secret;
 use shared::wire;
 use std::io::{self, IsTerminal, Read};
@@ -153,7 +154,7 @@ fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
             within("", |serving| modes::demo::run(config, fleet, serving))
         }
         Origin::File(path) => {
-            let opened = imports::open(path, backend::file::open, collectors::catalog());
+            let opened = imports::open(path, crate::file::open, collectors::catalog());
             let recording = opened.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
             if recording.told().is_none() {
                 return Err(format!("{} has no sample", path.display()));
@@ -178,7 +179,7 @@ fn key(from: &KeyFrom) -> Result<Secret, String> {
     let read = match from {
         KeyFrom::Given(key) => return Ok(Secret::new(key.as_str())),
         KeyFrom::Stdin => return Err("standard input has the keys of the terminal; write --key-file FILE".into()),
-        KeyFrom::File(path) => backend::file::open(path)
+        KeyFrom::File(path) => crate::file::open(path)
             .and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text))
             .map_err(|error| format!("cannot read the key in {}: {error}", path.display())),
     };
@@ -194,8 +195,8 @@ fn server_here(config: &Config) -> Result<Option<StreamPlace>, String> {
     {
         places.push(StreamPlace::Unix(socket));
     }
-    if backend::data::is_held(folder) {
-        let entry = backend::config::entry_here(config);
+    if crate::data::is_held(folder) {
+        let entry = crate::config::entry_here(config);
         places.push(StreamPlace::server(&entry, &config.proxies, None)?);
     }
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| no_thread(&error))?;
@@ -212,6 +213,13 @@ fn within<F: Future<Output = ()> + Send + 'static>(
     let (stopping, stop) = watch::channel(false);
     let (answering, _) = oneshot::channel();
     let (connections, within) = mpsc::channel(1);
-    runtime.spawn(mode(Serving { listeners: Vec::new(), unix: None, within: Some(within), stop, answering }));
+    runtime.spawn(mode(Serving {
+        page: EmbeddedPage::NONE,
+        listeners: Vec::new(),
+        unix: None,
+        within: Some(within),
+        stop,
+        answering,
+    }));
     Ok(Found { place: StreamPlace::Within(connections), origin, within: Some((runtime, stopping)) })
 }

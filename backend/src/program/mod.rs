@@ -1,19 +1,20 @@
-//! The binary `watchglass`: arguments in, exit status out.
+//! The program `watchglass`: arguments in, exit status out.
 //!
 //! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind. 4: the data folder cannot be used.
 //! 5: a hub refuses for want of a role. 6: a hub wants a key.
 
-use backend::clock::{self, Clock};
-use backend::config::{self, AdminTask, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
-use backend::control::{self, Bound};
-use backend::data::Data;
-use backend::doctor;
-use backend::file::{Whole, is_stdout};
-use backend::http::listen::relay;
-use backend::modes;
-use backend::stderr::Stderr;
-use backend::terminal::complain;
-use backend::uplink;
+use crate::clock::{self, Clock};
+use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
+use crate::control::{self, Bound};
+use crate::data::Data;
+use crate::doctor;
+use crate::file::{Whole, is_stdout};
+use crate::http::listen::relay;
+use crate::modes;
+use crate::stderr::Stderr;
+use crate::terminal::complain;
+use crate::uplink;
+use shared::embedded::EmbeddedPage;
 use shared::recording::Recording;
 use shared::run::{self, About};
 use shared::wire::CheckState;
@@ -48,12 +49,13 @@ mod record;
 mod signals;
 mod top;
 
-fn main() -> ExitCode {
+/// Does what the command line asks for, with this page to show.
+pub fn main(page: EmbeddedPage) -> ExitCode {
     signals::keep_from_ending();
     let command = config::parse(std::env::args_os(), &|name| std::env::var(name).ok(), &config::read_file);
     match command {
-        Ok(Command::Serve(config)) => serve(config, Shown::Machine),
-        Ok(Command::Hub(config)) => serve(config, Shown::Team),
+        Ok(Command::Serve(config)) => serve(config, Shown::Machine, page),
+        Ok(Command::Hub(config)) => serve(config, Shown::Team, page),
         Ok(Command::Agent { config, task: AgentTask::Run }) => agent(config),
         Ok(Command::Agent { config, task: AgentTask::Unit }) => {
             let program = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/watchglass".into());
@@ -61,12 +63,12 @@ fn main() -> ExitCode {
         }
         Ok(Command::Agent { config, task: AgentTask::Status }) => status(&config),
         Ok(Command::Administer { config, wanted }) => administer(&config, &wanted),
-        Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet)),
+        Ok(Command::Demo { config, fleet }) => serve(config, Shown::Fleet(fleet), page),
         Ok(Command::Run { config, task, about }) => launch(&config, *task, *about),
         Ok(Command::Mark { config, task }) => mark(&config, task),
         Ok(Command::Alert { config, task }) => alert(&config, task),
         Ok(Command::Top { config, top }) => top::run(config, &top),
-        Ok(Command::Recording { config, task }) => record::run(config, task),
+        Ok(Command::Recording { config, task }) => record::run(config, task, page),
         Ok(Command::Export { config, export }) => write_stored(&config, &export),
         Ok(Command::Findings { config, task }) => list_findings(&config, &task),
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
@@ -150,7 +152,7 @@ fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let sockets = run_sockets(config);
     let slurm = std::env::var("SLURM_JOB_ID").ok().filter(|id| run::check_id(id).is_ok());
-    let untold = folder.map(|folder| folder.join(backend::runs::UNTOLD));
+    let untold = folder.map(|folder| folder.join(crate::runs::UNTOLD));
     let job = launch::Job { command: task.command, id: task.id, about, slurm, sockets, untold, logs: task.logs };
     let inherited = std::env::var(run::RUN_ID).ok();
     let say = |sentence: &str| complain(&format!("watchglass: {sentence}"));
@@ -192,8 +194,8 @@ fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
     log.init();
     if let AdminTask::Logs(task) = &wanted.task {
         // A reader that has gone wants no more.
-        let mut say = |text: &str| backend::terminal::say_to_reader(text);
-        return match backend::admin::logs(config, wanted.hub.as_ref(), task, &mut say) {
+        let mut say = |text: &str| crate::terminal::say_to_reader(text);
+        return match crate::admin::logs(config, wanted.hub.as_ref(), task, &mut say) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failed) => {
                 complain(&format!("watchglass: {failed}"));
@@ -201,7 +203,7 @@ fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
             }
         };
     }
-    match backend::admin::run(config, wanted) {
+    match crate::admin::run(config, wanted) {
         Ok(printed) => {
             if !printed.note.is_empty() {
                 complain(&printed.note);
@@ -222,7 +224,7 @@ fn write_stored(config: &Config, wanted: &config::Export) -> ExitCode {
         complain("watchglass: there is no data folder; name the server's with --data-dir");
         return ExitCode::from(4);
     };
-    match backend::export::command::run(folder, wanted, clock::System.wall()) {
+    match crate::export::command::run(folder, wanted, clock::System.wall()) {
         Ok(notes) => {
             notes.iter().for_each(|note| complain(&format!("watchglass: {note}")));
             ExitCode::SUCCESS
@@ -236,7 +238,7 @@ fn write_stored(config: &Config, wanted: &config::Export) -> ExitCode {
 
 /// `watchglass findings`.
 fn list_findings(config: &Config, task: &config::FindingsTask) -> ExitCode {
-    match backend::findings::command::run(config, task) {
+    match crate::findings::command::run(config, task) {
         Ok(listed) => {
             listed.notes.iter().for_each(|note| complain(&format!("watchglass: {note}")));
             let said = say(&listed.text);
@@ -251,7 +253,7 @@ fn list_findings(config: &Config, task: &config::FindingsTask) -> ExitCode {
 
 /// Prints to standard output.
 fn say(text: &str) -> ExitCode {
-    match backend::terminal::say(text) {
+    match crate::terminal::say(text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("watchglass: standard output cannot be written: {error}"));
@@ -363,8 +365,8 @@ fn threads() -> io::Result<()> {
     })
 }
 
-fn serve(config: Config, shown: Shown) -> ExitCode {
-    run(config, async |config, stderr| serve_until_asked(config, shown, stderr).await)
+fn serve(config: Config, shown: Shown, page: EmbeddedPage) -> ExitCode {
+    run(config, async |config, stderr| serve_until_asked(config, shown, page, stderr).await)
 }
 
 fn agent(config: Config) -> ExitCode {
@@ -424,7 +426,7 @@ fn open_data(config: &Config, stderr: &Stderr) -> Result<Option<Data>, ExitCode>
         stderr.line(&format!("watchglass: {sentences}"));
         ExitCode::from(status)
     };
-    let data = backend::data::open(config).map_err(|sentences| failed(4, sentences))?;
+    let data = crate::data::open(config).map_err(|sentences| failed(4, sentences))?;
     if !config.hubs.is_empty() {
         modes::links::check(config).map_err(|sentence| failed(2, sentence))?;
     }
@@ -477,7 +479,7 @@ async fn open_hub(
     }
 }
 
-async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> ExitCode {
+async fn serve_until_asked(config: Config, shown: Shown, page: EmbeddedPage, stderr: &Stderr) -> ExitCode {
     let parent = config.exit_with_parent.then(Parent::now);
     if config.join && (config.unix.is_none() || config.memory) {
         stderr.line("watchglass: --join: name a socket with --unix PATH, and leave out --memory");
@@ -532,6 +534,9 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
         tracing::warn!("this system cannot tell who calls: every user of this machine can read");
     }
     let scheme = if config.tls_cert.is_some() && hub.is_some() { "https" } else { "http" };
+    if page.files.is_empty() {
+        tracing::warn!("this program was built without the page: build it with `cargo xtask build`");
+    }
     let address = match address {
         Some(address) => format!("{scheme}://{address}{}", config.base_path),
         None => unix_line(&config),
@@ -539,7 +544,7 @@ async fn serve_until_asked(config: Config, shown: Shown, stderr: &Stderr) -> Exi
     let most = if hub.is_some() { HUB_CLOSE_TIMEOUT } else { CLOSE_TIMEOUT };
     let (stopping, stop) = watch::channel(false);
     let (answering, answers) = oneshot::channel();
-    let serving = modes::Serving { listeners, unix, within: None, stop, answering };
+    let serving = modes::Serving { page, listeners, unix, within: None, stop, answering };
     let running = tokio::spawn(async move {
         match shown {
             Shown::Machine => modes::machine::run(config, data, serving).await,
@@ -567,14 +572,14 @@ fn unix_line(config: &Config) -> String {
 /// Shows the page of the process that has the data folder until that has ended; whether there was one.
 async fn join(config: &Config, unix: &Bound) -> bool {
     let Some(folder) = config.data_dir.clone().filter(|folder| folder.is_dir()) else { return false };
-    if !backend::data::is_held(&folder) {
+    if !crate::data::is_held(&folder) {
         return false;
     }
     tracing::info!("another Watchglass has the data folder {}: showing its page", folder.display());
     tell(unix_line(config));
     let places = control::places(&folder, control::FolderSocket::Page);
     let held = async {
-        while backend::data::is_held(&folder) {
+        while crate::data::is_held(&folder) {
             tokio::time::sleep(HOLDER_CHECK_INTERVAL).await;
         }
     };
@@ -627,7 +632,7 @@ fn exit_status(asked: &Asked, parent: Option<Parent>) -> ExitCode {
 /// Prints the first line, from a thread of its own: nobody may be reading standard output.
 fn tell(line: String) {
     let tell = move || {
-        if let Err(error) = backend::terminal::say(&format!("{line}\n")) {
+        if let Err(error) = crate::terminal::say(&format!("{line}\n")) {
             tracing::warn!(%error, "standard output cannot be written: {line}");
         }
     };

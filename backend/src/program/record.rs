@@ -1,13 +1,14 @@
 //! `watchglass record`, `replay` and `import`.
 
 use super::{Shown, serve};
-use backend::clock::{self, Clock};
-use backend::config::{Config, RecordingTask, When, translated};
-use backend::file::{self, Whole, is_stdout};
-use backend::recording;
-use backend::store::{Limits, Store};
-use backend::terminal::complain;
+use crate::clock::{self, Clock};
+use crate::config::{Config, RecordingTask, When, translated};
+use crate::file::{self, Whole, is_stdout};
+use crate::recording;
+use crate::store::{Limits, Store};
+use crate::terminal::complain;
 use history::Folder;
+use shared::embedded::EmbeddedPage;
 use shared::recording::Recording;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -17,10 +18,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Does what was asked.
-pub fn run(config: Config, task: RecordingTask) -> ExitCode {
+pub fn run(config: Config, task: RecordingTask, page: EmbeddedPage) -> ExitCode {
     let done = match task {
         RecordingTask::Show(file) => {
-            return open(&file).map_or_else(failed, |recording| serve(config, Shown::Recording(Box::new(recording))));
+            return open(&file)
+                .map_or_else(failed, |recording| serve(config, Shown::Recording(Box::new(recording)), page));
         }
         RecordingTask::Convert { file, output } => open(&file).and_then(|recording| convert(&recording, &output)),
         RecordingTask::Settings(file) => settings(&file),

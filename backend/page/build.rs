@@ -1,0 +1,182 @@
+//! Puts the built page (frontend/dist) into a table: each file as brotli, or as it is where that saves nothing, and the
+//! hashes of the page's inline scripts for the content security policy. Without frontend/dist the table is empty, and
+//! the server answers with a page that says how to build it.
+
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+fn main() -> io::Result<()> {
+    let out = PathBuf::from(variable("OUT_DIR")?);
+    let frontend = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("../../frontend");
+    let dist = frontend.join("dist");
+    let page = dist.join("index.html");
+    // A path that does not exist would run this script at every build: watch its parent then.
+    let watched = if page.is_file() { &dist } else { &frontend };
+    say(&format!("cargo::rerun-if-changed={}", watched.display()))?;
+    say("cargo::rerun-if-changed=build.rs")?;
+
+    let mut files = Vec::new();
+    let mut hashes = Vec::new();
+    if page.is_file() {
+        list(&dist, &mut files)?;
+        hashes = inline_scripts(&fs::read_to_string(&page)?).map(hash).collect();
+    }
+    // Quality 11 takes many seconds for the sake of 15 % fewer bytes: worth it for what is handed out.
+    say("cargo::rerun-if-env-changed=WATCHGLASS_PACK")?;
+    let quality = if std::env::var("WATCHGLASS_PACK").is_ok_and(|pack| pack == "best") { 11 } else { 5 };
+    let mut table = String::from("static FILES: &[EmbeddedFile] = &[\n");
+    let mut kept = Vec::new();
+    for path in &files {
+        let bytes = fs::read(path)?;
+        let id = hex(&Sha256::digest(&bytes));
+        let copies = Copies { out: &out, bytes: &bytes, id: &id[..32], kept: &mut kept };
+        table.push_str(&row(path, &dist, quality, copies)?);
+    }
+    let _ = writeln!(
+        table,
+        "];\n/// Browsers hash the text of each script.\nstatic INLINE_SCRIPTS: &[&str] = &{hashes:?};"
+    );
+    fs::write(out.join("page.rs"), table)?;
+    forget_others(&out, &kept)
+}
+
+/// One row of the table, as Rust source.
+fn row(path: &Path, dist: &Path, quality: u32, mut copies: Copies<'_>) -> io::Result<String> {
+    let name = path.strip_prefix(dist).map_err(io::Error::other)?.to_string_lossy().replace('\\', "/");
+    let brotli = copies.keep(&format!("br{quality}"), |bytes| {
+        let mut packed = Vec::new();
+        let params = brotli::enc::BrotliEncoderParams { quality: quality as i32, lgwin: 22, ..Default::default() };
+        brotli::BrotliCompress(&mut &bytes[..], &mut packed, &params)?;
+        Ok(packed)
+    })?;
+    // As it is, and as gzip, it comes out of the brotli: it stands here once.
+    let packed = fs::metadata(&brotli)?.len() > 0;
+    let identity = match packed {
+        true => copies.keep("none", |_| Ok(Vec::new()))?,
+        false => copies.keep("id", |bytes| Ok(bytes.to_vec()))?,
+    };
+    let size = copies.bytes.len();
+    Ok(format!(
+        "    EmbeddedFile {{ path: {name:?}, mime: {:?}, immutable: {}, size: {size}, identity: include_bytes!({identity:?}), \
+         brotli: include_bytes!({brotli:?}) }},\n",
+        mime(&name),
+        has_hash(&name),
+    ))
+}
+
+/// The forms of one file, kept by content in OUT_DIR, so that an unchanged file is not compressed again.
+struct Copies<'a> {
+    out: &'a Path,
+    bytes: &'a [u8],
+    id: &'a str,
+    kept: &'a mut Vec<PathBuf>,
+}
+
+impl Copies<'_> {
+    /// The path of one form; a form that saves nothing is an empty file, and then is not offered.
+    fn keep(&mut self, form: &str, make: impl FnOnce(&[u8]) -> io::Result<Vec<u8>>) -> io::Result<PathBuf> {
+        let path = self.out.join(format!("page-{}.{form}", self.id));
+        if !path.is_file() {
+            let mut made = make(self.bytes)?;
+            if form != "id" && made.len() >= self.bytes.len() {
+                made.clear();
+            }
+            fs::write(&path, made)?;
+        }
+        self.kept.push(path.clone());
+        Ok(path)
+    }
+}
+
+/// Removes the forms of files that the page no longer has.
+fn forget_others(out: &Path, kept: &[PathBuf]) -> io::Result<()> {
+    for entry in fs::read_dir(out)? {
+        let path = entry?.path();
+        let ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("page-"));
+        if ours && !kept.contains(&path) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// All files below a folder, sorted; trunk's own working folder begins with a dot.
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
+        if path.is_dir() && !hidden {
+            list(&path, files)?;
+        } else if path.is_file() && !hidden {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The texts of all script elements without a `src`, exactly as a browser hashes them.
+fn inline_scripts(html: &str) -> impl Iterator<Item = &str> {
+    html.split("<script").skip(1).filter_map(|rest| {
+        let (attributes, rest) = rest.split_once('>')?;
+        let (text, _) = rest.split_once("</script")?;
+        (!attributes.contains("src=")).then_some(text)
+    })
+}
+
+/// A script's hash as a CSP source expression. Browsers turn CRLF into LF before they hash.
+fn hash(script: &str) -> String {
+    format!("sha256-{}", base64(&Sha256::digest(script.replace("\r\n", "\n"))))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let word = chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(word >> (18 - 6 * place) & 63) as usize];
+            text.push(if place <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether the name holds trunk's hash of the content (`page-0123456789abcdef_bg.wasm`), so that it may be kept for ever.
+fn has_hash(name: &str) -> bool {
+    let mut words = name.split(['-', '_', '.']);
+    // A hash that begins with zeros is written without them.
+    words.any(|word| (12..=16).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+fn mime(name: &str) -> &'static str {
+    match name.rsplit('.').next().unwrap_or_default() {
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "wasm" => "application/wasm",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "json" | "webmanifest" => "application/json",
+        "woff2" => "font/woff2",
+        "txt" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+fn variable(name: &str) -> io::Result<String> {
+    std::env::var(name).map_err(|_| io::Error::other(format!("cargo sets {name} for build scripts")))
+}
+
+/// Tells cargo something: build scripts do so on standard output.
+fn say(line: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "{line}")
+}
