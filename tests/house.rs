@@ -2,6 +2,7 @@
 //! module says of itself. A rule has a name here and a planted violation below it.
 
 mod circles;
+mod features;
 mod rules;
 pub mod source;
 
@@ -39,6 +40,11 @@ fn tags_stand_in_the_catalogue_only() {
 #[test]
 fn multiples_of_1024_stand_with_the_units() {
     holds(rules::kibi(&tree()));
+}
+
+#[test]
+fn the_page_has_no_tests_that_nobody_runs() {
+    holds(rules::untested(&tree()));
 }
 
 #[test]
@@ -260,6 +266,13 @@ fn a_planted_early_return_is_caught() {
     for bad in ["let Some(x) = find() else { return }", "if !root() {\n        return;\n    }", "return"] {
         catches(rules::early_returns, "tests/x.rs", &test("go(|| return None)"), &test(bad));
     }
+}
+
+#[test]
+fn a_planted_test_of_the_page_is_caught() {
+    let (good, bad) = ("fn f() {} // #[test]", "fn f() {}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() {}\n}\n");
+    catches(rules::untested, "frontend/src/pages/past.rs", good, bad);
+    catches(rules::untested, "frontend/src/app.rs", good, "#[test]\nfn t() {}\n");
 }
 
 #[test]

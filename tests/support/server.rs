@@ -21,10 +21,11 @@ pub fn binary() -> &'static Path {
             Some("debug") | None => "dev",
             Some(name) => name,
         };
-        // For the tests of another package, Cargo builds a package's library but not its binary.
+        // For the tests of another package, Cargo builds a package's library but not its binary. It has no tests; with this
+        // word its crates have the features that they have for tests, and are there already.
         let mut cargo = command(env!("CARGO"));
-        let built =
-            cargo.args(["build", "--quiet", "--package", "watchglass", "--bin", "watchglass", "--profile", profile]);
+        let built = cargo.args(["build", "--quiet", "--package", "watchglass", "--bin", "watchglass", "--tests"]);
+        let built = built.args(["--profile", profile]);
         let built = built.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo starts");
         assert!(built.success(), "the binary does not build");
         folder.join("watchglass")
