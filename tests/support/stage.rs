@@ -5,7 +5,7 @@ use crate::server::{Answer, ask};
 use backend::alerts::{AlertBook, AlertBookAbout};
 use backend::clock::{Clock, Manual, System};
 use backend::config::Config;
-use backend::http::{App, guard::Guard, listen, router};
+use backend::http::{App, guard::Guard, listen, page::Site, router};
 use backend::live::Live;
 use backend::store::{Limits, Store};
 use shared::catalog::{Draw, Kind};
@@ -31,7 +31,8 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     // The task keeps the sender, so that the server ends with its runtime.
     let (sender, stop) = tokio::sync::watch::channel(false);
     let alerts = AlertBook::in_memory(live.clock.clone(), AlertBookAbout::default());
-    let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None, None, alerts);
+    let site = Site::new("/".into(), page::PAGE);
+    let app = App::new(live.clone(), guard.clone(), site, stop.clone(), None, None, alerts);
     runtime.spawn(async move {
         listen::serve(vec![listener], router(app), guard, None, stop).await;
         drop(sender);

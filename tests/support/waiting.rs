@@ -11,12 +11,21 @@ pub const MAX_WAIT: Duration = Duration::from_secs(20);
 /// Panics when this takes too long; the message names `what`.
 #[track_caller]
 pub fn until<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
+    until_or(MAX_WAIT, ask, || what.to_string())
+}
+
+/// Likewise for at most this time; `what` makes the message when it is over.
+///
+/// # Panics
+/// Panics as [`until`] does.
+#[track_caller]
+pub fn until_or<T>(most: Duration, mut ask: impl FnMut() -> Option<T>, what: impl FnOnce() -> String) -> T {
     let begin = Instant::now();
     loop {
         if let Some(found) = ask() {
             return found;
         }
-        assert!(begin.elapsed() < MAX_WAIT, "not in {MAX_WAIT:?}: {what}");
+        assert!(begin.elapsed() < most, "not in {most:?}: {}", what());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
