@@ -1,13 +1,14 @@
 //! `cargo xtask test`: runs every check. A step that fails does not stop the others.
 
 use crate::Failure;
+use crate::deny;
 use crate::exec::{Cmd, cargo, cmd, find};
 use crate::flaky;
 use crate::insight;
 use crate::left;
-use crate::page::{self, PageFor};
+use crate::page;
 use crate::paths;
-use crate::setup::{self, Programs};
+use crate::setup::{self, PageFor, Programs};
 use crate::steps::{Done, Steps};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     let others = if quick { Others::default() } else { Others::ready(&mut steps) };
 
     check(&mut steps, "format", || cargo().args(["fmt", "--all", "--check"]).run());
+    deny::check(&mut steps);
     check(&mut steps, "lints", || {
         let clippy = cargo().args(["clippy", "--quiet", "--keep-going"]).args(NATIVE).arg("--all-targets");
         clippy.args(["--", "-D", "warnings"]).run()
