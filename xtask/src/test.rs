@@ -203,9 +203,16 @@ fn check(steps: &mut Steps, name: &str, work: impl FnOnce() -> Result<(), String
 /// The command that runs tests, with the programs that they start.
 fn tests(others: &Others) -> Cmd {
     // Cargo does not build the binary for the tests of another package. The step before has built it.
-    let binary = paths::program("debug");
-    let tests = cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary);
-    tests.path_first(&others.programs.folders)
+    tests_of(&paths::program("debug")).path_first(&others.programs.folders)
+}
+
+fn tests_of(binary: &Path) -> Cmd {
+    cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary)
+}
+
+/// Runs the browser tests with another binary, which has the page that is handed out.
+pub fn browser(binary: &Path) -> Result<(), String> {
+    tests_of(binary).args(ALL).arg("browser::").run_shown()
 }
 
 #[cfg(test)]
