@@ -6,6 +6,7 @@ mod base;
 #[cfg(target_os = "linux")]
 mod cells;
 mod compare;
+mod contexts;
 mod days;
 mod findings;
 mod fleet;

@@ -1,6 +1,8 @@
 //! Tests recordings in the page: replayed by a server, or dropped on a page.
 
 use super::{live, machine, no_faults};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::proxy::Proxy;
 use watchglass_tests::server::{Server, run};
@@ -22,12 +24,18 @@ fn short_demo() -> &'static Server {
     Server::shared(&["demo", "--gpus", "1", "--retention", "20m"])
 }
 
-/// An expression for the bytes of a recorded demo with one GPU; `minutes` is its length.
+/// An expression for the bytes of the recorded demo; `minutes` is its length. A server gives two recordings at a time, so one
+/// is made for all tests.
 fn recorded(minutes: u32) -> String {
+    static ALL: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry(minutes).or_insert_with(|| record(minutes)).clone()
+}
+
+fn record(minutes: u32) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run.watchglass");
-    let server = short_demo();
-    let port = server.addr().port().to_string();
+    let port = short_demo().addr().port().to_string();
     let from = format!("-{minutes}m");
     let made = run(["record", path.to_str().expect("a plain path"), "--port", &port, "--from", &from]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));

@@ -60,7 +60,7 @@ const DESCRIBE: &str = r#"{ url: location.href, link: document.documentElement.d
 /// frame. What is not in view is scrolled there; what lies over it is an error. A press that misses it, because it has moved
 /// since, is kept from the page, and `__missed` is true.
 const AIM: &str = r#"(selector => new Promise((done, fail) => {
-  let last = "", scrolled = false;
+  let last = "", covered = 0;
   const look = () => {
     const element = document.querySelector(selector);
     if (!element) return fail(Error("there is no such element"));
@@ -75,9 +75,9 @@ const AIM: &str = r#"(selector => new Promise((done, fail) => {
     const x = middle(box.left, box.right, innerWidth), y = middle(box.top, box.bottom, innerHeight);
     const hit = document.elementFromPoint(x, y);
     if (!hit || !element.contains(hit)) {
-      if (scrolled) return fail(Error("it is covered by " + (hit ? hit.outerHTML.slice(0, 200) : "nothing, out of view")));
-      scrolled = true;
-      element.scrollIntoView({ behavior: "instant", block: "center", inline: "nearest" });
+      // What moves over it goes by.
+      if (++covered > 90) return fail(Error("it is covered by " + (hit ? hit.outerHTML.slice(0, 200) : "nothing, out of view")));
+      if (covered === 1) element.scrollIntoView({ behavior: "instant", block: "center", inline: "nearest" });
       return requestAnimationFrame(look);
     }
     const kinds = ["pointerdown", "mousedown", "pointerup", "mouseup", "click"];
