@@ -258,7 +258,8 @@ pub fn fed(args: &[String]) -> ExitCode {
         let listeners = backend::modes::bind(&config).await?;
         let archive = backend::archive::Archive::in_memory(live.clone());
         let (answering, _) = tokio::sync::oneshot::channel();
-        let serving = backend::modes::Serving { listeners, unix: None, within: None, stop, answering };
+        let serving =
+            backend::modes::Serving { listeners, unix: None, within: None, stop, page: ::page::PAGE, answering };
         backend::modes::machine::sample(&config, live, archive, source, serving).await;
         Ok::<_, std::io::Error>(())
     });

@@ -2,10 +2,11 @@
 //! made up. The page and the paths are the real ones.
 
 use crate::server::{Answer, ask};
+use crate::waiting::within;
 use backend::alerts::{AlertBook, AlertBookAbout};
 use backend::clock::{Clock, Manual, System};
 use backend::config::Config;
-use backend::http::{App, guard::Guard, listen, router};
+use backend::http::{App, guard::Guard, listen, page::Site, router};
 use backend::live::Live;
 use backend::store::{Limits, Store};
 use shared::catalog::{Draw, Kind};
@@ -31,7 +32,8 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     // The task keeps the sender, so that the server ends with its runtime.
     let (sender, stop) = tokio::sync::watch::channel(false);
     let alerts = AlertBook::in_memory(live.clock.clone(), AlertBookAbout::default());
-    let app = App::new(live.clone(), guard.clone(), "/".into(), stop.clone(), None, None, alerts);
+    let site = Site::new("/".into(), page::PAGE);
+    let app = App::new(live.clone(), guard.clone(), site, stop.clone(), None, None, alerts);
     runtime.spawn(async move {
         listen::serve(vec![listener], router(app), guard, None, stop).await;
         drop(sender);
@@ -140,18 +142,15 @@ impl Stage {
         store.append(self.source, t, self.stepped.swap(false, Ordering::Relaxed), &values);
     }
 
-    /// Makes a tick each second until `so` returns true. It is asked a few times between two ticks.
+    /// Makes a tick each second until `so` returns true. It is asked often between two ticks.
     ///
     /// # Panics
     /// Panics after 30 seconds.
     #[track_caller]
     pub fn run_until(&self, what: &str, so: impl Fn() -> bool) {
         for _ in 0..30 {
-            for _ in 0..4 {
-                if so() {
-                    return;
-                }
-                std::thread::sleep(Duration::from_millis(INTERVAL as u64 / 4));
+            if within(Duration::from_millis(INTERVAL as u64), || so().then_some(())).is_some() {
+                return;
             }
             self.pass(1);
         }
