@@ -2,6 +2,7 @@
 //! module says of itself. A rule has a name here and a planted violation below it.
 
 mod circles;
+mod features;
 mod rules;
 pub mod source;
 
@@ -39,6 +40,11 @@ fn tags_stand_in_the_catalogue_only() {
 #[test]
 fn multiples_of_1024_stand_with_the_units() {
     holds(rules::kibi(&tree()));
+}
+
+#[test]
+fn the_page_has_no_tests_that_nobody_runs() {
+    holds(rules::untested(&tree()));
 }
 
 #[test]
@@ -276,6 +282,13 @@ fn a_planted_sleep_is_caught() {
             assert_eq!(rules::sleeps(&[Source::new(may, bad)]).len(), 0, "{may}");
         }
     }
+}
+
+#[test]
+fn a_planted_test_of_the_page_is_caught() {
+    let (good, bad) = ("fn f() {} // #[test]", "fn f() {}\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn t() {}\n}\n");
+    catches(rules::untested, "frontend/src/pages/past.rs", good, bad);
+    catches(rules::untested, "frontend/src/app.rs", good, "#[test]\nfn t() {}\n");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn main() {
     let folder = PathBuf::from(std::env::args_os().nth(1).expect("the folder for the pictures"));
     for (name, gpus, theme, width, height) in PICTURES {
         let server = Server::start(["demo", "--gpus", gpus, "--seed", "3", "--fail", "straggler"]);
-        let browser = Browser::start();
+        let browser = Browser::alone();
         browser.prefer(theme);
         browser.size(width, height);
         browser.cdp("Emulation.setScrollbarsHidden", serde_json::json!({ "hidden": true }));

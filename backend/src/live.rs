@@ -7,6 +7,7 @@ mod fills;
 #[cfg(test)]
 pub(crate) mod fleeting;
 mod hidden;
+mod lock;
 mod minutes;
 mod named;
 mod outgoing;
@@ -21,6 +22,7 @@ mod wakes;
 pub use append::NewTick;
 pub use columns::{RowColumns, rows_over_time};
 pub use elsewhere::Holder;
+pub use lock::StoreGuard;
 pub use outgoing::Outgoing;
 pub use overview::{CellsElsewhere, Overview, OverviewPlace};
 pub use reader::Reader;
@@ -33,6 +35,7 @@ pub use wakes::Wakes;
 use crate::clock::{Clock, StoppedClock};
 use crate::store::{Store, Told};
 use history::Log;
+use lock::StoreLock;
 use overview::Overviews;
 use shared::catalog::fleet::Grain;
 use shared::scope::Scope;
@@ -67,7 +70,7 @@ pub struct Writing {
 
 /// What the sampler writes and every page, script and request reads.
 pub struct Live {
-    store: Mutex<Store>,
+    store: StoreLock,
     /// Held by whoever appends: readers of the store do not wait for the disk.
     writing: Mutex<Writing>,
     /// What each source has beside its samples, by source id.
@@ -122,7 +125,7 @@ impl Live {
 
     fn of(store: Store, clock: Arc<dyn Clock>, boot: u64, retention: i64, provenance: Provenance) -> Arc<Self> {
         Arc::new(Live {
-            store: Mutex::new(store),
+            store: StoreLock::new(store),
             writing: Mutex::default(),
             sources: Mutex::default(),
             ticks: watch::Sender::default(),
@@ -161,8 +164,12 @@ impl Live {
     }
 
     /// The store, for a moment: decode outside.
-    pub fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    ///
+    /// # Panics
+    /// Panics in tests where this thread has it already.
+    #[track_caller]
+    pub fn store(&self) -> StoreGuard<'_> {
+        self.store.lock()
     }
 
     /// What is written to disk, for a moment in which nothing is appended.

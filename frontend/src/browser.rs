@@ -104,14 +104,6 @@ pub fn save(address: &str, name: &str) {
     }
 }
 
-/// Joins parts to a file name. Characters that a file system may not accept become dashes.
-pub fn file_name(parts: &[&str], kind: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
-    let parts = parts.iter().filter(|p| !p.is_empty());
-    let parts: Vec<String> = parts.map(|p| p.chars().map(plain).collect()).collect();
-    format!("{}.{kind}", parts.join("-").trim_start_matches(['.', '-']))
-}
-
 /// Lets a person choose a file, and calls `chosen` with it.
 pub fn choose_file(chosen: impl FnOnce(web_sys::File) + 'static) {
     let Some(input) = made::<HtmlInputElement>("input") else { return };
@@ -142,15 +134,4 @@ pub fn copy(text: &str, near: &Element) -> bool {
     field.remove();
     before.iter().for_each(focus);
     done
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_has_a_name_that_every_system_takes() {
-        assert_eq!(file_name(&["node/7", "gpu.power", "17"], "png"), "node-7-gpu.power-17.png");
-        assert_eq!(file_name(&["..", "", "disk C:\\", "1"], "svg"), "disk-C---1.svg");
-    }
 }

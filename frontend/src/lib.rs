@@ -6,7 +6,7 @@
 //! chart's id in this crate: the catalogue in the server's first messages says which charts there are.
 
 pub mod access;
-pub mod address;
+pub use viewer::address;
 pub mod app;
 pub mod browser;
 pub mod carrier;
@@ -16,8 +16,8 @@ pub mod keys;
 pub mod link;
 pub mod pages;
 pub mod panels;
-pub mod player;
-pub mod range;
+pub use viewer::player;
+pub use viewer::range;
 pub mod recording;
 pub use viewer::shortcuts;
 pub mod state;

@@ -74,7 +74,7 @@ fn in_kernel(environment: &std::path::Path) -> Result<[f64; 3], String> {
 /// Percent of a core that Jupyter needs more with a live tab than without.
 fn relaying(home: &Home) -> f64 {
     let jupyter = home.jupyter();
-    let browser = Browser::start();
+    let browser = Browser::alone();
     browser.open(&jupyter.url("watchglass/"));
     browser.until("document.documentElement.dataset.link === 'live'");
     let busy = busy(&jupyter);
@@ -99,7 +99,7 @@ fn longer_start(home: &Home) -> f64 {
         .expect("written");
     let without = home.jupyter();
     let took = |jupyter: &Jupyter| {
-        let browser = Browser::start();
+        let browser = Browser::alone();
         browser.open(&jupyter.url("lab?reset"));
         browser.until("!!window.jupyterapp && !!document.querySelector('.jp-LauncherCard')");
         browser.main_thread()

@@ -43,7 +43,7 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
     weigh("page, brotli", weight.page, 400.0, "400 KB", "all files but the two below");
     weigh("its font", weight.font, 60.0, "60 KB", "the page does not wait for it");
     weigh("what opens files", weight.reader, 250.0, "250 KB", "loaded when a recording is opened");
-    let browser = Browser::start();
+    let browser = Browser::alone();
     first_chart(table, &server, &browser);
     match redraw {
         Some(folder) => drawing(table, &browser, folder),

@@ -124,7 +124,7 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
 
 /// Zoom and hover, of the page and of uPlot in turn.
 fn moved(table: &mut Table, machine: &Machine, peer: &str, (width, height, scale): (u32, u32, u32), on: &str) {
-    let browser = Browser::start();
+    let browser = Browser::alone();
     browser.before_each_page(PREPARED);
     browser.size_at(width, height, scale);
     // A span that stands: what a live page does beside is measured by itself.
@@ -230,7 +230,7 @@ fn followed(table: &mut Table, (width, height, scale): (u32, u32, u32), on: &str
 /// Memory of the page that follows 64 GPUs for 12 hours, which go by faster.
 fn grown(table: &mut Table) {
     let mut machine = Machine::new(64, HOUR_MS / 2);
-    let browser = Browser::start();
+    let browser = Browser::alone();
     browser.before_each_page(PREPARED);
     browser.open(&format!("{}?w=5m", machine.url));
     browser.until("document.querySelector('article.chart').dataset.samples > 290");

@@ -26,7 +26,7 @@ fn fine(browser: &Browser, state: &str) {
 
 #[test]
 fn the_first_key_leads_past_the_bar_to_the_charts_under_a_heading_with_the_machines_name() {
-    let server = Server::start(["demo", "--gpus", "1"]);
+    let server = super::demo("1");
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);

@@ -91,8 +91,8 @@ __raise("ALERTE", "info", "resolved", 3000, { gpu: "4", name: "run finished" });
 
 const ROWS: &str = "[...document.querySelectorAll('.findings-list [data-alert]')]";
 
-fn page(query: &str, script: &str) -> (Server, Browser) {
-    let server = Server::start(["demo", "--gpus", "8"]);
+fn page(query: &str, script: &str) -> (&'static Server, Browser) {
+    let server = super::demo("8");
     let browser = Browser::start();
     browser.before_each_page(&format!("{TOLD}{script}"));
     browser.open(&format!("{}{query}", server.url));

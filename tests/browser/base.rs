@@ -1,13 +1,13 @@
 //! Tests the page below the path of a proxy.
 
-use super::{live, no_faults};
+use super::{live, machine, no_faults};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::proxy::{Proxy, Sockets};
 use watchglass_tests::server::Server;
 
 #[test]
 fn the_page_works_below_a_path_that_a_proxy_strips() {
-    let server = Server::start([]);
+    let server = machine();
     let proxy = Proxy::start("/a/b", server.addr());
     let browser = Browser::start();
     browser.open(&format!("http://{}/a/b/?w=1h", proxy.addr));
@@ -19,7 +19,7 @@ fn the_page_works_below_a_path_that_a_proxy_strips() {
 
 #[test]
 fn the_last_slash_is_put_where_a_proxy_leaves_it_out() {
-    let server = Server::start([]);
+    let server = machine();
     let proxy = Proxy::start("/a/b", server.addr());
     let browser = Browser::start();
     browser.open(&format!("http://{}/a/b?w=1h#x", proxy.addr));
@@ -97,7 +97,7 @@ fn where_event_streams_are_held_back_too_the_page_polls_and_a_socket_is_taken_on
 
 #[test]
 fn a_proxy_that_hides_the_name_of_the_server_is_told_of_in_words() {
-    let server = Server::start([]);
+    let server = machine();
     let browser = Browser::start();
     // As with nginx's proxy_pass alone: our Host is the server's own, the page's Origin the proxy's.
     let proxy = Proxy::with_sockets("", server.addr(), Sockets::OwnHost);

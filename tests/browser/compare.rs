@@ -1,6 +1,6 @@
 //! Tests the comparison with an earlier period and with another metric, and the list of what changed.
 
-use super::{live, no_faults, plot_at, start};
+use super::{demo, demo_of, live, no_faults, plot_at, start, still};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
@@ -14,8 +14,7 @@ fn the_span_before_lies_under_the_lines_and_stands_in_the_tooltip() {
     let (_server, browser) = start("?w=5m");
     browser.press(" ");
     browser.until(&format!("{QUERY}.has('from')"));
-    // The chart is complete when two readings are equal.
-    browser.until(&format!("(v => {{ const same = window.__ink === v; window.__ink = v; return same; }})({INK})"));
+    still(&browser, INK);
     let ink = browser.eval(INK);
     browser.press("c");
     browser.until(&format!("{QUERY}.get('vs') === 'before'"));
@@ -32,8 +31,7 @@ fn the_span_before_lies_under_the_lines_and_stands_in_the_tooltip() {
 
 #[test]
 fn an_earlier_period_is_offered_where_history_reaches_it() {
-    let offered = |flags: &[&str]| {
-        let server = super::demo_of(flags);
+    let offered = |server: &Server| {
         let browser = Browser::start();
         browser.open(&format!("{}?w=5m", server.url));
         live(&browser);
@@ -41,8 +39,8 @@ fn an_earlier_period_is_offered_where_history_reaches_it() {
         let values = r#"[...document.getElementById("versus").options].map(o => o.value)"#;
         serde_json::from_value::<Vec<String>>(browser.eval(values)).expect("names")
     };
-    assert_eq!(offered(&[]), ["", "before", "1h"], "12 hours do not hold a day");
-    assert_eq!(offered(&["--retention", "2d"]), ["", "before", "1h", "1d"]);
+    assert_eq!(offered(demo("8")), ["", "before", "1h"], "12 hours do not hold a day");
+    assert_eq!(offered(&demo_of(&["--retention", "2d"])), ["", "before", "1h", "1d"]);
 }
 
 #[test]

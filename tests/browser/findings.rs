@@ -56,8 +56,8 @@ const LINE: &str = "document.querySelector('main > .say[data-finding]')";
 const ROWS: &str = "[...document.querySelectorAll('.finding')]";
 
 /// A page of a demo with eight GPUs whose server tells of nothing, or of some.
-fn page(query: &str, wrong: &str) -> (Server, Browser) {
-    let server = Server::start(["demo", "--gpus", "8"]);
+fn page(query: &str, wrong: &str) -> (&'static Server, Browser) {
+    let server = super::demo("8");
     let browser = Browser::start();
     browser.before_each_page(&format!("{TOLD}{wrong}"));
     browser.open(&format!("{}{query}", server.url));

@@ -11,12 +11,8 @@ const WHEN: &str = r##"document.querySelector("#tip:not([hidden]) .when span").t
 const LINK: &str = "document.documentElement.dataset.link";
 const WINDOW: &str = r#"document.querySelector("article.chart").dataset.window"#;
 
-fn demo(query: &str) -> (Server, Browser) {
-    let server = Server::start(["demo", "--gpus", "8"]);
-    let browser = Browser::start();
-    browser.open(&format!("{}{query}", server.url));
-    live(&browser);
-    (server, browser)
+fn demo(query: &str) -> Browser {
+    super::start(query).1
 }
 
 /// Presses Tab until an expression is true.
@@ -33,7 +29,7 @@ fn tab_to(browser: &Browser, wanted: &str) {
 
 #[test]
 fn one_chart_is_a_stop_and_the_arrows_go_through_all() {
-    let (_server, browser) = demo("?w=1m");
+    let browser = demo("?w=1m");
     browser.press(" ");
     browser.until(&format!("{LINK} === 'frozen'"));
     tab_to(&browser, &format!("{HERE} !== ''"));
@@ -67,7 +63,7 @@ fn one_chart_is_a_stop_and_the_arrows_go_through_all() {
 
 #[test]
 fn readings_are_said_in_one_place_and_not_faster_than_they_can_be_heard() {
-    let (_server, browser) = demo("?w=1m");
+    let browser = demo("?w=1m");
     browser.press(" ");
     browser.until(&format!("{LINK} === 'frozen'"));
     tab_to(&browser, &format!("{HERE} !== ''"));
@@ -95,7 +91,7 @@ fn readings_are_said_in_one_place_and_not_faster_than_they_can_be_heard() {
     let end = seconds(&browser);
     browser.press("Home");
     browser.until(&format!(r#"{end} - {WHEN}.split(":").reduce((a, p) => a * 60 + +p, 0) >= 55"#));
-    browser.strike("\u{e014}", SHIFT);
+    browser.strike("ArrowRight", SHIFT);
     browser.until(&format!(r#"{end} - {WHEN}.split(":").reduce((a, p) => a * 60 + +p, 0) <= 51"#));
     browser.strike("Enter", 0);
     browser.until(r##"document.querySelector("#tip.pinned")"##);
@@ -104,7 +100,7 @@ fn readings_are_said_in_one_place_and_not_faster_than_they_can_be_heard() {
 
 #[test]
 fn the_view_is_changed_by_keys_alone() {
-    let (_server, browser) = demo("");
+    let browser = demo("");
     for (key, window) in ["1m", "5m", "15m", "1h", "3h", "6h", "12h"].iter().enumerate() {
         browser.press(&(key + 1).to_string());
         browser.until(&format!("{WINDOW} === {window:?}"));
@@ -138,7 +134,7 @@ fn the_view_is_changed_by_keys_alone() {
 
 #[test]
 fn a_question_mark_lists_the_keys_and_keeps_the_focus_within() {
-    let (_server, browser) = demo("");
+    let browser = demo("");
     tab_to(&browser, &format!("{HERE} !== ''"));
     let here = browser.eval(HERE);
     browser.strike("?", 0);
@@ -169,7 +165,7 @@ fn a_question_mark_lists_the_keys_and_keeps_the_focus_within() {
 
 #[test]
 fn a_chart_s_menu_opens_by_key_and_gives_the_focus_back() {
-    let (_server, browser) = demo("");
+    let browser = demo("");
     tab_to(&browser, &format!("{HERE} !== ''"));
     let title = r#"document.querySelector("article.hero h3 button")"#;
     browser.strike("m", 0);
@@ -188,7 +184,7 @@ fn a_chart_s_menu_opens_by_key_and_gives_the_focus_back() {
 
 #[test]
 fn nothing_moves_where_less_motion_is_wanted() {
-    let server = Server::start([]);
+    let server = super::machine();
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -227,10 +223,7 @@ fn a_chart_says_in_a_sentence_what_it_shows_and_leads_with_what_is_odd() {
 
 #[test]
 fn anything_is_found_by_a_few_letters() {
-    let server = watchglass_tests::server::Server::start(["demo", "--gpus", "8"]);
-    let browser = watchglass_tests::browser::Browser::start();
-    browser.open(&server.url);
-    super::live(&browser);
+    let browser = demo("");
     let ask = |text: &str| {
         browser.press("/");
         browser.until("document.activeElement.id === 'find'");
@@ -306,5 +299,5 @@ fn anything_is_found_by_a_few_letters() {
     browser.until(&format!("/^freeze.*action/i.test({first})"));
     browser.press("Enter");
     browser.until("document.querySelector('.bar .link').innerText.includes('FROZEN')");
-    super::no_faults(&browser);
+    no_faults(&browser);
 }

@@ -1,15 +1,12 @@
 //! Tests the layout: every width, nothing that jumps, and what a folded family says.
 
-use super::{live, no_faults, shift, start};
+use super::{demo, live, no_faults, shift, start};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
 #[test]
 fn the_page_fits_every_width_from_a_small_phone_to_a_wall() {
-    let server = Server::start(["demo", "--gpus", "8"]);
-    let browser = Browser::start();
-    browser.open(&server.url);
-    live(&browser);
+    let (_server, browser) = start("");
     for (width, height) in [(320, 640), (390, 844), (768, 1024), (1080, 800), (1440, 900), (1920, 1080), (3840, 2160)] {
         browser.size(width, height);
         browser.until(&format!("innerWidth === {width} && document.documentElement.scrollWidth <= {width}"));
@@ -35,7 +32,7 @@ fn the_page_fits_every_width_from_a_small_phone_to_a_wall() {
 fn a_wall_shows_the_seven_without_scrolling() {
     // With many devices there are also a heat map and a hint, which nobody has read yet.
     for (gpus, charts) in [("8", 7), ("64", 8)] {
-        let server = Server::start(["demo", "--gpus", gpus]);
+        let server = demo(gpus);
         let browser = Browser::start();
         browser.open(&server.url);
         live(&browser);
@@ -53,7 +50,7 @@ fn a_wall_shows_the_seven_without_scrolling() {
 
 #[test]
 fn canvases_have_the_fonts_of_the_page_and_digits_of_one_width() {
-    let server = Server::start(["demo", "--gpus", "1"]);
+    let server = demo("1");
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -75,7 +72,7 @@ fn canvases_have_the_fonts_of_the_page_and_digits_of_one_width() {
 
 #[test]
 fn paper_is_white_and_has_no_buttons() {
-    let server = Server::start(["demo", "--gpus", "1"]);
+    let server = demo("1");
     let browser = Browser::start();
     browser.prefer("dark");
     browser.open(&server.url);
@@ -145,6 +142,7 @@ fn on_paper_each_chart_is_drawn_whole_under_the_machine_and_the_span() {
 
 #[test]
 fn nothing_jumps_while_data_arrives() {
+    // Its past is still being simulated when the page is opened.
     let server = Server::start(["demo", "--gpus", "8"]);
     let browser = Browser::start();
     browser.open(&server.url);
@@ -177,10 +175,7 @@ fn nothing_jumps_when_the_server_goes_and_comes_back() {
 
 #[test]
 fn families_are_open_as_far_as_twenty_four_charts_go_and_the_rest_says_what_is_in_it() {
-    let server = Server::start(["demo", "--gpus", "8"]);
-    let browser = Browser::start();
-    browser.open(&server.url);
-    live(&browser);
+    let (_server, browser) = start("");
     let open = r#"document.querySelectorAll("article.chart").length"#;
     browser.until(&format!("{open} > 10"));
     assert!(browser.eval(open).as_u64() <= Some(24), "{}", browser.eval(open));

@@ -26,7 +26,7 @@ fn the_page_is_live_and_stays_alive() {
 
 #[test]
 fn the_page_calls_nobody_else() {
-    let server = Server::start([]);
+    let server = super::machine();
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);

@@ -31,7 +31,7 @@ mod zoom;
 
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
-use watchglass_tests::waiting::MAX_WAIT;
+use watchglass_tests::waiting::{MAX_WAIT, until_or};
 
 /// Number of panels that a machine without a GPU shows.
 const PANELS: usize = 20;
@@ -52,30 +52,54 @@ fn no_faults(browser: &Browser) {
     assert_eq!(browser.faults(), [""; 0], "the page ran into errors");
 }
 
-/// A demo with `gpus` GPUs that has simulated all of its past, so that all history can be asked for.
-fn demo(gpus: &str) -> Server {
-    demo_of(&["--gpus", gpus])
+/// This machine, of which some history is known: a server that many tests look at and none changes.
+fn machine() -> &'static Server {
+    Server::shared(&[])
 }
 
-/// A demo with these flags that has simulated all of its past.
-fn demo_of(flags: &[&str]) -> Server {
-    let server = Server::start(["demo"].into_iter().chain(flags.iter().copied()));
-    let started = std::time::Instant::now();
-    while !server.log().contains("of history in") {
-        assert!(started.elapsed() < 3 * MAX_WAIT, "no history: {}", server.log());
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+/// A demo with `gpus` GPUs that has simulated all of its past, so that all history can be asked for. Many tests look at it,
+/// and none changes it.
+fn demo(gpus: &str) -> &'static Server {
+    let server = Server::shared(&["demo", "--gpus", gpus]);
+    has_history(server);
     server
 }
 
-/// A live page of a demo with eight GPUs; `query` is added to its address.
+/// A demo of one's own with these flags that has simulated all of its past.
+fn demo_of(flags: &[&str]) -> Server {
+    let server = Server::start(["demo"].into_iter().chain(flags.iter().copied()));
+    has_history(&server);
+    server
+}
+
 #[track_caller]
-fn start(query: &str) -> (Server, Browser) {
+fn has_history(server: &Server) {
+    let there = || server.log().contains("of history in").then_some(());
+    until_or(3 * MAX_WAIT, there, || format!("no history: {}", server.log()));
+}
+
+/// A live page of the demo with eight GPUs; `query` is added to its address.
+#[track_caller]
+fn start(query: &str) -> (&'static Server, Browser) {
     let server = demo("8");
     let browser = Browser::start();
     browser.open(&format!("{}{query}", server.url));
     live(&browser);
     (server, browser)
+}
+
+/// Waits until an expression has had one value for ten frames: what was to be drawn is drawn.
+#[track_caller]
+fn still(browser: &Browser, expression: &str) {
+    browser.script(&format!(
+        "let last, frames = 0;
+         return new Promise(done => {{ const look = () => {{
+             const now = JSON.stringify({expression});
+             frames = now === last ? frames + 1 : 0;
+             last = now;
+             if (frames < 10) requestAnimationFrame(look); else done(true);
+         }}; look(); }});"
+    ));
 }
 
 /// How far elements moved by themselves since the page was opened, as the browser's layout shift.

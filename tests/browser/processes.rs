@@ -34,7 +34,7 @@ fn filter(browser: &Browser, words: &str) {
 
 #[test]
 fn the_table_is_asked_for_when_it_is_opened_and_sorted_both_ways() {
-    let server = Server::start([]);
+    let server = super::machine();
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -144,7 +144,7 @@ fn the_finder_leads_to_the_process_that_was_chosen() {
 
 #[test]
 fn a_process_is_drawn_over_time_by_a_click_on_its_number() {
-    let server = demo("2");
+    let server = super::demo_of(&["--gpus", "2"]);
     let browser = Browser::start();
     browser.open(&format!("{}?w=1h", server.url));
     live(&browser);

@@ -1,6 +1,6 @@
 //! Tests recordings in the page: replayed by a server, or dropped on a page.
 
-use super::{live, no_faults};
+use super::{live, machine, no_faults};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::proxy::Proxy;
 use watchglass_tests::server::{Server, run};
@@ -17,11 +17,16 @@ const READERS: &str =
     "performance.getEntriesByType('resource').filter(e => /\\/reader-[0-9a-f]+\\.js$/.test(e.name)).length";
 const BANNER: &str = r#"(document.querySelector(".banner") || { innerText: "" }).innerText"#;
 
+/// A demo of twenty minutes, which many tests look at and none changes.
+fn short_demo() -> &'static Server {
+    Server::shared(&["demo", "--gpus", "1", "--retention", "20m"])
+}
+
 /// An expression for the bytes of a recorded demo with one GPU; `minutes` is its length.
 fn recorded(minutes: u32) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run.watchglass");
-    let server = Server::start(["demo", "--gpus", "1", "--retention", "20m"]);
+    let server = short_demo();
     let port = server.addr().port().to_string();
     let from = format!("-{minutes}m");
     let made = run(["record", path.to_str().expect("a plain path"), "--port", &port, "--from", &from]);
@@ -89,7 +94,7 @@ fn a_replayed_recording_has_a_clock_of_its_own() {
 #[test]
 fn a_recording_dropped_on_a_live_page_is_shown_there_and_sent_nowhere() {
     let bytes = recorded(5);
-    let live_server = Server::start([]);
+    let live_server = machine();
     let browser = Browser::start();
     browser.open(&live_server.url);
     live(&browser);
@@ -143,7 +148,7 @@ fn a_file_that_is_dropped_while_the_server_is_away_costs_nothing_and_opens_when_
 
 #[test]
 fn a_run_of_w_and_b_that_is_dropped_is_shown() {
-    let server = Server::start([]);
+    let server = machine();
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -164,7 +169,7 @@ fn a_run_of_w_and_b_that_is_dropped_is_shown() {
 
 #[test]
 fn a_file_that_makes_its_reader_stop_costs_the_page_nothing() {
-    let server = Server::start([]);
+    let server = machine();
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -183,7 +188,7 @@ fn a_file_that_makes_its_reader_stop_costs_the_page_nothing() {
 #[test]
 fn of_two_files_that_come_at_once_the_later_is_shown_and_nothing_of_the_other() {
     const PROCESSES: &str = r#"document.querySelectorAll(".processes tbody td.cmd").length"#;
-    let server = Server::start([]);
+    let server = machine();
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -214,7 +219,7 @@ const LARGE: &str = r#"(async () => {
 
 #[test]
 fn a_large_file_shows_how_far_it_is_and_is_given_up_by_a_button_while_the_page_goes_on() {
-    let server = Server::start(["demo", "--gpus", "1"]);
+    let server = super::demo("1");
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -257,7 +262,7 @@ fn a_file_lies_under_what_is_live_until_it_is_taken_away() {
 #[test]
 fn a_file_is_opened_below_a_path_that_a_proxy_strips() {
     let bytes = recorded(2);
-    let server = Server::start([]);
+    let server = machine();
     let proxy = Proxy::start("/a/b", server.addr());
     let browser = Browser::start();
     browser.open(&format!("http://{}/a/b/", proxy.addr));
@@ -270,7 +275,7 @@ fn a_file_is_opened_below_a_path_that_a_proxy_strips() {
 
 #[test]
 fn what_is_shown_is_saved_by_a_key_and_a_file_is_chosen_by_another() {
-    let server = Server::start(["demo", "--gpus", "1", "--retention", "20m"]);
+    let server = short_demo();
     let browser = Browser::start();
     browser.open(&format!("{}?w=5m", server.url));
     live(&browser);

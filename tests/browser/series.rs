@@ -1,6 +1,6 @@
 //! Tests the crosshair, its tooltip, and what a person does with single series.
 
-use super::{live, no_faults, plot_at};
+use super::{live, no_faults, plot_at, still};
 use serde_json::json;
 use watchglass_tests::browser::{Browser, CTRL, SHIFT};
 use watchglass_tests::server::Server;
@@ -31,8 +31,8 @@ fn unfold(browser: &Browser) {
     );
 }
 
-fn demo(gpus: &str) -> (Server, Browser) {
-    let server = Server::start(["demo", "--gpus", gpus]);
+fn demo(gpus: &str) -> (&'static Server, Browser) {
+    let server = super::demo(gpus);
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -180,19 +180,18 @@ const INKS: &str = r##"(canvas => {
 fn over_hours_means_are_lines_and_extremes_a_pale_band() {
     let (_server, browser) = super::start("?w=1m");
     let inks = || serde_json::from_value::<[f64; 2]>(browser.eval(INKS)).expect("two counts");
-    let still = format!(
-        "(([pale, strong]) => {{ const same = strong > 0 && window.__inks === pale + strong; window.__inks = pale + strong; return same; }})({INKS})"
-    );
     browser.press(" ");
     browser.until(r#"document.documentElement.dataset.link === "frozen""#);
-    browser.until(&still);
+    still(&browser, INKS);
     let [near, _] = inks();
     browser.press("Escape");
     browser.press("7");
     browser.until(r#"/means of/.test(document.querySelector("article.hero .note").textContent)"#);
+    // The hours come in parts.
+    browser.until(r#"+document.querySelector("article.hero").dataset.samples > 4000"#);
     browser.press(" ");
     browser.until(r#"document.documentElement.dataset.link === "frozen""#);
-    browser.until(&still);
+    still(&browser, INKS);
     let [far, lines] = inks();
     // Each step of twelve hours holds pauses, so the band reaches down to them; a second has one value and no band.
     assert!(far > near * 2.0 && far > lines, "pale near {near}, pale far {far}, lines {lines}");

@@ -269,7 +269,7 @@ fn a_page_that_traps_says_that_it_has_stopped() {
 
 #[test]
 fn a_script_that_is_refused_is_said_so() {
-    let server = Server::start([]);
+    let server = super::machine();
     let browser = Browser::start();
     let refused =
         "(p => p && getComputedStyle(p).visibility === 'visible' && p.innerText)(document.getElementById('refused'))";

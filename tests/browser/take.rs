@@ -5,15 +5,20 @@ use serde_json::json;
 use std::path::Path;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
+use watchglass_tests::waiting::until;
 
 const DID: &str = r##"(document.querySelector("#menu .did") || {}).textContent"##;
 
-fn demo(gpus: &str) -> (Server, Browser) {
-    let server = Server::start(["demo", "--gpus", gpus]);
-    let browser = Browser::start();
+/// A live page of a demo that many tests look at.
+fn demo(gpus: &str) -> Browser {
+    demo_in(Browser::start(), gpus)
+}
+
+fn demo_in(browser: Browser, gpus: &str) -> Browser {
+    let server = super::demo(gpus);
     browser.open(&format!("{}?w=1m", server.url));
     live(&browser);
-    (server, browser)
+    browser
 }
 
 fn open_menu(browser: &Browser, panel: &str) {
@@ -24,21 +29,16 @@ fn open_menu(browser: &Browser, panel: &str) {
 
 /// Waits until the browser has saved a file with this extension, and returns its bytes.
 fn saved(folder: &Path, kind: &str) -> Vec<u8> {
-    let started = std::time::Instant::now();
-    loop {
-        let found = std::fs::read_dir(folder).expect("a folder").flatten().map(|f| f.path());
-        let found = found.into_iter().find(|p| p.extension().is_some_and(|e| e == kind));
-        match found.map(|path| std::fs::read(path).expect("a saved file")) {
-            Some(bytes) if !bytes.is_empty() => return bytes,
-            _ => assert!(started.elapsed() < watchglass_tests::waiting::MAX_WAIT, "no .{kind} was saved"),
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until(&format!("a .{kind} that was saved"), || {
+        let mut all = std::fs::read_dir(folder).expect("a folder").flatten().map(|f| f.path());
+        let found = all.find(|p| p.extension().is_some_and(|e| e == kind))?;
+        Some(std::fs::read(found).expect("a saved file")).filter(|bytes| !bytes.is_empty())
+    })
 }
 
 #[test]
 fn a_chart_is_a_table() {
-    let (_server, browser) = demo("8");
+    let browser = demo("8");
     browser.press(" ");
     browser.until(r#"document.documentElement.dataset.link === "frozen""#);
     open_menu(&browser, "gpu");
@@ -72,7 +72,7 @@ fn a_chart_is_a_table() {
 
 #[test]
 fn a_large_table_is_bounded_and_says_so() {
-    let (_server, browser) = demo("64");
+    let browser = demo("64");
     browser.press("2");
     browser.until(r#"+document.querySelector("article[data-panel='gpu.power']").dataset.samples >= 250"#);
     open_menu(&browser, "gpu.power");
@@ -87,10 +87,9 @@ fn a_large_table_is_bounded_and_says_so() {
 
 #[test]
 fn a_chart_leaves_as_a_picture_with_its_words() {
-    let (_server, browser) = demo("8");
+    let browser = demo("8");
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().display().to_string();
-    browser.cdp("Browser.setDownloadBehavior", json!({ "behavior": "allow", "downloadPath": path }));
+    browser.save_to(folder.path());
     open_menu(&browser, "gpu");
     browser.click("#menu [data-do=svg]");
     browser.until(&format!("/^Saved .+gpu-\\d+\\.svg$/.test({DID})"));
@@ -117,7 +116,8 @@ fn a_chart_leaves_as_a_picture_with_its_words() {
 
 #[test]
 fn every_sample_is_in_the_csv_and_the_link_shows_the_same() {
-    let (server, browser) = demo("8");
+    // The clipboard is of one Chromium.
+    let browser = demo_in(Browser::alone(), "8");
     browser.press(" ");
     browser.until(r#"document.documentElement.dataset.link === "frozen""#);
     browser.until(r#"new URLSearchParams(location.search).has("to")"#);
@@ -144,12 +144,11 @@ fn every_sample_is_in_the_csv_and_the_link_shows_the_same() {
     );
     browser.until("document.getElementById('range').value.startsWith('http')");
     assert_eq!(browser.eval("document.getElementById('range').value"), browser.eval("location.href"));
-    drop(server);
 }
 
 #[test]
 fn a_link_says_this_moment_and_a_live_link_does_not() {
-    let (_server, browser) = demo("8");
+    let browser = demo("8");
     let copy = "() => { window.__copied = document.querySelector('textarea.away').value; return true; }";
     browser.eval(&format!("(document.execCommand = {copy}, 0)"));
     open_menu(&browser, "gpu.power");
@@ -165,11 +164,11 @@ fn a_link_says_this_moment_and_a_live_link_does_not() {
 
 #[test]
 fn what_is_done_on_labels_is_in_the_menu_too() {
-    let (_server, browser) = demo("8");
+    let browser = demo("8");
     let query = "new URLSearchParams(location.search)";
     open_menu(&browser, "gpu");
     browser.eval("document.getElementById('one').focus()");
-    browser.strike("\u{e015}", 0);
+    browser.strike("ArrowDown", 0);
     browser.until("document.getElementById('one').value === '1'");
     for (what, param, kept, said) in [
         ("alone", "only", "gpu~GPU 1", "GPU 1: alone"),
@@ -190,7 +189,6 @@ fn what_is_done_on_labels_is_in_the_menu_too() {
 #[test]
 fn a_recording_gives_its_samples_without_a_server() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().display().to_string();
     let file = folder.path().join("run.watchglass").display().to_string();
     let server = Server::start(["demo", "--gpus", "2"]);
     let port = server.addr().port().to_string();
@@ -200,7 +198,7 @@ fn a_recording_gives_its_samples_without_a_server() {
     let server = Server::start(["replay", &file]);
     let browser = Browser::start();
     browser.open(&server.url);
-    browser.cdp("Browser.setDownloadBehavior", json!({ "behavior": "allow", "downloadPath": path }));
+    browser.save_to(folder.path());
     browser.until(r#"document.documentElement.dataset.link === "recorded""#);
     browser.press("End");
     browser.until(r#"+document.querySelector("article[data-panel='gpu.power']").dataset.samples > 0"#);
@@ -221,7 +219,7 @@ fn a_recording_gives_its_samples_without_a_server() {
 
 #[test]
 fn a_chart_and_a_section_say_what_they_show_with_names_to_copy() {
-    let (_server, browser) = demo("8");
+    let browser = demo("8");
     let copy = "() => { window.__copied = document.querySelector('textarea.away').value; return true; }";
     browser.eval(&format!("(document.execCommand = {copy}, 0)"));
     open_menu(&browser, "gpu.power");

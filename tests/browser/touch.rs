@@ -7,8 +7,8 @@ use watchglass_tests::server::Server;
 
 const LINK: &str = "document.documentElement.dataset.link";
 
-fn phone() -> (Server, Browser) {
-    let server = Server::start(["demo", "--gpus", "8"]);
+fn phone() -> (&'static Server, Browser) {
+    let server = super::demo("8");
     let browser = Browser::start();
     browser.size(390, 844);
     browser.cdp("Emulation.setTouchEmulationEnabled", json!({ "enabled": true, "maxTouchPoints": 2 }));

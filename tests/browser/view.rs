@@ -1,6 +1,6 @@
 //! Tests what a person does with the view: window, freezing, theme, size, reload.
 
-use super::{live, no_faults};
+use super::{live, machine, no_faults, still};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
@@ -17,7 +17,7 @@ fn all_show(window: &str) -> String {
 
 #[test]
 fn each_window_can_be_chosen_and_survives_a_reload() {
-    let server = Server::start([]);
+    let server = machine();
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -50,7 +50,7 @@ fn samples_survive_a_reload() {
 
 #[test]
 fn the_view_stands_still_and_runs_again() {
-    let server = Server::start([]);
+    let server = machine();
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);
@@ -77,10 +77,7 @@ fn the_numbers_on_top_stand_still_with_the_charts() {
     browser.press(" ");
     browser.until(&format!(r#"{LINK} === "frozen""#));
     // The frame after the key draws the last change.
-    browser.eval("window.__numbers = undefined");
-    browser.until(&format!(
-        "(n => {{ const same = window.__numbers === n; window.__numbers = n; return same; }})({NUMBERS})"
-    ));
+    still(&browser, NUMBERS);
     let numbers = browser.eval(NUMBERS);
     browser.until(NEW);
     assert_eq!(browser.eval(NUMBERS), numbers);
@@ -91,7 +88,7 @@ fn the_numbers_on_top_stand_still_with_the_charts() {
 
 #[test]
 fn the_theme_follows_the_system_until_a_person_chooses() {
-    let server = Server::start([]);
+    let server = machine();
     let browser = Browser::start();
     for theme in ["dark", "light"] {
         browser.prefer(theme);
@@ -113,7 +110,7 @@ fn the_theme_follows_the_system_until_a_person_chooses() {
 
 #[test]
 fn the_page_fits_a_phone_and_a_wall() {
-    let server = Server::start([]);
+    let server = machine();
     let browser = Browser::start();
     browser.open(&server.url);
     live(&browser);

@@ -54,6 +54,9 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ),
     ("frontend", &["shared", "charts", "viewer"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
+    // No code, and so no arrow: features of dependencies alone.
+    ("tests/features", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
+    ("tests/features/base", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
     (
         "tests",
         &[
@@ -192,13 +195,13 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "usage",
         ],
     ),
-    ("frontend/src", "range", &[]),
     ("frontend/src", "fetch", &[]),
     ("frontend/src", "access", &["browser", "fetch", "state"]),
-    ("frontend/src", "address", &["range"]),
     ("frontend/src", "browser", &["address"]),
+    // These five stand in frontend/viewer.
+    ("frontend/src", "address", &[]),
     ("frontend/src", "player", &[]),
-    // These two stand in frontend/viewer.
+    ("frontend/src", "range", &[]),
     ("frontend/src", "shortcuts", &[]),
     ("frontend/src", "store", &[]),
     ("frontend/src", "surface", &[]),
@@ -452,6 +455,14 @@ pub fn markup(sources: &[Source]) -> Vec<String> {
         }
     }
     faults
+}
+
+/// The page is compiled for browsers alone, where no unit test runs: what can be tested without one stands in the viewer.
+pub fn untested(sources: &[Source]) -> Vec<String> {
+    let own = sources.iter().filter(|s| s.path.starts_with("frontend/src/"));
+    let test = |line: &str| ["#[test]", "#[cfg(test)]"].contains(&line.trim());
+    let first = |source: &Source| source.text.lines().position(test).map(|i| format!("{}:{}", source.path, i + 1));
+    own.filter_map(first).map(|place| format!("{place}: no test of the page runs; frontend/viewer has tests")).collect()
 }
 
 /// A test runs to its end: one that lacks something is ignored with a reason, never passed.

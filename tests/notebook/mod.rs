@@ -5,27 +5,24 @@ mod roads;
 mod sidebar;
 
 use serde_json::Value;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::jupyter::{Home, Jupyter};
+use watchglass_tests::waiting::until_or;
 
 /// What Lab and a kernel may take to start on a machine with much load.
 const LONG: Duration = Duration::from_secs(120);
 
 #[track_caller]
 fn until(browser: &Browser, home: &Home, what: &str) -> Value {
-    let begin = Instant::now();
-    loop {
-        let found = browser.eval(&format!("(() => {{ try {{ return {what} }} catch (e) {{ return null }} }})()"));
-        if !matches!(found, Value::Null | Value::Bool(false)) {
-            return found;
-        }
-        if begin.elapsed() > LONG {
-            let text = browser.eval("document.body.innerText.slice(0, 2000)");
-            panic!("not in {LONG:?}: {what}\n{text}\n{}", home.log());
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until_or(
+        LONG,
+        || {
+            let found = browser.eval(&format!("(() => {{ try {{ return {what} }} catch (e) {{ return null }} }})()"));
+            Some(found).filter(|found| !matches!(found, Value::Null | Value::Bool(false)))
+        },
+        || format!("{what}\n{}\n{}", browser.eval("document.body.innerText.slice(0, 2000)"), home.log()),
+    )
 }
 
 /// Opens Lab, with a notebook where one is named.

@@ -1,33 +1,14 @@
-//! Controls a real browser: chromedriver on a free port and headless Chromium with an empty profile. Both end when
-//! dropped.
+//! Controls a page of a real browser. The pages of all tests of a program are in one Chromium, each in a context of its own:
+//! cookies, storage, cache, permissions and all that a test sets are as in a new profile, and go with the page.
 
-use crate::server::command;
-use crate::waiting::MAX_WAIT;
+use crate::chromium::Chromium;
+use crate::keys;
+use crate::waiting::{MAX_WAIT, until_or};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
-/// Flags of Chromium. It can reach only loopback, by the name hub.example as well, and makes no requests of its own.
-const FLAGS: [&str; 12] = [
-    "--headless",
-    // There is no sandbox for root, as in most containers. All pages that are opened are ours.
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    // A bench counts memory without garbage, and exactly.
-    "--js-flags=--expose-gc",
-    "--enable-precise-memory-info",
-    "--host-resolver-rules=MAP hub.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
-];
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A script that runs before the page's own scripts. It keeps faults, sent messages, moved elements, and the time when
 /// the page is first live.
@@ -75,90 +56,123 @@ const DESCRIBE: &str = r#"{ url: location.href, link: document.documentElement.d
     p => [p.dataset.panel, p.dataset.state, p.dataset.samples, p.dataset.window].join(" ")),
   text: document.body && document.body.innerText.slice(0, 300) }"#;
 
-/// How often a browser is started before a test fails.
-const MAX_STARTS: usize = 3;
+/// A script for the place of a click: the middle of the first element that a selector finds, once that has stood still for a
+/// frame. What is not in view is scrolled there; what lies over it is an error. A press that misses it, because it has moved
+/// since, is kept from the page, and `__missed` is true.
+const AIM: &str = r#"(selector => new Promise((done, fail) => {
+  let last = "", scrolled = false;
+  const look = () => {
+    const element = document.querySelector(selector);
+    if (!element) return fail(Error("there is no such element"));
+    const box = [...element.getClientRects()].find(r => r.width > 0 && r.height > 0);
+    if (!box) return fail(Error("it has no size"));
+    const here = [box.x, box.y, box.width, box.height].join();
+    if (here !== last) {
+      last = here;
+      return requestAnimationFrame(look);
+    }
+    const middle = (from, to, most) => (Math.max(from, 0) + Math.min(to, most)) / 2;
+    const x = middle(box.left, box.right, innerWidth), y = middle(box.top, box.bottom, innerHeight);
+    const hit = document.elementFromPoint(x, y);
+    if (!hit || !element.contains(hit)) {
+      if (scrolled) return fail(Error("it is covered by " + (hit ? hit.outerHTML.slice(0, 200) : "nothing, out of view")));
+      scrolled = true;
+      element.scrollIntoView({ behavior: "instant", block: "center", inline: "nearest" });
+      return requestAnimationFrame(look);
+    }
+    const kinds = ["pointerdown", "mousedown", "pointerup", "mouseup", "click"];
+    const watch = event => {
+      if (event.type === "pointerdown") window.__missed = !element.contains(event.target);
+      if (window.__missed) [event.stopImmediatePropagation(), event.preventDefault()];
+      if (!window.__missed) window.__let_go();
+    };
+    if (window.__let_go) window.__let_go();
+    window.__let_go = () => kinds.forEach(kind => removeEventListener(kind, watch, true));
+    window.__missed = false;
+    kinds.forEach(kind => addEventListener(kind, watch, true));
+    done([x, y]);
+  };
+  look();
+}))"#;
 
 /// The control key as a modifier of the mouse.
 pub const CTRL: u8 = 2;
 /// The shift key as a modifier of the mouse and of keys.
 pub const SHIFT: u8 = 8;
 
-/// A browser with one page. The browser and its driver end when this is dropped.
+/// The Chromium that this program's pages share.
+static SHARED: Mutex<Option<Arc<Chromium>>> = Mutex::new(None);
+
+/// A browser with one page, which is closed when this is dropped.
 pub struct Browser {
-    driver: Child,
-    addr: SocketAddr,
-    /// Path of the session; empty before there is one.
+    chromium: Arc<Chromium>,
+    /// The context of the page; None in a Chromium of its own.
+    context: Option<String>,
     session: String,
-    _profile: tempfile::TempDir,
+    /// Whether there was input since the page was last asked: it may have led to another page.
+    touched: AtomicBool,
 }
 
 impl Browser {
-    /// Starts a browser with a page of 1440 x 900 CSS pixels.
+    /// Starts a browser with a page of 1440 x 900 CSS pixels. All share a clipboard, and who has none of the rights of a
+    /// profile: see [`alone`](Self::alone).
     ///
     /// # Panics
-    /// Panics when chromedriver or Chromium is missing: `cargo xtask setup --browser` installs them.
+    /// Panics when Chromium is missing: `cargo xtask setup --browser` installs it.
     pub fn start() -> Self {
-        Self::start_with(json!({}))
+        let chromium = shared();
+        let context = chromium.call("", "Target.createBrowserContext", json!({ "disposeOnDetach": true }));
+        let context = context.expect("a context")["browserContextId"].as_str().map(str::to_string);
+        Self::in_context(chromium, context)
     }
 
-    /// Starts a browser whose [tasks](Self::tasks) are traced, with the same page.
+    /// Starts a browser with a Chromium of its own and a new profile, with the same page: for what is measured, and for
+    /// what all pages of a Chromium have in common.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start) does.
+    pub fn alone() -> Self {
+        Self::in_context(Arc::new(Chromium::start()), None)
+    }
+
+    /// Likewise one whose [tasks](Self::tasks) are traced.
     ///
     /// # Panics
     /// As [`start`](Self::start) does.
     pub fn traced() -> Self {
-        let categories = json!({ "traceCategories": "toplevel", "enableNetwork": false, "enablePage": false });
-        Self::start_with(categories)
+        let browser = Self::alone();
+        browser.chromium.trace().expect("a trace begins");
+        browser
     }
 
-    /// `trace` says what is traced; nothing is when it is empty.
-    fn start_with(trace: Value) -> Self {
-        // On a machine with much load a browser may lose its driver while it starts; nothing of the page is there yet.
-        let again = (1..MAX_STARTS).find_map(|_| Self::try_start(&trace).ok());
-        again.unwrap_or_else(|| {
-            Self::try_start(&trace).expect("Chromium starts; it is installed by: cargo xtask setup --browser")
-        })
-    }
-
-    fn try_start(trace: &Value) -> Result<Self, String> {
-        let mut driver = command("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("chromedriver starts; it is installed by: cargo xtask setup --browser");
-        let mut lines = BufReader::new(driver.stdout.take().expect("a pipe")).lines();
-        let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let port = line.trim_end_matches('.').rsplit_once("successfully on port ")?.1;
-            port.parse::<u16>().ok()
-        });
-        std::thread::spawn(move || lines.for_each(drop)); // a full pipe would stop the driver
-        let Some(port) = port else {
-            let ended = driver.wait().expect("a driver that says no more has ended");
-            return Err(format!("chromedriver ended before it said its port: {ended}"));
-        };
-        let addr = SocketAddr::from(([127, 0, 0, 1], port));
-
-        let profile = tempfile::tempdir().expect("a folder for the profile");
-        let mut flags = FLAGS.map(str::to_string).to_vec();
-        flags.push(format!("--user-data-dir={}", profile.path().display()));
-        let mut browser = Browser { driver, addr, session: String::new(), _profile: profile };
-        let mut options = json!({ "args": flags });
-        let mut logs = json!({ "browser": "ALL" });
-        if trace.get("traceCategories").is_some() {
-            options["perfLoggingPrefs"] = trace.clone();
-            logs["performance"] = "ALL".into();
+    fn in_context(chromium: Arc<Chromium>, context: Option<String>) -> Self {
+        let session = chromium.open(context.as_deref()).expect("a page opens");
+        let browser = Browser { chromium, context, session, touched: AtomicBool::new(false) };
+        for name in ["Page.enable", "Runtime.enable", "Log.enable"] {
+            browser.cdp(name, json!({}));
         }
-        let wanted = json!({ "goog:chromeOptions": options, "goog:loggingPrefs": logs });
-        let session = browser.post("/session", json!({ "capabilities": { "alwaysMatch": wanted } }))?;
-        browser.session = format!("/session/{}", session["sessionId"].as_str().expect("a session has an id"));
-        browser.try_cdp("Page.addScriptToEvaluateOnNewDocument", json!({ "source": WITNESS }))?;
+        // Each page has the focus, however many there are.
+        browser.cdp("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
+        browser.before_each_page(WITNESS);
         browser.size(1440, 900);
-        Ok(browser)
+        browser
     }
 
     /// Goes to an address and waits until the document is loaded.
+    #[track_caller]
     pub fn open(&self, url: &str) {
-        self.in_session("/url", json!({ "url": url })).expect("the page loads");
+        self.try_open(url).expect("the page loads");
+    }
+
+    fn try_open(&self, url: &str) -> Result<(), String> {
+        let answer = self.try_cdp("Page.navigate", json!({ "url": url }))?;
+        if let Some(error) = answer["errorText"].as_str() {
+            return Err(format!("{url}: {error}"));
+        }
+        // There is no new document where only the part behind the # is another one.
+        let Some(document) = answer["loaderId"].as_str() else { return Ok(()) };
+        self.chromium
+            .wait(&self.session, url, |page| !page.is_loading && page.documents.iter().any(|one| one == document))
     }
 
     /// Runs a script in each page that is opened from now on, before the page's own.
@@ -167,8 +181,14 @@ impl Browser {
     }
 
     /// Loads the page again.
+    #[track_caller]
     pub fn reload(&self) {
-        self.in_session("/refresh", json!({})).expect("the page loads");
+        let before = self.chromium.documents(&self.session);
+        self.cdp("Page.reload", json!({}));
+        let again = self
+            .chromium
+            .wait(&self.session, "it is loaded again", |page| !page.is_loading && page.documents.len() > before);
+        again.expect("the page loads");
     }
 
     /// The value of a JavaScript expression in the page.
@@ -181,7 +201,23 @@ impl Browser {
     }
 
     fn try_eval(&self, expression: &str) -> Result<Value, String> {
-        self.in_session("/execute/sync", json!({ "script": format!("return ({expression});"), "args": [] }))
+        self.run(&format!("return ({expression});"))
+    }
+
+    /// The value of the body of a function, or of the promise that it returns.
+    fn run(&self, body: &str) -> Result<Value, String> {
+        let source = json!({ "expression": format!("(function () {{ {body}\n}})()"), "returnByValue": true, "awaitPromise": true });
+        let answer = match self.try_cdp("Runtime.evaluate", source) {
+            // What leads to another page, such as a step back, has no value.
+            Err(why) if why.ends_with("Inspected target navigated or closed") => return Ok(Value::Null),
+            answer => answer?,
+        };
+        if let Some(thrown) = answer.get("exceptionDetails") {
+            let words = thrown["exception"]["description"].as_str().or(thrown["text"].as_str());
+            return Err(words.unwrap_or_default().to_string());
+        }
+        // What JSON has not, such as NaN, has no value.
+        Ok(answer["result"]["value"].clone())
     }
 
     /// Waits until a JavaScript expression is truthy, and returns its value.
@@ -190,20 +226,22 @@ impl Browser {
     /// Panics when this takes too long, and then describes the page.
     #[track_caller]
     pub fn until(&self, expression: &str) -> Value {
-        let started = Instant::now();
-        loop {
-            // There is no answer while a page is being replaced.
-            let value = self.try_eval(expression);
-            if value.as_ref().is_ok_and(|v| !matches!(v, Value::Null | Value::Bool(false)) && *v != 0 && *v != "") {
-                return value.unwrap_or_default();
-            }
-            assert!(
-                started.elapsed() < MAX_WAIT,
-                "not in {MAX_WAIT:?}: {expression}\nit was {value:?}\n{:#}",
-                self.try_eval(DESCRIBE).unwrap_or_default()
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let last = std::cell::RefCell::new(Ok(Value::Null));
+        until_or(
+            MAX_WAIT,
+            || {
+                // There is no answer while a page is being replaced.
+                let value = self.try_eval(expression);
+                let is_so = |v: &Value| !matches!(v, Value::Null | Value::Bool(false)) && *v != 0 && *v != "";
+                let found = value.as_ref().ok().filter(|value| is_so(value)).cloned();
+                *last.borrow_mut() = value;
+                found
+            },
+            || {
+                let page = self.try_eval(DESCRIBE).unwrap_or_default();
+                format!("{expression}\nit was {:?}\n{page:#}", last.borrow())
+            },
+        )
     }
 
     /// Runs a script in the page, and waits for the promise that it returns.
@@ -212,16 +250,23 @@ impl Browser {
     /// Panics when the script throws.
     #[track_caller]
     pub fn script(&self, source: &str) -> Value {
-        self.in_session("/execute/sync", json!({ "script": source, "args": [] })).expect("the script runs")
+        self.run(source).expect("the script runs")
     }
 
-    /// Clicks in the middle of the first element that a CSS selector finds. Like a mouse, it hits what covers the
-    /// element.
+    /// Clicks in the middle of the first element that a CSS selector finds, and scrolls there first.
+    ///
+    /// # Panics
+    /// Panics when a mouse could not hit it: it has no size, or something lies over it.
     #[track_caller]
     pub fn click(&self, selector: &str) {
-        let found = self.in_session("/element", json!({ "using": "css selector", "value": selector })).expect(selector);
-        let element = found.as_object().and_then(|ids| ids.values().next()?.as_str()).expect("an element has an id");
-        self.in_session(&format!("/element/{element}/click"), json!({})).expect(selector);
+        let hits = || {
+            let place = self.try_eval(&format!("{AIM}({})", json!(selector))).expect(selector);
+            let side = |at: usize| place[at].as_f64().expect("a length");
+            self.click_at((side(0), side(1)), 0);
+            // The page that the click led to knows nothing of it.
+            self.try_eval("!window.__missed").map_or(Some(()), |hit| (hit == true).then_some(()))
+        };
+        until_or(MAX_WAIT, hits, || format!("{selector} never stands still"));
     }
 
     /// Presses and releases a key, given by its name in JavaScript.
@@ -231,19 +276,12 @@ impl Browser {
         }
     }
 
-    /// Presses and releases a key as a person does, so that the browser itself reacts too. The key is one character, or
-    /// `Tab`, `Enter`, `Escape` or `Space`; `held` is 0 or [`SHIFT`].
+    /// Presses and releases a key as a person does, so that the browser itself reacts too. The key is one character or one
+    /// of [`keys`]; `held` is 0 or [`SHIFT`].
     pub fn strike(&self, key: &str, held: u8) {
-        let codes = [("Tab", '\u{e004}'), ("Enter", '\u{e007}'), ("Escape", '\u{e00c}'), ("Space", ' ')];
-        let named = codes.iter().find(|(name, _)| *name == key).map(|(_, code)| code.to_string());
-        let value = named.unwrap_or_else(|| key.to_string());
-        let mut steps = vec![json!({ "type": "keyDown", "value": value }), json!({ "type": "keyUp", "value": value })];
-        if held == SHIFT {
-            steps.insert(0, json!({ "type": "keyDown", "value": "\u{e008}" }));
-            steps.push(json!({ "type": "keyUp", "value": "\u{e008}" }));
+        for event in keys::strike(key, held) {
+            self.cdp("Input.dispatchKeyEvent", event);
         }
-        let keys = json!({ "type": "key", "id": "keys", "actions": steps });
-        self.in_session("/actions", json!({ "actions": [keys] })).expect("keys are pressed");
     }
 
     /// Types a text into the field that has the focus.
@@ -346,9 +384,7 @@ impl Browser {
             serde_json::from_value(self.eval("window.__faults")).expect("a list of sentences");
         // A refusal in the first document comes too early for a script, and a missing file is no script error. Both are
         // in the log.
-        let log = self.in_session("/se/log", json!({ "type": "browser" })).expect("a log");
-        let severe = log.as_array().into_iter().flatten().filter(|entry| entry["level"] == "SEVERE");
-        faults.extend(severe.map(|entry| format!("log: {}", entry["message"].as_str().unwrap_or_default())));
+        faults.extend(self.chromium.errors(&self.session).into_iter().map(|words| format!("log: {words}")));
         faults
     }
 
@@ -356,12 +392,8 @@ impl Browser {
     /// [traced](Self::traced). It is the thread's own time: what else runs on the machine does not count. The browser
     /// may deliver the last seconds with the next call. An error means that it did not answer in time.
     pub fn tasks(&self) -> Result<Vec<f64>, String> {
-        let log = self.in_session("/se/log", json!({ "type": "performance" }))?;
         let mut by_process = BTreeMap::<u64, Vec<f64>>::new();
-        for entry in log.as_array().into_iter().flatten() {
-            let text = entry["message"].as_str().unwrap_or_default();
-            let Ok(message) = serde_json::from_str::<Value>(text) else { continue };
-            let event = &message["message"]["params"];
+        for event in self.chromium.traced()? {
             // The main thread of a process has the number of the process.
             let (process, thread) = (event["pid"].as_u64(), event["tid"].as_u64());
             let Some(process) = process.filter(|_| process == thread) else { continue };
@@ -390,6 +422,15 @@ impl Browser {
         base64(picture["data"].as_str().expect("a picture"))
     }
 
+    /// Saves what the page gives to download in a folder, without asking.
+    pub fn save_to(&self, folder: &Path) {
+        let mut about = json!({ "behavior": "allow", "downloadPath": folder });
+        if let Some(context) = &self.context {
+            about["browserContextId"] = context.as_str().into();
+        }
+        self.chromium.call("", "Browser.setDownloadBehavior", about).expect("the browser knows it");
+    }
+
     /// Writes a picture of the page to `target/screenshots/NAME.png`, and returns the path.
     pub fn screenshot(&self, name: &str) -> PathBuf {
         let own = std::env::current_exe().expect("this program");
@@ -401,64 +442,40 @@ impl Browser {
     }
 
     /// Sends a command of the Chrome DevTools Protocol, and returns its answer.
+    #[track_caller]
     pub fn cdp(&self, name: &str, params: Value) -> Value {
         self.try_cdp(name, params).expect("the browser knows it")
     }
 
     fn try_cdp(&self, name: &str, params: Value) -> Result<Value, String> {
-        self.in_session("/goog/cdp/execute", json!({ "cmd": name, "params": params }))
-    }
-
-    fn in_session(&self, path: &str, body: Value) -> Result<Value, String> {
-        self.post(&format!("{}{path}", self.session), body)
-    }
-
-    fn post(&self, path: &str, body: Value) -> Result<Value, String> {
-        let body = body.to_string();
-        let head = format!("POST {path} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {}", body.len());
-        webdriver(self.addr, &format!("{head}\r\nHost: {}\r\n\r\n{body}", self.addr))
+        // What was pressed may lead to another page, and what comes next means that one.
+        if self.touched.swap(false, Ordering::Relaxed) {
+            let _ = self.chromium.call(&self.session, "Runtime.evaluate", json!({ "expression": "0" }));
+        }
+        self.chromium.wait(&self.session, "a page is loaded", |page| !page.is_loading)?;
+        self.touched.store(name.starts_with("Input."), Ordering::Relaxed);
+        self.chromium.call(&self.session, name, params)
     }
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Killing only the driver would leave its browser running, so the session is ended first.
-        if !self.session.is_empty() {
-            let request = format!("DELETE {} HTTP/1.1\r\nHost: {}\r\n\r\n", self.session, self.addr);
-            let _ = webdriver(self.addr, &request);
+        // The page of a Chromium of its own ends with that.
+        if let Some(context) = &self.context {
+            let _ = self.chromium.call("", "Target.disposeBrowserContext", json!({ "browserContextId": context }));
+            self.chromium.forget(&self.session);
         }
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
     }
 }
 
-/// Sends one request to the driver. Returns the `value` of the answer, or the message of the error.
-fn webdriver(addr: SocketAddr, request: &str) -> Result<Value, String> {
-    let text = exchange(addr, request).map_err(|error| format!("chromedriver: {error}"))?;
-    let answer: Value = serde_json::from_str(&text).map_err(|error| format!("chromedriver: {error}: {text}"))?;
-    match answer["value"]["error"].as_str() {
-        Some(_) => Err(answer["value"]["message"].as_str().unwrap_or_default().to_string()),
-        None => Ok(answer["value"].clone()),
+/// The Chromium of this program. When one has ended, which fails the tests whose pages it had, the next test starts another.
+fn shared() -> Arc<Chromium> {
+    // A test that could not start one fails, and poisons the lock; the next one tries it itself.
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    match shared.as_ref().filter(|chromium| chromium.runs()) {
+        Some(chromium) => chromium.clone(),
+        None => shared.insert(Arc::new(Chromium::start())).clone(),
     }
-}
-
-/// The body of an answer. The driver always gives its length.
-fn exchange(addr: SocketAddr, request: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(addr)?;
-    // The first start of a browser on a cold machine reads hundreds of megabytes.
-    stream.set_read_timeout(Some(4 * MAX_WAIT))?;
-    stream.write_all(request.as_bytes())?;
-    let mut reader = BufReader::new(stream);
-    let (mut line, mut length) = (String::new(), 0);
-    while reader.read_line(&mut line)? > 2 {
-        if let Some(("content-length", value)) = line.to_ascii_lowercase().split_once(':') {
-            length = value.trim().parse().map_err(std::io::Error::other)?;
-        }
-        line.clear();
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
 /// The bytes of a base64 text.

@@ -6,6 +6,7 @@ pub mod browser;
 pub mod certificate;
 #[cfg(target_os = "linux")]
 pub mod cgroup;
+pub mod chromium;
 #[cfg(target_os = "linux")]
 pub mod cluster;
 pub mod crowd;
@@ -17,6 +18,7 @@ pub mod hooks;
 pub mod hub;
 #[cfg(target_os = "linux")]
 pub mod jupyter;
+pub mod keys;
 pub mod kills;
 pub mod kubernetes;
 pub mod ledger;

@@ -1,6 +1,7 @@
 //! The real binary: it is built, started on a free port of loopback, asked over raw HTTP, and killed when dropped.
 
 use crate::waiting::{MAX_WAIT, until_so, within};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -21,10 +22,11 @@ pub fn binary() -> &'static Path {
             Some("debug") | None => "dev",
             Some(name) => name,
         };
-        // For the tests of another package, Cargo builds a package's library but not its binary.
+        // For the tests of another package, Cargo builds a package's library but not its binary. It has no tests; with this
+        // word its crates have the features that they have for tests, and are there already.
         let mut cargo = command(env!("CARGO"));
-        let built =
-            cargo.args(["build", "--quiet", "--package", "watchglass", "--bin", "watchglass", "--profile", profile]);
+        let built = cargo.args(["build", "--quiet", "--package", "watchglass", "--bin", "watchglass", "--tests"]);
+        let built = built.args(["--profile", profile]);
         let built = built.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo starts");
         assert!(built.success(), "the binary does not build");
         folder.join("watchglass")
@@ -154,6 +156,27 @@ impl Server {
             TcpStream::connect(addr).is_ok()
         });
         server
+    }
+
+    /// A server with these arguments that all tests of this program share, for those that only look at it. It ends with
+    /// this program, however that ends.
+    #[cfg(unix)]
+    pub fn shared(args: &[&str]) -> &'static Self {
+        static ALL: Mutex<BTreeMap<String, &OnceLock<Server>>> = Mutex::new(BTreeMap::new());
+        let of_these = *ALL
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .entry(args.join(" "))
+            .or_insert_with(|| Box::leak(Box::default()));
+        of_these.get_or_init(|| {
+            // The shell ends it when its own input ends, which this program holds; a key that ends this program in a
+            // terminal is none of the shell's.
+            let line = r#""$@" & read -r line; kill $!; wait"#;
+            let mut command = watchglass_by(line, ["--port", "0"].into_iter().chain(args.iter().copied()));
+            command.stdin(Stdio::piped()).env_remove("XDG_RUNTIME_DIR");
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+            Self::start_command(command)
+        })
     }
 
     /// The address at which the server listens.

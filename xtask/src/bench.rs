@@ -5,10 +5,10 @@
 
 use crate::Failure;
 use crate::exec::{cargo, cmd};
-use crate::page::{self, PageFor};
+use crate::page;
 use crate::paths;
 use crate::run::{self, Profile};
-use crate::setup::{self, PageTools};
+use crate::setup::{self, PageFor, PageTools};
 use crate::steps::{Done, Steps};
 use std::path::Path;
 

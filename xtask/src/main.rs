@@ -10,6 +10,7 @@
 mod bench;
 mod bundle;
 mod cpu;
+mod deny;
 mod dist;
 mod exec;
 mod flaky;
@@ -27,7 +28,7 @@ mod steps;
 mod test;
 mod torture;
 
-use page::PageFor;
+use setup::PageFor;
 use std::process::ExitCode;
 
 const HELP: &str = "\

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::bundle::{Module, bundle, name_of, replaced};
 use crate::exec::{cargo, cmd};
 use crate::paths;
-use crate::setup::{self, PageTools, TARGET};
+use crate::setup::{self, PageFor, PageTools, TARGET};
 use crate::steps::{Done, Steps};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -26,25 +26,6 @@ const READER: &str = "watchglass-reader";
 const READER_PLACE: &str = "reader.wasm";
 /// The text in frontend/index.html that the name of the worker replaces in the built page.
 const WORKER_PLACE: &str = "reader.js";
-/// For whom the page is built.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum PageFor {
-    /// For who builds it and for tests: compiled in a fraction of the time.
-    Builders,
-    /// For what is handed out: small.
-    Release,
-}
-
-impl PageFor {
-    /// The cargo profile. `frontend/index.html` names the first one, for trunk.
-    fn profile(self) -> &'static str {
-        match self {
-            PageFor::Builders => "page",
-            PageFor::Release => "page-dist",
-        }
-    }
-}
-
 /// Features of wasm that the compiler uses and that wasm-opt must be told of. All recent browsers have them.
 const FEATURES: [&str; 6] = [
     "--enable-bulk-memory",

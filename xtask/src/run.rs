@@ -3,10 +3,10 @@
 use crate::Failure;
 use crate::exec::{Cmd, Running, cargo, cmd};
 use crate::left;
-use crate::page::{self, PageFor};
+use crate::page;
 use crate::paths;
 use crate::room;
-use crate::setup;
+use crate::setup::{self, PageFor};
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 

@@ -1,13 +1,14 @@
 //! `cargo xtask test`: runs every check. A step that fails does not stop the others.
 
 use crate::Failure;
+use crate::deny;
 use crate::exec::{Cmd, cargo, cmd, find};
 use crate::flaky;
 use crate::insight;
 use crate::left;
-use crate::page::{self, PageFor};
+use crate::page;
 use crate::paths;
-use crate::setup::{self, Programs};
+use crate::setup::{self, PageFor, Programs};
 use crate::steps::{Done, Steps};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     let others = if quick { Others::default() } else { Others::ready(&mut steps) };
 
     check(&mut steps, "format", || cargo().args(["fmt", "--all", "--check"]).run());
+    deny::check(&mut steps);
     check(&mut steps, "lints", || {
         let clippy = cargo().args(["clippy", "--quiet", "--keep-going"]).args(NATIVE).arg("--all-targets");
         clippy.args(["--", "-D", "warnings"]).run()
@@ -201,9 +203,16 @@ fn check(steps: &mut Steps, name: &str, work: impl FnOnce() -> Result<(), String
 /// The command that runs tests, with the programs that they start.
 fn tests(others: &Others) -> Cmd {
     // Cargo does not build the binary for the tests of another package. The step before has built it.
-    let binary = paths::program("debug");
-    let tests = cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary);
-    tests.path_first(&others.programs.folders)
+    tests_of(&paths::program("debug")).path_first(&others.programs.folders)
+}
+
+fn tests_of(binary: &Path) -> Cmd {
+    cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary)
+}
+
+/// Runs the browser tests with another binary, which has the page that is handed out.
+pub fn browser(binary: &Path) -> Result<(), String> {
+    tests_of(binary).args(ALL).arg("browser::").run_shown()
 }
 
 #[cfg(test)]

@@ -49,9 +49,12 @@ pub(super) async fn give(live: Arc<Live>, bus: Bus, hub: String) {
 }
 
 /// The first records behind a number, as many as an answer holds. It may read the disk.
-fn behind(live: &Live, wanted: &WantedRecords) -> Vec<Record> {
-    let Some(snapshot) = live.store().named(&wanted.key).and_then(|id| live.store().records_behind(id, wanted.behind))
-    else {
+pub(super) fn behind(live: &Live, wanted: &WantedRecords) -> Vec<Record> {
+    // The store is held once: it is let go at the end of a statement.
+    let Some(snapshot) = ({
+        let store = live.store();
+        store.named(&wanted.key).and_then(|id| store.records_behind(id, wanted.behind))
+    }) else {
         return Vec::new();
     };
     let mut bytes = 0;

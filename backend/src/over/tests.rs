@@ -198,3 +198,19 @@ fn a_beat_that_was_lost_is_made_good_by_the_next_whole_one_and_bad_words_say_not
     assert_eq!(hearer.figures().refused, 3);
     assert_eq!(stands(&two.live)[0].1, Standing::Live.word());
 }
+
+#[test]
+fn who_asks_for_records_is_given_them_in_order() {
+    let hub = hub();
+    let source = hub.live.store().add_source("host-1".into(), 1_000, Vec::new());
+    for n in 1..=3 {
+        hub.live.append_record_at(source, n, T, "run.begin", vec![n as u8]).expect("a record").expect("it is new");
+    }
+    let given = |key: &str, behind: u64| -> Vec<u64> {
+        let wanted = super::word::WantedRecords { key: key.into(), behind };
+        super::records::behind(&hub.live, &wanted).iter().map(|record| record.n).collect()
+    };
+    assert_eq!(given("host-1", 0), [1, 2, 3]);
+    assert_eq!(given("host-1", 2), [3]);
+    assert_eq!(given("host-2", 0), [0u64; 0]);
+}

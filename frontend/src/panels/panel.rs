@@ -1,12 +1,12 @@
 //! The elements of a panel and of a tile. The board draws their content.
 
 use super::board::Board;
-use super::picture::{CHOICES, Rows};
 use super::tiles::TileView;
 use crate::shortcuts::{self, Action};
 use crate::store::plan::{HEAT_SUFFIX, Panel};
 use leptos::html;
 use leptos::prelude::*;
+use viewer::picture::{CHOICES, Rows};
 
 /// One chart. The page listens for pointers and keys once for all plots.
 #[component]

@@ -1,13 +1,13 @@
 //! The content of the tooltip at an instant, for the screen and for screen readers.
 
 use super::board::view::{PanelView, Under};
-use super::picture::{Look, Picture, is};
 use super::summary::spoken_unit;
 use crate::state::Hover;
 use crate::widgets::tooltip::{Tip, TipRow};
 use charts::axis;
 use charts::band::quantile;
 use charts::{Chart, Hue, Shows, order};
+use viewer::picture::{Look, Picture, is};
 
 /// Largest number of rows in a tooltip, then in a pinned one, which can be scrolled.
 const MAX_ROWS: (usize, usize) = (8, 500);

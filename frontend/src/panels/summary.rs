@@ -1,8 +1,8 @@
 //! A chart in one sentence, for screen readers.
 
-use super::picture::Picture;
 use charts::Hue;
 use charts::band::quantile;
+use viewer::picture::Picture;
 
 /// A unit as it is spoken.
 pub fn spoken_unit(symbol: &str) -> &str {

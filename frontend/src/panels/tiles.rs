@@ -1,10 +1,10 @@
 //! The numbers on top: a value over several series, its denominator, the extreme series by name, and a sparkline.
 
 use super::board::layer::{Layer, Words};
-use super::picture::Look;
 use crate::store::Store;
 use crate::store::source::Source;
 use charts::value::{self, Spark};
+use viewer::picture::Look;
 use viewer::tile::{self, Figure, MISSING_PREFIX, SPARKLINE_MS, Say, Sparkline};
 use web_sys::{Element, HtmlCanvasElement};
 

@@ -12,6 +12,7 @@ use reader::{Heard, Reader};
 use shared::wire::{Received, ServerMessage, decode_server};
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
+use viewer::take::file_name;
 use wasm_bindgen::JsCast;
 
 /// Size in bytes of the largest file that a page opens. The file is held in memory while it is read, its columns for
@@ -72,7 +73,7 @@ pub fn save(page: Page) {
         0 | 1 => page.machine(),
         n => format!("{n}-machines"),
     };
-    let name = browser::file_name(&[&name, "recording", &(to / 1000).to_string()], "watchglass");
+    let name = file_name(&[&name, "recording", &(to / 1000).to_string()], "watchglass");
     browser::save(&format!("api/v1/record?from={}&to={}", range::seconds(from), range::seconds(to)), &name);
 }
 

@@ -2,7 +2,6 @@
 
 use super::differs::Differs;
 use crate::browser::offset;
-use crate::panels::picture::states;
 use crate::shortcuts::{self, Action};
 use crate::state::{Page, Sheet};
 use crate::store::difference::{Difference, rank};
@@ -12,6 +11,7 @@ use leptos::prelude::*;
 use shared::catalog::{Lane, Metric, Range};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
+use viewer::picture::states;
 
 /// Largest number of rows in the list.
 const MAX_ROWS: usize = 40;

@@ -3,63 +3,11 @@
 use super::take::{self, CsvOffer};
 use crate::browser::{self, offset};
 use crate::panels::board::Board;
-use crate::panels::picture::Picture;
 use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
-use shared::csv::plain;
-
-/// Largest number of rows in the table.
-const MAX_ROWS: usize = 200;
-/// Largest number of series in the table.
-const MAX_COLUMNS: usize = 24;
-
-/// The texts of a table.
-#[derive(Debug, PartialEq)]
-pub struct ChartText {
-    /// What the table leaves out, in words; empty when it has everything.
-    pub rest: String,
-    /// Names of the columns; the first is that of the time.
-    pub head: Vec<String>,
-    /// Rows of time and a value for each series; a dash stands for no value.
-    pub rows: Vec<Vec<String>>,
-}
-
-impl ChartText {
-    /// Makes a table of the newest instants. `clock` writes an instant, `values` gives the texts of all series at one.
-    fn new(
-        names: &[String],
-        instants: &[i64],
-        clock: impl Fn(i64) -> String,
-        values: impl Fn(i64) -> Vec<String>,
-    ) -> Self {
-        let (series, count) = (names.len().min(MAX_COLUMNS), instants.len().min(MAX_ROWS));
-        let mut rest = Vec::new();
-        if instants.len() > count {
-            rest.push(format!("the newest {count} of {} rows", instants.len()));
-        }
-        if names.len() > series {
-            rest.push(format!("{series} of {} series", names.len()));
-        }
-        let row = |t: &i64| {
-            let mut row = vec![clock(*t)];
-            row.extend(values(*t).into_iter().take(series));
-            row
-        };
-        let mut head = vec!["Time".to_string()];
-        head.extend(names.iter().take(series).cloned());
-        let rest = if rest.is_empty() { String::new() } else { format!("; {}, CSV has all", rest.join(", ")) };
-        ChartText { rest, head, rows: instants.iter().rev().take(count).map(row).collect() }
-    }
-
-    /// The table as lines with tabs between the cells, for spreadsheets. A name that would be a formula is made plain
-    /// text.
-    pub fn text(&self) -> String {
-        let name = |cell: &String| plain(&cell.replace(|c: char| c.is_control(), " "));
-        let head: Vec<String> = self.head.iter().map(name).collect();
-        std::iter::once(&head).chain(&self.rows).map(|cells| cells.join("\t") + "\n").collect()
-    }
-}
+use viewer::picture::Picture;
+use viewer::take::ChartText;
 
 fn sheet(picture: &Picture, (from, to): (i64, i64)) -> ChartText {
     let names: Vec<String> = picture.names.iter().map(|n| n.full.clone()).collect();
@@ -114,35 +62,4 @@ pub fn ChartTable(
             </div>
         </div>
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sheet(series: usize, rows: i64) -> ChartText {
-        let names: Vec<String> = (0..series).map(|i| format!("GPU {i}")).collect();
-        let instants: Vec<i64> = (0..rows).collect();
-        ChartText::new(&names, &instants, |t| t.to_string(), |t| vec![(t * 2).to_string(); series])
-    }
-
-    #[test]
-    fn a_table_is_bounded_and_says_what_it_leaves_out() {
-        let small = sheet(2, 3);
-        assert_eq!((small.rest.as_str(), &small.head[..]), ("", &["Time", "GPU 0", "GPU 1"].map(String::from)[..]));
-        assert_eq!(small.rows[0], ["2", "4", "4"], "the newest first");
-        let large = sheet(64, 300);
-        assert_eq!(
-            (large.rows.len(), large.rows[0].len(), large.head.len()),
-            (MAX_ROWS, MAX_COLUMNS + 1, MAX_COLUMNS + 1)
-        );
-        assert_eq!(large.rest, "; the newest 200 of 300 rows, 24 of 64 series, CSV has all");
-    }
-
-    #[test]
-    fn no_cell_is_a_formula_to_a_spreadsheet_and_a_negative_number_is_a_number() {
-        let rows = vec![vec!["1".into(), "-4".into(), "–".into()]];
-        let sheet = ChartText { rest: String::new(), head: vec!["Time".into(), "=1+1".into(), "a\tb".into()], rows };
-        assert_eq!(sheet.text(), "Time\t'=1+1\ta b\n1\t-4\t–\n");
-    }
 }

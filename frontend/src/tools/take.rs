@@ -10,9 +10,9 @@ use crate::store::plan::HEAT_SUFFIX;
 use charts::axis;
 use leptos::either::Either;
 use leptos::prelude::*;
-use shared::catalog::{Catalog, Kind};
-use shared::series::SeriesDef;
+use shared::catalog::Kind;
 use std::time::Duration;
+use viewer::take::{file_name, tags};
 use wasm_bindgen::prelude::*;
 use web_sys::{Blob, BlobPropertyBag, Element};
 
@@ -44,7 +44,7 @@ pub fn title(page: Page) -> String {
 
 /// The name of a file for a chart; `kind` is its extension.
 fn file(page: Page, chart: &str, kind: &str) -> String {
-    browser::file_name(&[&page.machine(), chart, &(page.span().1 / 1000).to_string()], kind)
+    file_name(&[&page.machine(), chart, &(page.span().1 / 1000).to_string()], kind)
 }
 
 /// Saves a picture of a chart. Returns in words what was done.
@@ -144,20 +144,6 @@ fn address(page: Page, chart: &str) -> Option<String> {
     Some(format!("api/v1/export?{}", String::from(params.to_string())))
 }
 
-/// The tags of series. Numbered devices share one pattern, so that 64 of them fit into an address.
-fn tags<'a>(catalog: &Catalog, defs: impl Iterator<Item = &'a SeriesDef>) -> Vec<String> {
-    let mut tags: Vec<String> = Vec::new();
-    for def in defs {
-        let numbered = def.instance.bytes().all(|b| b.is_ascii_digit()) && !def.instance.is_empty();
-        let instance = if numbered { "*".to_string() } else { def.instance.clone() };
-        let tag = catalog.tag(&SeriesDef { metric: def.metric, instance });
-        if !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    }
-    tags
-}
-
 /// Copies a link to the view: `live` follows what comes, otherwise the link shows the span that is seen now. Returns in
 /// words what was done.
 pub fn link(page: Page, near: &Element, live: bool) -> String {
@@ -170,21 +156,5 @@ pub fn link(page: Page, near: &Element, live: bool) -> String {
         true if live => "Live link copied".into(),
         true => "Link copied".into(),
         false => format!("Copying was refused. {address}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn devices_are_asked_for_by_one_pattern_and_names_one_by_one() {
-        let catalog = Catalog::new(shared::catalog::VOCABULARY.iter().flat_map(|rows| rows.iter().copied()));
-        let def = |tag: &str| {
-            let found = catalog.find(tag).expect("a known tag");
-            SeriesDef { metric: found.metric, instance: found.instance }
-        };
-        let defs = ["gpu.0.gpu", "gpu.7.gpu", "gpu.0.temp", "disk./.usagePercent"].map(def);
-        assert_eq!(tags(&catalog, defs.iter()), ["gpu.*.gpu", "gpu.*.temp", "disk./.usagePercent"]);
     }
 }

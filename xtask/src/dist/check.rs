@@ -17,7 +17,7 @@ const MAX_WHEEL_BYTES: u64 = 10_000_000;
 
 /// All checks; one that fails does not stop the others.
 pub fn all(steps: &mut Steps, release: &Release) {
-    let checks: [(&str, Check); 12] = [
+    let checks: [(&str, Check); 13] = [
         ("checksums", sums),
         ("wheel", wheel),
         ("archive", archive),
@@ -27,6 +27,7 @@ pub fn all(steps: &mut Steps, release: &Release) {
         ("image for containers", image),
         ("the same twice", twice),
         ("binary", binary),
+        ("browser tests", browser),
         ("completions and manual", words),
         ("units", units),
         ("README's lines", |release| super::readme::check(release, &Scratch::new("check-readme")?.0)),
@@ -66,6 +67,15 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = paths::remove(&self.0);
     }
+}
+
+/// The page that is handed out passes the tests of the page that people build.
+fn browser(release: &Release) -> Result<Done, String> {
+    if !release.runs_here() {
+        return Ok(Done::Without(format!("the binary is for {}, which does not run here", release.target)));
+    }
+    crate::test::browser(&release.binary())?;
+    passed("as those of `cargo xtask test`")
 }
 
 /// In an environment of its own, without a network: it runs, serves its page, and leaves nothing behind.

@@ -16,9 +16,9 @@ mod wheel;
 
 use crate::Failure;
 use crate::exec::{cmd, find};
-use crate::page::{self, PageFor};
+use crate::page;
 use crate::paths;
-use crate::setup;
+use crate::setup::{self, PageFor};
 use crate::steps::{Done, Steps};
 use std::path::{Path, PathBuf};
 

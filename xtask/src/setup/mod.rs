@@ -12,18 +12,36 @@ mod tools;
 mod wasm32;
 
 use crate::exec::{cargo, cmd, quiet_in_a_log};
-use crate::page::PageFor;
 use crate::paths;
 use crate::steps::{Done, Steps};
 use std::path::PathBuf;
 
 pub use debian::{Programs, image_base, peers, programs};
-pub use jupyter::{jupyter, oldest_jupyter, packers, python};
+pub use jupyter::{deny, jupyter, oldest_jupyter, packers, python};
 pub use tools::{WASM_BINDGEN, axe, has_wasm_bindgen, uplot};
 pub use wasm32::Compiler;
 
 /// The compiler's name of the page's target.
 pub const TARGET: &str = "wasm32-unknown-unknown";
+
+/// For whom the page is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PageFor {
+    /// For who builds it and for tests: compiled in a fraction of the time.
+    Builders,
+    /// For what is handed out: small.
+    Release,
+}
+
+impl PageFor {
+    /// The cargo profile. `frontend/index.html` names the first one, for trunk.
+    pub fn profile(self) -> &'static str {
+        match self {
+            PageFor::Builders => "page",
+            PageFor::Release => "page-dist",
+        }
+    }
+}
 
 /// The tools that build the page.
 pub struct PageTools {

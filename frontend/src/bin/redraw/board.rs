@@ -4,7 +4,6 @@ use charts::canvas::SUBPIXELS;
 use charts::{Measures, theme};
 use frontend::address::View;
 use frontend::panels::board::view::{Data, PanelView};
-use frontend::panels::picture::Look;
 use frontend::state::Hover;
 use frontend::store::Store;
 use shared::catalog::{Catalog, Chart, Metric, MetricDef};
@@ -14,6 +13,7 @@ use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::unit::Unit;
 use shared::wire::{ColumnBytes, Columns, Hello, PROTOCOL, ServerMessage, Source};
+use viewer::picture::Look;
 use wasm_bindgen::prelude::wasm_bindgen;
 use web_sys::Element;
 

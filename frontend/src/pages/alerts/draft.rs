@@ -6,7 +6,7 @@ use super::{deeds, read, words};
 use crate::access::Access;
 use crate::fetch::{self, Json};
 use crate::pages::team::asked::Polled;
-use crate::panels::curves::{CurveChart, Curves};
+use crate::panels::curves::Curves;
 use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
 use charts::axis;
@@ -20,6 +20,7 @@ use shared::unit::{Unit, number};
 use std::sync::Arc;
 use std::time::Duration;
 use viewer::alerts::metric;
+use viewer::curves::CurveChart;
 use viewer::draft::{Draft, Level, When, length, plainly, seconds, severity};
 
 /// How far back it is checked, seconds.

@@ -8,7 +8,7 @@ use crate::browser::now;
 use crate::fetch::{self, Json};
 use crate::pages::findings::one::{line, shown};
 use crate::pages::team::form::Form;
-use crate::panels::curves::{CurveChart, Curves};
+use crate::panels::curves::Curves;
 use crate::shortcuts::{self, Action};
 use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
@@ -17,6 +17,7 @@ use leptos::prelude::*;
 use shared::alert::Alert;
 use std::sync::Arc;
 use viewer::alerts::{AlertStand, place, shape, span};
+use viewer::curves::CurveChart;
 
 /// The address of what it is about: the board of its machine at its span with its series followed, or its run.
 fn address(page: Page, alert: &Alert) -> Option<String> {

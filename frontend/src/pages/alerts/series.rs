@@ -2,7 +2,6 @@
 
 use crate::browser::document;
 use crate::fetch::{self, Json};
-use crate::panels::curves::{Curve, CurveChart};
 use crate::state::{LinkState, Page};
 use crate::store::Store;
 use charts::Limit;
@@ -11,6 +10,7 @@ use shared::catalog::{Kind, glob};
 use shared::series::SeriesDef;
 use std::sync::Arc;
 use viewer::alerts::metric;
+use viewer::curves::{Curve, CurveChart};
 
 /// Columns of a chart.
 const POINTS: i64 = 240;

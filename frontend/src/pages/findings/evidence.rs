@@ -5,27 +5,26 @@ use super::words;
 use crate::browser::document;
 use crate::fetch::{self, Json};
 use crate::pages::runs::parts::paths;
-use crate::panels::curves::{Curve, CurveChart};
 use crate::state::{LinkState, Page};
 use crate::store::{Store, difference};
 use crate::widgets::parts::{If, flag, text};
 use charts::Limit;
-use charts::band::quantile;
 use leptos::prelude::*;
 use shared::catalog::{Kind, Range};
 use shared::finding::Finding;
 use shared::series::SeriesDef;
 use shared::unit::Unit;
 use std::sync::Arc;
+use viewer::curves::{Curve, CurveChart};
+use viewer::findings::evidence::{instance, is_subject, machines, sides, two_lines};
 
 /// Seconds between two questions while it is open.
 const REFRESH_SECONDS: u32 = 5;
 /// Columns of a chart, and of a small line.
 const POINTS: i64 = 240;
 const SMALL_POINTS: i64 = 60;
-/// Most charts of one finding, most machines on one, and most devices that are told from their peers.
+/// Most charts of one finding, and most devices that are told from their peers.
 const MAX_CHARTS: usize = 4;
-const MAX_MACHINES: usize = 4;
 const MAX_SUBJECTS: usize = 4;
 
 /// What is drawn of one tag.
@@ -51,41 +50,6 @@ struct Wanted {
     factor: f64,
     range: Range,
     path: String,
-}
-
-/// Text before and after the placeholder of a tag; None where it has none.
-fn sides(tag: &str) -> Option<(&str, &str)> {
-    let (before, rest) = tag.split_once('{')?;
-    Some((before, rest.split_once('}')?.1))
-}
-
-/// What stands in the placeholder's place of a series.
-fn instance<'a>(tag: &str, series: &'a str) -> &'a str {
-    let inner = sides(tag).and_then(|(before, after)| series.strip_prefix(before)?.strip_suffix(after));
-    inner.unwrap_or_default()
-}
-
-/// The machines whose devices are drawn: those that have it first, then those that suffer from it.
-fn machines(finding: &Finding) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let places = finding.subject.iter().chain(&finding.affects).map(|place| &place.source);
-    for name in places.chain(finding.evidence.iter().map(|evidence| &evidence.source)) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    names.truncate(MAX_MACHINES);
-    names
-}
-
-/// Whether a finding is about this device.
-fn is_subject(finding: &Finding, tag: &str, source: &str, instance: &str) -> bool {
-    let shown = |e: &shared::finding::Evidence| e.tag == tag && e.source == source && e.instance == instance;
-    let held = |place: &shared::finding::Place| {
-        let gpu = instance.parse().is_ok_and(|n: u32| place.gpus.contains(&n));
-        place.source == source && tag.starts_with("gpu.{i}") && gpu
-    };
-    finding.evidence.iter().any(shown) || finding.subject.iter().any(held)
 }
 
 /// What is asked for, of at most so many tags; each tag once, in the order of the evidence. States are no lines.
@@ -298,18 +262,6 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
     pieces
 }
 
-/// The mean of the subjects, and the median of their peers, in each column.
-fn two_lines(chart: &CurveChart) -> (Vec<Option<f64>>, Vec<Option<f64>>) {
-    let columns = chart.curves.iter().map(|curve| curve.values.len()).max().unwrap_or(0);
-    let at = |column: usize, wanted: bool| {
-        let own = chart.curves.iter().enumerate().filter(|(i, _)| chart.subjects.contains(i) == wanted);
-        let mut values: Vec<f64> = own.filter_map(|(_, curve)| *curve.values.get(column)?).collect();
-        values.sort_by(f64::total_cmp);
-        (!values.is_empty()).then(|| quantile(&values, 0.5))
-    };
-    ((0..columns).map(|i| at(i, true)).collect(), (0..columns).map(|i| at(i, false)).collect())
-}
-
 /// The first evidence as a small line, with the newest values of both sides.
 #[component]
 pub fn Sketch(
@@ -364,24 +316,4 @@ pub fn Sketch(
         })
     };
     view! { <div class="sketch" data-tag=text(move || piece.with(|p| p.as_ref().map(|p| p.tag.clone()).unwrap_or_default()))><If when=flag(move || piece.with(Option::is_some))>{drawn}</If></div> }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_device_of_a_series_is_what_stands_in_the_placeholder_of_its_tag() {
-        assert_eq!(instance("gpu.{i}.powerWatts", "gpu.12.powerWatts"), "12");
-        assert_eq!(instance("disk.{mount}.usagePercent", "disk./a.b.usagePercent"), "/a.b");
-        assert_eq!(instance("memory_percent", "memory_percent"), "");
-    }
-
-    #[test]
-    fn both_sides_are_one_line_each() {
-        let curve = |values: &[Option<f64>]| Curve { name: String::new(), values: values.into() };
-        let curves = vec![curve(&[Some(1.0), None]), curve(&[Some(9.0), Some(7.0)]), curve(&[Some(5.0), None])];
-        let chart = CurveChart { curves, subjects: vec![0], ..CurveChart::clone(&CurveChart::nothing()) };
-        assert_eq!(two_lines(&chart), (vec![Some(1.0), None], vec![Some(7.0), Some(7.0)]));
-    }
 }

@@ -5,7 +5,7 @@ use super::evidence::{Piece, follow};
 use super::words;
 use crate::address::{Tab, View};
 use crate::pages::runs::parts::sentence;
-use crate::panels::curves::{CurveChart, Curves};
+use crate::panels::curves::Curves;
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use charts::marks::CellMark;
@@ -14,7 +14,9 @@ use shared::finding::{Change, Evidence, Finding};
 use shared::series::SeriesDef;
 use shared::unit::number;
 use std::sync::Arc;
+use viewer::curves::CurveChart;
 use viewer::draft::Draft;
+use viewer::findings::words::{device, sure};
 
 /// The chart of a tag, and the name of a line on it; empty where the catalogue has neither.
 pub fn line(page: Page, tag: &str, instance: &str) -> (String, String, String) {
@@ -38,22 +40,6 @@ pub fn shown(page: Page, source: &str, span: (i64, i64), (chart, pin): (String, 
         theme,
         ..View::default()
     })
-}
-
-/// Where a device stands: `GPU 3 of node-7`.
-pub fn device(label: &str, source: &str) -> String {
-    if label.is_empty() { source.to_string() } else { format!("{label} of {source}") }
-}
-
-/// How sure it is, by what was measured.
-fn sure(confidence: Option<f64>) -> String {
-    match confidence {
-        Some(share) => format!(
-            "This rule is right in at least {} % of the cases in which it was measured.",
-            number((share * 1_000.0).round() / 10.0)
-        ),
-        None => "There are too few measured cases of this rule to say how often it is right.".into(),
-    }
 }
 
 /// A finding with all that is known of it.
@@ -261,17 +247,5 @@ fn Proof(
             <figcaption><a href=to>{title}</a>" "<span class="u">{unit}{usual}</span></figcaption>
             <div class="lines-plot proof"><Curves chart marks at label/></div>
         </figure>
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn how_sure_it_is_is_said_in_words_and_not_where_it_was_not_measured() {
-        assert!(sure(Some(0.9834)).contains("at least 98.3 %"));
-        assert!(!sure(None).contains('%'));
-        assert_eq!((device("GPU 3", "node-7"), device("", "node-7")), ("GPU 3 of node-7".into(), "node-7".into()));
     }
 }

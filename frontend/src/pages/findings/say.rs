@@ -9,11 +9,7 @@ use crate::widgets::parts::{If, flag, text};
 use leptos::html;
 use leptos::prelude::*;
 use shared::finding::{Finding, Severity};
-
-/// How many more there are: `and 2 more`.
-fn more(others: usize) -> String {
-    if others == 0 { String::new() } else { format!("and {others} more") }
-}
+use viewer::findings::words::more;
 
 /// The sentence in its row.
 #[component]
@@ -101,15 +97,5 @@ pub fn FindingSay(
                 <a class="btn" data-do="open-finding" href=to>{of(|one, _| format!("Open at {}", words::clock(one.since, false)))}</a>
             </If>
         </section>
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::more;
-
-    #[test]
-    fn what_is_alone_has_nothing_behind_it() {
-        assert_eq!((more(0), more(2)), (String::new(), "and 2 more".into()));
     }
 }

@@ -1,6 +1,6 @@
-//! The columns of the list of runs: what each shows, by what it sorts, and which of them a person has chosen.
+//! The columns of the list of runs as elements: see [`viewer::runs::columns`].
 
-use super::parts::{Small, energy, figure, percent, shape, size, where_it_ran, word};
+use super::parts::{Small, percent, shape, word};
 use super::read::Listed;
 use crate::pages::team::list::clock;
 use crate::state::Page;
@@ -8,146 +8,10 @@ use crate::widgets::parts::{flag, text};
 use charts::axis::duration;
 use leptos::prelude::*;
 use shared::run::RunState;
-use std::cmp::Ordering;
+use viewer::runs::columns::{BEGAN, COLUMNS, NAME, RunColumn, Shown, chosen, toggled};
 
 /// An idle share that is marked, 0 to 1.
 const MUCH_IDLE: f64 = 0.3;
-
-/// A column.
-pub struct Column {
-    /// Its name in the address.
-    pub id: &'static str,
-    /// Its heading.
-    pub words: &'static str,
-    /// Whether it stands at the left.
-    left: bool,
-    /// Shown until a person chooses others.
-    usual: bool,
-    /// What it shows at a time of the server, ms.
-    cell: fn(&Listed, i64) -> AnyView,
-    /// In which order it sorts: largest and newest first, names from A. None: it does not.
-    order: Option<fn(&Listed, &Listed, i64) -> Ordering>,
-}
-
-const fn column(id: &'static str, words: &'static str, cell: fn(&Listed, i64) -> AnyView) -> Column {
-    Column { id, words, left: false, usual: false, cell, order: None }
-}
-
-impl Column {
-    const fn left(self) -> Column {
-        Column { left: true, ..self }
-    }
-
-    const fn usual(self) -> Column {
-        Column { usual: true, ..self }
-    }
-
-    const fn sorts(self, order: fn(&Listed, &Listed, i64) -> Ordering) -> Column {
-        Column { order: Some(order), ..self }
-    }
-
-    /// Whether what stands first is the smallest.
-    fn rises(&self) -> bool {
-        self.left
-    }
-}
-
-/// The column that is always there.
-const NAME: &str = "name";
-/// By which the list is sorted unless another was chosen.
-const BEGAN: &str = "began";
-
-/// Larger first; what is not known last.
-fn largest(a: Option<f64>, b: Option<f64>) -> Ordering {
-    b.unwrap_or(f64::MIN).total_cmp(&a.unwrap_or(f64::MIN))
-}
-
-/// From A to Z; what has no name last.
-fn named(a: &str, b: &str) -> Ordering {
-    (a.is_empty(), a.to_lowercase()).cmp(&(b.is_empty(), b.to_lowercase()))
-}
-
-fn plain(text: &str) -> AnyView {
-    if text.is_empty() { "–".into_any() } else { text.to_string().into_any() }
-}
-
-static COLUMNS: [Column; 22] = [
-    column("state", "state", |run, _| {
-        let sign = view! { <span class=shape(run.state) aria-hidden="true">{run.state.shape().to_string()}</span> };
-        view! { {sign}" "{word(run.state)} }.into_any()
-    })
-    .left()
-    .usual()
-    .sorts(|a, b, _| a.state.cmp(&b.state)),
-    column(NAME, "run", name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
-    column("spark", "GPU use over its life", |run, _| {
-        let values = run.spark.clone();
-        (!values.is_empty()).then(|| view! { <Small values most=100.0/> }).into_any()
-    })
-    .left()
-    .usual(),
-    column("use", "mean", |run, _| view! { <b>{figure(run.figures.utilisation.map(f64::round), "%")}</b> }.into_any())
-        .usual()
-        .sorts(|a, b, _| largest(a.figures.utilisation, b.figures.utilisation)),
-    column("lasted", "lasted", |run, now| duration(run.lasted(now)).into_any())
-        .usual()
-        .sorts(|a, b, now| b.lasted(now).cmp(&a.lasted(now))),
-    column("ranks", "ranks", |run, _| {
-        let ranks = if run.ranks > 0 { run.ranks.to_string() } else { "–".into() };
-        view! { <span title=where_it_ran(run)>{ranks}</span> }.into_any()
-    })
-    .usual()
-    .sorts(|a, b, _| b.ranks.cmp(&a.ranks)),
-    column("gpu_hours", "GPU-h", |run, _| figure(run.figures.gpu_hours, "").into_any())
-        .usual()
-        .sorts(|a, b, _| largest(a.figures.gpu_hours, b.figures.gpu_hours)),
-    column("energy", "energy", |run, _| {
-        let (number, unit) = energy(&run.figures);
-        format!("{number} {unit}").into_any()
-    })
-    .usual()
-    .sorts(|a, b, _| largest(a.figures.energy_kwh, b.figures.energy_kwh)),
-    column("idle", "idle", |run, _| {
-        let idle = run.figures.idle;
-        let class = if idle.is_some_and(|idle| idle >= MUCH_IDLE) { "is-much" } else { "" };
-        let wide = |idle: f64| view! { <i class="share"><i style:width=format!("{:.0}%", idle * 100.0)></i></i>" " };
-        view! { <span class=class>{idle.map(wide)}{percent(idle)}</span> }.into_any()
-    })
-    .usual()
-    .sorts(|a, b, _| largest(a.figures.idle, b.figures.idle)),
-    column(BEGAN, "began", |run, _| clock(run.began / 1_000).into_any()).usual().sorts(|a, b, _| b.began.cmp(&a.began)),
-    column("ended", "ended", |run, _| match run.ended {
-        Some(ended) => clock(ended / 1_000).into_any(),
-        None => "now".into_any(),
-    })
-    .sorts(|a, b, _| b.ended.unwrap_or(i64::MAX).cmp(&a.ended.unwrap_or(i64::MAX))),
-    column("user", "who", |run, _| plain(&run.user)).left().sorts(|a, b, _| named(&a.user, &b.user)),
-    column("project", "project", |run, _| plain(&run.project)).left().sorts(|a, b, _| named(&a.project, &b.project)),
-    column("group", "group", |run, _| plain(&run.group)).left().sorts(|a, b, _| named(&a.group, &b.group)),
-    column("type", "type", |run, _| plain(&run.job_type)).left().sorts(|a, b, _| named(&a.job_type, &b.job_type)),
-    column("how", "how it stands", |run, _| plain(&run.sentence)).left(),
-    column("where", "where", |run, _| plain(&run.hosts.join(", "))).left(),
-    column("tags", "tags", |run, _| {
-        let tag = |(name, value): &(String, String)| match value.is_empty() {
-            true => name.clone(),
-            false => format!("{name}={value}"),
-        };
-        plain(&run.tags.iter().map(tag).collect::<Vec<_>>().join(", "))
-    })
-    .left(),
-    column("gpus", "GPUs", |run, _| {
-        view! { <span title=run.gpu_models.join(", ")>{figure(run.figures.gpus, "")}</span> }.into_any()
-    })
-    .sorts(|a, b, _| largest(a.figures.gpus, b.figures.gpus)),
-    column("memory", "peak memory", |run, _| size(run.figures.memory_peak).into_any())
-        .sorts(|a, b, _| largest(a.figures.memory_peak, b.figures.memory_peak)),
-    column("cost", "cost", |run, _| {
-        figure(run.figures.cost.map(|cost| (cost * 100.0).round() / 100.0), &run.figures.currency).into_any()
-    })
-    .sorts(|a, b, _| largest(a.figures.cost, b.figures.cost)),
-    column("coverage", "measured", |run, _| percent(run.figures.coverage).into_any())
-        .sorts(|a, b, _| largest(a.figures.coverage, b.figures.coverage)),
-];
 
 /// The name, what stands faint behind it (its group, and how it ended where that was not well), and on a phone how it stands.
 fn name(run: &Listed, now: i64) -> AnyView {
@@ -165,49 +29,30 @@ fn name(run: &Listed, now: i64) -> AnyView {
     .into_any()
 }
 
-/// The columns that an address names, in its order; the usual ones where it names none that is known. The name is always
-/// among them.
-pub fn chosen(names: &str) -> Vec<&'static Column> {
-    let find = |name: &str| COLUMNS.iter().find(|column| column.id == name);
-    let mut own: Vec<&Column> = Vec::new();
-    for column in names.split(',').filter_map(find) {
-        if !own.iter().any(|known| known.id == column.id) {
-            own.push(column);
+/// A cell of a run.
+fn drawn(column: &RunColumn, run: &Listed, now: i64) -> AnyView {
+    match (column.cell)(run, now) {
+        Shown::State(state) => {
+            let sign = view! { <span class=shape(state) aria-hidden="true">{state.shape().to_string()}</span> };
+            view! { {sign}" "{word(state)} }.into_any()
         }
-    }
-    if own.is_empty() {
-        return COLUMNS.iter().filter(|column| column.usual).collect();
-    }
-    if !own.iter().any(|column| column.id == NAME) {
-        own.insert(0, find(NAME).expect("a column of the table above"));
-    }
-    own
-}
-
-/// What the address says when a column is put behind the others, or taken away; empty for the usual ones.
-fn toggled(names: &str, id: &str) -> String {
-    let mut own: Vec<&str> = chosen(names).iter().map(|column| column.id).collect();
-    match own.iter().position(|known| *known == id) {
-        Some(at) => drop(own.remove(at)),
-        None => own.push(id),
-    }
-    let usual = COLUMNS.iter().filter(|column| column.usual).map(|column| column.id);
-    if own.iter().copied().eq(usual) { String::new() } else { own.join(",") }
-}
-
-/// Sorts by a column; a leading `-` turns the order.
-pub fn sort(runs: &mut [Listed], by: &str, now: i64) {
-    let (by, turned) = by.strip_prefix('-').map_or((by, false), |by| (by, true));
-    let order = |by: &str| COLUMNS.iter().find(|column| column.id == by).and_then(|column| column.order);
-    let order = order(by).or_else(|| order(BEGAN)).expect("the list sorts by its begin");
-    runs.sort_by(|a, b| order(a, b, now));
-    if turned {
-        runs.reverse();
+        Shown::Name => name(run, now),
+        Shown::Spark(values) => (!values.is_empty()).then(|| view! { <Small values most=100.0/> }).into_any(),
+        Shown::Words(words) => words.into_any(),
+        Shown::Strong(words) => view! { <b>{words}</b> }.into_any(),
+        Shown::Titled(words, title) => view! { <span title=title>{words}</span> }.into_any(),
+        Shown::Idle(idle) => {
+            let class = if idle.is_some_and(|idle| idle >= MUCH_IDLE) { "is-much" } else { "" };
+            let wide =
+                |idle: f64| view! { <i class="share"><i style:width=format!("{:.0}%", idle * 100.0)></i></i>" " };
+            view! { <span class=class>{idle.map(wide)}{percent(idle)}</span> }.into_any()
+        }
+        Shown::At(ms) => clock(ms / 1_000).into_any(),
     }
 }
 
 /// A heading; a press sorts, a second one turns the order.
-pub fn head(column: &'static Column) -> AnyView {
+pub fn head(column: &'static RunColumn) -> AnyView {
     let page = expect_context::<Page>();
     let by = column.id;
     let class = if column.left { format!("l {by}") } else { by.to_string() };
@@ -235,13 +80,13 @@ pub fn head(column: &'static Column) -> AnyView {
 }
 
 /// The cell of a run.
-pub fn cell(column: &'static Column, run: Memo<Option<Listed>>) -> AnyView {
+pub fn cell(column: &'static RunColumn, run: Memo<Option<Listed>>) -> AnyView {
     let page = expect_context::<Page>();
     let shown = move || {
         if column.id == "lasted" {
             page.beat.track();
         }
-        run.with(|run| run.as_ref().map(|run| (column.cell)(run, page.server_now())))
+        run.with(|run| run.as_ref().map(|run| drawn(column, run, page.server_now())))
     };
     let class = if column.left { format!("l {}", column.id) } else { column.id.to_string() };
     match column.id {
@@ -254,7 +99,7 @@ pub fn cell(column: &'static Column, run: Memo<Option<Listed>>) -> AnyView {
 #[component]
 pub fn ColumnChoice() -> impl IntoView {
     let page = expect_context::<Page>();
-    let tick = move |column: &'static Column| {
+    let tick = move |column: &'static RunColumn| {
         let is_shown = flag(move || page.view.with(|view| chosen(&view.columns).iter().any(|own| own.id == column.id)));
         let press = move |_| page.step(|view| view.columns = toggled(&view.columns, column.id));
         view! {
@@ -270,32 +115,5 @@ pub fn ColumnChoice() -> impl IntoView {
                 <button class="plain" data-do="usual-columns" on:click=move |_| page.step(|view| view.columns.clear())>"The usual ones"</button>
             </div>
         </details>
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ids(names: &str) -> Vec<&'static str> {
-        chosen(names).iter().map(|column| column.id).collect()
-    }
-
-    #[test]
-    fn columns_are_those_of_the_address_and_the_name_is_always_there() {
-        assert_eq!(ids("").len(), 10);
-        assert_eq!(ids("user,use,nothing,use"), ["name", "user", "use"]);
-        assert_eq!(ids("use,name"), ["use", "name"]);
-        assert_eq!(ids("nothing"), ids(""));
-        let with = toggled("", "user");
-        assert!(with.ends_with(",began,user") && toggled(&with, "user").is_empty(), "{with}");
-        assert_eq!(toggled("name,use", "use"), "name");
-    }
-
-    #[test]
-    fn a_column_has_a_name_of_its_own() {
-        for (at, one) in COLUMNS.iter().enumerate() {
-            assert!(COLUMNS[..at].iter().all(|other| other.id != one.id), "{}", one.id);
-        }
     }
 }

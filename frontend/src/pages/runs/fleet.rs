@@ -12,6 +12,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use charts::axis::clock;
 use leptos::prelude::*;
 use shared::run::RunState;
+use viewer::runs::lanes::{lane_of, lanes};
 
 /// How much time lanes show, ms.
 const SPAN: i64 = 12 * 3_600_000;
@@ -19,25 +20,6 @@ const SPAN: i64 = 12 * 3_600_000;
 const MAX_LANES: usize = 12;
 /// Times that are written below the lanes.
 const TIMES: i64 = 6;
-
-/// What jobs of one lane have in common.
-fn lane_of(run: &Listed) -> String {
-    format!("{}\n{}", run.name, run.user)
-}
-
-/// Lanes of the runs that reach into a span, as keys: those with a job that runs first, then those that ended last.
-fn lanes(runs: &[Listed], (from, to): (i64, i64)) -> Vec<String> {
-    let mut known: Vec<(String, i64)> = Vec::new();
-    for run in runs.iter().filter(|run| run.began < to && run.ended.unwrap_or(to) > from) {
-        let (key, end) = (lane_of(run), run.ended.unwrap_or(i64::MAX));
-        match known.iter_mut().find(|(lane, _)| *lane == key) {
-            Some((_, last)) => *last = (*last).max(end),
-            None => known.push((key, end)),
-        }
-    }
-    known.sort_by_key(|(_, last)| std::cmp::Reverse(*last));
-    known.into_iter().map(|(lane, _)| lane).collect()
-}
 
 /// The lanes, below a heading; nothing while there are none.
 #[component]
@@ -138,45 +120,5 @@ fn job(page: Page, run: Listed, (from, to): (i64, i64), now: i64) -> impl IntoVi
             {(!run.spark.is_empty()).then(|| view! { <Small values=run.spark.clone() most=100.0/> })}
         </a>
         {told}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::read::Figures;
-    use super::*;
-
-    fn run(id: &str, name: &str, began: i64, ended: Option<i64>) -> Listed {
-        Listed {
-            id: id.into(),
-            name: name.into(),
-            project: String::new(),
-            group: String::new(),
-            job_type: String::new(),
-            user: "amira".into(),
-            state: RunState::Finished,
-            sentence: String::new(),
-            began,
-            ended,
-            hosts: Vec::new(),
-            program: String::new(),
-            tags: Vec::new(),
-            gpu_models: Vec::new(),
-            ranks: 0,
-            figures: Figures::default(),
-            spark: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn jobs_of_one_name_share_a_lane_and_those_that_run_come_first() {
-        let runs = [
-            run("d", "sft", 90, Some(95)),
-            run("c", "eval", 50, None),
-            run("b", "sft", 20, Some(40)),
-            run("a", "old", 1, Some(9)),
-        ];
-        assert_eq!(lanes(&runs, (10, 100)), ["eval\namira", "sft\namira"]);
-        assert_eq!(lanes(&runs, (0, 5)), ["old\namira"]);
     }
 }

@@ -3,13 +3,13 @@
 use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
 use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
-use super::read::{Measured, STEPS, Whole, ms};
+use super::read::{self, Measured, STEPS, Whole, ms};
 use crate::address::{Route, View};
 use crate::browser::{self, document};
 use crate::fetch::{self, Json};
 use crate::pages::team::list::clock;
 use crate::panels::board::Board;
-use crate::panels::curves::{CurveChart, Curves};
+use crate::panels::curves::Curves;
 use crate::state::{LinkState, Page};
 use crate::store::fleet::words::count;
 use crate::widgets::parts::{Each, If, flag, text};
@@ -19,6 +19,7 @@ use leptos::ev;
 use leptos::prelude::*;
 use shared::unit::number;
 use std::sync::Arc;
+use viewer::curves::CurveChart;
 
 /// Seconds between two questions while the run goes on, and once it is over: late samples may come.
 const REFRESH_SECONDS: u32 = 5;
@@ -53,7 +54,7 @@ impl AskedRun {
             }
             since.set_value(Some(0));
             fetch::ask("GET", &path, None, move |answer| {
-                let read = answer.is_ok().then(|| Whole::read(&answer.body, page.server_now())).flatten();
+                let read = answer.is_ok().then(|| read::whole(&answer.body, page.server_now())).flatten();
                 // The page may have gone meanwhile.
                 match read {
                     Some(new) if whole.try_with_untracked(|old| old.as_ref() != Some(&new)) == Some(true) => {

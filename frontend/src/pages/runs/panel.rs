@@ -2,7 +2,7 @@
 //! on a job leads to its page; one on how long it took shows its span in all charts.
 
 use super::parts::{shape, word};
-use super::read::Listed;
+use super::read::{Listed, listed};
 use crate::fetch;
 use crate::pages::team::list::clock;
 use crate::state::{LinkState, Page};
@@ -79,7 +79,7 @@ impl Jobs {
             fetch::ask("GET", &path(), None, move |answer| {
                 match answer.status {
                     200 => {
-                        let new: Vec<Listed> = answer.body.get("runs").list().iter().filter_map(Listed::read).collect();
+                        let new: Vec<Listed> = answer.body.get("runs").list().iter().filter_map(listed).collect();
                         if !new.is_empty() {
                             page.has_runs.set(true);
                         }

@@ -1,76 +1,7 @@
 //! Parts that all pages of runs have: words, shapes and small lines.
 
-use super::read::{Figures, Listed};
 use leptos::prelude::*;
-use shared::run::RunState;
-use shared::unit::{Unit, number};
-
-/// The class of the shape of a state.
-pub fn shape(state: RunState) -> &'static str {
-    match state {
-        RunState::Running | RunState::Suspended | RunState::Finished => "shape is-ok",
-        RunState::Failed | RunState::Crashed | RunState::OutOfMemory | RunState::TimedOut | RunState::NodeFailed => {
-            "shape is-bad"
-        }
-        _ => "shape is-unknown",
-    }
-}
-
-/// The state as a word: `out of memory`.
-pub fn word(state: RunState) -> String {
-    state.name().replace('_', " ")
-}
-
-/// A sentence with a large first letter.
-pub fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// A number with its unit; a dash where there is none.
-pub fn figure(value: Option<f64>, unit: &str) -> String {
-    match value {
-        Some(value) if unit.is_empty() => number(value),
-        Some(value) => format!("{} {unit}", number(value)),
-        None => "–".into(),
-    }
-}
-
-/// A share, 0 to 1, in percent.
-pub fn percent(share: Option<f64>) -> String {
-    figure(share.map(|share| (share * 1_000.0).round() / 10.0), "%")
-}
-
-/// Energy in a unit that fits it.
-pub fn energy(figures: &Figures) -> (String, &'static str) {
-    match figures.energy_kwh {
-        Some(kwh) if kwh < 1.0 => (number(kwh * 1_000.0), "Wh"),
-        Some(kwh) => (number(kwh), "kWh"),
-        None => ("–".into(), ""),
-    }
-}
-
-/// A size in bytes.
-pub fn size(bytes: Option<f64>) -> String {
-    let Some(bytes) = bytes else { return "–".into() };
-    let scale = Unit::Bytes.scale(bytes);
-    format!("{} {}", scale.number(bytes), scale.symbol)
-}
-
-/// How many ranks on how many machines.
-pub fn where_it_ran(run: &Listed) -> String {
-    let hosts = match &run.hosts[..] {
-        [] => String::new(),
-        [one] => format!(" on {one}"),
-        [one, other] => format!(" on {one} and {other}"),
-        [first, .., last] => format!(" on {} machines, {first} to {last}", run.hosts.len()),
-    };
-    match run.ranks {
-        0 => hosts.trim_start().to_string(),
-        1 => format!("1 rank{hosts}"),
-        n => format!("{n} ranks{hosts}"),
-    }
-}
+pub use viewer::runs::words::{energy, figure, percent, sentence, shape, size, where_it_ran, word};
 
 /// Breadth and height of a small line, in its own units.
 const SPARK: (f64, f64) = (120.0, 22.0);

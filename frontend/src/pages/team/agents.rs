@@ -100,26 +100,3 @@ fn read(agent: &Json) -> Agent {
 pub fn texts(pairs: &[(String, String)]) -> JsValue {
     Json::object(pairs.iter().map(|(key, value)| (key.as_str(), value.as_str().into())))
 }
-
-/// Labels as a person types them: `rack=r1 room=2`. None where a word is none.
-pub fn labels(typed: &str) -> Option<Vec<(String, String)>> {
-    let word = |word: &str| {
-        let (key, value) = word.split_once(['=', ':'])?;
-        (!key.is_empty() && !value.is_empty()).then(|| (key.to_string(), value.to_string()))
-    };
-    typed.split([' ', ',']).filter(|word| !word.is_empty()).map(word).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::labels;
-
-    #[test]
-    fn labels_are_read_as_people_write_them() {
-        let two = |a: &str, b: &str| (a.to_string(), b.to_string());
-        assert_eq!(labels("rack=r1  room:2,site=b"), Some(vec![two("rack", "r1"), two("room", "2"), two("site", "b")]));
-        assert_eq!(labels(""), Some(vec![]), "no label is left");
-        assert_eq!(labels("rack"), None);
-        assert_eq!(labels("=r1"), None);
-    }
-}

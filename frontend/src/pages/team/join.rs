@@ -1,6 +1,6 @@
 //! Adding machines: the line to paste, and the machines that came by it, each as soon as it is there.
 
-use super::agents::{Agents, labels as read_labels, texts};
+use super::agents::{Agents, texts};
 use crate::access::Access;
 use crate::browser::{self, now};
 use crate::pages::fleet::table::{number, shape};
@@ -14,6 +14,7 @@ use leptos::prelude::*;
 use shared::catalog::fleet::Grain;
 use shared::session::Agent;
 use shared::wire::{PageMessage, SourceId};
+use viewer::team::labels as read_labels;
 use wasm_bindgen::JsValue;
 
 /// How long lines hold, as the hub reads it, and in words.

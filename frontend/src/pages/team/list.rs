@@ -7,6 +7,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use charts::axis;
 use leptos::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use viewer::team::rounded;
 
 /// What stands in one place of a row.
 #[derive(Clone, Debug, PartialEq, Hash)]
@@ -187,15 +188,6 @@ pub fn until(t: i64) -> String {
     }
 }
 
-/// A duration of one number from two days on; `ms` in milliseconds.
-fn rounded(ms: i64) -> String {
-    const DAY: i64 = 86_400_000;
-    match ms {
-        ms if ms >= 2 * DAY => format!("{} days", (ms + DAY / 2) / DAY),
-        ms => axis::duration(ms),
-    }
-}
-
 /// A time with its day, on this machine's clock; `t` in Unix seconds.
 pub fn clock(t: i64) -> String {
     let (t, now) = (t * 1_000, now());
@@ -205,17 +197,5 @@ pub fn clock(t: i64) -> String {
         0 => clock,
         1 => format!("yesterday {clock}"),
         _ => format!("{} {clock}", axis::date(day(t))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rounded;
-
-    #[test]
-    fn a_long_time_is_a_number_of_days() {
-        assert_eq!(rounded(59_000), "59 s");
-        assert_eq!(rounded(5 * 3_600_000 + 40 * 60_000), "5 h 40 min");
-        assert_eq!(rounded(6 * 86_400_000 - 1), "6 days");
     }
 }

@@ -1,6 +1,6 @@
 //! The list of a team's machines: names, states, labels, keys.
 
-use super::agents::{Agents, labels, texts};
+use super::agents::{Agents, texts};
 use super::asked::Polled;
 use super::join::JoinHere;
 use crate::access::Access;
@@ -12,6 +12,7 @@ use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
 use shared::session::Agent;
+use viewer::team::labels;
 
 /// What is done with a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

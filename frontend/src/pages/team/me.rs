@@ -10,6 +10,7 @@ use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::role::Role;
+use viewer::team::browser_of;
 
 /// The page.
 #[component]
@@ -223,21 +224,6 @@ pub fn MePage() -> impl IntoView {
     }
 }
 
-/// What a browser says of itself, in two words.
-fn browser_of(agent: &str) -> String {
-    const BROWSERS: [(&str, &str); 5] =
-        [("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrom", "Chrome"), ("Safari/", "Safari")];
-    const SYSTEMS: [(&str, &str); 5] =
-        [("Android", "Android"), ("iPhone", "iPhone"), ("Windows", "Windows"), ("Mac OS", "macOS"), ("Linux", "Linux")];
-    let find =
-        |all: [(&str, &'static str); 5]| all.into_iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| name);
-    match (find(BROWSERS), find(SYSTEMS)) {
-        (Some(browser), Some(system)) => format!("{browser} on {system}"),
-        (Some(one), None) | (None, Some(one)) => one.into(),
-        (None, None) => agent.chars().take(24).collect(),
-    }
-}
-
 /// A way to sign in; the last one cannot be removed.
 fn identity(identity: &Json, several: bool) -> Line {
     let kind = identity.get("kind").text();
@@ -271,19 +257,4 @@ fn session(session: &Json) -> Line {
     ];
     let deeds = if current { Vec::new() } else { vec![("end", "Sign out there")] };
     Line { id: session.get("id").text(), name, cells, deeds }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::browser_of;
-
-    #[test]
-    fn a_browser_is_told_in_two_words() {
-        let chrome =
-            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Safari/537.36";
-        assert_eq!(browser_of(chrome), "Chrome on Linux");
-        let safari = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605 Version/18.0 Safari/604.1";
-        assert_eq!(browser_of(safari), "Safari on iPhone");
-        assert_eq!(browser_of("curl/8.1"), "curl/8.1");
-    }
 }

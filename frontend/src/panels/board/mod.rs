@@ -1,7 +1,7 @@
 //! All panels and tiles of the page, and the one place that draws them: at most once a frame, only panels in view, and
 //! texts only where they changed.
 //!
-//! [`view`] is one panel; [`layer`] its canvases and texts; [`turns`] are the panels that the next frames draw;
+//! [`view`] is one panel; [`layer`] its canvases and texts; [`turns`](viewer::turns) are the panels that the next frames draw;
 //! [`observers`] tell the board which panels are visible and how large they are; [`measures`] are lengths from the
 //! stylesheet; [`poster`] is a panel by itself, for saving.
 
@@ -9,10 +9,8 @@ pub mod layer;
 mod measures;
 mod observers;
 pub mod poster;
-mod turns;
 pub mod view;
 
-use super::picture::Look;
 use super::reading;
 use super::tiles::TileView;
 use crate::address::Tone;
@@ -28,8 +26,9 @@ use leptos::prelude::*;
 pub(super) use measures::measures;
 use observers::Observers;
 use std::ops::Deref;
-use turns::Turns;
 use view::{Data, PanelView};
+use viewer::picture::Look;
+use viewer::turns::Turns;
 use web_sys::Element;
 
 /// Everything that the board draws.

@@ -4,11 +4,11 @@ use super::Board;
 use super::layer::Layer;
 use super::view::{Data, Poster};
 use crate::browser;
-use crate::panels::picture::Look;
 use charts::Measures;
 use charts::canvas::SUBPIXELS;
 use charts::poster::TITLE_HEIGHT_PX;
 use leptos::prelude::*;
+use viewer::picture::Look;
 
 /// Width of the picture in CSS pixels.
 const POSTER_WIDTH_PX: f64 = 960.0;

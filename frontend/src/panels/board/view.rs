@@ -2,7 +2,6 @@
 
 use super::layer::{Layer, Words};
 use crate::address::View;
-use crate::panels::picture::{Look, Picture, RedrawKey, Rows, State};
 use crate::panels::summary::summary;
 use crate::state::Hover;
 use crate::store::Store;
@@ -13,6 +12,7 @@ use charts::labels::Place;
 use charts::over::Said;
 use charts::poster::{Head, TITLE_HEIGHT_PX};
 use charts::{Frame, axis};
+use viewer::picture::{Look, Picture, RedrawKey, Rows, State};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement};
 

@@ -1,10 +1,10 @@
 //! What the page asks of a drawing now, the state of a panel, and a key that tells whether a drawing would change.
 
 use super::rows::Rows;
+use crate::alerts::Alerted;
 use charts::marks::CellMark;
 use charts::{Measures, Theme};
 use std::rc::Rc;
-use viewer::alerts::Alerted;
 
 /// State of the data of a panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -73,7 +73,7 @@ pub struct View {
     /// The part of the page of alerts that is shown, as [`Tab`] names it; empty for the alerts themselves.
     pub tab: String,
     /// Id of the alert that is shown; beside the rules the rule that is being written, as
-    /// [`Draft`](viewer::draft::Draft) writes it. Empty for none.
+    /// [`Draft`](crate::draft::Draft) writes it. Empty for none.
     pub alert: String,
     /// The team whose people, keys and machines are shown, by id; None for the first.
     pub team: Option<String>,
@@ -87,7 +87,7 @@ pub struct View {
     pub compact: bool,
     /// True when the theme is that of the page around.
     pub lab: bool,
-    /// Order and values of the rows of heat maps, as text that [`Rows`](crate::panels::picture::Rows) writes and reads.
+    /// Order and values of the rows of heat maps, as text that [`Rows`](crate::picture::Rows) writes and reads.
     pub heat: String,
 }
 

@@ -14,6 +14,8 @@ pub mod states;
 pub use look::{Look, RedrawKey, State};
 pub use rows::{CHOICES, Order, Rows};
 
+use crate::names::{Name, names, peers};
+use crate::spread::{self, Spread};
 use crate::store::Store;
 use crate::store::plan::HEAT_SUFFIX;
 use crate::store::presence::Presence;
@@ -27,8 +29,6 @@ use shared::segment::TIER_MS;
 use shared::series::SeriesId;
 use shared::unit::Unit;
 use std::collections::BTreeMap;
-use viewer::names::{Name, names, peers};
-use viewer::spread::{self, Spread};
 
 /// Largest number of columns that a panel keeps for a view that is zoomed back: 2 MB.
 const MAX_ASIDE_COLUMNS: usize = 24_000;

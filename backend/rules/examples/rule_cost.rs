@@ -1,6 +1,6 @@
 //! What a watched series costs: nanoseconds a sample, and bytes a subject.
 //!
-//! `cargo run --release -p watchglass-rules --example measure [SERIES]`
+//! `cargo run --release -p watchglass-rules --example rule_cost [SERIES]`
 
 use rules::{Engine, Machine, Tick};
 use shared::alert::Rule;

@@ -1,0 +1,69 @@
+//! How well what was typed fits a name.
+
+/// How well a text fits what was typed: 0 where it begins so, 1 where a word does, 2 where the letters are within; None
+/// where a typed word is missing. `typed` is in lower case.
+pub fn rank(text: &str, typed: &str) -> Option<usize> {
+    let text = text.to_ascii_lowercase();
+    if !typed.split_whitespace().all(|word| text.contains(word)) {
+        return None;
+    }
+    let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+    match text.find(typed) {
+        Some(0) => Some(0),
+        Some(at) if begins(at) => Some(1),
+        _ => Some(2),
+    }
+}
+
+/// The same for the name of a metric, which may be typed without its numbers, or with those of one device, and as W&B
+/// writes it: `gpu.power` and `system.gpu.0.powerWatts` are `gpu.{i}.powerWatts`.
+pub fn rank_name(name: &str, typed: &str) -> Option<usize> {
+    let bare = |name: &str| {
+        let parts = name.strip_prefix("system.").unwrap_or(name).split('.');
+        let words = parts.filter(|part| !part.starts_with('{') && !part.bytes().all(|c| c.is_ascii_digit()));
+        words.collect::<Vec<_>>().join(".")
+    };
+    let wanted = bare(typed);
+    rank(name, typed).or_else(|| rank(&bare(name), &wanted).filter(|_| !wanted.is_empty()))
+}
+
+/// The part of a description in which the first typed word stands, when each typed word is in the description.
+pub fn meaning(help: &str, typed: &str) -> Option<String> {
+    let word = typed.split_whitespace().next().filter(|word| word.len() > 2)?;
+    rank(help, typed)?;
+    let part = help.split(['.', ';']).find(|part| part.to_ascii_lowercase().contains(word));
+    Some(part.unwrap_or(help).trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{meaning, rank, rank_name};
+
+    #[test]
+    fn of_a_description_the_part_is_shown_in_which_the_word_stands() {
+        let help = "Share of time. NVML GPM SM utilisation; DCGM field 1002.";
+        assert_eq!(meaning(help, "dcgm").as_deref(), Some("DCGM field 1002"));
+        assert_eq!(meaning(help, "nvml sm").as_deref(), Some("NVML GPM SM utilisation"));
+        assert_eq!((meaning(help, "sm"), meaning(help, "dcgm rocm")), (None, None));
+    }
+
+    #[test]
+    fn a_metric_is_found_without_its_numbers_or_with_them() {
+        let power = "gpu.{i}.powerWatts";
+        assert_eq!(rank_name(power, "gpu.power"), Some(0));
+        assert_eq!(rank_name(power, "system.gpu.0.powerwatts"), Some(0));
+        assert_eq!(rank_name(power, "powerwatts"), Some(1));
+        assert_eq!(rank_name("watchglass_gpu_power_watts{gpu}", "gpu_power"), Some(1));
+        assert_eq!((rank_name(power, "14.5"), rank_name(power, "0"), rank_name(power, "gpu.temp")), (None, None, None));
+    }
+
+    #[test]
+    fn what_begins_so_comes_first_and_each_word_must_be_there() {
+        assert_eq!(rank("GPU power", "gpu p"), Some(0));
+        assert_eq!(rank("GPU power", "power"), Some(1));
+        assert_eq!(rank("GPU power", "ower"), Some(2));
+        assert_eq!(rank("GPU power", "power gpu"), Some(2));
+        assert_eq!(rank("GPU power", "power disk"), None);
+        assert_eq!(rank("watchglass_gpu_power_watts{gpu}", "gpu_power"), Some(1));
+    }
+}

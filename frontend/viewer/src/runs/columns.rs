@@ -1,0 +1,211 @@
+//! The columns of the list of runs: what each shows, by what it sorts, and which of them a person has chosen.
+
+use super::Listed;
+use super::words::{energy, figure, percent, size, where_it_ran};
+use charts::axis::duration;
+use shared::run::RunState;
+use std::cmp::Ordering;
+
+/// What stands in a cell.
+pub enum Shown {
+    /// How a run stands, with its shape.
+    State(RunState),
+    /// The name of the run, and what stands behind it.
+    Name,
+    /// A small line of its use of the GPUs; empty where it has none.
+    Spark(Vec<Option<f64>>),
+    /// Words.
+    Words(String),
+    /// Words that stand out.
+    Strong(String),
+    /// Words, and what a pointer that rests there is told.
+    Titled(String, String),
+    /// An idle share, 0 to 1.
+    Idle(Option<f64>),
+    /// A time of the clock, ms since the epoch.
+    At(i64),
+}
+
+/// A column.
+pub struct RunColumn {
+    /// Its name in the address.
+    pub id: &'static str,
+    /// Its heading.
+    pub words: &'static str,
+    /// Whether it stands at the left.
+    pub left: bool,
+    /// Shown until a person chooses others.
+    usual: bool,
+    /// What it shows at a time of the server, ms.
+    pub cell: fn(&Listed, i64) -> Shown,
+    /// In which order it sorts: largest and newest first, names from A. None: it does not.
+    pub order: Option<fn(&Listed, &Listed, i64) -> Ordering>,
+}
+
+const fn column(id: &'static str, words: &'static str, cell: fn(&Listed, i64) -> Shown) -> RunColumn {
+    RunColumn { id, words, left: false, usual: false, cell, order: None }
+}
+
+impl RunColumn {
+    const fn left(self) -> RunColumn {
+        RunColumn { left: true, ..self }
+    }
+
+    const fn usual(self) -> RunColumn {
+        RunColumn { usual: true, ..self }
+    }
+
+    const fn sorts(self, order: fn(&Listed, &Listed, i64) -> Ordering) -> RunColumn {
+        RunColumn { order: Some(order), ..self }
+    }
+
+    /// Whether what stands first is the smallest.
+    pub fn rises(&self) -> bool {
+        self.left
+    }
+}
+
+/// The column that is always there.
+pub const NAME: &str = "name";
+/// By which the list is sorted unless another was chosen.
+pub const BEGAN: &str = "began";
+
+/// Larger first; what is not known last.
+fn largest(a: Option<f64>, b: Option<f64>) -> Ordering {
+    b.unwrap_or(f64::MIN).total_cmp(&a.unwrap_or(f64::MIN))
+}
+
+/// From A to Z; what has no name last.
+fn named(a: &str, b: &str) -> Ordering {
+    (a.is_empty(), a.to_lowercase()).cmp(&(b.is_empty(), b.to_lowercase()))
+}
+
+fn plain(text: &str) -> Shown {
+    Shown::Words(if text.is_empty() { "–".into() } else { text.to_string() })
+}
+
+/// All columns.
+pub static COLUMNS: [RunColumn; 22] = [
+    column("state", "state", |run, _| Shown::State(run.state)).left().usual().sorts(|a, b, _| a.state.cmp(&b.state)),
+    column(NAME, "run", |_, _| Shown::Name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
+    column("spark", "GPU use over its life", |run, _| Shown::Spark(run.spark.clone())).left().usual(),
+    column("use", "mean", |run, _| Shown::Strong(figure(run.figures.utilisation.map(f64::round), "%")))
+        .usual()
+        .sorts(|a, b, _| largest(a.figures.utilisation, b.figures.utilisation)),
+    column("lasted", "lasted", |run, now| Shown::Words(duration(run.lasted(now))))
+        .usual()
+        .sorts(|a, b, now| b.lasted(now).cmp(&a.lasted(now))),
+    column("ranks", "ranks", |run, _| {
+        let ranks = if run.ranks > 0 { run.ranks.to_string() } else { "–".into() };
+        Shown::Titled(ranks, where_it_ran(run))
+    })
+    .usual()
+    .sorts(|a, b, _| b.ranks.cmp(&a.ranks)),
+    column("gpu_hours", "GPU-h", |run, _| Shown::Words(figure(run.figures.gpu_hours, "")))
+        .usual()
+        .sorts(|a, b, _| largest(a.figures.gpu_hours, b.figures.gpu_hours)),
+    column("energy", "energy", |run, _| {
+        let (number, unit) = energy(&run.figures);
+        Shown::Words(format!("{number} {unit}"))
+    })
+    .usual()
+    .sorts(|a, b, _| largest(a.figures.energy_kwh, b.figures.energy_kwh)),
+    column("idle", "idle", |run, _| Shown::Idle(run.figures.idle))
+        .usual()
+        .sorts(|a, b, _| largest(a.figures.idle, b.figures.idle)),
+    column(BEGAN, "began", |run, _| Shown::At(run.began)).usual().sorts(|a, b, _| b.began.cmp(&a.began)),
+    column("ended", "ended", |run, _| run.ended.map_or_else(|| Shown::Words("now".into()), Shown::At))
+        .sorts(|a, b, _| b.ended.unwrap_or(i64::MAX).cmp(&a.ended.unwrap_or(i64::MAX))),
+    column("user", "who", |run, _| plain(&run.user)).left().sorts(|a, b, _| named(&a.user, &b.user)),
+    column("project", "project", |run, _| plain(&run.project)).left().sorts(|a, b, _| named(&a.project, &b.project)),
+    column("group", "group", |run, _| plain(&run.group)).left().sorts(|a, b, _| named(&a.group, &b.group)),
+    column("type", "type", |run, _| plain(&run.job_type)).left().sorts(|a, b, _| named(&a.job_type, &b.job_type)),
+    column("how", "how it stands", |run, _| plain(&run.sentence)).left(),
+    column("where", "where", |run, _| plain(&run.hosts.join(", "))).left(),
+    column("tags", "tags", |run, _| {
+        let tag = |(name, value): &(String, String)| match value.is_empty() {
+            true => name.clone(),
+            false => format!("{name}={value}"),
+        };
+        plain(&run.tags.iter().map(tag).collect::<Vec<_>>().join(", "))
+    })
+    .left(),
+    column("gpus", "GPUs", |run, _| Shown::Titled(figure(run.figures.gpus, ""), run.gpu_models.join(", ")))
+        .sorts(|a, b, _| largest(a.figures.gpus, b.figures.gpus)),
+    column("memory", "peak memory", |run, _| Shown::Words(size(run.figures.memory_peak)))
+        .sorts(|a, b, _| largest(a.figures.memory_peak, b.figures.memory_peak)),
+    column("cost", "cost", |run, _| {
+        Shown::Words(figure(run.figures.cost.map(|cost| (cost * 100.0).round() / 100.0), &run.figures.currency))
+    })
+    .sorts(|a, b, _| largest(a.figures.cost, b.figures.cost)),
+    column("coverage", "measured", |run, _| Shown::Words(percent(run.figures.coverage)))
+        .sorts(|a, b, _| largest(a.figures.coverage, b.figures.coverage)),
+];
+
+/// The columns that an address names, in its order; the usual ones where it names none that is known. The name is always
+/// among them.
+pub fn chosen(names: &str) -> Vec<&'static RunColumn> {
+    let find = |name: &str| COLUMNS.iter().find(|column| column.id == name);
+    let mut own: Vec<&RunColumn> = Vec::new();
+    for column in names.split(',').filter_map(find) {
+        if !own.iter().any(|known| known.id == column.id) {
+            own.push(column);
+        }
+    }
+    if own.is_empty() {
+        return COLUMNS.iter().filter(|column| column.usual).collect();
+    }
+    if !own.iter().any(|column| column.id == NAME) {
+        own.insert(0, find(NAME).expect("a column of the table above"));
+    }
+    own
+}
+
+/// What the address says when a column is put behind the others, or taken away; empty for the usual ones.
+pub fn toggled(names: &str, id: &str) -> String {
+    let mut own: Vec<&str> = chosen(names).iter().map(|column| column.id).collect();
+    match own.iter().position(|known| *known == id) {
+        Some(at) => drop(own.remove(at)),
+        None => own.push(id),
+    }
+    let usual = COLUMNS.iter().filter(|column| column.usual).map(|column| column.id);
+    if own.iter().copied().eq(usual) { String::new() } else { own.join(",") }
+}
+
+/// Sorts by a column; a leading `-` turns the order.
+pub fn sort(runs: &mut [Listed], by: &str, now: i64) {
+    let (by, turned) = by.strip_prefix('-').map_or((by, false), |by| (by, true));
+    let order = |by: &str| COLUMNS.iter().find(|column| column.id == by).and_then(|column| column.order);
+    let order = order(by).or_else(|| order(BEGAN)).expect("the list sorts by its begin");
+    runs.sort_by(|a, b| order(a, b, now));
+    if turned {
+        runs.reverse();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(names: &str) -> Vec<&'static str> {
+        chosen(names).iter().map(|column| column.id).collect()
+    }
+
+    #[test]
+    fn columns_are_those_of_the_address_and_the_name_is_always_there() {
+        assert_eq!(ids("").len(), 10);
+        assert_eq!(ids("user,use,nothing,use"), ["name", "user", "use"]);
+        assert_eq!(ids("use,name"), ["use", "name"]);
+        assert_eq!(ids("nothing"), ids(""));
+        let with = toggled("", "user");
+        assert!(with.ends_with(",began,user") && toggled(&with, "user").is_empty(), "{with}");
+        assert_eq!(toggled("name,use", "use"), "name");
+    }
+
+    #[test]
+    fn a_column_has_a_name_of_its_own() {
+        for (at, one) in COLUMNS.iter().enumerate() {
+            assert!(COLUMNS[..at].iter().all(|other| other.id != one.id), "{}", one.id);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The pages of people and machines in words: times, browsers, labels.
+
+use charts::axis;
+
+/// A duration of one number from two days on; `ms` in milliseconds.
+pub fn rounded(ms: i64) -> String {
+    const DAY: i64 = 86_400_000;
+    match ms {
+        ms if ms >= 2 * DAY => format!("{} days", (ms + DAY / 2) / DAY),
+        ms => axis::duration(ms),
+    }
+}
+
+/// What a browser says of itself, in two words.
+pub fn browser_of(agent: &str) -> String {
+    const BROWSERS: [(&str, &str); 5] =
+        [("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrom", "Chrome"), ("Safari/", "Safari")];
+    const SYSTEMS: [(&str, &str); 5] =
+        [("Android", "Android"), ("iPhone", "iPhone"), ("Windows", "Windows"), ("Mac OS", "macOS"), ("Linux", "Linux")];
+    let find =
+        |all: [(&str, &'static str); 5]| all.into_iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| name);
+    match (find(BROWSERS), find(SYSTEMS)) {
+        (Some(browser), Some(system)) => format!("{browser} on {system}"),
+        (Some(one), None) | (None, Some(one)) => one.into(),
+        (None, None) => agent.chars().take(24).collect(),
+    }
+}
+
+/// Labels as a person types them: `rack=r1 room=2`. None where a word is none.
+pub fn labels(typed: &str) -> Option<Vec<(String, String)>> {
+    let word = |word: &str| {
+        let (key, value) = word.split_once(['=', ':'])?;
+        (!key.is_empty() && !value.is_empty()).then(|| (key.to_string(), value.to_string()))
+    };
+    typed.split([' ', ',']).filter(|word| !word.is_empty()).map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_time_is_a_number_of_days() {
+        assert_eq!(rounded(59_000), "59 s");
+        assert_eq!(rounded(5 * 3_600_000 + 40 * 60_000), "5 h 40 min");
+        assert_eq!(rounded(6 * 86_400_000 - 1), "6 days");
+    }
+
+    #[test]
+    fn a_browser_is_told_in_two_words() {
+        let chrome =
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Safari/537.36";
+        assert_eq!(browser_of(chrome), "Chrome on Linux");
+        let safari = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605 Version/18.0 Safari/604.1";
+        assert_eq!(browser_of(safari), "Safari on iPhone");
+        assert_eq!(browser_of("curl/8.1"), "curl/8.1");
+    }
+
+    #[test]
+    fn labels_are_read_as_people_write_them() {
+        let two = |a: &str, b: &str| (a.to_string(), b.to_string());
+        assert_eq!(labels("rack=r1  room:2,site=b"), Some(vec![two("rack", "r1"), two("room", "2"), two("site", "b")]));
+        assert_eq!(labels(""), Some(vec![]), "no label is left");
+        assert_eq!(labels("rack"), None);
+        assert_eq!(labels("=r1"), None);
+    }
+}
