@@ -53,6 +53,11 @@ fn tests_run_to_their_end() {
 }
 
 #[test]
+fn no_test_waits_by_sleeping() {
+    holds(rules::sleeps(&tree()));
+}
+
+#[test]
 fn no_static_can_be_changed() {
     holds(rules::statics(&tree()));
 }
@@ -265,6 +270,17 @@ fn a_planted_early_return_is_caught() {
     let test = |line: &str| format!("fn f() {{\n    return;\n}}\n#[test]\nfn t() {{\n    {line};\n}}\n");
     for bad in ["let Some(x) = find() else { return }", "if !root() {\n        return;\n    }", "return"] {
         catches(rules::early_returns, "tests/x.rs", &test("go(|| return None)"), &test(bad));
+    }
+}
+
+#[test]
+fn a_planted_sleep_is_caught() {
+    let good = "// sleep(a)\nfn f() { until(\"it\", || job(\"sleep(9)\")); Asleep(1); sleeps(2); }";
+    for bad in ["std::thread::sleep(PAUSE);", "use std::thread::sleep;", "tokio::time::sleep_until(at).await;"] {
+        catches(rules::sleeps, "tests/hub/links.rs", good, bad);
+        for may in ["tests/support/waiting.rs", "tests/bench/hub.rs", "tests/support/cutter.rs"] {
+            assert_eq!(rules::sleeps(&[Source::new(may, bad)]).len(), 0, "{may}");
+        }
     }
 }
 
