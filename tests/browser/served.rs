@@ -3,6 +3,8 @@
 
 use watchglass_tests::server::Answer;
 
+/// The most bytes of the page, packed, as people build it.
+const MAX_PAGE_BYTES: usize = 1_950_000;
 /// The text before the address of the module that opens files.
 const READER: &str = "<meta name=\"reader\" content=\"";
 
