@@ -23,6 +23,15 @@ pub const BUILD: BuildInfo = BuildInfo {
     target: env!("WATCHGLASS_TARGET"),
 };
 
+impl BuildInfo {
+    /// As `--version` says it of a program with or without the page.
+    pub fn of_program(&self, with_page: bool) -> String {
+        let page = if with_page { "with the page" } else { "without the page" };
+        let text = self.to_string();
+        format!("{}, {page})", text.strip_suffix(')').unwrap_or(&text))
+    }
+}
+
 impl fmt::Display for BuildInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let commit = self.commit.into_iter().chain(self.date);
@@ -39,6 +48,8 @@ mod tests {
     fn what_is_not_known_is_left_out() {
         let known = BuildInfo { version: "1.2.3", commit: Some("0123abcd"), date: Some("2026-11-23"), target: "t" };
         assert_eq!(known.to_string(), "1.2.3 (0123abcd, 2026-11-23, t)");
+        assert_eq!(known.of_program(true), "1.2.3 (0123abcd, 2026-11-23, t, with the page)");
+        assert_eq!(known.of_program(false), "1.2.3 (0123abcd, 2026-11-23, t, without the page)");
         assert_eq!(BuildInfo { commit: None, date: None, ..known }.to_string(), "1.2.3 (t)");
     }
 }

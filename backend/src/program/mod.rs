@@ -3,6 +3,7 @@
 //! Status 0: asked to end. 1: failure. 2: wrong usage or configuration. 3: cannot bind. 4: the data folder cannot be used.
 //! 5: a hub refuses for want of a role. 6: a hub wants a key.
 
+use crate::build_info::BUILD;
 use crate::clock::{self, Clock};
 use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
 use crate::control::{self, Bound};
@@ -73,7 +74,8 @@ pub fn main(page: EmbeddedPage) -> ExitCode {
         Ok(Command::Findings { config, task }) => list_findings(&config, &task),
         Ok(Command::Doctor { config, json, bundle }) => doctor(&config, json, bundle.as_deref()),
         Ok(Command::PrintConfig(config)) => say(&config.to_toml()),
-        Ok(Command::Say(text)) => say(&text),
+        // Only who joins both knows whether the server has the page.
+        Ok(Command::Say(text)) => say(&text.replace(&BUILD.to_string(), &BUILD.of_program(!page.files.is_empty()))),
         Ok(Command::Manual(folder)) => match config::packages::write_pages(&folder) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
