@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use watchglass_tests::server::{Server, ask_with, watchglass};
+use watchglass_tests::server::{Server, ask_with, run, watchglass};
 use watchglass_tests::waiting::until;
 
 /// A server of a folder, and scripts beside it.
@@ -54,6 +54,13 @@ impl Bench {
         (answer.status, serde_json::from_str(&answer.body).unwrap_or_default())
     }
 
+    /// What the files of the folder have, as an export.
+    fn kept(&self) -> String {
+        let tag = "system.cpu_percent";
+        let export = ["export", "--format", "json", "--from", "-1h", "--tag", tag, "--data-dir", self.data()];
+        String::from_utf8(run(export).stdout).expect("text")
+    }
+
     /// What the records of the machine say, once it is as it should be.
     fn records(&self, server: &Server, what: &str, so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         until(what, || {
@@ -65,7 +72,11 @@ impl Bench {
 
 /// The alerts in the records of the machine, in the order in which they came.
 fn alerts(server: &Server) -> Vec<Value> {
-    let lines = server.get("/api/v1/export?format=json&from=-1h&tag=system.cpu_percent", &[]).body;
+    records(&server.get("/api/v1/export?format=json&from=-1h&tag=system.cpu_percent", &[]).body)
+}
+
+/// Likewise in an export.
+fn records(lines: &str) -> Vec<Value> {
     let records = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     records.filter(|line| line["record"] == "alert").map(|line| line["body"].clone()).collect()
 }
@@ -182,7 +193,10 @@ fn a_call_that_was_taken_outlives_the_server_that_took_it() {
     assert_eq!(bench.alert(&["loss is NaN"]).0, Some(0));
     assert_eq!(bench.post(&server, &json!({ "title": "disk", "id": "one" })).0, 201);
     // The log writes once a second.
-    std::thread::sleep(Duration::from_millis(2_500));
+    until("both are in the folder", || {
+        let all = records(&bench.kept());
+        (all.len() == 2).then_some(())
+    });
     server.end_by("KILL");
     let server = bench.server();
     let all = bench.records(&server, "both", |all| all.len() == 2);

@@ -4,11 +4,10 @@
 use fake_clock::FakeClock;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
 use watchglass_tests::fleet::Fleet;
 use watchglass_tests::hooks::{Hooks, Reply, Request};
 use watchglass_tests::server::{Server, ask_with, watchglass};
-use watchglass_tests::waiting::until;
+use watchglass_tests::waiting::{until, until_so};
 
 /// Rules that fire at once, each a group of its own.
 const RULES: usize = 5;
@@ -16,47 +15,82 @@ const RULES: usize = 5;
 /// By what the receiver knows us.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// A server of a folder with rules, and a receiver that it tells.
+/// Longer than a notice waits for others of its group, s.
+const GATHERED_S: usize = 11;
+/// Longer than what was under way is in the hands of who sent it, and than a machine may be silent, ms.
+const MINUTE: i64 = 61_000;
+/// Longer than the pause between two tries, ms.
+const HALF_HOUR: i64 = 1_800_000;
+
+/// A server of a folder, and a receiver that it tells. Time passes where a test says so, and nothing is under way.
 struct Whole {
     folder: tempfile::TempDir,
     hooks: Hooks,
     clock: FakeClock,
+    /// Between two samples.
+    interval: &'static str,
 }
 
 impl Whole {
-    fn new(rules: &str) -> Whole {
+    fn new(interval: &'static str) -> Whole {
         let (folder, hooks) = (tempfile::tempdir().expect("a folder"), Hooks::start());
-        let config = format!("[alerts]\nallow_targets = [{:?}]\n{rules}", hooks.target());
+        // Those that come along would tell of the time in which nothing was measured.
+        let off: String = rules::builtin::TABLE.iter().map(|row| format!("{} = false\n", row.id)).collect();
+        let config = format!("[alerts]\nallow_targets = [{:?}]\n[rules_builtin]\n{off}", hooks.target());
         std::fs::write(folder.path().join("watchglass.toml"), config).expect("written");
         let clock = FakeClock::new(folder.path());
-        Whole { folder, hooks, clock }
-    }
-
-    /// One whose rules all fire at once.
-    fn firing() -> Whole {
-        let rule =
-            |n| format!("[[rules]]\nname = \"always {n}\"\nseverity = \"critical\"\nwhen = \"system.load1 >= 0\"\n");
-        Whole::new(&(0..RULES).map(rule).collect::<String>())
+        Whole { folder, hooks, clock, interval }
     }
 
     fn server(&self) -> Server {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         let (config, data) = (path("watchglass.toml"), path("data"));
-        let mut command = watchglass(["--collectors", "cpu", "--port", "0", "--config", &config, "--data-dir", &data]);
+        let mut command = watchglass(["--collectors", "cpu", "--interval", self.interval, "--port", "0"]);
+        command.args(["--config", &config, "--data-dir", &data]);
         command.envs(self.clock.environment());
         Server::start_command(command)
     }
 
     /// The channel to the receiver.
     fn channel(&self, server: &Server) {
-        let body = json!({ "name": "hook", "kind": "webhook", "address": self.hooks.url("/hook"), "secret": SECRET })
-            .to_string();
-        let (addr, length) = (server.addr(), body.len());
-        let lines = format!(
-            "POST /api/v1/channels HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
-        );
-        let answer = ask_with(addr, &lines, &body);
-        assert!(answer.status == 200 || answer.status == 201, "{}", answer.body);
+        let address = self.hooks.url("/hook");
+        made(server, "channels", &json!({ "name": "hook", "kind": "webhook", "address": address, "secret": SECRET }));
+    }
+
+    /// Has all rules fire. The channel is there before: who is told of an alert is known when it fires.
+    fn begin(&self, server: &Server) {
+        self.channel(server);
+        (0..RULES).for_each(|n| made_rule(server, &format!("always {n}"), "system.load1 >= 0"));
+        all_fire(server);
+    }
+
+    /// Has a second pass, and waits for a sample: where none comes, that is an alert.
+    fn step(&self, server: &Server) {
+        let ticks = figure(server, "self_ticks_total");
+        self.clock.pass(1_000);
+        until_so("samples come", || figure(server, "self_ticks_total") > ticks);
+    }
+
+    /// Has so much time pass that a notice waits no longer for others of its group.
+    fn gather(&self, server: &Server) {
+        (0..GATHERED_S).for_each(|_| self.step(server));
+    }
+
+    /// Makes a rule, and waits until it fires: all that was measured before was looked at.
+    fn fires(&self, server: &Server, name: &str) {
+        made_rule(server, name, "system.load1 >= 0");
+        until_so("it fires", || {
+            self.step(server);
+            states(server, name) == ["firing"]
+        });
+    }
+
+    /// Has one more rule fire, and waits until the receiver is told of it: what was to be told before was told before.
+    fn tells_of_one_more(&self, server: &Server) {
+        // The first may fire by a sample from before much time passed, which is too old to be told of.
+        ["first", "second"].iter().for_each(|name| self.fires(server, name));
+        self.gather(server);
+        self.hooks.wait_for("it is told of one more", |request| request.text().contains("second"));
     }
 
     /// What came of our rules: how often, by rule and id.
@@ -75,31 +109,60 @@ fn is_of(request: &Request, rule: usize) -> bool {
     request.text().contains(&format!("always {rule}"))
 }
 
-/// The alerts of our rules that a server has, by state.
-fn states(server: &Server) -> Vec<String> {
+/// Makes something of a server's alerts.
+#[track_caller]
+fn made(server: &Server, what: &str, body: &Value) {
+    let (addr, body) = (server.addr(), body.to_string());
+    let lines = format!(
+        "POST /api/v1/{what} HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    let answer = ask_with(addr, &lines, &body);
+    assert!(answer.status == 200 || answer.status == 201, "{}", answer.body);
+}
+
+fn made_rule(server: &Server, name: &str, when: &str) {
+    made(server, "rules", &json!({ "name": name, "severity": "critical", "when": when }));
+}
+
+/// The alerts of rules whose name begins so that a server has, by state.
+fn states(server: &Server, name: &str) -> Vec<String> {
     let all: Value = serde_json::from_str(&server.get("/api/v1/alerts", &[]).body).expect("JSON");
     let ours = all["alerts"].as_array().expect("a list").iter();
-    let ours = ours.filter(|alert| alert["name"].as_str().is_some_and(|name| name.starts_with("always")));
+    let ours = ours.filter(|alert| alert["name"].as_str().is_some_and(|own| own.starts_with(name)));
     ours.filter_map(|alert| alert["state"].as_str().map(String::from)).collect()
 }
 
 fn all_fire(server: &Server) {
-    until("all rules fire", || {
-        (states(server).iter().filter(|state| *state == "firing").count() == RULES).then_some(())
-    });
+    until_so("all rules fire", || states(server, "always").iter().filter(|state| *state == "firing").count() == RULES);
+}
+
+/// A figure that a server has of itself.
+#[track_caller]
+fn figure(server: &Server, name: &str) -> f64 {
+    let all = server.get("/metrics", &[]).body;
+    let mut values =
+        all.lines().filter_map(|line| line.strip_prefix("watchglass_")?.strip_prefix(name)?.strip_prefix(' '));
+    values.next().and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {all}"))
+}
+
+/// Tries to tell the receiver that failed so far.
+fn failed(server: &Server) -> usize {
+    figure(server, "alerts_notices_total{cause=\"again\"}") as usize
 }
 
 #[test]
 fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
-    let whole = Whole::firing();
+    let whole = Whole::new("100ms");
     whole.hooks.answers(Reply::Hang);
     let server = whole.server();
-    whole.channel(&server);
-    until("a notice is under way", || (!whole.told().is_empty()).then_some(()));
+    whole.begin(&server);
+    whole.gather(&server);
+    until_so("a notice is under way", || !whole.told().is_empty());
     server.end_by("KILL");
     whole.hooks.answers(Reply::Status(200));
     // What was under way is in nobody's hands a minute later.
-    whole.clock.set_ahead(61_000);
+    whole.clock.pass(MINUTE);
     let server = whole.server();
     let told = until("each rule is told of", || {
         let told = whole.told();
@@ -107,7 +170,13 @@ fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
     });
     // What was under way came once more, by the same id, and everything else once.
     assert!(told.iter().all(|((_, id), times)| !id.is_empty() && *times <= 2), "{told:?}");
-    std::thread::sleep(Duration::from_secs(15));
+    // What is under way while a minute passes would be given up.
+    let taken = || figure(&server, "alerts_notices_total{cause=\"taken\"}");
+    until_so("nothing is under way", || {
+        taken() >= RULES as f64 && figure(&server, "alerts_outbox_oldest_seconds") == 0.0
+    });
+    whole.clock.pass(MINUTE);
+    whole.tells_of_one_more(&server);
     let after = whole.told();
     assert!(after.values().all(|times| *times <= 2) && after.len() == RULES, "{after:?}");
     all_fire(&server);
@@ -115,53 +184,76 @@ fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
 
 #[test]
 fn an_outage_of_three_hours_ends_in_one_message_a_group() {
-    let whole = Whole::firing();
+    let whole = Whole::new("100ms");
     whole.hooks.refuses(true);
     let server = whole.server();
-    whole.channel(&server);
-    all_fire(&server);
-    for half_hour in 1..=6 {
-        std::thread::sleep(Duration::from_secs(3));
-        whole.clock.set_ahead(half_hour * 1_800_000);
+    whole.begin(&server);
+    whole.gather(&server);
+    until_so("all are tried", || failed(&server) >= RULES);
+    for _ in 0..6 {
+        let before = failed(&server);
+        whole.clock.pass(HALF_HOUR);
+        until_so("all are tried again", || failed(&server) >= before + RULES);
     }
     assert!(whole.told().is_empty(), "nothing was taken");
+    // The pause before the next try is a minute by now: none is under way.
     whole.hooks.refuses(false);
-    until("each rule is told of", || (whole.told().len() >= RULES).then_some(()));
-    std::thread::sleep(Duration::from_secs(15));
+    whole.clock.pass(HALF_HOUR);
+    until_so("each rule is told of", || whole.told().len() >= RULES);
+    whole.tells_of_one_more(&server);
     let told = whole.told();
     assert!(told.len() == RULES && told.values().all(|times| *times == 1), "{told:?}");
 }
 
 #[test]
 fn a_clock_that_is_set_fires_nothing() {
-    let slow = "[[rules]]\nname = \"always slow\"\nwhen = \"system.load1 >= 0 for 30m\"\n";
-    let whole = Whole::new(slow);
+    let whole = Whole::new("1s");
     let server = whole.server();
     whole.channel(&server);
-    until("it is pending", || states(&server).contains(&"pending".to_string()).then_some(()));
+    made_rule(&server, "always slow", "system.load1 >= 0 for 30m");
+    // What has just begun is not shown.
+    whole.gather(&server);
+    until_so("it is pending", || states(&server, "always") == ["pending"]);
     for ahead in [3_600_000, -3_600_000, 7_200_000] {
         whole.clock.set_ahead(ahead);
-        std::thread::sleep(Duration::from_secs(5));
-        assert!(states(&server).iter().all(|state| state == "pending"), "{:?}", states(&server));
+        whole.fires(&server, &format!("at {ahead}"));
+        assert_eq!(states(&server, "always"), ["pending"], "{ahead} ms");
     }
+    whole.tells_of_one_more(&server);
     assert!(whole.hooks.came().iter().all(|request| !request.text().contains("always slow")));
+}
+
+/// When the newest sample was taken that a hub of one machine has, s since the Unix epoch.
+fn newest(fleet: &Fleet, key: &str) -> Option<f64> {
+    let told: Value = serde_json::from_str(&fleet.server().get("/api/v1/sources", &[key]).body).expect("JSON");
+    told["sources"][0]["last"].as_f64()
 }
 
 #[test]
 fn a_hub_that_starts_again_calls_no_machine_lost() {
-    let mut fleet = Fleet::start();
-    fleet.grows("samples come");
+    let (mut fleet, clock) = Fleet::by_clock();
+    let key = fleet.administer(&["key", "add", "reader", "--scope", "data:read"]);
+    let key = format!("Authorization: Bearer {}", key.trim());
+    fleet.start_agent();
+    fleet.until("samples come", || newest(&fleet, &key));
     fleet.kill_hub();
     // Longer than a machine may be silent.
-    std::thread::sleep(Duration::from_secs(70));
+    clock.pass(MINUTE);
     fleet.start_hub();
-    fleet.grows("samples come again");
-    std::thread::sleep(Duration::from_secs(30));
-    let all = fleet.administer(&["alerts", "history"]);
-    assert!(!all.contains("was last heard"), "{all}");
+    // It is there for longer than one that never came may take, each time for less than the link may be silent.
+    let mut last = fleet.until("samples come again", || newest(&fleet, &key));
+    for _ in 0..13 {
+        clock.pass(10_000);
+        let later = || newest(&fleet, &key).filter(|newest| *newest >= last + 10.0);
+        last = fleet.until("samples come", later);
+    }
+    let all = |fleet: &Fleet| fleet.administer(&["alerts", "history"]);
+    assert!(!all(&fleet).contains("was last heard"), "{}", all(&fleet));
     // One that is silent while the hub is there is lost.
-    fleet.kill_agent();
+    fleet.lose_agent();
     fleet.until("the machine is lost", || {
+        clock.pass(10_000);
         fleet.administer(&["alerts", "list"]).contains("was last heard").then_some(())
     });
+    assert_eq!(all(&fleet).matches("was last heard").count(), 1, "not before: {}", all(&fleet));
 }

@@ -63,7 +63,7 @@ fn rows_are_named_by_a_collector_exactly_when_they_are_claimed() {
         .filter(|s| s.path.starts_with("backend/collectors/src/") && !s.is_test() && !elsewhere(&s.path))
         .map(|s| s.code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect())
         .collect();
-    let rows = statics(&sources);
+    let rows = statics(sources);
     assert!(rows.len() > 100, "{} rows were found: are rows written otherwise now?", rows.len());
     for (module, name, tag) in rows {
         let named = collectors.iter().any(|words| words.contains(module.as_str()) && words.contains(name.as_str()));

@@ -7,11 +7,10 @@ use shared::alert::{Alert, AlertSeverity, AlertState, ChannelInput, Notice, Noti
 use shared::secret::Secret;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use watchglass_tests::certificate::Authority;
 use watchglass_tests::programs::{Program, run};
 use watchglass_tests::provider::now;
-use watchglass_tests::waiting::MAX_WAIT;
+use watchglass_tests::waiting::until_so;
 
 /// What must arrive as it is and do nothing on its way.
 const HOSTILE: &str = "@everyone <script>alert(1)</script> {run} \"quoted\" 89.1 °C 🔥";
@@ -144,12 +143,8 @@ fn with_alertmanager_alerts_begin_and_end_and_it_takes_every_label() {
     };
     let settings = Settings::check(&input, &allowed, false).expect("settings");
     let mut sender = Sender::new(&Road { allowed, ..Road::default() }).expect("a sender");
-    let begin = Instant::now();
     // Its port is open a moment before it takes anything.
-    while server.get("/-/ready").status != 200 {
-        assert!(begin.elapsed() < MAX_WAIT, "it is not ready");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until_so("it is ready", || server.get("/-/ready").status == 200);
 
     let firing = notice(NoticeKind::Firing, "N1");
     let outcome = send(&mut sender, &settings, &firing);
@@ -174,11 +169,7 @@ fn with_alertmanager_alerts_begin_and_end_and_it_takes_every_label() {
     assert_eq!(active(&server).len(), 2);
 
     accepted(&send(&mut sender, &settings, &resolved(firing)));
-    let begin = Instant::now();
-    while !active(&server).is_empty() {
-        assert!(begin.elapsed() < MAX_WAIT, "they are not over: {:?}", active(&server));
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until_so("they are over", || active(&server).is_empty());
     let mut test = notice(NoticeKind::Test, "N2");
     test.alerts.clear();
     accepted(&send(&mut sender, &settings, &test));
@@ -218,11 +209,7 @@ for name in os.listdir(sys.argv[1]):
 print(json.dumps(sorted(out, key=lambda one: one['Message-ID'])))
 ";
     let new = folder.join("mail").join("new");
-    let begin = Instant::now();
-    while std::fs::read_dir(&new).map_or(0, Iterator::count) < count {
-        assert!(begin.elapsed() < MAX_WAIT, "the message does not come");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until_so("the messages come", || std::fs::read_dir(&new).map_or(0, Iterator::count) >= count);
     let read = run("python3", &["-c", READ, &new.display().to_string()], "");
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     let all: Vec<Value> = serde_json::from_slice(&read.stdout).expect("JSON");

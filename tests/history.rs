@@ -14,7 +14,7 @@ use watchglass_tests::server::{Server, watchglass};
 #[cfg(target_os = "linux")]
 use watchglass_tests::server::{as_user, binary};
 use watchglass_tests::stage::Stage;
-use watchglass_tests::waiting::until;
+use watchglass_tests::waiting::{MAX_WAIT, until};
 
 fn folder() -> TempDir {
     TempDir::new().expect("a folder")
@@ -80,7 +80,8 @@ fn a_second_server_on_the_same_folder_leaves_at_once_and_says_why() {
     let path = folder.path().to_str().expect("text");
     let begin = Instant::now();
     let second = watchglass(["--port", "0", "--data-dir", path]).output().expect("it starts");
-    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+    // A machine with much load takes a part of it; one that waited for the folder would wait for good.
+    assert!(begin.elapsed() < MAX_WAIT, "{:?}", begin.elapsed());
     let words = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!((second.status.code(), &second.stdout[..]), (Some(4), &b""[..]), "{words}");
     for word in [path, &server.id().to_string(), "--data-dir", "--memory"] {

@@ -14,67 +14,72 @@ fn holds(faults: Vec<String>) {
 
 #[test]
 fn packages_depend_along_the_arrows() {
-    holds(rules::packages(&tree()));
+    holds(rules::packages(tree()));
 }
 
 #[test]
 fn rooms_import_along_the_arrows() {
-    holds(rules::rooms(&tree()));
+    holds(rules::rooms(tree()));
 }
 
 #[test]
 fn no_two_files_know_each_other() {
-    holds(circles::circles(&tree()));
+    holds(circles::circles(tree()));
 }
 
 #[test]
 fn markup_of_the_page_stands_in_views() {
-    holds(rules::markup(&tree()));
+    holds(rules::markup(tree()));
 }
 
 #[test]
 fn tags_stand_in_the_catalogue_only() {
-    holds(rules::tags(&tree(), &collectors::catalog()));
+    holds(rules::tags(tree(), &collectors::catalog()));
 }
 
 #[test]
 fn multiples_of_1024_stand_with_the_units() {
-    holds(rules::kibi(&tree()));
+    holds(rules::kibi(tree()));
 }
 
 #[test]
 fn the_page_has_no_tests_that_nobody_runs() {
-    holds(rules::untested(&tree()));
+    holds(rules::untested(tree()));
 }
 
 #[test]
 fn tests_run_to_their_end() {
-    holds(rules::early_returns(&tree()));
+    holds(rules::early_returns(tree()));
+}
+
+#[test]
+fn no_test_waits_by_sleeping() {
+    holds(rules::sleeps(tree()));
 }
 
 #[test]
 fn no_static_can_be_changed() {
-    holds(rules::statics(&tree()));
+    holds(rules::statics(tree()));
 }
 
 #[test]
 fn no_two_public_types_of_a_package_have_one_name() {
-    holds(rules::type_names(&tree()));
+    holds(rules::type_names(tree()));
 }
 
 #[test]
 fn each_module_says_what_it_is_for() {
-    holds(rules::modules(&tree()));
+    holds(rules::modules(tree()));
 }
 
 #[test]
 fn the_tree_names_no_place_where_it_was_made() {
-    holds(rules::places(&tree()));
+    holds(rules::places(tree()));
 }
 
 #[test]
 fn links_in_documents_lead_somewhere() {
-    let mut sources = tree();
+    let mut sources = tree().to_vec();
     // Pictures are no text, so the tree does not hold them.
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../static")).expect("static/ is there") {
         let name = entry.expect("static/ can be read").file_name();
@@ -86,7 +91,7 @@ fn links_in_documents_lead_somewhere() {
 #[test]
 fn files_are_small() {
     let sources = tree();
-    let lengths = rules::lengths(&sources);
+    let lengths = rules::lengths(sources);
     let (median, longest) = (lengths[lengths.len() / 2].0, &lengths[lengths.len().saturating_sub(5)..]);
     println!("{} files, median {median} lines, longest {longest:?}", lengths.len());
     assert!(median <= 180, "the median file has {median} lines: split what has two reasons to change");
@@ -265,6 +270,17 @@ fn a_planted_early_return_is_caught() {
     let test = |line: &str| format!("fn f() {{\n    return;\n}}\n#[test]\nfn t() {{\n    {line};\n}}\n");
     for bad in ["let Some(x) = find() else { return }", "if !root() {\n        return;\n    }", "return"] {
         catches(rules::early_returns, "tests/x.rs", &test("go(|| return None)"), &test(bad));
+    }
+}
+
+#[test]
+fn a_planted_sleep_is_caught() {
+    let good = "// sleep(a)\nfn f() { until(\"it\", || job(\"sleep(9)\")); Asleep(1); sleeps(2); }";
+    for bad in ["std::thread::sleep(PAUSE);", "use std::thread::sleep;", "tokio::time::sleep_until(at).await;"] {
+        catches(rules::sleeps, "tests/hub/links.rs", good, bad);
+        for may in ["tests/support/waiting.rs", "tests/bench/hub.rs", "tests/support/cutter.rs"] {
+            assert_eq!(rules::sleeps(&[Source::new(may, bad)]).len(), 0, "{may}");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests `watchglass run`: the job has what it would have without it, and the list says how it ended.
 #![cfg(target_os = "linux")]
 
+use fake_clock::FakeClock;
 use serde_json::Value;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -9,7 +10,7 @@ use watchglass_tests::cgroup::MemoryGroup;
 use watchglass_tests::fleet::Fleet;
 use watchglass_tests::server::{Answer, Server, as_user, ask_with, watchglass};
 use watchglass_tests::terminal::Terminal;
-use watchglass_tests::waiting::until;
+use watchglass_tests::waiting::{until, until_so};
 
 /// A server of a folder, and jobs that it is told of.
 struct Bench {
@@ -27,6 +28,13 @@ impl Bench {
 
     fn server(&self) -> Server {
         Server::start(["--collectors", "cpu", "--data-dir", self.data()])
+    }
+
+    /// Likewise one that goes by a clock.
+    fn server_by(&self, clock: &FakeClock) -> Server {
+        let mut command = watchglass(["--collectors", "cpu", "--port", "0", "--data-dir", self.data()]);
+        command.envs(clock.environment());
+        Server::start_command(command)
     }
 
     /// `watchglass run` with these words.
@@ -48,6 +56,12 @@ impl Bench {
     fn sentence(&self, server: &Server, id: &str, sentence: &str) -> Value {
         self.run(server, id, sentence, |run| run["sentence"] == sentence)
     }
+}
+
+/// How a process stands, as the kernel says: `T` is stopped.
+fn state_of(id: u32) -> char {
+    let told = std::fs::read_to_string(format!("/proc/{id}/stat")).expect("it is there");
+    told.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).unwrap_or_else(|| panic!("{told}"))
 }
 
 /// The one child of a process.
@@ -329,7 +343,9 @@ fn told(server: &Server, path: &str, body: &Value) -> Answer {
 fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
     use serde_json::json;
     let bench = Bench::new();
-    let server = bench.server();
+    let own = tempfile::tempdir().expect("a folder");
+    let clock = FakeClock::new(own.path());
+    let server = bench.server_by(&clock);
     let begun = told(&server, "/api/v1/runs", &json!({ "name": "lr", "project": "llm", "tags": { "a": "b" } }));
     assert_eq!(begun.status, 201, "{}", begun.body);
     let id = serde_json::from_str::<Value>(&begun.body).expect("JSON")["id"].as_str().expect("an id").to_string();
@@ -358,16 +374,12 @@ fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
     kill(job.id(), libc::SIGTERM);
     job.wait().expect("it ended");
     // A minute without a word is no end, and the next word says so; a server that is begun anew goes on.
-    let begin = std::time::Instant::now();
-    let heard = || server.get("/api/v1/runs", &[]).body.contains("its launcher is not heard");
-    while !heard() {
-        assert!(begin.elapsed() < std::time::Duration::from_secs(180), "it is heard");
-        std::thread::sleep(std::time::Duration::from_millis(500));
-    }
+    clock.pass(61_000);
+    until_so("it is not heard", || server.get("/api/v1/runs", &[]).body.contains("its launcher is not heard"));
     assert_eq!(event("silent", json!({ "event": "heartbeat" })).0, 200);
     bench.sentence(&server, "silent", "running (by report)");
     server.end_by("KILL");
-    let server = bench.server();
+    let server = bench.server_by(&clock);
     bench.sentence(&server, "silent", "running (by report)");
     let end = json!({ "event": "end", "signal": "SIGKILL" });
     assert_eq!(told(&server, "/api/v1/runs/silent/events", &end).status, 200);
@@ -378,26 +390,22 @@ fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
 
 #[test]
 fn the_silence_of_an_agent_is_no_end_of_its_jobs() {
-    let mut fleet = Fleet::start();
+    let (mut fleet, clock) = Fleet::by_clock();
+    fleet.start_agent();
+    fleet.grows("the hub has samples of the agent");
     let agent = fleet.agent_folder().to_str().expect("plain letters").to_string();
     let mut job = watchglass(["run", "--data-dir", &agent, "--id", "goes-on", "--", "sleep", "1000"]);
     job.env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
     let mut job = started(job);
     let child = child_of(job.id());
-    // A machine is silent for a minute before that is said.
     let listed = |fleet: &Fleet, words: &str| {
-        let begin = std::time::Instant::now();
-        loop {
-            let all = fleet.administer(&["runs"]);
-            if all.lines().any(|line| line.starts_with("goes-on") && line.contains(words)) {
-                return;
-            }
-            assert!(begin.elapsed() < std::time::Duration::from_secs(180), "not {words}: {all}");
-            std::thread::sleep(std::time::Duration::from_millis(500));
-        }
+        let is_so = |line: &str| line.starts_with("goes-on") && line.contains(words);
+        fleet.until(words, || fleet.administer(&["runs"]).lines().any(is_so).then_some(()));
     };
     listed(&fleet, "running");
-    fleet.kill_agent();
+    fleet.lose_agent();
+    // A machine is silent for a minute before that is said.
+    clock.pass(61_000);
     listed(&fleet, "is not heard");
     fleet.start_agent();
     listed(&fleet, "running");
@@ -439,7 +447,9 @@ fn a_run_is_a_question_about_its_time_its_machines_and_its_gpus() {
 #[test]
 fn a_run_has_a_report_also_when_its_samples_have_gone() {
     let bench = Bench::new();
-    let server = bench.server();
+    let own = tempfile::tempdir().expect("a folder");
+    let clock = FakeClock::new(own.path());
+    let server = bench.server_by(&clock);
     let words = ["--id", "told", "--name", "a<b", "--", "sh", "-c", "sleep 3; exit 3"];
     bench.job(&words).output().expect("it ran");
     bench.sentence(&server, "told", "failed (exit 3)");
@@ -472,17 +482,15 @@ fn a_run_has_a_report_also_when_its_samples_have_gone() {
     };
     assert!(printed(false).starts_with("<!doctype html>") && printed(true).contains("\"curves\""));
     let kept = Path::new(bench.data()).join("ended-runs");
-    let begin = std::time::Instant::now();
-    while !kept.join("told.json").exists() {
-        assert!(begin.elapsed() < std::time::Duration::from_secs(180), "no summary is kept");
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
+    // What has just ended is not settled yet.
+    clock.pass(30_000);
+    until_so("a summary is kept", || kept.join("told.json").exists());
     server.end_by("KILL");
     for entry in std::fs::read_dir(bench.data()).expect("a folder").flatten().filter(|entry| entry.path() != kept) {
         let path = entry.path();
         if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.expect("removed");
     }
-    let server = bench.server();
+    let server = bench.server_by(&clock);
     bench.sentence(&server, "told", "failed (exit 3)");
     assert!(report(&server).contains("failed (exit 3)"));
 }
@@ -768,15 +776,17 @@ fn a_job_whose_output_is_kept_is_stopped_and_ended_as_it_would_be() {
     let mut stopped = job("stopped");
     stopped.press("\x1a");
     assert_eq!(stopped.did(), Did::Stop);
-    watchglass_tests::waiting::until_so("a plain terminal", || stopped.is_plain());
-    // What it wrote before is on its way to the screen.
-    let pause = || std::thread::sleep(std::time::Duration::from_millis(500));
-    pause();
-    let bytes = stopped.bytes();
-    pause();
-    assert_eq!(stopped.bytes(), bytes, "the job is stopped, too");
+    until_so("a plain terminal", || stopped.is_plain());
+    // Who keeps the output is between the two.
+    let own = child_of(child_of(stopped.id()));
+    until_so("the job is stopped, too", || state_of(own) == 'T');
     stopped.signal(libc::SIGCONT);
-    watchglass_tests::waiting::until_so("it goes on", || stopped.bytes() > bytes + 20);
+    until_so("the job goes on", || state_of(own) != 'T');
+    // More than what was on its way to the screen when it was stopped.
+    let last =
+        |text: &str| text.lines().filter_map(|line| line.strip_prefix("tick ")?.trim().parse::<u32>().ok()).max();
+    let before = last(&stopped.text());
+    stopped.until("it goes on", |text| last(text) > before.map(|n| n + 2));
     assert!(!stopped.is_plain(), "its keys are the job's again");
     stopped.signal(libc::SIGTERM);
     assert_eq!(stopped.did(), Did::Die(libc::SIGTERM));
@@ -787,7 +797,7 @@ fn a_job_whose_output_is_kept_is_stopped_and_ended_as_it_would_be() {
     bench.prints(&server, "killed", "tick 1");
     killed.signal(libc::SIGKILL);
     assert_eq!(killed.did(), Did::Die(libc::SIGKILL));
-    watchglass_tests::waiting::until_so("a plain terminal", || killed.is_plain());
+    until_so("a plain terminal", || killed.is_plain());
     bench.run(&server, "killed", "its end", |run| !run["ended"].is_null());
     assert!(texts(&bench.prints(&server, "killed", "tick 1"), "tty").contains(&"begun"));
     // A program that is not there is told as by a shell.
@@ -905,13 +915,15 @@ fn the_command_prints_what_is_asked_for_and_follows() {
     assert_eq!((&row["stream"], &row["text"]), (&"err".into(), &"two".into()));
     assert_eq!(logs(&["--stream", "stdout"]).0, Some(2));
     let mut follow = watchglass(["logs", "--data-dir", bench.data(), "asked", "--follow"]);
-    let follow = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    let followed = bench.folder.path().join("followed");
+    let into = std::fs::File::create(&followed).expect("a file");
+    let follow = follow.stdout(into).stderr(Stdio::piped()).spawn().expect("it starts");
+    let followed = || std::fs::read_to_string(&followed).expect("a file");
+    until_so("what was printed before", || sorted(&followed()) == ["one", "three", "two"]);
     std::io::Write::write_all(&mut job.stdin.take().expect("a pipe"), b"four\n").expect("it reads");
     assert!(job.wait().expect("it ended").success());
-    let followed = follow.wait_with_output().expect("it ended with the job");
-    let said = String::from_utf8_lossy(&followed.stdout).into_owned();
-    assert_eq!(sorted(&said), ["four", "one", "three", "two"], "{}", String::from_utf8_lossy(&followed.stderr));
+    let ended = follow.wait_with_output().expect("it ended with the job");
+    assert_eq!(sorted(&followed()), ["four", "one", "three", "two"], "{}", String::from_utf8_lossy(&ended.stderr));
     let none = watchglass(["logs", "--data-dir", bench.data(), "nobody"]).output().expect("it ran");
     assert_eq!(none.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&none.stderr).contains("there is no run"));

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use watchglass_tests::cluster::Cluster;
 use watchglass_tests::programs::Program;
 use watchglass_tests::server::{Server, watchglass};
-use watchglass_tests::waiting::{MAX_WAIT, until_so};
+use watchglass_tests::waiting::{MAX_WAIT, until_or, until_so};
 
 /// Keeps a sample once that was sent twice.
 pub(crate) const DEDUP: &str = "-dedup.minScrapeInterval=1ms";
@@ -275,12 +275,9 @@ fn with_victoria_metrics_killed_and_the_binary_too_each_sample_is_there_once() {
         }
         store = start();
         let newest = own(&server).last().expect("a sample").0;
-        let begin = std::time::Instant::now();
         // A request goes every 15 s, and after failures the pauses grow.
-        while exported(&store, &selector).last().is_none_or(|(t, _)| *t < newest) {
-            assert!(begin.elapsed() < 5 * MAX_WAIT, "what came meanwhile does not arrive");
-            std::thread::sleep(std::time::Duration::from_millis(200));
-        }
+        let last = || exported(&store, &selector).pop().filter(|(t, _)| *t >= newest);
+        until_or(5 * MAX_WAIT, last, || "what came meanwhile arrives".into());
     }
     let theirs = exported(&store, &selector);
     let end = theirs.last().expect("a sample").0;
@@ -333,14 +330,11 @@ fn with_victoria_metrics_twice_behind_vmagent_and_vmauth_both_have_all() {
     known.extend(120, 300);
     all_taken(&remote, &known, 300);
     let one = start(0);
-    let begin = std::time::Instant::now();
     for server in [&two, &one] {
         for series in [0, SERIES - 1] {
             let theirs = || exported(server, &selector(&known, series));
-            while theirs().len() < 300 {
-                assert!(begin.elapsed() < 5 * MAX_WAIT, "{} samples", theirs().len());
-                std::thread::sleep(std::time::Duration::from_millis(100));
-            }
+            let all = || (theirs().len() >= 300).then_some(());
+            until_or(5 * MAX_WAIT, all, || format!("300 samples, not {}", theirs().len()));
             same(&wanted(&known, series, 300), &theirs());
         }
     }

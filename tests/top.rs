@@ -160,9 +160,13 @@ mod pty {
         let mut terminal = Terminal::start(top(&[RECORDING]), cells);
         let lines = |text: &str| text.lines().map(|line| line.trim_end().to_string() + "\n").collect::<String>();
         if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
-            terminal.shows("Processes");
-            // Whoever writes it anew looks at it, so that it may be waited for here.
-            std::thread::sleep(std::time::Duration::from_secs(10));
+            let (mut last, mut looks) = (String::new(), 0);
+            until_so("a picture that stays", || {
+                let text = terminal.text();
+                looks = if text == last && text.contains("Processes") { looks + 1 } else { 0 };
+                last = text;
+                looks > 100
+            });
             std::fs::write(&path, lines(&terminal.text())).expect("written");
         }
         let wanted = std::fs::read_to_string(&path).expect("UPDATE=1 cargo test -p watchglass-tests top writes it");
@@ -221,7 +225,7 @@ mod pty {
     fn processes_are_sorted_and_stand_as_a_tree() {
         let server = served();
         let mut terminal = Terminal::start(top(&["--url", &server.url]), (160, 50));
-        terminal.shows("Processes");
+        terminal.shows("python3");
         terminal.press("p");
         terminal.shows("CPU %↓");
         terminal.press("s");

@@ -3,6 +3,9 @@
 
 use watchglass_tests::server::Answer;
 
+/// The most bytes of the page, packed, as people build it.
+const MAX_PAGE_BYTES: usize = 1_950_000;
+
 /// The text before the address of the module that opens files.
 const READER: &str = "<meta name=\"reader\" content=\"";
 
@@ -58,9 +61,11 @@ fn every_file_of_the_page_is_packed_and_kept_for_ever() {
             weight += sizes[1];
         }
     }
-    // A debug build packs quickly, and a seventh larger than a release, whose goal of 400,000 bytes the bench checks. With the
-    // pages of many machines, of people, of runs and of findings it is missed; this bound is for growth that nobody meant.
-    assert!(weight < 2_100_000, "the page weighs {weight} bytes; the goal for a release is 400,000");
+    // This bound is for growth that nobody meant. `cargo xtask dist --check` sets another one for the page that is handed out,
+    // whose goal the bench checks.
+    let most = std::env::var("WATCHGLASS_PAGE_BYTES").ok().and_then(|bytes| bytes.parse().ok());
+    let most: usize = most.unwrap_or(MAX_PAGE_BYTES);
+    assert!(weight < most, "the page weighs {weight} bytes, and may weigh {most}");
     assert_eq!(server.get("/page-0000000000000000.js", &[]).status, 404);
 }
 

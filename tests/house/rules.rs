@@ -59,7 +59,19 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("tests/features/base", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
     (
         "tests",
-        &["shared", "collectors", "history", "insight", "notify", "records", "rules", "backend", "charts", "top"],
+        &[
+            "shared",
+            "collectors",
+            "history",
+            "insight",
+            "notify",
+            "records",
+            "rules",
+            "backend",
+            "charts",
+            "page",
+            "top",
+        ],
         &["plotters", "leptos"],
     ),
 ];
@@ -472,6 +484,41 @@ pub fn early_returns(sources: &[Source]) -> Vec<String> {
                 None if code == "#[test]" || code.starts_with("#[tokio::test") => marked = true,
                 None if code.contains("fn ") && std::mem::take(&mut marked) => inside = Some(indent),
                 None => {}
+            }
+        }
+    }
+    faults
+}
+
+/// Files and folders of the tests that may let time pass by sleeping, and why.
+const SLEEPERS: &[&str] = &[
+    "tests/support/waiting.rs", // between two looks, for all others
+    // What stands for something that is slow, or hangs.
+    "tests/fake-tool/",
+    "tests/fake-nvml/",
+    "tests/support/cutter.rs",
+    "tests/support/hooks.rs",
+    "tests/support/kubernetes.rs",
+    "tests/support/link.rs",
+    "tests/support/receiver.rs",
+    "tests/support/kills.rs", // a kill comes at a moment by chance
+    // What is measured takes as long as it takes.
+    "tests/bench/",
+    "tests/torture/",
+];
+
+/// Tests wait until something is so, and where time has to pass they move a clock.
+pub fn sleeps(sources: &[Source]) -> Vec<String> {
+    let may = |source: &&Source| !SLEEPERS.iter().any(|path| source.path.starts_with(path));
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|source| source.path.starts_with("tests/")).filter(may) {
+        for (i, line) in source.code.lines().enumerate() {
+            let named = line.match_indices("sleep").any(|(at, found)| {
+                !line[..at].ends_with(word) && !line[at + found.len()..].starts_with(|c| word(c) && c != '_')
+            });
+            if named {
+                let place = format!("{}:{}", source.path, i + 1);
+                faults.push(format!("{place}: wait by support/waiting.rs until something is so, or move a clock"));
             }
         }
     }

@@ -1,8 +1,10 @@
 //! Sources as the rules read them: code without comments, text and tests; the text that stands in the code.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// A file of the tree.
+#[derive(Clone)]
 pub struct Source {
     /// Path from the root of the tree, with slashes.
     pub path: String,
@@ -27,8 +29,13 @@ impl Source {
     }
 }
 
-/// Every file of the tree that a person writes.
-pub fn tree() -> Vec<Source> {
+/// Every file of the tree that a person writes. It is read once for all rules.
+pub fn tree() -> &'static [Source] {
+    static TREE: OnceLock<Vec<Source>> = OnceLock::new();
+    TREE.get_or_init(read_tree)
+}
+
+fn read_tree() -> Vec<Source> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let ignored = std::fs::read_to_string(root.join(".gitignore")).expect("the tree has a .gitignore");
     let ignored: Vec<&str> = ignored.lines().map(|line| line.trim_matches('/')).chain([".git"]).collect();

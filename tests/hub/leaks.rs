@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::hub::Hub;
 use watchglass_tests::ledger::Ledger;
-use watchglass_tests::waiting::MAX_WAIT;
+use watchglass_tests::waiting::{MAX_WAIT, within};
 
 /// A team, as the other must not know it: the names of its machine, and all words that tell of it.
 struct Side {
@@ -53,18 +53,16 @@ fn two_teams() -> (Hub, [Side; 2], Vec<Agent>) {
         told["sources"].as_array().cloned().unwrap_or_default()
     };
     let id = |name: &str| {
-        let begin = std::time::Instant::now();
-        loop {
-            let known = sources().into_iter().find(|source| source["name"] == *name);
+        let (mut known, mut series) = (None, String::new());
+        let has_samples = within(3 * MAX_WAIT, || {
+            known = sources().into_iter().find(|source| source["name"] == *name);
             let path = format!("/api/v1/query?tag=openmetrics.*&source={name}");
-            let series = hub.send("GET", &path, &[&root], "").body;
-            if let Some(known) = known.as_ref().filter(|_| series.contains("books")) {
-                return known["key"].as_str().expect("an id").to_string();
-            }
-            let said: String = agents.iter().map(Agent::said).collect();
-            assert!(begin.elapsed() < 3 * MAX_WAIT, "{name} has no samples: {known:?} {series:.500}\n{said}");
-            std::thread::sleep(std::time::Duration::from_millis(200));
-        }
+            series = hub.send("GET", &path, &[&root], "").body;
+            (known.is_some() && series.contains("books")).then_some(())
+        });
+        let said: String = agents.iter().map(Agent::said).collect();
+        assert!(has_samples.is_some(), "{name} has no samples: {known:?} {series:.500}\n{said}");
+        known.as_ref().and_then(|known| known["key"].as_str()).expect("an id").to_string()
     };
     let side = |name: &str, team: &str, askers: Vec<String>| {
         let (old, new) = (format!("{name}-old"), format!("{name}-new"));

@@ -42,8 +42,7 @@ fn known(name: &str) -> Fleet {
 fn a_machine_whose_folder_was_wiped_is_the_same_and_goes_on_above_what_the_hub_has() {
     let mut fleet = known("node-7");
     let before = fleet.machines();
-    fleet.kill_agent();
-    fleet.until("the hub knows that it is gone", || (fleet.machines()[0].state == "unreachable").then_some(()));
+    fleet.lose_agent();
     fleet.agent_forgets();
     std::fs::remove_dir_all(fleet.agent_folder()).expect("it was there");
     fleet.start_agent();

@@ -5,6 +5,7 @@ use super::JSON;
 use super::admission::everybody;
 use super::machine::Machine;
 use super::sockets::{open, say};
+use fake_clock::FakeClock;
 use futures_util::StreamExt;
 use serde_json::Value;
 use shared::wire::{PROTOCOL, PageMessage};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio_tungstenite::tungstenite::Message;
 use watchglass_tests::hub::Hub;
 use watchglass_tests::server::{Answer, watchglass};
-use watchglass_tests::waiting::until;
+use watchglass_tests::waiting::{until, until_so};
 
 /// What the job prints, and nothing else has.
 const LINE: &str = "zebra-crossing-of-the-job";
@@ -49,7 +50,12 @@ fn link(hub: &Hub) -> String {
 
 /// The hub with a job that printed, failed, and is known to have.
 fn hub() -> Hub {
-    let hub = Hub::start(["--collectors", "cpu,process"]);
+    hub_with(Vec::new())
+}
+
+/// Likewise with these variables.
+fn hub_with(env: Vec<(String, String)>) -> Hub {
+    let hub = Hub::start_with(env, ["--collectors", "cpu,process"]);
     printed(&hub, "loud", &format!("echo begin; echo 'RuntimeError: {LINE}' >&2; exit 1"));
     until("the end of the run", || {
         let told = hub.send("GET", "/api/v1/runs/loud", &[&hub.cookie("vera")], "").body;
@@ -249,13 +255,13 @@ fn files_with(folder: &Path, part: &str) -> Vec<PathBuf> {
 
 #[test]
 fn what_is_kept_of_a_run_that_ended_tells_members_alone_as_well() {
-    let hub = hub();
+    let own = tempfile::tempdir().expect("a folder");
+    let clock = FakeClock::new(own.path());
+    let hub = hub_with(clock.environment());
     let ended = hub.folder.path().join("ended-runs");
-    let begin = Instant::now();
-    while !ended.join("loud.json").exists() {
-        assert!(begin.elapsed() < Duration::from_secs(180), "no summary is kept");
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    // What has just ended is not settled yet.
+    clock.pass(30_000);
+    until_so("a summary is kept", || ended.join("loud.json").exists());
     let lines = hub.folder.path().join("run-logs");
     let elsewhere: Vec<PathBuf> =
         files_with(hub.folder.path(), LINE).into_iter().filter(|path| !path.starts_with(&lines)).collect();

@@ -1,12 +1,11 @@
 //! The real agent: started, listened to, and killed when dropped.
 
 use crate::server::watchglass;
-use crate::waiting::MAX_WAIT;
+use crate::waiting::{MAX_WAIT, until_or};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 /// Variables by which a proxy on the way is named, which the caller's are no part of a test.
 const PROXIES: [&str; 4] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
@@ -48,11 +47,8 @@ impl Agent {
     /// Panics when that takes too long.
     #[track_caller]
     pub fn says(&self, words: &str) {
-        let begin = Instant::now();
-        while !self.said().contains(words) {
-            assert!(begin.elapsed() < 3 * MAX_WAIT, "it does not say {words:?}; it said:\n{}", self.said());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let says = || self.said().contains(words).then_some(());
+        until_or(3 * MAX_WAIT, says, || format!("it says {words:?}; it said:\n{}", self.said()));
     }
 
     /// Process id.

@@ -10,6 +10,7 @@ use crate::programs::Program;
 use crate::receiver::{self, Receiver};
 use crate::server::{Answer, Server};
 use crate::stream::{Connection, Page};
+use crate::waiting::{until_or, within};
 use backend::accounts::Database;
 use fake_clock::FakeClock;
 use std::collections::BTreeMap;
@@ -282,27 +283,25 @@ impl Cluster {
         let measured = self.measured();
         let newest = measured.keys().map(|(t, _)| *t).max().unwrap_or_default();
         assert!(!measured.is_empty(), "the agent has something");
-        let begin = Instant::now();
-        loop {
-            let mut shown = self.shown(n);
+        let mut shown = Samples::new();
+        let is_whole = within(MAX_WAIT, || {
+            shown = self.shown(n);
             shown.retain(|(t, _), _| *t <= newest);
-            if shown == measured {
-                return shown.len();
-            }
-            let lacks: Vec<_> = measured.iter().filter(|(at, value)| shown.get(*at) != Some(value)).collect();
-            let beyond: Vec<_> = shown.iter().filter(|(at, _)| !measured.contains_key(*at)).collect();
-            assert!(
-                begin.elapsed() < MAX_WAIT,
-                "of {} samples hub {n} lacks {} and has {} others\nlacks {:?}\nothers {:?}\n{}",
-                measured.len(),
-                lacks.len(),
-                beyond.len(),
-                &lacks[..lacks.len().min(6)],
-                &beyond[..beyond.len().min(6)],
-                self.said()
-            );
-            std::thread::sleep(Duration::from_millis(200));
-        }
+            (shown == measured).then_some(())
+        });
+        let lacks: Vec<_> = measured.iter().filter(|(at, value)| shown.get(*at) != Some(value)).collect();
+        let beyond: Vec<_> = shown.iter().filter(|(at, _)| !measured.contains_key(*at)).collect();
+        assert!(
+            is_whole.is_some(),
+            "of {} samples hub {n} lacks {} and has {} others\nlacks {:?}\nothers {:?}\n{}",
+            measured.len(),
+            lacks.len(),
+            beyond.len(),
+            &lacks[..lacks.len().min(6)],
+            &beyond[..beyond.len().min(6)],
+            self.said()
+        );
+        shown.len()
     }
 
     /// Waits until `so` returns true.
@@ -311,11 +310,7 @@ impl Cluster {
     /// Panics when that takes too long, with what all said.
     #[track_caller]
     pub fn until(&self, what: &str, so: impl Fn() -> bool) {
-        let begin = Instant::now();
-        while !so() {
-            assert!(begin.elapsed() < MAX_WAIT, "not in {MAX_WAIT:?}: {what}\n{}", self.said());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        until_or(MAX_WAIT, || so().then_some(()), || format!("{what}\n{}", self.said()));
     }
 
     /// What all said.

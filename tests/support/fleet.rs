@@ -5,6 +5,7 @@ use crate::audit::Audit;
 use crate::cutter::{Cutter, Direction, Way};
 use crate::ledger::{Chance, Ledger};
 use crate::server::{Server, watchglass};
+use crate::waiting::{until_or, within};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -117,6 +118,8 @@ pub struct Fleet {
     /// Variables of the agent.
     pub agent_env: Vec<(String, String)>,
     hub_args: Vec<String>,
+    /// Variables of the hub, and of what looks into its folder.
+    hub_env: Vec<(String, String)>,
     port: u16,
     hub: Option<Server>,
     agent: Option<Agent>,
@@ -167,21 +170,35 @@ impl Fleet {
         std::fs::create_dir(&hub).expect("made");
         let keys = crate::hub::people(&hub);
         let key = keys["join"].clone();
-        Fleet { keys, ..Fleet::of(own, (hub, agent), &[], |_| key) }
+        Fleet { keys, ..Fleet::of(own, (hub, agent), &[], Vec::new(), |_| key) }
+    }
+
+    /// Likewise a hub that goes by a clock, as its agent will.
+    ///
+    /// # Panics
+    /// As [`Fleet::hub`] does.
+    #[cfg(target_os = "linux")]
+    pub fn by_clock() -> (Fleet, fake_clock::FakeClock) {
+        let own = tempfile::tempdir().expect("a folder");
+        let (hub, agent) = (own.path().join("hub"), own.path().join("agent"));
+        let clock = fake_clock::FakeClock::new(own.path());
+        let fleet = Fleet::of(own, (hub, agent), &[], clock.environment(), join_line);
+        (Fleet { agent_env: clock.environment(), ..fleet }, clock)
     }
 
     fn hub_in(own: TempDir, hub: PathBuf, agent: PathBuf, args: &[&str]) -> Fleet {
-        Fleet::of(own, (hub, agent), args, |hub| crate::waiting::until("a join line", || key_in(&hub.log())))
+        Fleet::of(own, (hub, agent), args, Vec::new(), join_line)
     }
 
     fn of(
         own: TempDir,
         (hub_folder, agent_folder): (PathBuf, PathBuf),
         args: &[&str],
+        hub_env: Vec<(String, String)>,
         key: impl FnOnce(&Server) -> String,
     ) -> Fleet {
         let hub_args: Vec<String> = args.iter().map(|arg| (*arg).to_string()).collect();
-        let hub = start_hub(&hub_folder, 0, &hub_args);
+        let hub = start_hub(&hub_folder, 0, &hub_args, &hub_env);
         let (key, cutter) = (key(&hub), Cutter::start(hub.addr()));
         Fleet {
             own,
@@ -195,6 +212,7 @@ impl Fleet {
             agent_args: Vec::new(),
             agent_env: Vec::new(),
             hub_args,
+            hub_env,
             port: hub.addr().port(),
             hub: Some(hub),
             agent: None,
@@ -249,6 +267,16 @@ impl Fleet {
         self.agent = None; // Dropping it kills it by SIGKILL.
     }
 
+    /// Kills the agent, and waits until the hub knows that it is gone.
+    ///
+    /// # Panics
+    /// Panics when that takes too long.
+    #[track_caller]
+    pub fn lose_agent(&mut self) {
+        self.kill_agent();
+        self.until("the hub knows that it is gone", || (self.machines()[0].state == "unreachable").then_some(()));
+    }
+
     /// Kills the hub.
     pub fn kill_hub(&mut self) {
         self.hub = None; // Likewise.
@@ -256,7 +284,7 @@ impl Fleet {
 
     /// Starts the hub again.
     pub fn start_hub(&mut self) {
-        self.hub = Some(start_hub(&self.hub_folder, self.port, &self.hub_args));
+        self.hub = Some(start_hub(&self.hub_folder, self.port, &self.hub_args, &self.hub_env));
     }
 
     /// The hub, which runs.
@@ -283,6 +311,7 @@ impl Fleet {
     #[track_caller]
     pub fn administer(&self, args: &[&str]) -> String {
         let mut command = watchglass(args.iter().copied());
+        command.envs(self.hub_env.iter().cloned());
         let output = command.arg("--data-dir").arg(&self.hub_folder).output().expect("the binary starts");
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
@@ -315,7 +344,7 @@ impl Fleet {
 
     /// What the folder of the hub has of the ledger.
     fn of_hub(&self) -> String {
-        export(&self.hub_folder, &[])
+        export(&self.hub_folder, &self.hub_env)
     }
 
     /// Waits until the hub has a good number of samples more than now.
@@ -344,14 +373,7 @@ impl Fleet {
     /// Panics when that takes too long, with what both said.
     #[track_caller]
     pub fn until<T>(&self, what: &str, ask: impl Fn() -> Option<T>) -> T {
-        let begin = Instant::now();
-        loop {
-            if let Some(found) = ask() {
-                return found;
-            }
-            assert!(begin.elapsed() < MAX_WAIT, "not in {MAX_WAIT:?}: {what}\n{}", self.said());
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        until_or(MAX_WAIT, ask, || format!("{what}\n{}", self.said()))
     }
 
     /// What both said.
@@ -468,51 +490,56 @@ impl Fleet {
 
     #[track_caller]
     fn settle_by(&self, read: fn(&str) -> Samples) -> Audit {
-        let begin = Instant::now();
-        loop {
+        let (mut of_hub, mut hub, mut agent) = (String::new(), Samples::new(), Samples::new());
+        let forgot = !self.kept.is_empty();
+        let settled = within(MAX_WAIT, || {
             // The hub first: what it has, the agent has had before.
-            let of_hub = self.of_hub();
-            let (hub, mut agent) = (read(&of_hub), read(&export(&self.agent_folder, &self.agent_env)));
+            of_hub = self.of_hub();
+            (hub, agent) = (read(&of_hub), read(&export(&self.agent_folder, &self.agent_env)));
             if !self.agent_env.is_empty() {
                 // By a clock that was set back, what came before is of times to come; by ours it is not.
                 agent.extend(read(&export(&self.agent_folder, &[])));
             }
-            let forgot = !self.kept.is_empty();
             agent.extend(self.kept.iter().map(|(at, value)| (at.clone(), value.clone())));
-            let newest = hub.keys().map(|(t, _)| *t).max().unwrap_or(i64::MIN);
-            let lacking: Vec<_> = agent
-                .iter()
-                .filter(|((t, _), _)| *t <= newest)
-                .filter(|(at, value)| hub.get(*at) != Some(*value))
-                .collect();
-            // What only the hub has is compared with the ledger.
-            let known = |(at, value): &(&(i64, String), &String)| agent.get(*at) == Some(*value) || forgot;
-            let beyond: Vec<_> = hub.iter().filter(|sample| !known(sample)).collect();
-            if lacking.is_empty() && beyond.is_empty() && !hub.is_empty() {
-                let mut audit = Audit::default();
-                audit.note(&of_hub);
-                audit.compare(&of_hub, &self.ledger, i64::MAX);
-                return audit;
-            }
-            assert!(
-                begin.elapsed() < MAX_WAIT,
-                "of {} samples of the agent the hub lacks {} and has {} others\nlacking {:?}\nothers {:?}\n{}",
-                agent.len(),
-                lacking.len(),
-                beyond.len(),
-                &lacking[..lacking.len().min(8)],
-                &beyond[..beyond.len().min(8)],
-                self.said(),
-            );
-            std::thread::sleep(Duration::from_millis(200));
-        }
+            let [lacking, beyond] = differ(&agent, &hub, forgot);
+            (lacking.is_empty() && beyond.is_empty() && !hub.is_empty()).then_some(())
+        });
+        let [lacking, beyond] = differ(&agent, &hub, forgot);
+        assert!(
+            settled.is_some(),
+            "of {} samples of the agent the hub lacks {} and has {} others\nlacking {:?}\nothers {:?}\n{}",
+            agent.len(),
+            lacking.len(),
+            beyond.len(),
+            &lacking[..lacking.len().min(8)],
+            &beyond[..beyond.len().min(8)],
+            self.said(),
+        );
+        let mut audit = Audit::default();
+        audit.note(&of_hub);
+        audit.compare(&of_hub, &self.ledger, i64::MAX);
+        audit
     }
 }
 
-fn start_hub(folder: &Path, port: u16, args: &[String]) -> Server {
+/// What a hub lacks of the agent's samples up to the newest that it has, and what only the hub has. What the agent `forgot`
+/// is compared with the ledger alone.
+fn differ<'a>(agent: &'a Samples, hub: &'a Samples, forgot: bool) -> [Vec<(&'a (i64, String), &'a String)>; 2] {
+    let newest = hub.keys().map(|(t, _)| *t).max().unwrap_or(i64::MIN);
+    let lacking = agent.iter().filter(|((t, _), _)| *t <= newest).filter(|(at, value)| hub.get(*at) != Some(*value));
+    let known = |(at, value): &(&(i64, String), &String)| agent.get(*at) == Some(*value) || forgot;
+    [lacking.collect(), hub.iter().filter(|sample| !known(sample)).collect()]
+}
+
+fn start_hub(folder: &Path, port: u16, args: &[String], env: &[(String, String)]) -> Server {
     let mut command = watchglass(["hub", "--no-local", "--port", &port.to_string()]);
-    command.args(args).arg("--data-dir").arg(folder);
+    command.args(args).arg("--data-dir").arg(folder).envs(env.iter().cloned());
     Server::start_as_it_is(command)
+}
+
+/// The key of the join line that a hub tells at its start.
+fn join_line(hub: &Server) -> String {
+    crate::waiting::until("a join line", || key_in(&hub.log()))
 }
 
 /// The join key in a text that has a whole line with one.

@@ -156,9 +156,14 @@ pub fn machines_of(database: Database, join: &str, count: usize) -> Vec<String> 
 impl Hub {
     /// Starts a hub with everybody in it.
     pub fn start<'a>(args: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::start_with(Vec::new(), args)
+    }
+
+    /// Likewise with these variables.
+    pub fn start_with<'a>(env: Vec<(String, String)>, args: impl IntoIterator<Item = &'a str>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let database = Database::in_folder(folder.path());
-        Self::start_in(folder, database, args)
+        Self::of(folder, database, env, args)
     }
 
     /// Starts a hub with everybody in this database, which the arguments name.
@@ -167,8 +172,17 @@ impl Hub {
         database: Database,
         args: impl IntoIterator<Item = &'a str>,
     ) -> Self {
+        Self::of(folder, database, Vec::new(), args)
+    }
+
+    fn of<'a>(
+        folder: tempfile::TempDir,
+        database: Database,
+        env: Vec<(String, String)>,
+        args: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         let Cast { instance, tokens, keys, link } = made_in(database);
-        let server = Self::server(folder.path(), args);
+        let server = Self::server_at(folder.path(), 0, args, env);
         let port = server.addr().port();
         let cookie = |token: Secret| format!("wg-{instance}-{port}={}", token.reveal());
         let cookies = tokens.into_iter().map(|(name, token)| (name, cookie(token))).collect();

@@ -1,12 +1,11 @@
 //! A real JupyterLab with our package and our extension beside it, in folders of its own.
 
 use crate::server::{binary, command};
-use crate::waiting::MAX_WAIT;
+use crate::waiting::{MAX_WAIT, until_or};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Instant;
 use tempfile::TempDir;
 
 /// The path below which everything of a Jupyter lies, as behind a hub of Jupyter's.
@@ -124,12 +123,8 @@ impl Home {
             .spawn()
             .expect("JupyterLab starts");
         let jupyter = Jupyter { child, port };
-        let begin = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            // Python compiles its modules at a first start.
-            assert!(begin.elapsed() < 4 * MAX_WAIT, "{}", self.log());
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        // Python compiles its modules at a first start.
+        until_or(4 * MAX_WAIT, || std::net::TcpStream::connect(("127.0.0.1", port)).ok(), || self.log());
         jupyter
     }
 

@@ -2,12 +2,11 @@
 //! one is ignored, and counted as that, where it is not.
 
 use crate::server::{Answer, ask, command};
-use crate::waiting::MAX_WAIT;
+use crate::waiting::until_so;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 /// A command of a program on PATH.
 fn program(name: &str) -> Command {
@@ -95,12 +94,11 @@ impl Program {
     fn run(mut command: Command, addr: SocketAddr, name: &str) -> Program {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut program = Program { child: command.spawn().expect("it starts"), addr };
-        let begin = Instant::now();
-        while TcpStream::connect(addr).is_err() {
+        until_so(&format!("{name} listens at {addr}"), || {
             let ended = program.child.try_wait().expect("a child");
-            assert!(ended.is_none() && begin.elapsed() < MAX_WAIT, "{name} does not listen at {addr}: {ended:?}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            assert!(ended.is_none(), "{name} does not listen at {addr}: {ended:?}");
+            TcpStream::connect(addr).is_ok()
+        });
         program
     }
 
@@ -112,11 +110,7 @@ impl Program {
     pub fn end(mut self) {
         let id = self.id().to_string();
         assert!(command(Path::new("kill")).args(["-TERM", &id]).status().expect("it starts").success());
-        let begin = Instant::now();
-        while self.child.try_wait().expect("a child").is_none() {
-            assert!(begin.elapsed() < MAX_WAIT, "it does not end");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until_so("it ends", || self.child.try_wait().expect("a child").is_some());
     }
 
     /// Process id.

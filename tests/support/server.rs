@@ -1,6 +1,6 @@
 //! The real binary: it is built, started on a free port of loopback, asked over raw HTTP, and killed when dropped.
 
-use crate::waiting::MAX_WAIT;
+use crate::waiting::{MAX_WAIT, until_so, within};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -150,12 +150,11 @@ impl Server {
         command.args(["--memory", "--port"]).arg(port.to_string());
         let child = command.stdout(stdout).stderr(Stdio::null()).spawn().expect("the binary starts");
         let mut server = Server { child, url: format!("http://127.0.0.1:{port}/"), log: Default::default() };
-        let begin = std::time::Instant::now();
-        while TcpStream::connect(server.addr()).is_err() {
+        let addr = server.addr();
+        until_so("it listens", || {
             assert_eq!(server.child.try_wait().expect("a child"), None, "it has ended");
-            assert!(begin.elapsed() < MAX_WAIT, "it does not listen");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+            TcpStream::connect(addr).is_ok()
+        });
         server
     }
 
@@ -196,16 +195,13 @@ impl Server {
         self.child.id()
     }
 
-    /// CPU time that the server has used so far.
+    /// Whether none of its threads runs, or would if there were a core for it.
     #[cfg(target_os = "linux")]
-    pub fn cpu(&self) -> Duration {
+    pub fn rests(&self) -> bool {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id())).expect("it runs");
-        let one = |task: std::fs::DirEntry| -> Option<u64> {
-            // A thread may end in between.
-            let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
-            text.split_whitespace().next()?.parse().ok()
-        };
-        Duration::from_nanos(tasks.flatten().filter_map(one).sum())
+        // A thread may end in between.
+        let all = tasks.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok());
+        all.into_iter().all(|text| text.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('R')))
     }
 
     /// Ends the server by SIGTERM, waits for it, and returns its status.
@@ -233,14 +229,8 @@ impl Server {
     /// # Panics
     /// Panics when that takes longer than this.
     pub fn wait(mut self, most: Duration) -> std::process::ExitStatus {
-        let begin = std::time::Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().expect("a child") {
-                return status;
-            }
-            assert!(begin.elapsed() < most, "it does not end");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        within(most, || self.child.try_wait().expect("a child"))
+            .unwrap_or_else(|| panic!("it does not end in {most:?}"))
     }
 
     /// Asks for a path with these header lines; `Host` is added when it is missing.

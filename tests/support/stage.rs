@@ -2,6 +2,7 @@
 //! made up. The page and the paths are the real ones.
 
 use crate::server::{Answer, ask};
+use crate::waiting::within;
 use backend::alerts::{AlertBook, AlertBookAbout};
 use backend::clock::{Clock, Manual, System};
 use backend::config::Config;
@@ -141,18 +142,15 @@ impl Stage {
         store.append(self.source, t, self.stepped.swap(false, Ordering::Relaxed), &values);
     }
 
-    /// Makes a tick each second until `so` returns true. It is asked a few times between two ticks.
+    /// Makes a tick each second until `so` returns true. It is asked often between two ticks.
     ///
     /// # Panics
     /// Panics after 30 seconds.
     #[track_caller]
     pub fn run_until(&self, what: &str, so: impl Fn() -> bool) {
         for _ in 0..30 {
-            for _ in 0..4 {
-                if so() {
-                    return;
-                }
-                std::thread::sleep(Duration::from_millis(INTERVAL as u64 / 4));
+            if within(Duration::from_millis(INTERVAL as u64), || so().then_some(())).is_some() {
+                return;
             }
             self.pass(1);
         }

@@ -1,6 +1,6 @@
 //! A program in a pseudo-terminal of its own, and what a person sees on its screen.
 
-use crate::waiting::until_so;
+use crate::waiting::{MAX_WAIT, until_or, until_so};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -141,11 +141,8 @@ impl Terminal {
     /// When it is not in time; with what stands on the screen.
     #[track_caller]
     pub fn until(&self, what: &str, so: impl Fn(&str) -> bool) {
-        let begin = std::time::Instant::now();
-        while !so(&self.text()) {
-            assert!(begin.elapsed() < 2 * crate::waiting::MAX_WAIT, "not on the screen: {what}\n{}", self.text());
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        let shows = || so(&self.text()).then_some(());
+        until_or(2 * MAX_WAIT, shows, || format!("on the screen {what}:\n{}", self.text()));
     }
 
     /// Waits until these words stand on the screen.

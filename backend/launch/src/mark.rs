@@ -134,6 +134,7 @@ mod tests {
         while filler.send_to(b"x", &path).is_ok() {}
         let Marked::Nobody(sentence) = send_alert(&[path.clone(), path], &alert) else { panic!("it answered") };
         assert!(sentence.contains("nobody is alerted"), "{sentence}");
-        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+        // A machine with much load takes a part of it; one that waited for an answer would wait for good.
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     }
 }

@@ -113,6 +113,15 @@ fn settings_of_the_server_are_checked() {
     assert!(!shown.contains("hunter2"), "{shown}");
 }
 
+/// What a server hands over at the end of a connection.
+const ENDED: &str = "the connection has ended";
+
+/// All that was said on a connection that has ended, or is about to.
+fn said(told: &Receiver<String>) -> Vec<String> {
+    let next = || told.recv_timeout(Duration::from_secs(20)).ok().filter(|line| line != ENDED);
+    std::iter::from_fn(next).collect()
+}
+
 /// A server that answers each command by a function, and hands over what was said to it.
 fn server(answer: impl Fn(&str) -> String + Send + 'static) -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -136,6 +145,7 @@ fn server(answer: impl Fn(&str) -> String + Send + 'static) -> (SocketAddr, Rece
                     break;
                 }
             }
+            let _ = tell.send(ENDED.into());
         }
     });
     (addr, told)
@@ -156,10 +166,8 @@ fn sent(answer: impl Fn(&str) -> String + Send + 'static, notice: &Notice) -> (O
     let mut sender = Sender::new(&road).expect("a sender");
     let settings = Settings::check(&input("email"), &road.allowed, true).expect("settings");
     let outcome = sender.send(&settings, notice, Attempt { now: AT, tries: 3, random: 0.5 });
-    let mut lines = Vec::new();
-    while let Ok(line) = told.recv_timeout(Duration::from_millis(200)) {
-        lines.push(line);
-    }
+    drop(sender);
+    let lines = said(&told);
     assert!(!outcome.sentence().contains("own words"), "{outcome:?}");
     (outcome, lines)
 }
@@ -215,10 +223,7 @@ fn without_tls_that_can_be_trusted_nothing_is_said() {
     let outcome =
         Sender::new(&road).expect("a sender").send(&settings, &test(), Attempt { now: AT, tries: 1, random: 0.5 });
     assert!(matches!(&outcome, Outcome::Again { sentence, .. } if sentence.contains("[smtp]")), "{outcome:?}");
-    let mut lines = Vec::new();
-    while let Ok(line) = told.recv_timeout(Duration::from_millis(200)) {
-        lines.push(line);
-    }
+    let lines = said(&told);
     assert!(!lines.iter().any(|line| line.starts_with("AUTH") || line.starts_with("MAIL")), "{lines:?}");
     let outcome = Sender::new(&Road::default()).expect("a sender").send(
         &settings,

@@ -18,8 +18,10 @@ pub const MAX_WAITING: usize = 64;
 const GATHER: Duration = Duration::from_millis(15);
 /// How long one picture is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(30);
-/// A rate needs two ticks, and processes a question of their own: after so many ticks a picture is whole enough.
+/// A rate needs two ticks: after so many ticks a picture whose questions were answered is whole enough.
 const ENOUGH_TICKS: u32 = 5;
+/// Likewise after so long one whose questions were not.
+const ENOUGH_WAIT: Duration = Duration::from_secs(15);
 /// Letters of a line where nothing says how many there is room for.
 const WIDTH: usize = 120;
 
@@ -220,13 +222,14 @@ impl Screen {
     }
 }
 
-/// Whether all is there that one picture shows.
-fn whole(model: &Model, ticks: u32) -> bool {
+/// Whether all is there that one picture shows, after so many ticks and so long.
+fn whole(model: &Model, ticks: u32, waited: Duration) -> bool {
     let long = model.shown().is_some_and(|source| source.last_t().zip(source.first_t()).is_some_and(|(a, b)| a > b));
     let told = match model.is_recording() {
         true => model.answered,
         false => {
-            model.processes.rows.iter().any(|row| row.cpu.is_some()) && model.runs.is_some() || ticks >= ENOUGH_TICKS
+            let answered = model.answered && model.runs.is_some() || waited >= ENOUGH_WAIT;
+            answered && (ticks >= ENOUGH_TICKS || model.processes.rows.iter().any(|row| row.cpu.is_some()))
         }
     };
     model.newest() > 0 && told && (long || model.is_recording())
@@ -240,7 +243,7 @@ fn lines(mut model: Model, form: Form, palette: Palette, ends: &Ends) -> Result<
     let width = crossterm::terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns).max(40));
     let late = || format!("nothing came within {} s", MAX_WAIT.as_secs());
     loop {
-        let ready = whole(&model, ticks);
+        let ready = whole(&model, ticks, started.elapsed());
         let until = if ready { next } else { started + MAX_WAIT };
         match ends.inputs.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(input) => {
@@ -249,7 +252,7 @@ fn lines(mut model: Model, form: Form, palette: Palette, ends: &Ends) -> Result<
                 if let Turn::Do(Effect::Quit) = deliver(&mut model, input, &*ends.wish)? {
                     return Ok(());
                 }
-                if !whole(&model, ticks) || Instant::now() < next {
+                if !whole(&model, ticks, started.elapsed()) || Instant::now() < next {
                     continue;
                 }
             }

@@ -1,36 +1,54 @@
-//! A wall clock that a test sets. The library is put under a program by `LD_PRELOAD`: its `clock_gettime` adds to the wall
-//! clock what stands in a file, which the variable `FAKE_CLOCK` names. Other clocks are the machine's.
+//! Clocks that a test moves. The library is put under a program by `LD_PRELOAD`: its `clock_gettime` adds to the machine's
+//! clocks what stands in a file, which the variable `FAKE_CLOCK` names, and what waits for a time waits for that of these clocks.
 #![cfg(target_os = "linux")]
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 mod preloaded;
 
-/// A clock for programs that are started with its [`environment`](FakeClock::environment).
+/// Clocks for programs that are started with its [`environment`](FakeClock::environment).
 pub struct FakeClock {
-    file: PathBuf,
+    path: PathBuf,
+    file: File,
 }
 
 impl FakeClock {
-    /// One that is right until it is set. It keeps a file in this folder.
+    /// Some that are right until they are moved. They keep a file in this folder.
     ///
     /// # Panics
     /// Panics when the file cannot be written.
     pub fn new(folder: &Path) -> FakeClock {
-        let file = folder.join("fake-clock");
-        std::fs::write(&file, 0i64.to_ne_bytes()).expect("a folder");
-        FakeClock { file }
+        let path = folder.join("fake-clock");
+        std::fs::write(&path, [0; 16]).expect("a folder");
+        let file = File::options().read(true).write(true).open(&path).expect("the file is there");
+        FakeClock { path, file }
     }
 
-    /// Sets it this much ahead of the machine's, in ms, at once.
+    /// Sets the wall clock this much ahead, in ms, at once: somebody has set it, and no time has passed.
     ///
     /// # Panics
-    /// Panics when the file is gone.
+    /// Panics when the file cannot be written.
     pub fn set_ahead(&self, ms: i64) {
-        use std::os::unix::fs::FileExt;
-        // In place: programs have it in their memory.
-        let file = std::fs::OpenOptions::new().write(true).open(&self.file).expect("the file is there");
-        file.write_all_at(&ms.to_ne_bytes(), 0).expect("it can be written");
+        self.write(0, ms);
+    }
+
+    /// Has this much time pass at once, in ms, for all clocks: what was to come meanwhile comes now. Programs look often
+    /// whether it did. What they do of themselves in such a time, as to measure or to say that they are there, they have not
+    /// done, so what must not be missed is waited for between two short ones.
+    ///
+    /// # Panics
+    /// Panics when the file cannot be read or written.
+    pub fn pass(&self, ms: i64) {
+        let mut passed = [0; 8];
+        self.file.read_exact_at(&mut passed, 8).expect("the file is there");
+        self.write(8, i64::from_ne_bytes(passed) + ms);
+    }
+
+    /// In place: programs have it in their memory.
+    fn write(&self, at: u64, ms: i64) {
+        self.file.write_all_at(&ms.to_ne_bytes(), at).expect("it can be written");
     }
 
     /// The variables of a program that goes by it.
@@ -39,7 +57,7 @@ impl FakeClock {
     /// Panics when the library was not built.
     pub fn environment(&self) -> Vec<(String, String)> {
         let text = |path: &Path| path.to_str().expect("a plain path").to_string();
-        vec![("LD_PRELOAD".into(), text(&built())), ("FAKE_CLOCK".into(), text(&self.file))]
+        vec![("LD_PRELOAD".into(), text(&built())), ("FAKE_CLOCK".into(), text(&self.path))]
     }
 }
 

@@ -1,25 +1,42 @@
-//! What stands in the place of the C library's function.
+//! What stands in the place of the C library's functions: the one that reads clocks, and those by which a thread waits for a time.
+//!
+//! A wait ends when its time has come by the clock of the program, so it is made of short ones: after each it is looked at the
+//! clock. A wait without an end, and a program that nobody gave a clock, are left alone.
 
+use libc::{c_int, c_long, timespec};
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 
-/// Where the offset stands; null before the first call.
-static OFFSET: AtomicPtr<AtomicI64> = AtomicPtr::new(std::ptr::null_mut());
-/// The offset of a program that nobody gave a clock.
-static NONE: AtomicI64 = AtomicI64::new(0);
-
-/// Nanoseconds of a second, and of a millisecond.
-const SECOND: i64 = 1_000_000_000;
-const MILLISECOND: i64 = 1_000_000;
-
-fn offset() -> i64 {
-    let known = OFFSET.load(Ordering::Acquire);
-    let at = if known.is_null() { find() } else { known };
-    // SAFETY: it is our own static, or eight aligned bytes of a mapping that stays.
-    unsafe { (*at).load(Ordering::Relaxed) }
+/// What a test moves, ms: how far the wall clock is set ahead, and how much time passed for all clocks.
+#[repr(C)]
+struct Moved {
+    ahead: AtomicI64,
+    passed: AtomicI64,
 }
 
-fn find() -> *mut AtomicI64 {
-    let none: *mut AtomicI64 = (&raw const NONE).cast_mut();
+/// Where that stands; null before the first call.
+static MOVED: AtomicPtr<Moved> = AtomicPtr::new(std::ptr::null_mut());
+/// That of a program that nobody gave a clock.
+static NONE: Moved = Moved { ahead: AtomicI64::new(0), passed: AtomicI64::new(0) };
+
+/// The C library's `syscall`; null before the first call.
+static SYSCALL: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Nanoseconds of a second, and of a millisecond.
+const SECOND: i128 = 1_000_000_000;
+const MILLISECOND: i128 = 1_000_000;
+
+/// How long a thread waits until it looks at the clock again, nanoseconds.
+const LOOK: i128 = 10 * MILLISECOND;
+
+fn moved() -> &'static Moved {
+    let known = MOVED.load(Ordering::Acquire);
+    let at = if known.is_null() { find() } else { known };
+    // SAFETY: it is our own static, or aligned bytes of a mapping that stays.
+    unsafe { &*at }
+}
+
+fn find() -> *mut Moved {
+    let none: *mut Moved = (&raw const NONE).cast_mut();
     // SAFETY: names are C strings, the result of each call is looked at, and the mapping is at least as long as what is read.
     // The environment of a program under test is not changed while this runs.
     let found = unsafe {
@@ -28,33 +45,185 @@ fn find() -> *mut AtomicI64 {
         match file {
             ..0 => none,
             file => {
-                let size = size_of::<AtomicI64>();
+                let size = size_of::<Moved>();
                 let mapped = libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ, libc::MAP_SHARED, file, 0);
                 libc::close(file);
                 if mapped == libc::MAP_FAILED { none } else { mapped.cast() }
             }
         }
     };
-    OFFSET.store(found, Ordering::Release);
+    MOVED.store(found, Ordering::Release);
     found
 }
 
-/// The C library's function, with another wall clock.
+/// Whether a test gave the program a clock.
+fn is_ours() -> bool {
+    !std::ptr::eq(moved(), &raw const NONE)
+}
+
+/// A system call by the C library's own function; -1 where it failed, with `errno`.
+///
+/// # Safety
+/// As of the call.
+unsafe fn kernel(number: c_long, [a, b, c, d, e, f]: [c_long; 6]) -> c_long {
+    let mut at = SYSCALL.load(Ordering::Acquire);
+    if at.is_null() {
+        // SAFETY: the name is a C string.
+        at = unsafe { libc::dlsym(libc::RTLD_NEXT, c"syscall".as_ptr()) };
+        SYSCALL.store(at, Ordering::Release);
+    }
+    // SAFETY: the C library has this function, with this signature.
+    let call: unsafe extern "C" fn(c_long, ...) -> c_long = unsafe { std::mem::transmute(at) };
+    // SAFETY: the caller keeps to what the call wants; what it does not take is not looked at.
+    unsafe { call(number, a, b, c, d, e, f) }
+}
+
+fn nanoseconds(time: &timespec) -> i128 {
+    i128::from(time.tv_sec) * SECOND + i128::from(time.tv_nsec)
+}
+
+fn timespec_of(nanoseconds: i128) -> timespec {
+    timespec {
+        tv_sec: nanoseconds.div_euclid(SECOND) as libc::time_t,
+        tv_nsec: nanoseconds.rem_euclid(SECOND) as c_long,
+    }
+}
+
+/// The C library's function, with other clocks.
 ///
 /// # Safety
 /// `time` is a place for a time, as for the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> libc::c_int {
+pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut timespec) -> c_int {
     // SAFETY: the caller's pointer goes on as it came.
-    let result = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) } as libc::c_int;
-    if result == 0 && clock == libc::CLOCK_REALTIME {
-        // SAFETY: the kernel has just written there.
-        let time = unsafe { &mut *time };
-        let all = i128::from(time.tv_sec) * i128::from(SECOND)
-            + i128::from(time.tv_nsec)
-            + i128::from(offset()) * i128::from(MILLISECOND);
-        time.tv_sec = all.div_euclid(i128::from(SECOND)) as libc::time_t;
-        time.tv_nsec = all.rem_euclid(i128::from(SECOND)) as libc::c_long;
-    }
+    let result = unsafe { kernel(libc::SYS_clock_gettime, [clock.into(), time as c_long, 0, 0, 0, 0]) } as c_int;
+    let ms = match clock {
+        _ if result != 0 => return result,
+        libc::CLOCK_REALTIME => moved().ahead.load(Ordering::Relaxed) + moved().passed.load(Ordering::Relaxed),
+        libc::CLOCK_MONOTONIC | libc::CLOCK_BOOTTIME => moved().passed.load(Ordering::Relaxed),
+        _ => 0,
+    };
+    // SAFETY: the kernel has just written there.
+    let time = unsafe { &mut *time };
+    *time = timespec_of(nanoseconds(time) + i128::from(ms) * MILLISECOND);
     result
+}
+
+/// The program's steady clock, nanoseconds.
+fn steady() -> i128 {
+    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a place for a time.
+    unsafe { clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    nanoseconds(&time)
+}
+
+/// Waits until `end` of the program's steady clock by short waits, each for so many nanoseconds of the machine. A wait
+/// returns something where it is over for another reason.
+fn wait_until<T>(end: i128, wait: impl Fn(i128) -> Option<T>) -> Option<T> {
+    loop {
+        let left = end - steady();
+        if let Some(over) = wait(left.clamp(0, LOOK)) {
+            return Some(over);
+        }
+        if left <= 0 {
+            return None;
+        }
+    }
+}
+
+fn errno() -> c_int {
+    // SAFETY: the place is this thread's own.
+    unsafe { *libc::__errno_location() }
+}
+
+/// The C library's function, whose time is the program's.
+///
+/// # Safety
+/// As of the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_wait(epoll: c_int, events: *mut libc::epoll_event, most: c_int, ms: c_int) -> c_int {
+    let wait = |ms: c_int| {
+        // No signal is let through that was not before. The last argument is the size of the set that is not there.
+        let arguments = [epoll.into(), events as c_long, most.into(), ms.into(), 0, 8];
+        // SAFETY: the caller's arguments go on as they came.
+        unsafe { kernel(libc::SYS_epoll_pwait, arguments) as c_int }
+    };
+    if ms <= 0 || !is_ours() {
+        return wait(ms);
+    }
+    // A timer is never early: a part of a millisecond counts as a whole one.
+    let short = |left: i128| Some(wait((left + MILLISECOND - 1).div_euclid(MILLISECOND) as c_int)).filter(|n| *n != 0);
+    wait_until(steady() + i128::from(ms) * MILLISECOND, short).unwrap_or(0)
+}
+
+/// The C library's function. Where a thread waits for a place in memory, as Rust's own do, the time is the program's.
+///
+/// # Safety
+/// As of the call. One with fewer arguments has anything in the place of the others.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(
+    number: c_long,
+    a: c_long,
+    b: c_long,
+    c: c_long,
+    d: c_long,
+    e: c_long,
+    f: c_long,
+) -> c_long {
+    let kind = b as c_int & !libc::FUTEX_PRIVATE_FLAG;
+    let waits = number == libc::SYS_futex && (kind == libc::FUTEX_WAIT || kind == libc::FUTEX_WAIT_BITSET);
+    if !waits || d == 0 || !is_ours() {
+        // SAFETY: the caller's arguments go on as they came.
+        return unsafe { kernel(number, [a, b, c, d, e, f]) };
+    }
+    // SAFETY: such a wait has a time here, or null.
+    let time = nanoseconds(unsafe { &*(d as *const timespec) });
+    // The one says how long, and the other until when.
+    let end = if kind == libc::FUTEX_WAIT { steady() + time } else { time };
+    let wait = c_long::from(b as c_int & libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_WAIT);
+    let short = |left: i128| {
+        let left = timespec_of(left);
+        // SAFETY: the caller's place goes on as it came, and the time is our own.
+        let result = unsafe { kernel(libc::SYS_futex, [a, wait, c, &raw const left as c_long, 0, 0]) };
+        Some(result).filter(|result| *result == 0 || errno() != libc::ETIMEDOUT)
+    };
+    wait_until(end, short).unwrap_or_else(|| {
+        // SAFETY: the place is this thread's own.
+        unsafe { *libc::__errno_location() = libc::ETIMEDOUT };
+        -1
+    })
+}
+
+/// The C library's function, whose time is the program's; its number of an error.
+///
+/// # Safety
+/// As of the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_nanosleep(
+    clock: libc::clockid_t,
+    flags: c_int,
+    time: *const timespec,
+    left: *mut timespec,
+) -> c_int {
+    let call = |flags: c_int, time: *const timespec, left: *mut timespec| {
+        let arguments = [clock.into(), flags.into(), time as c_long, left as c_long, 0, 0];
+        // SAFETY: both times are the caller's, or our own.
+        if unsafe { kernel(libc::SYS_clock_nanosleep, arguments) } == 0 { 0 } else { errno() }
+    };
+    if clock != libc::CLOCK_MONOTONIC || !is_ours() {
+        return call(flags, time, left);
+    }
+    // SAFETY: the caller gives a time.
+    let given = nanoseconds(unsafe { &*time });
+    let end = if flags & libc::TIMER_ABSTIME == 0 { steady() + given } else { given };
+    let short = |rest: i128| {
+        let mut cut = timespec { tv_sec: 0, tv_nsec: 0 };
+        Some(call(0, &timespec_of(rest), &mut cut)).filter(|error| *error != 0)
+    };
+    let error = wait_until(end, short).unwrap_or(0);
+    if error == libc::EINTR && flags & libc::TIMER_ABSTIME == 0 && !left.is_null() {
+        // SAFETY: the caller gives a place for what is left.
+        unsafe { *left = timespec_of((end - steady()).max(0)) };
+    }
+    error
 }
