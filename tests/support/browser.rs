@@ -31,12 +31,14 @@ WebSocket.prototype.send = function (data) {
 window.__shift = 0;
 window.__shifted = [];
 new PerformanceObserver(list => {
+  const near = (a, b) => Math.abs(a.x - b.x) < 1 && Math.abs(a.y - b.y) < 1
+    && Math.abs(a.width - b.width) < 3 && Math.abs(a.height - b.height) < 3;
   for (const e of list.getEntries()) if (!e.hadRecentInput) {
-    const place = r => [r.x, r.y, r.width, r.height].map(Math.round).join(" ");
-    // Less than a pixel, as when a font has come, is seen by nobody.
-    if (e.sources.length && e.sources.every(s => place(s.previousRect) === place(s.currentRect))) continue;
+    const place = r => [r.x, r.y, r.width, r.height].map(n => n.toFixed(2)).join(" ");
+    // Less than a pixel, as when a font has come, is seen by nobody; nor that a sentence in the same place ends sooner.
+    if (e.sources.length && e.sources.every(s => near(s.previousRect, s.currentRect))) continue;
     window.__shift += e.value;
-    for (const s of e.sources) window.__shifted.push([s.node && (s.node.className || s.node.nodeName),
+    for (const s of e.sources) window.__shifted.push([s.node && (s.node.className || s.node.textContent.slice(0, 60)),
       place(s.previousRect), place(s.currentRect)].join(": "));
   }
 }).observe({ type: "layout-shift", buffered: true });
