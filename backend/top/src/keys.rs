@@ -180,6 +180,10 @@ fn act(model: &mut Model, action: Action, times: i64) -> Effect {
     let recording = model.is_recording();
     let view = &mut model.view;
     match action {
+        // There is no time yet that could stand still.
+        Action::Read(_) | Action::Closer | Action::Wider | Action::Pan(_) | Action::Freeze if to == 0 => {
+            view.note = "there is no sample yet".into();
+        }
         Action::Chart(by) => view.focus = (view.focus as i32 + by).rem_euclid(panels as i32) as usize,
         Action::Read(i64::MIN) => view.crosshair = Some(from),
         Action::Read(i64::MAX) => view.crosshair = Some(to),

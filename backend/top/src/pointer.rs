@@ -59,7 +59,8 @@ fn click(model: &mut Model, position: Position) {
     if let Some(chart) = chart {
         (model.view.focus, model.view.chosen) = (chart, None);
     }
-    if let Some(plot) = plot {
+    // Before the first sample there is no time that could stand still.
+    if let Some(plot) = plot.filter(|_| model.newest() > 0) {
         let (from, to) = model.span();
         let share = f64::from(position.x - plot.x) / f64::from(plot.width.saturating_sub(1).max(1));
         model.view.frozen = Some((from, to));

@@ -193,6 +193,17 @@ fn above_eight_devices_each_that_has_room_is_a_row_and_the_one_that_lags_is_amon
 }
 
 #[test]
+fn before_the_first_sample_no_time_stands_still() {
+    let mut model = machine(8, 0);
+    assert_eq!(model.newest(), 0);
+    for keys in [" ", "←", "[", "+", "-"] {
+        press(&mut model, keys);
+        assert_eq!((model.view.frozen, model.view.crosshair), (None, None), "{keys}");
+        assert_eq!(model.view.note, "there is no sample yet", "{keys}");
+    }
+}
+
+#[test]
 fn keys_are_those_of_the_page() {
     let mut model = machine(8, 400);
     press(&mut model, "1");
