@@ -3,7 +3,6 @@
 use super::fetch::tests::Server;
 use super::*;
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn endpoint(url: &str) -> Endpoint {
