@@ -141,9 +141,8 @@ fn all_fire(server: &Server) {
 #[track_caller]
 fn figure(server: &Server, name: &str) -> f64 {
     let all = server.get("/metrics", &[]).body;
-    let mut values =
-        all.lines().filter_map(|line| line.strip_prefix("watchglass_")?.strip_prefix(name)?.strip_prefix(' '));
-    values.next().and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {all}"))
+    let value = |line: &str| line.strip_prefix("watchglass_")?.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
+    all.lines().find_map(value).unwrap_or_else(|| panic!("no {name} in {all}"))
 }
 
 /// Tries to tell the receiver that failed so far.

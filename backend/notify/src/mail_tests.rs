@@ -113,16 +113,13 @@ fn settings_of_the_server_are_checked() {
     assert!(!shown.contains("hunter2"), "{shown}");
 }
 
-/// The line of the connection that ends a test.
-const END: &str = "END";
-
-/// All that was said to a server on connections before this: it takes one after the other.
+/// All that was said to a server. It serves one connection after the other, so that ours comes last.
 fn said(addr: SocketAddr, told: &Receiver<String>) -> Vec<String> {
-    let mut last = TcpStream::connect(addr).expect("it listens");
-    last.write_all(format!("{END}\r\n").as_bytes()).expect("it reads");
-    let next =
-        || Some(told.recv_timeout(Duration::from_secs(20)).expect("it comes to the last")).filter(|line| line != END);
-    std::iter::from_fn(next).collect()
+    const LAST: &str = "that was all";
+    let mut own = TcpStream::connect(addr).expect("it listens");
+    own.write_all(format!("{LAST}\r\n").as_bytes()).expect("it reads");
+    let next = || told.recv_timeout(Duration::from_secs(20)).expect("it hands over what was said");
+    std::iter::repeat_with(next).take_while(|line| line != LAST).collect()
 }
 
 /// A server that answers each command by a function, and hands over what was said to it.

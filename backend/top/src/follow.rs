@@ -223,7 +223,7 @@ impl Screen {
 }
 
 /// Whether all is there that one picture shows, after so many ticks and so long.
-fn whole(model: &Model, ticks: u32, waited: Duration) -> bool {
+pub(crate) fn whole(model: &Model, ticks: u32, waited: Duration) -> bool {
     let long = model.shown().is_some_and(|source| source.last_t().zip(source.first_t()).is_some_and(|(a, b)| a > b));
     let told = match model.is_recording() {
         true => model.answered,

@@ -1,6 +1,7 @@
 //! The picture as text, in several sizes, with and without colours and signs.
 
 use crate::board;
+use crate::follow::whole;
 use crate::keys::{self, Effect};
 use crate::model::{Model, Over};
 use crate::palette::{Depth, Palette, Signs};
@@ -16,6 +17,7 @@ use shared::series::SeriesDef;
 use shared::standing::Standing;
 use shared::tick::TickState;
 use shared::wire::{self, Hello, PageMessage, ServerMessage, Source};
+use std::time::Duration;
 
 const START: i64 = 1_795_219_200_000;
 const UTF: Palette = Palette { depth: Depth::None, signs: Signs::Braille, light: false };
@@ -190,6 +192,17 @@ fn above_eight_devices_each_that_has_room_is_a_row_and_the_one_that_lags_is_amon
     assert_eq!(press(&mut model, "z"), Effect::Draw);
     let text = picture(&mut model, UTF, 120, 80).join("\n");
     assert_eq!(text.lines().filter(|line| is_device(line)).count(), 64, "{text}");
+}
+
+#[test]
+fn one_picture_waits_for_its_answers_and_not_for_good() {
+    let mut model = machine(8, 9);
+    let (soon, late) = (Duration::from_secs(1), Duration::from_secs(20));
+    assert!(!whole(&model, 9, soon) && whole(&model, 9, late), "runs were not told");
+    model.runs = Some(Vec::new());
+    assert!(whole(&model, 2, soon));
+    model.processes.rows.clear();
+    assert!(!whole(&model, 2, soon) && whole(&model, 9, soon), "a machine may tell of no process");
 }
 
 #[test]
