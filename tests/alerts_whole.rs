@@ -15,8 +15,8 @@ const RULES: usize = 5;
 /// By what the receiver knows us.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// Longer than a notice waits for others of its group, s.
-const GATHERED_S: usize = 11;
+/// Almost as long as a notice waits for others of its group, s.
+const GATHERED_S: usize = 9;
 /// Longer than what was under way is in the hands of who sent it, and than a machine may be silent, ms.
 const MINUTE: i64 = 61_000;
 /// Longer than the pause between two tries, ms.
@@ -71,9 +71,11 @@ impl Whole {
         until_so("samples come", || figure(server, "self_ticks_total") > ticks);
     }
 
-    /// Has so much time pass that a notice waits no longer for others of its group.
+    /// Has so much time pass that a notice hardly waits any longer for others of its group. The rest passes by itself: while
+    /// a notice is under way, its time is that of the machine.
     fn gather(&self, server: &Server) {
-        (0..GATHERED_S).for_each(|_| self.step(server));
+        let came = self.hooks.came().len();
+        (0..GATHERED_S).take_while(|_| self.hooks.came().len() == came).for_each(|_| self.step(server));
     }
 
     /// Makes a rule, and waits until it fires: all that was measured before was looked at.
