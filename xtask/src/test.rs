@@ -210,7 +210,10 @@ fn tests(others: &Others) -> Cmd {
 }
 
 fn tests_of(binary: &Path) -> Cmd {
-    cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary)
+    // Most tests wait for a program that they started: with as many threads as cores, half of the cores are idle.
+    let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+    let tests = cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary);
+    tests.env("RUST_TEST_THREADS", threads.to_string())
 }
 
 /// Runs the browser tests with another binary, which has the page that is handed out.
