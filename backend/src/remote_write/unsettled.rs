@@ -36,10 +36,10 @@ pub struct Unsettled {
 }
 
 impl Unsettled {
-    /// What a run before this one left: it counts as taken now.
+    /// What a run before this one left: it goes once more. The server may have ended with that run, and nobody saw it.
     pub fn resumed(ranges: &[(u64, u64, bool)], at: Duration) -> Self {
-        let taken = ranges.iter().map(|&(first, last, late)| TakenTicks { range: (first, last), late, at, again: 0 });
-        Unsettled { taken: taken.collect(), ..Unsettled::default() }
+        let again = ranges.iter().map(|&(first, last, late)| TakenTicks { range: (first, last), late, at, again: 0 });
+        Unsettled { again: again.collect(), ..Unsettled::default() }
     }
 
     /// The server has taken these. Where the connection was `lost` behind some of it, they go once more.
@@ -157,5 +157,16 @@ mod tests {
         assert_eq!(own.ranges().last(), Some(&(20_000, 24_999, false)), "what follows at once is one range");
         let resumed = Unsettled::resumed(&own.ranges(), Duration::ZERO);
         assert_eq!(resumed.ranges(), own.ranges());
+    }
+
+    #[test]
+    fn what_a_run_left_goes_once_more_in_the_next_though_no_loss_was_seen() {
+        let mut before = Unsettled::default();
+        before.took(taken((1, 15), 0), false);
+        let mut own = Unsettled::resumed(&before.ranges(), Duration::from_secs(100));
+        own.look(0, Duration::from_secs(100));
+        assert_eq!(again(&mut own), [(1, 15)]);
+        own.look(0, Duration::from_secs(140));
+        assert_eq!((own.next(), own.ranges()), (None, vec![]), "it went, and is settled");
     }
 }
