@@ -92,11 +92,12 @@ impl Others {
 /// those whose need is met.
 fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
     let plain = || tests(others).args(ALL);
-    check_tests(steps, repeated, "unit and integration tests", plain, &["--skip", "browser::"]);
+    let waiting = || plain().env("RUST_TEST_THREADS", many_threads());
+    check_tests(steps, repeated, "unit and integration tests", waiting, &["--skip", "browser::"]);
     let mut needs = others.programs.tests.clone();
     needs.extend(here().iter().filter(|(_, is_here)| *is_here).map(|(tests, _)| tests));
     if !needs.is_empty() {
-        check_tests(steps, repeated, "tests that need more", || plain().arg("--ignored"), &needs);
+        check_tests(steps, repeated, "tests that need more", || waiting().arg("--ignored"), &needs);
     }
     check_tests(steps, repeated, "browser tests", plain, &["browser::"]);
     if let Some(axe) = &others.axe {
@@ -210,10 +211,13 @@ fn tests(others: &Others) -> Cmd {
 }
 
 fn tests_of(binary: &Path) -> Cmd {
-    // Most tests wait for a program that they started: with as many threads as cores, half of the cores are idle.
-    let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
-    let tests = cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary);
-    tests.env("RUST_TEST_THREADS", threads.to_string())
+    cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary)
+}
+
+/// Number of threads for tests that mostly wait for a program that they started: with as many as cores, half of the cores
+/// are idle. Browsers use them all.
+fn many_threads() -> String {
+    (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string()
 }
 
 /// Runs the browser tests with another binary, which has the page that is handed out.
