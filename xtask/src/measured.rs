@@ -1,6 +1,6 @@
 //! What steps took: written after each run to `target/steps.json`, and read by the next run to say how long a part takes.
 //!
-//! `xtask/first_build.json` is such a file of the last measured first build, with empty caches on two idle cores. It speaks
+//! `xtask/first_build.json` is such a file of the last measured first build, with empty caches on two busy cores. It speaks
 //! where nothing was measured on this machine yet. To renew it: `cargo xtask build` in a fresh clone with HOME and CARGO_HOME
 //! in empty folders, then copy `target/steps.json` over it.
 

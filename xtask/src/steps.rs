@@ -61,7 +61,7 @@ impl Steps {
         if !self.left.is_empty() {
             let parts: Vec<String> =
                 self.left.iter().map(|part| format!("{} {}", part.name, usual(part.seconds))).collect();
-            eprintln!("To be made, once: {}; about {} on two idle cores.", parts.join(", "), self.rest());
+            eprintln!("To be made, once: {}; about {} on two cores.", parts.join(", "), self.rest());
         }
     }
 
