@@ -56,7 +56,7 @@ fn zoom_and_pan_inside_what_is_loaded_ask_for_nothing() {
     }
     browser.press("Backspace");
     live(&browser);
-    assert_eq!(browser.eval(r#"document.querySelector("article.chart").dataset.window"#), "15m");
+    browser.until(r#"document.querySelector("article.chart").dataset.window === "15m""#);
     assert_eq!(browser.eval(ASKED), asked, "everything was there");
     no_faults(&browser);
 }
@@ -103,7 +103,7 @@ fn the_browsers_own_buttons_go_back_and_forward_through_what_was_chosen() {
     browser.until(FROZEN);
     browser.eval("history.back()");
     live(&browser);
-    assert_eq!(browser.eval(r#"document.querySelector("article.chart").dataset.window"#), "15m");
+    browser.until(r#"document.querySelector("article.chart").dataset.window === "15m""#);
     browser.eval("history.go(4)");
     browser.until(&format!("+new URLSearchParams(location.search).get('from') === {}", last.0));
     browser.until(FROZEN);
