@@ -6,10 +6,13 @@ use super::yaml::{Node, documents};
 use shared::alert::{AlertSeverity, MAX_TEXT_BYTES, MAX_TITLE_BYTES, Rule};
 use shared::catalog::Catalog;
 use shared::rule::{MAX_DURATION, check, clean};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The largest file that is read, bytes.
 const MAX_FILE_BYTES: usize = 8 << 20;
+
+/// The most rules that are read of a file.
+const MAX_RULES: usize = 10_000;
 
 /// What a file says, in our words.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -100,13 +103,18 @@ pub fn import(text: &str, catalog: &Catalog) -> Imported {
             return all;
         }
     };
-    let (mut translator, mut names, mut rules) = (Translator::new(catalog), BTreeSet::new(), Vec::new());
-    let mut seen = false;
-    for document in &documents {
+    let (mut translator, mut names, mut rules) = (Translator::new(catalog), Names::default(), Vec::new());
+    let (mut seen, mut count) = (false, 0);
+    'all: for document in &documents {
         let groups = document.get("groups").or_else(|| document.get("spec")?.get("groups"));
         for group in groups.iter().flat_map(|groups| groups.list()) {
             seen = true;
             for node in group.get("rules").iter().flat_map(|rules| rules.list()) {
+                if count == MAX_RULES {
+                    refuse(node.line, "", format!("the file has more than {MAX_RULES} rules; split it into several"));
+                    break 'all;
+                }
+                count += 1;
                 let name = node.get("alert").and_then(Node::text).unwrap_or_default();
                 match rule(node, catalog, &mut translator, &mut names) {
                     Ok(translated) => rules.push(translated),
@@ -126,7 +134,7 @@ fn rule(
     node: &Node,
     catalog: &Catalog,
     translator: &mut Translator,
-    names: &mut BTreeSet<String>,
+    names: &mut Names,
 ) -> Result<(Rule, Vec<String>), String> {
     if node.get("record").is_some() {
         return Err("a recording rule keeps what is reckoned; here a rule watches what is measured".into());
@@ -167,7 +175,7 @@ fn rule(
     let note = filled("description", MAX_TEXT_BYTES, true);
     let link = text("annotations", "runbook_url").filter(|link| link.starts_with("https://")).map(String::from);
     let mut rule = Rule {
-        name: unique(&clean(name, MAX_TITLE_BYTES - 8, false), names),
+        name: names.unique(&clean(name, MAX_TITLE_BYTES - 8, false)),
         severity,
         when: translated.when,
         on: translated.on,
@@ -183,17 +191,30 @@ fn rule(
         rule.link = None;
     }
     let condition = check(&rule, catalog);
-    let condition = condition.inspect_err(|_| _ = names.remove(&rule.name))?;
+    let condition = condition.inspect_err(|_| _ = names.release(&rule.name))?;
     rule.when = condition.to_string();
     Ok((rule, notes))
 }
 
-/// A name that no other rule of the file has.
-fn unique(name: &str, names: &mut BTreeSet<String>) -> String {
-    let found = (1..).map(|n| if n == 1 { name.to_string() } else { format!("{name} {n}") });
-    let name = found.into_iter().find(|name| !names.contains(name)).unwrap_or_default();
-    names.insert(name.clone());
-    name
+/// Names of the rules of a file, and the number that a name gets which is there already.
+#[derive(Default)]
+struct Names(BTreeMap<String, usize>);
+
+impl Names {
+    /// A name that no other rule of the file has.
+    fn unique(&mut self, name: &str) -> String {
+        let first = self.0.get(name).copied().unwrap_or(1);
+        let numbered = |n: usize| if n == 1 { name.to_string() } else { format!("{name} {n}") };
+        let n = (first..).find(|n| !self.0.contains_key(&numbered(*n))).unwrap_or(first);
+        self.0.insert(name.into(), n + 1);
+        self.0.entry(numbered(n)).or_insert(2);
+        numbered(n)
+    }
+
+    /// The rule of this name is not there after all.
+    fn release(&mut self, name: &str) {
+        self.0.remove(name);
+    }
 }
 
 /// A template of theirs with our placeholders; None where it does more than name a value.

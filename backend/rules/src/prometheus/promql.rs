@@ -5,6 +5,12 @@ use std::fmt;
 /// How deep an expression may be nested.
 const MAX_DEPTH: usize = 32;
 
+/// The longest expression, bytes.
+const MAX_BYTES: usize = 16 << 10;
+
+/// The most operators of an expression. Each makes the tree deeper by one: so many fit on any stack.
+const MAX_OPERATORS: usize = 256;
+
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
@@ -92,7 +98,10 @@ const GROUPS: [&str; 12] =
 /// # Errors
 /// A sentence: what it has that is not translated.
 pub(super) fn parse(text: &str) -> Result<Expr, String> {
-    let mut reader = Reader { tokens: tokens(text)?, at: 0, depth: 0 };
+    if text.len() > MAX_BYTES {
+        return Err(format!("an expression has at most {} KiB here", MAX_BYTES >> 10));
+    }
+    let mut reader = Reader { tokens: tokens(text)?, at: 0, depth: 0, operators: 0 };
     let expr = reader.binary(0)?;
     match reader.peek() {
         None => Ok(expr),
@@ -201,6 +210,7 @@ struct Reader {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    operators: usize,
 }
 
 impl Reader {
@@ -248,19 +258,33 @@ impl Reader {
         })
     }
 
-    fn binary(&mut self, least: u8) -> Result<Expr, String> {
+    /// Reads one level deeper.
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Expr, String>) -> Result<Expr, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(format!("it is nested more than {MAX_DEPTH} times"));
         }
+        let found = read(self)?;
+        self.depth -= 1;
+        Ok(found)
+    }
+
+    fn binary(&mut self, least: u8) -> Result<Expr, String> {
+        self.deeper(|reader| reader.operands(least))
+    }
+
+    fn operands(&mut self, least: u8) -> Result<Expr, String> {
         let mut left = self.unary()?;
         while let Some(op) = self.operator().filter(|op| op.strength() > least) {
+            self.operators += 1;
+            if self.operators > MAX_OPERATORS {
+                return Err(format!("it has more than {MAX_OPERATORS} operators"));
+            }
             self.at += 1;
             self.matching()?;
             let right = self.binary(op.strength() - u8::from(op == Op::Power))?;
             left = Expr::Binary(op, Box::new(left), Box::new(right));
         }
-        self.depth -= 1;
         Ok(left)
     }
 
@@ -296,11 +320,11 @@ impl Reader {
 
     fn unary(&mut self) -> Result<Expr, String> {
         if self.takes("-") {
-            let inner = self.unary()?;
+            let inner = self.deeper(Self::unary)?;
             return Ok(Expr::Binary(Op::Times, Box::new(Expr::Number(-1.0)), Box::new(inner)));
         }
         if self.takes("+") {
-            return self.unary();
+            return self.deeper(Self::unary);
         }
         let one = self.atom()?;
         match self.peek() {
@@ -464,5 +488,24 @@ mod tests {
             assert!(said.contains(why), "{text}: {said}");
         }
         assert!(parse(&"(".repeat(99)).is_err_and(|why| why.contains("nested")));
+    }
+
+    #[test]
+    fn a_long_expression_is_refused_soon_and_without_a_deep_stack() {
+        let deep = ["-", "+", "(", "-(", "sum(", "abs(", "2^", "- + ", "1 - (", "sum by (a) ("];
+        for (one, count) in deep.iter().flat_map(|one| [33, 500, 20_000, 1_000_000].map(|count| (one, count))) {
+            let said = parse(&format!("{}1", one.repeat(count))).expect_err(one);
+            let expected = ["nested more than 32", "more than 256 operators", "at most 16 KiB"];
+            assert!(expected.iter().any(|part| said.contains(part)), "{one} x {count}: {said}");
+        }
+        for op in ["+", "-", "*", " and ", " or ", ">"] {
+            assert!(parse(&format!("1{}", format!("{op}1").repeat(200))).is_ok(), "{op}");
+            let said = parse(&format!("1{}", format!("{op}1").repeat(2_000))).expect_err(op);
+            assert!(said.contains("operators"), "{op}: {said}");
+        }
+        for wide in [format!("sum by ({}) (x)", "a,".repeat(4_000)), format!("f({})", "1,".repeat(4_000))] {
+            assert!(parse(&wide).is_ok());
+        }
+        assert!(parse(&format!("a{{{}}}", "b='c',".repeat(4_000))).is_err_and(|why| why.contains("16 KiB")));
     }
 }

@@ -231,3 +231,21 @@ fn a_file_that_is_none_is_refused_as_a_whole() {
         assert!(all.refused[0].line >= line && all.refused[0].why.contains(why), "{text}: {:?}", all.refused);
     }
 }
+
+#[test]
+fn a_file_of_very_many_groups_and_rules_is_read_up_to_a_bound() {
+    let rule = |name: &str| format!("  - alert: {name}\n    expr: 'node_load1 > 4'\n");
+    let groups = |name: &dyn Fn(usize) -> String| -> String {
+        let group = |n: usize| format!("- name: g{n}\n  rules:\n{}", rule(&name(n)));
+        format!("groups:\n{}", (0..12_000).map(group).collect::<String>())
+    };
+    for text in [groups(&|_| "Same".into()), groups(&|n| format!("Other{n}"))] {
+        let all = import(&text, &catalog());
+        assert_eq!((all.rules.len(), all.refused.len()), (10_000, 1));
+        assert!(all.refused[0].why.contains("more than 10000 rules"), "{:?}", all.refused);
+        let names: std::collections::BTreeSet<&str> = all.rules.iter().map(|(rule, _)| rule.name.as_str()).collect();
+        assert_eq!(names.len(), 10_000, "each has a name of its own");
+    }
+    let empty: String = (0..100_000).map(|n| format!("- name: g{n}\n  rules: []\n")).collect();
+    assert_eq!(import(&format!("groups:\n{empty}"), &catalog()), Imported::default());
+}
