@@ -9,7 +9,9 @@ use crate::segment::{
 };
 use crate::series::{SeriesDef, SeriesId, Steps};
 use crate::standing::Standing;
-use crate::wire::{self, ColumnBytes, Columns, Hello, PROTOCOL, Recorded, ServerMessage, Source, SourceId};
+use crate::wire::{
+    self, ColumnBytes, Columns, Hello, MAX_SOURCES, PROTOCOL, Recorded, ServerMessage, Source, SourceId,
+};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
@@ -93,9 +95,10 @@ impl Recording {
         for (at, block) in contents.blocks.iter().enumerate() {
             of_source[usize::from(block.source)].push(at);
         }
+        let mut records = records(&reader, &mut damages);
         let mut unpacked = MAX_UNPACKED_TICKS.0.saturating_mul(reader.size()).saturating_add(MAX_UNPACKED_TICKS.1);
         let mut machines = Vec::new();
-        for (number, (source, blocks)) in contents.sources.iter().zip(of_source).enumerate() {
+        for (number, (source, blocks)) in contents.sources.iter().zip(of_source).take(MAX_SOURCES).enumerate() {
             let ids: HashMap<SeriesId, SeriesId> =
                 source.series.iter().enumerate().map(|(i, s)| (s.id, i as SeriesId)).collect();
             let pieces = blocks.into_iter().filter_map(|at| piece(&reader, at, &ids, &mut damages)).collect();
@@ -105,11 +108,15 @@ impl Recording {
             let info = Source::new(number as SourceId, name, interval, facts);
             let steps = steps(&catalog, &series);
             let blocks = in_order(info.id, pieces, &steps, &mut unpacked, &mut damages);
-            let records = records(&reader, info.id, &mut damages);
+            let records = records.remove(&info.id).unwrap_or_default();
             machines.push(Machine { info, series, blocks, records });
         }
         let (noted, about) = contents.about.iter().cloned().partition::<Vec<_>, _>(|(name, _)| name == NOTE);
         let mut notes: Vec<String> = noted.into_iter().map(|(_, text)| text).collect();
+        if contents.sources.len() > MAX_SOURCES {
+            let count = contents.sources.len();
+            notes.push(format!("the file has {count} machines; the first {MAX_SOURCES} are read"));
+        }
         let any = machines.iter().any(|machine: &Machine| !machine.blocks.is_empty());
         if !reader.complete() {
             notes.push(match any {
@@ -269,19 +276,20 @@ pub fn blocks(source: SourceId, mut first_seq: u64, samples: &[Vec<(i64, f64)>],
     blocks
 }
 
-/// The records of a machine, each once.
-fn records<R: ReadAt>(reader: &Reader<R>, source: SourceId, damages: &mut Damages) -> Vec<Record> {
-    let entries = reader.contents().records.iter().enumerate().filter(|(_, entry)| entry.source == source);
-    let mut records = Vec::new();
-    for (at, _) in entries {
+/// The records of each machine, each once.
+fn records<R: ReadAt>(reader: &Reader<R>, damages: &mut Damages) -> HashMap<SourceId, Vec<Record>> {
+    let mut records: HashMap<SourceId, Vec<Record>> = HashMap::new();
+    for (at, entry) in reader.contents().records.iter().enumerate() {
         match reader.records(at) {
-            Ok(more) => records.extend(more),
+            Ok(more) => records.entry(entry.source).or_default().extend(more),
             Err(damage) if reader.complete() || damage.io.is_none() => damages.met(&damage),
             Err(_) => {}
         }
     }
-    records.sort_by_key(|record: &Record| record.n);
-    records.dedup_by_key(|record| record.n);
+    for of_source in records.values_mut() {
+        of_source.sort_by_key(|record| record.n);
+        of_source.dedup_by_key(|record| record.n);
+    }
     records
 }
 
@@ -531,6 +539,25 @@ mod tests {
             assert!(lost.iter().all(|lost| *lost == 0) || !fewer, "byte {at}: a column and the records");
             assert_eq!(said, counts != all || fewer, "byte {at}: {:?}", opened.notes);
         }
+    }
+
+    #[test]
+    fn of_a_file_of_very_many_machines_the_first_are_read() {
+        let catalog = table();
+        let count = 3 * usize::from(u16::MAX);
+        let machines: Vec<_> = (0..count)
+            .map(|n| (Source::new(0, format!("m{n}"), 1000, Vec::new()), vec![def(&catalog, "gpu.3.temp")]))
+            .collect();
+        let mut writer = Writer::begin(Vec::new()).expect("memory");
+        let span =
+            TickSpan { source: 9, first_seq: 1, last_seq: 1, times: &[1_000], clock_step: false, after_gap: false };
+        let steps = steps(&catalog, &machines[9].1);
+        writer.block(span, [NewColumn::new(0, &[7.0], steps[0])]).expect("memory");
+        let bytes = writer.finish(&contents(&catalog, &machines, Vec::new())).expect("memory");
+        let opened = Recording::open(bytes).expect("a recording");
+        let blocks: Vec<usize> = opened.machines.iter().map(|machine| machine.blocks.len()).collect();
+        assert_eq!((blocks.len(), blocks.iter().sum::<usize>(), blocks[9]), (MAX_SOURCES, 1, 1));
+        assert_eq!(opened.notes, [format!("the file has {count} machines; the first {MAX_SOURCES} are read")]);
     }
 
     #[test]

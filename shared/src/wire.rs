@@ -49,6 +49,9 @@ pub const HEARTBEAT_MS: u64 = 5_000;
 /// The number of a source on this server.
 pub type SourceId = u16;
 
+/// The most sources of a stream, of a recording too.
+pub const MAX_SOURCES: usize = 10_000;
+
 /// First message of every connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {

@@ -12,8 +12,7 @@ use std::time::Duration;
 /// Sources that may be linked at once.
 pub const MAX_LINKS: usize = 4_096;
 
-/// Sources that a hub keeps, linked or not.
-pub const MAX_SOURCES: usize = 10_000;
+pub use shared::wire::MAX_SOURCES;
 
 /// Rows of the whole table.
 pub const MAX_TABLE_ROWS: usize = 20_000;

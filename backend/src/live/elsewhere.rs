@@ -1,7 +1,7 @@
 //! Sources that another hub holds: which they are, and who wants to see them here.
 
 use super::Live;
-use shared::wire::{NAME_FACT, SourceId};
+use shared::wire::{MAX_SOURCES, NAME_FACT, SourceId};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -27,8 +27,6 @@ pub enum Holder {
     Nobody,
 }
 
-/// Machines that a hub of a cluster knows of.
-const MAX_SOURCES: usize = 10_000;
 /// The longest key of one, bytes: that of a hub's own machine is its name.
 const MAX_KEY: usize = 255;
 /// The longest time between ticks that is believed, milliseconds.
