@@ -12,6 +12,8 @@ mod drain;
 mod erase;
 mod findings;
 mod forgery;
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod healing;
 mod hostile;
 mod leaks;

@@ -102,14 +102,20 @@ fn with_postgresql_away_a_sign_in_is_told_so_and_it_comes_back_by_itself() {
     let postgresql = Postgresql::start();
     let hub = hub(&postgresql, &["--no-local"]);
     assert_eq!(sign_in(&hub, "ada").status, 200);
-    assert_eq!(hub.send("GET", "/api/v1/sources", &[&hub.key("data")], "").status, 200);
+    let get = |path: &str, who: &str| hub.send("GET", path, &[who], "").status;
+    let (ada, olga, data, metrics) = (hub.cookie("ada"), hub.cookie("olga"), hub.key("data"), hub.key("metrics"));
+    let watches = || [get("/api/v1/sources", &ada), get("/api/v1/sources", &data), get("/metrics", &metrics)];
+    assert_eq!(watches(), [200, 200, 200]);
     postgresql.stop();
     let refused = sign_in(&hub, "ada");
     assert_eq!(refused.status, 503, "{refused:?}");
     assert!(refused.error().contains("database cannot be used now"), "{refused:?}");
-    // Who was judged this very second is known until it is over.
-    let status = || hub.send("GET", "/api/v1/sources", &[&hub.cookie("ada")], "").status;
-    until_so("nobody can be judged", || status() == 503);
+    // Nobody is let in who was not known, and what is changed needs the database.
+    until_so("nobody else can be judged", || get("/api/v1/sources", &olga) == 503);
+    assert_eq!(get("/api/v1/sources", &hub.key("own")), 503);
+    assert_eq!(get("/api/v1/teams", &ada), 503);
+    assert_eq!(hub.send("DELETE", "/api/v1/session", &[&ada, &hub.origin(), JSON], "").status, 503);
+    assert_eq!(watches(), [200, 200, 200], "what watches the hub is not blind just then");
     assert_eq!(["/", "/healthz"].map(|path| hub.send("GET", path, &[], "").status), [200, 200]);
     postgresql.start_again();
     until_so("it is back", || hub.send("GET", "/api/v1/sources", &[&hub.cookie("ada")], "").status == 200);

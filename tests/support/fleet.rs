@@ -3,6 +3,7 @@
 use crate::agent::{self, Agent};
 use crate::audit::Audit;
 use crate::cutter::{Cutter, Direction, Way};
+use crate::hub::send;
 use crate::ledger::{Chance, Ledger};
 use crate::server::{Server, watchglass};
 use crate::waiting::{until_or, within};
@@ -167,6 +168,14 @@ impl Fleet {
     pub fn with_people() -> Fleet {
         let own = tempfile::tempdir().expect("a folder");
         let (hub, agent) = (own.path().join("hub"), own.path().join("agent"));
+        Fleet::with_people_at(own, hub, agent)
+    }
+
+    /// Likewise with these folders of the hub and of the agent.
+    ///
+    /// # Panics
+    /// As [`Fleet::hub`] does.
+    pub fn with_people_at(own: TempDir, hub: PathBuf, agent: PathBuf) -> Fleet {
         std::fs::create_dir(&hub).expect("made");
         let keys = crate::hub::people(&hub);
         let key = keys["join"].clone();
@@ -179,10 +188,19 @@ impl Fleet {
     /// As [`Fleet::hub`] does.
     #[cfg(target_os = "linux")]
     pub fn by_clock() -> (Fleet, fake_clock::FakeClock) {
+        Fleet::by_clock_with(&[])
+    }
+
+    /// Likewise with these arguments of the hub.
+    ///
+    /// # Panics
+    /// As [`Fleet::hub`] does.
+    #[cfg(target_os = "linux")]
+    pub fn by_clock_with(args: &[&str]) -> (Fleet, fake_clock::FakeClock) {
         let own = tempfile::tempdir().expect("a folder");
         let (hub, agent) = (own.path().join("hub"), own.path().join("agent"));
         let clock = fake_clock::FakeClock::new(own.path());
-        let fleet = Fleet::of(own, (hub, agent), &[], clock.environment(), join_line);
+        let fleet = Fleet::of(own, (hub, agent), args, clock.environment(), join_line);
         (Fleet { agent_env: clock.environment(), ..fleet }, clock)
     }
 
@@ -247,6 +265,11 @@ impl Fleet {
         command.args(["--openmetrics", &format!("books={}", self.ledger.url)]).args(&self.agent_args);
         command.envs(self.agent_env.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// How often the endpoint of the ledger was scraped.
+    pub fn scrapes(&self) -> u64 {
+        self.ledger.served()
     }
 
     /// Starts the agent.
@@ -345,6 +368,17 @@ impl Fleet {
     /// What the folder of the hub has of the ledger.
     fn of_hub(&self) -> String {
         export(&self.hub_folder, &self.hub_env)
+    }
+
+    /// What the hub shows to whoever has the key for data: what is in its memory, too.
+    ///
+    /// # Panics
+    /// Panics where there are no people.
+    pub fn shown(&self) -> Samples {
+        let key = format!("Authorization: Bearer {}", self.keys["data"]);
+        let path = "/api/v1/export?format=csv&from=-1h&tag=openmetrics.books.*";
+        let answer = send(self.server(), "GET", path, &[&key], "");
+        if answer.status == 200 { samples(&answer.body) } else { Samples::new() }
     }
 
     /// Waits until the hub has a good number of samples more than now.

@@ -24,6 +24,7 @@ pub mod kubernetes;
 pub mod ledger;
 pub mod link;
 pub mod mail;
+pub mod mount;
 pub mod postgresql;
 pub mod programs;
 pub mod provider;

@@ -1,15 +1,17 @@
-//! File systems that only this process sees.
+//! File systems that only this process sees, or only one of its threads.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Gives this process mounts of its own, which end with it.
+/// Gives this thread, and what it starts from now on, mounts of its own, which end with them.
 ///
 /// # Errors
 /// Returns in words why this cannot be done.
 #[cfg(target_os = "linux")]
 pub fn own_namespace() -> Result<(), String> {
-    // SAFETY: takes no pointers, and changes what this process alone sees.
+    // SAFETY: takes no pointers, and changes what this thread alone sees.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
         return Err(format!("it takes root to mount a file system ({})", std::io::Error::last_os_error()));
     }
@@ -90,12 +92,24 @@ impl Drop for Mount {
     }
 }
 
+/// Writes a file until the disk is full.
+pub fn fill(path: &Path) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    loop {
+        match file.write(&[1; 4096]) {
+            Ok(n) if n > 0 => {}
+            Err(error) if error.kind() != std::io::ErrorKind::StorageFull => return Err(error),
+            _ => return Ok(()),
+        }
+    }
+}
+
 fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
 fn run(program: &str, args: &[&str]) -> Result<(), String> {
-    #[allow(clippy::disallowed_methods, reason = "the torture mounts file systems itself")]
+    #[allow(clippy::disallowed_methods, reason = "tests mount file systems themselves")]
     let output = std::process::Command::new(program).args(args).output().map_err(|e| format!("{program}: {e}"))?;
     let words = String::from_utf8_lossy(&output.stderr);
     if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", words.trim())) }

@@ -1,15 +1,12 @@
 //! Fills the disk: live data go on, the check says what is wrong, and writing goes on by itself when there is space
 //! again.
 
-use crate::mount::Mount;
 use crate::{Plan, Row};
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
 use std::time::{Duration, Instant};
 use watchglass_tests::audit::Audit;
 use watchglass_tests::kills::keeping;
 use watchglass_tests::ledger::Ledger;
+use watchglass_tests::mount::{Mount, fill};
 use watchglass_tests::server::Server;
 
 const WHAT: &str = "a full disk";
@@ -69,18 +66,6 @@ fn once(mount: &Mount, ledger: &Ledger, audit: &mut Audit) -> Result<Duration, S
     drop(server);
     audit.settle(&start(), ledger, i64::MAX);
     Ok(took)
-}
-
-/// Writes a file until the disk is full.
-pub fn fill(path: &Path) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
-    loop {
-        match file.write(&[1; 4096]) {
-            Ok(n) if n > 0 => {}
-            Err(error) if error.kind() != std::io::ErrorKind::StorageFull => return Err(error),
-            _ => return Ok(()),
-        }
-    }
 }
 
 /// State of the check of history, in the server's own word.

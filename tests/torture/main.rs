@@ -6,14 +6,16 @@
 //! - power cuts ([`power`]): a file system of our own stops with what is on its disk at that moment.
 //! - a full disk ([`full`]): the live page goes on, and writing goes on by itself when there is space again.
 //! - both of them with a hub and an agent, on either side ([`pair`]).
+//! - a soak ([`soak`]): 12 h of a hub's own clock, after which its memory no longer grows.
 //!
-//! The last three need root, and say so. File systems are mounted in a namespace of this process, so that they disappear
+//! Power cuts and disks need root, and say so. File systems are mounted in a namespace of this process, so that they disappear
 //! with it, however it ends.
 
 mod full;
-mod mount;
 mod pair;
 mod power;
+#[cfg(target_os = "linux")]
+mod soak;
 
 use backend::clock::{Clock, System};
 use std::process::ExitCode;
@@ -22,20 +24,24 @@ use watchglass_tests::audit::Audit;
 use watchglass_tests::fleet::{Harmed, harms};
 use watchglass_tests::kills::kills;
 use watchglass_tests::ledger::Ledger;
+use watchglass_tests::mount;
 
-const USAGE: &str = "usage: cargo xtask torture [-- [--kills N] [--harms N] [--cuts N] [--seed N] [--minutes N]]";
+const USAGE: &str =
+    "usage: cargo xtask torture [-- [--kills N] [--harms N] [--cuts N] [--soak HOURS] [--seed N] [--minutes N]]";
 
 /// The settings of a run.
 struct Plan {
     kills: u32,
     harms: u32,
     cuts: u32,
+    /// Hours of a hub's clock.
+    soak: u32,
     seed: u64,
     until: Instant,
 }
 
 fn plan() -> Option<Plan> {
-    let (mut kills, mut harms, mut cuts, mut minutes) = (200, 240, 5, 15);
+    let (mut kills, mut harms, mut cuts, mut soak, mut minutes) = (200, 240, 5, 12, 15);
     let mut seed = System.wall().unsigned_abs();
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -44,12 +50,13 @@ fn plan() -> Option<Plan> {
             "--kills" => kills = u32::try_from(n).ok()?,
             "--harms" => harms = u32::try_from(n).ok()?,
             "--cuts" => cuts = u32::try_from(n).ok()?,
+            "--soak" => soak = u32::try_from(n).ok()?,
             "--seed" => seed = n,
             "--minutes" => minutes = n,
             _ => return None,
         }
     }
-    Some(Plan { kills, harms, cuts, seed, until: Instant::now() + Duration::from_secs(60 * minutes) })
+    Some(Plan { kills, harms, cuts, soak, seed, until: Instant::now() + Duration::from_secs(60 * minutes) })
 }
 
 fn main() -> ExitCode {
@@ -63,11 +70,14 @@ fn main() -> ExitCode {
     let mut rows = Vec::new();
     rows.extend((plan.kills > 0).then(|| killed(&plan)));
     rows.extend((plan.harms > 0).then(|| harmed(&plan)));
+    #[cfg(target_os = "linux")]
+    rows.extend((plan.soak > 0).then(|| soak::soak(&plan)));
     match own {
-        Ok(()) => {
+        Ok(()) if plan.cuts > 0 => {
             rows.extend([power::cuts(&plan), full::full(&plan)]);
             rows.extend(pair::all(&plan));
         }
+        Ok(()) => {}
         Err(why) => rows
             .extend(["power cuts", "a full disk", "disks of a hub and an agent"].map(|what| Row::left_out(what, &why))),
     }

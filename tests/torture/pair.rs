@@ -1,7 +1,5 @@
 //! A hub and an agent whose disks fail: the power of either is cut, the disk of either is full for a while.
 
-use crate::full::fill;
-use crate::mount::Mount;
 use crate::power::shut_down;
 use crate::{Plan, Row};
 use std::path::{Path, PathBuf};
@@ -9,6 +7,7 @@ use std::time::Instant;
 use watchglass_tests::audit::Audit;
 use watchglass_tests::fleet::{Fleet, Harm};
 use watchglass_tests::ledger::Chance;
+use watchglass_tests::mount::{Mount, fill};
 
 /// Which of the two it happens to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

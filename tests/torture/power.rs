@@ -1,7 +1,6 @@
 //! Power cuts: an ext4 file system is told to stop at once, without writing its journal (`FS_IOC_SHUTDOWN`). The disk
 //! then holds what a machine finds after a power cut.
 
-use crate::mount::Mount;
 use crate::{Plan, Row};
 use backend::clock::{Clock, System};
 use std::path::Path;
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 use watchglass_tests::audit::Audit;
 use watchglass_tests::kills::keeping;
 use watchglass_tests::ledger::{Chance, Ledger};
+use watchglass_tests::mount::Mount;
 use watchglass_tests::server::Server;
 
 const WHAT: &str = "power cuts";

@@ -1,25 +1,22 @@
 //! The database and its connections: four that read, one that writes.
 
 use crate::connection::{Change, Held, Reader};
+use crate::file::File;
 use crate::generation::{self, Generation};
-use crate::{Error, OpenError, Server, meta, migrate, migrate_server};
+use crate::{Error, OpenError, Server, meta, migrate_server};
+use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, SqlitePool};
 use std::path::Path;
 use std::time::Duration;
 
 /// Name of the database in a data folder.
 pub const FILE: &str = "hub.db";
 
-/// How long a statement waits for another process that writes.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// Connections that read at once.
-const READERS: u32 = 4;
+pub(crate) const READERS: u32 = 4;
 
 /// How long a request waits for a connection.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a request waits to read from a PostgreSQL that does not answer.
 const AWAY_TIMEOUT: Duration = Duration::from_secs(3);
@@ -38,13 +35,14 @@ pub struct Records {
 /// The connections of either engine.
 #[derive(Clone, Debug)]
 enum Pools {
-    Sqlite { writer: SqlitePool, readers: SqlitePool },
+    Sqlite(File),
     Postgres { writer: PgPool, readers: PgPool },
 }
 
 impl Records {
     /// Opens the database in a data folder, which is made for its owner alone where there is none, and brings an older one
-    /// up to date; a copy of that is kept beside it as `hub.db.before-VERSION`.
+    /// up to date; a copy of that is kept beside it as `hub.db.before-VERSION`. On a full disk one that is up to date is
+    /// opened all the same: it is read, and changes fail until there is room.
     ///
     /// # Errors
     /// [`OpenError`]; then no byte of what was there is changed.
@@ -57,43 +55,18 @@ impl Records {
     /// # Errors
     /// As [`Records::open`].
     pub async fn open_file(path: &Path) -> Result<Records, OpenError> {
-        let failed = |what, error: String| OpenError::Io { path: path.into(), what, error };
-        migrate::make(path).map_err(|error| failed("open", error.to_string()))?;
-        migrate::refuse_newer(path).await?;
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(false)
-            .foreign_keys(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(BUSY_TIMEOUT);
-        let pool = |max| SqlitePoolOptions::new().max_connections(max).acquire_timeout(ACQUIRE_TIMEOUT);
         let generation = Generation::default();
-        let connections = generation.clone();
-        // It stays the same, so that what it says of others can be compared.
-        let writer = pool(1).idle_timeout(None).max_lifetime(None).after_connect(move |_, _| {
-            connections.reconnected();
-            Box::pin(async { Ok(()) })
-        });
-        let writer = writer.connect_with(options.clone()).await.map_err(|e| failed("open", e.to_string()))?;
-        migrate::to_newest(&writer, path).await?;
-        let readers = pool(READERS).connect_lazy_with(options.pragma("query_only", "true"));
-        Ok(Records { pools: Pools::Sqlite { writer, readers }, generation })
+        let file = File::open(path, &generation).await?;
+        Ok(Records { pools: Pools::Sqlite(file), generation })
     }
 
-    /// A database in memory, which ends with the program and never reaches a disk. Who reads and who writes share one
-    /// connection: neither may wait for the other.
+    /// A database in memory, which ends with the program and never reaches a disk.
     ///
     /// # Errors
     /// [`OpenError`]: no memory was left.
     pub async fn in_memory() -> Result<Records, OpenError> {
-        let path = Path::new(":memory:");
-        let failed = |error: sqlx::Error| OpenError::Io { path: path.into(), what: "open", error: error.to_string() };
-        let options = SqliteConnectOptions::new().in_memory(true).foreign_keys(true);
-        let pool = SqlitePoolOptions::new().max_connections(1).acquire_timeout(ACQUIRE_TIMEOUT);
-        let only = pool.idle_timeout(None).max_lifetime(None).connect_with(options).await.map_err(failed)?;
-        migrate::to_newest(&only, path).await?;
-        Ok(Records { pools: Pools::Sqlite { writer: only.clone(), readers: only }, generation: Generation::default() })
+        let file = File::in_memory().await?;
+        Ok(Records { pools: Pools::Sqlite(file), generation: Generation::default() })
     }
 
     /// Connects to a database of a PostgreSQL, and brings an empty or an older one up to date.
@@ -117,7 +90,7 @@ impl Records {
     /// The database cannot be read, or all connections are taken for 10 s (3 s of PostgreSQL).
     pub async fn read(&self) -> Result<Reader, Error> {
         Ok(Reader::new(match &self.pools {
-            Pools::Sqlite { readers, .. } => Held::SqliteReader(readers.acquire().await?),
+            Pools::Sqlite(file) => Held::SqliteReader(file.reader().await?),
             Pools::Postgres { readers, .. } => Held::PostgresReader(readers.acquire().await?),
         }))
     }
@@ -141,8 +114,7 @@ impl Records {
 
     async fn begin(&self) -> Result<Held, Error> {
         Ok(match &self.pools {
-            // A plain BEGIN would fail later, in the middle, where another process writes.
-            Pools::Sqlite { writer, .. } => Held::SqliteChange(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Pools::Sqlite(file) => Held::SqliteChange(file.begin().await?),
             Pools::Postgres { writer, .. } => {
                 let mut change = writer.begin().await?;
                 migrate_server::lock_changes(&mut change).await?;
@@ -164,7 +136,7 @@ impl Records {
     /// Nobody knows: the database does not answer, or the changes before take longer than 10 s.
     pub async fn look(&self) -> Result<bool, Error> {
         let said = match &self.pools {
-            Pools::Sqlite { writer, .. } => generation::of_file(&mut *writer.acquire().await?).await?,
+            Pools::Sqlite(file) => generation::of_file(&mut *file.writer().await?).await?,
             Pools::Postgres { readers, .. } => generation::of_server(&mut *readers.acquire().await?).await?,
         };
         Ok(self.generation.has_risen(said))
@@ -173,7 +145,7 @@ impl Records {
     /// The engine, in a word.
     pub fn engine(&self) -> &'static str {
         match &self.pools {
-            Pools::Sqlite { .. } => "sqlite",
+            Pools::Sqlite(_) => "sqlite",
             Pools::Postgres { .. } => "postgresql",
         }
     }
@@ -189,10 +161,7 @@ impl Records {
     /// Closes the connections in order.
     pub async fn close(&self) {
         match &self.pools {
-            Pools::Sqlite { writer, readers } => {
-                readers.close().await;
-                writer.close().await;
-            }
+            Pools::Sqlite(file) => file.close().await,
             Pools::Postgres { writer, readers } => {
                 readers.close().await;
                 writer.close().await;

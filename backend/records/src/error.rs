@@ -8,10 +8,22 @@ use std::path::PathBuf;
 pub struct Error(sqlx::Error);
 
 impl Error {
+    /// The disk has no room for what was to be written.
+    pub fn is_full(&self) -> bool {
+        is_full(&self.0)
+    }
+
     /// A value that has to be the only one is there already.
     pub fn is_taken(&self) -> bool {
         matches!(&self.0, sqlx::Error::Database(error) if error.is_unique_violation())
     }
+}
+
+/// Whether a statement failed because a file could not grow: SQLITE_FULL and, of the file that connections share,
+/// SQLITE_IOERR_SHMSIZE.
+pub(crate) fn is_full(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    matches!(code.as_deref(), Some("13" | "4874"))
 }
 
 impl From<Error> for sqlx::Error {
@@ -55,6 +67,11 @@ pub enum OpenError {
         /// What the system says.
         error: String,
     },
+    /// The disk has no room for what has to be written first: a new file, or one that is brought up to date.
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
     /// The server's database has no hub yet, and a file of one is there.
     Behind {
         /// The server's database.
@@ -82,6 +99,9 @@ impl fmt::Display for OpenError {
                  again, or go back to a copy of before (of a file it lies beside it)",
             ),
             OpenError::Io { path, what, error } => write!(f, "cannot {what} {}: {error}", path.display()),
+            OpenError::Full { path } => {
+                write!(f, "the disk with {} is full: make room there, then start again", path.display())
+            }
             OpenError::Behind { place, file } => write!(
                 f,
                 "{place} is empty, and {file} has the accounts and keys of this hub. Bring them over by \

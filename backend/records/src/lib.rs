@@ -16,6 +16,7 @@ mod database;
 pub mod enrolments;
 pub mod eras;
 mod error;
+mod file;
 mod generation;
 pub mod grants;
 pub mod keys;

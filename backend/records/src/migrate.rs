@@ -1,15 +1,19 @@
 //! The schema of a file, brought up to date after a copy of what there was.
 
 use crate::OpenError;
+use crate::error::is_full;
 use crate::steps::STEPS;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection, SqlitePool};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
-fn io(path: &Path, what: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
+pub(crate) fn failed(path: &Path, what: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
     let path = path.to_path_buf();
-    move |error| OpenError::Io { path, what, error: error.to_string() }
+    move |error| match is_full(&error) {
+        true => OpenError::Full { path },
+        false => OpenError::Io { path, what, error: error.to_string() },
+    }
 }
 
 /// Makes the file for its owner alone; SQLite gives the files beside it the same mode.
@@ -36,15 +40,28 @@ async fn schema(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
 /// The schema's number of a file, which is not changed; 0 where it is no database of ours.
 pub(crate) async fn schema_of(path: &Path) -> Result<i64, OpenError> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true);
-    let mut connection = options.connect().await.map_err(io(path, "open"))?;
-    let schema = schema(&mut connection).await.map_err(io(path, "read"))?;
-    connection.close().await.map_err(io(path, "close"))?;
+    let mut connection = options.connect().await.map_err(failed(path, "open"))?;
+    let schema = schema(&mut connection).await.map_err(failed(path, "read"))?;
+    connection.close().await.map_err(failed(path, "close"))?;
     Ok(schema)
 }
 
 /// Refuses what a newer version wrote, without a change.
 pub(crate) async fn refuse_newer(path: &Path) -> Result<(), OpenError> {
-    let schema = schema_of(path).await?;
+    refuse(path, schema_of(path).await?)
+}
+
+/// Refuses all but the newest schema, without a change.
+pub(crate) async fn need_newest(pool: &SqlitePool, path: &Path) -> Result<(), OpenError> {
+    let mut connection = pool.acquire().await.map_err(failed(path, "open"))?;
+    let schema = schema(&mut connection).await.map_err(failed(path, "read"))?;
+    match schema < STEPS.len() as i64 {
+        true => Err(OpenError::Full { path: path.into() }),
+        false => refuse(path, schema),
+    }
+}
+
+fn refuse(path: &Path, schema: i64) -> Result<(), OpenError> {
     let known = STEPS.len() as i64;
     if schema > known {
         return Err(OpenError::Newer { place: path.display().to_string(), schema, known });
@@ -58,20 +75,20 @@ pub(crate) async fn to_newest(pool: &SqlitePool, path: &Path) -> Result<(), Open
 }
 
 async fn run(pool: &SqlitePool, path: &Path, steps: &[&'static str]) -> Result<(), OpenError> {
-    let mut connection = pool.acquire().await.map_err(io(path, "open"))?;
-    let schema = schema(&mut connection).await.map_err(io(path, "read"))?;
+    let mut connection = pool.acquire().await.map_err(failed(path, "open"))?;
+    let schema = schema(&mut connection).await.map_err(failed(path, "read"))?;
     if schema > 0 && schema < steps.len() as i64 {
         copy(&mut connection, path, schema).await?;
     }
     for (step, taken) in steps.iter().zip(1_i64..).skip(schema as usize) {
-        let mut change = connection.begin_with("BEGIN IMMEDIATE").await.map_err(io(path, "write"))?;
-        sqlx::raw_sql(*step).execute(&mut *change).await.map_err(io(path, "bring up to date"))?;
+        let mut change = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed(path, "write"))?;
+        sqlx::raw_sql(*step).execute(&mut *change).await.map_err(failed(path, "bring up to date"))?;
         sqlx::query("INSERT INTO meta (key, value) VALUES ('schema', $1) ON CONFLICT (key) DO UPDATE SET value = $1")
             .bind(taken.to_string())
             .execute(&mut *change)
             .await
-            .map_err(io(path, "bring up to date"))?;
-        change.commit().await.map_err(io(path, "bring up to date"))?;
+            .map_err(failed(path, "bring up to date"))?;
+        change.commit().await.map_err(failed(path, "bring up to date"))?;
     }
     Ok(())
 }
@@ -80,16 +97,17 @@ async fn run(pool: &SqlitePool, path: &Path, steps: &[&'static str]) -> Result<(
 async fn copy(connection: &mut SqliteConnection, path: &Path, schema: i64) -> Result<(), OpenError> {
     let beside = |end: &str| PathBuf::from(format!("{}.before-{}{end}", path.display(), schema + 1));
     let (part, whole) = (beside(".part"), beside(""));
-    let failed = |error: std::io::Error| OpenError::Io { path: part.clone(), what: "write", error: error.to_string() };
+    let unwritten =
+        |error: std::io::Error| OpenError::Io { path: part.clone(), what: "write", error: error.to_string() };
     // What an attempt before left behind would be written into.
     match std::fs::remove_file(&part) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unwritten(error)),
         _ => {}
     }
-    make(&part).map_err(failed)?;
+    make(&part).map_err(unwritten)?;
     let into = sqlx::query("VACUUM INTO $1").bind(part.display().to_string());
-    into.execute(connection).await.map_err(io(&part, "write"))?;
-    std::fs::rename(&part, &whole).map_err(failed)
+    into.execute(connection).await.map_err(failed(&part, "write"))?;
+    std::fs::rename(&part, &whole).map_err(unwritten)
 }
 
 /// A pool for tests of the steps.

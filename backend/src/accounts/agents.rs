@@ -144,6 +144,9 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn own_machine(&self, host: &str) -> Result<(), Denied> {
+        if sources::get(&mut *self.read().await?, host).await?.is_some() {
+            return Ok(());
+        }
         let mut change = self.begin_change().await?;
         if sources::get(&mut change, host).await?.is_some() {
             return Ok(());

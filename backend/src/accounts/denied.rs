@@ -1,7 +1,9 @@
 //! What is answered in place of what was asked for.
 
+use crate::throttle::Throttle;
 use std::fmt;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A request that is not granted. Its text is one sentence that says what to do, and holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub enum Denied {
     },
     /// The database cannot be used: 503.
     Unavailable,
+    /// The disk with the database is full: 503.
+    Full,
 }
 
 impl Denied {
@@ -42,7 +46,7 @@ impl Denied {
             Denied::Unknown => 404,
             Denied::Conflict(_) => 409,
             Denied::Throttled { .. } => 429,
-            Denied::Busy { .. } | Denied::Unavailable => 503,
+            Denied::Busy { .. } | Denied::Unavailable | Denied::Full => 503,
         }
     }
 
@@ -50,7 +54,7 @@ impl Denied {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Denied::Throttled { retry_after } | Denied::Busy { retry_after } => Some(*retry_after),
-            Denied::Unavailable => Some(Duration::from_secs(5)),
+            Denied::Unavailable | Denied::Full => Some(Duration::from_secs(5)),
             _ => None,
         }
     }
@@ -89,6 +93,9 @@ impl fmt::Display for Denied {
                 write!(f, "too many sign in at once; try again in {} s", retry_after.as_secs().max(1))
             }
             Denied::Unavailable => f.write_str("the hub's database cannot be used now; its log says why"),
+            Denied::Full => f.write_str(
+                "the disk with the hub's database is full, so nothing was changed; make room on the hub, then try again",
+            ),
         }
     }
 }
@@ -97,7 +104,16 @@ impl std::error::Error for Denied {}
 
 impl From<records::Error> for Denied {
     fn from(error: records::Error) -> Self {
-        tracing::error!(%error, "the database failed");
-        Denied::Unavailable
+        if !error.is_full() {
+            tracing::error!(%error, "the database failed");
+            return Denied::Unavailable;
+        }
+        // A full disk stays so for a while, in which much would be written.
+        static FULL: Mutex<Throttle> = Mutex::new(Throttle::new());
+        let came = FULL.lock().unwrap_or_else(PoisonError::into_inner).came(Instant::now());
+        if let Some(repeated) = came {
+            tracing::error!(%error, repeated, "the disk with the hub's database is full");
+        }
+        Denied::Full
     }
 }

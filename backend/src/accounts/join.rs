@@ -95,15 +95,23 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn printed_join(&self) -> Result<Option<Secret>, Denied> {
-        let mut change = self.begin_change().await?;
         let now = self.now();
+        let mut on = self.read().await?;
+        let printed = |key: &keys::Key| key.name == PRINTED;
+        if records::accounts::count(&mut on).await? > 0
+            && !keys::of(&mut on, None, KeyKind::Join.letter(), now).await?.iter().any(printed)
+        {
+            return Ok(None);
+        }
+        drop(on);
+        let mut change = self.begin_change().await?;
         let team = teams::find(&mut change, super::MAIN_TEAM).await?;
         let team = match team {
             Some(team) => team,
             None => teams::all(&mut change).await?.into_iter().next().ok_or(Denied::Unknown)?,
         };
         for old in keys::of(&mut change, None, KeyKind::Join.letter(), now).await? {
-            if old.name == PRINTED {
+            if printed(&old) {
                 keys::end(&mut change, &old.id, now, "ended").await?;
             }
         }

@@ -382,8 +382,16 @@ struct Done<'a> {
     after: Option<String>,
 }
 
-/// Makes what every database has: the letters of its cookie, and a team.
+/// Makes what every database has: the letters of its cookie, and a team. Where it is there, nothing is written: a hub starts
+/// on a full disk, too.
 async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
+    let mut on = records.read().await?;
+    if let Some(instance) = records::meta::get(&mut on, "instance").await?
+        && !team_rows::all(&mut on).await?.is_empty()
+    {
+        return Ok((instance, records::accounts::count(&mut on).await? > 0));
+    }
+    drop(on);
     let mut change = records.change().await?;
     let instance = match records::meta::get(&mut change, "instance").await? {
         Some(instance) => instance,
@@ -394,11 +402,8 @@ async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
         }
     };
     if team_rows::all(&mut change).await?.is_empty() {
-        team_rows::add(
-            &mut change,
-            &team_rows::Team { id: random::id(), name: MAIN_TEAM.into(), settings: "{}".into() },
-        )
-        .await?;
+        let main = team_rows::Team { id: random::id(), name: MAIN_TEAM.into(), settings: "{}".into() };
+        team_rows::add(&mut change, &main).await?;
     }
     let set_up = records::accounts::count(&mut change).await? > 0;
     change.commit().await?;

@@ -82,6 +82,9 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn setup_code(&self) -> Result<Option<Secret>, Denied> {
+        if accounts::count(&mut *self.read().await?).await? > 0 {
+            return Ok(None);
+        }
         let mut change = self.begin_change().await?;
         if accounts::count(&mut change).await? > 0 {
             return Ok(None);

@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::config::user;
 use notify::address::Allowed;
 use records::teams::{self, Team};
-use records::{Change, Connection, Records, alerts, audit, channels, outbox, silences};
+use records::{Change, Connection, OpenError, Records, alerts, audit, channels, outbox, silences};
 use shared::alert::{Alert, Rule};
 use shared::role::{KeyScope, Role};
 use std::collections::BTreeMap;
@@ -254,8 +254,14 @@ impl AlertBook {
         };
         let records = opened.map_err(|error| {
             tracing::error!(%error, "the database of rules and alerts cannot be opened");
-            Denied::Unavailable
+            match error {
+                OpenError::Full { .. } => Denied::Full,
+                _ => Denied::Unavailable,
+            }
         })?;
+        if !teams::all(&mut *records.read().await?).await?.is_empty() {
+            return Ok(records);
+        }
         let mut change = records.change().await?;
         if teams::all(&mut change).await?.is_empty() {
             teams::add(&mut change, &Team { id: random_id(), name: OWN_TEAM.into(), settings: "{}".into() }).await?;

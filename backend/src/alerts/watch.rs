@@ -62,8 +62,20 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
     let shared = hub.map(Shared::new);
     let judged = JudgedMachines::default();
     let all = Vec::new();
-    let mut watcher =
-        Watcher { live, book, has_teams, storm, gather: Some(gather), all, done, told, away: None, shared, judged };
+    let mut watcher = Watcher {
+        live,
+        book,
+        has_teams,
+        storm,
+        gather: Some(gather),
+        all,
+        done,
+        told,
+        away: None,
+        is_full: false,
+        shared,
+        judged,
+    };
     let (mut answers, mut looks, mut generation) = (Vec::new(), 0_u64, None);
     let mut due = tokio::time::interval(PERIOD);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -116,6 +128,8 @@ struct Watcher {
     told: mpsc::Receiver<ToldCall>,
     /// Why the database is not there.
     away: Option<String>,
+    /// What was to be written last found the disk full.
+    is_full: bool,
     /// None: there is no other hub.
     shared: Option<Shared>,
     judged: JudgedMachines,
@@ -266,8 +280,10 @@ impl Watcher {
                 }
                 Err(error) => {
                     team.batch.bound();
-                    // What a database that is there does not take by and by would keep all that follows waiting.
-                    team.batch.refused += u32::from(self.away.is_none());
+                    // What a database that is there does not take by and by would keep all that follows waiting. One whose
+                    // disk is full takes it later.
+                    let waits = self.away.is_some() || error == Denied::Full;
+                    team.batch.refused += u32::from(!waits);
                     if team.batch.refused >= MOST_REFUSED {
                         tracing::error!(%error, "alerts are left out: the database does not take them");
                         team.batch.clear(true);
@@ -287,12 +303,14 @@ impl Watcher {
         }
         match failed {
             None => {
+                self.is_full = false;
                 for (answer, taken) in answers.drain(..) {
                     let _: Result<(), TakenCall> = answer.send(taken); // Who asked may not wait any more.
                 }
             }
             Some(error) => {
-                if self.away.replace(error.to_string()).is_none() {
+                let was_full = std::mem::replace(&mut self.is_full, error == Denied::Full);
+                if self.away.replace(error.to_string()).is_none() && !was_full {
                     tracing::error!(%error, "alerts wait in memory: the database does not take them");
                 }
                 // Who asked is told that it is not known whether it is kept.

@@ -82,9 +82,10 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
     let providers = Arc::new(Providers::of(config, &public, &clock).map_err(|why| (2, why))?);
     let failed = |why: Denied| (4, why.to_string());
-    let code = accounts.setup_code().await.map_err(failed)?;
-    let join = accounts.printed_join().await.map_err(failed)?;
-    standing_joins(config, &accounts).await.map_err(|why| (2, why))?;
+    let code = unless_full(accounts.setup_code().await, "the link for the first admin").map_err(failed)?.flatten();
+    let join = unless_full(accounts.printed_join().await, "the first join key").map_err(failed)?.flatten();
+    unless_full(standing_joins(config, &accounts).await, "the keys of agents.join")
+        .map_err(|why| (2, why.to_string()))?;
     let unencrypted = Hub::is_unencrypted(config, &public);
     let first = code.map(|code| {
         let code = code.reveal();
@@ -103,6 +104,17 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     Ok(Opened { data, accounts, certificate, public, port: address.port(), providers, bus, sentences })
 }
 
+/// None where the disk is full: what was kept before holds, and the hub starts.
+fn unless_full<T>(done: Result<T, Denied>, what: &str) -> Result<Option<T>, Denied> {
+    match done {
+        Err(why @ Denied::Full) => {
+            tracing::warn!("{what}: {why}");
+            Ok(None)
+        }
+        done => done.map(Some),
+    }
+}
+
 /// What people call this hub among others: its machine and its port.
 fn called(port: u16) -> String {
     const MOST: usize = 56;
@@ -110,7 +122,7 @@ fn called(port: u16) -> String {
 }
 
 /// Has the join keys of the configuration hold. A file that is not there yet gets one, for our user alone.
-async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), String> {
+async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), Denied> {
     let mut all = Vec::new();
     for join in &config.agent_limits.join.0 {
         let path = &join.token_file;
@@ -118,10 +130,13 @@ async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), Stri
             Err(error) if error.kind() == io::ErrorKind::NotFound => new_key_in(path),
             read => read,
         };
-        let key = key.map_err(|error| format!("agents.join {:?}: {}: {error}", join.name, path.display()))?;
+        let key = key.map_err(|error| match error.kind() {
+            io::ErrorKind::StorageFull => Denied::Full,
+            _ => Denied::Invalid(format!("agents.join {:?}: {}: {error}", join.name, path.display())),
+        })?;
         all.push(StandingKey { name: &join.name, team: join.team.as_deref(), labels: &join.labels, key });
     }
-    accounts.have_standing_joins(&Principal::local(own_uid()), &all).await.map_err(|why| why.to_string())
+    accounts.have_standing_joins(&Principal::local(own_uid()), &all).await
 }
 
 fn key_of(path: &Path) -> io::Result<Secret> {
@@ -163,7 +178,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let folder = data.path().to_path_buf();
     let own = (!config.no_local).then(machine::name);
     if let Some(name) = &own
-        && let Err(error) = accounts.own_machine(name).await
+        && let Err(error) = unless_full(accounts.own_machine(name).await, "the hub's own machine")
     {
         return tracing::error!(%error, "the hub's own machine cannot be entered among its sources");
     }

@@ -1,0 +1,230 @@
+//! The database in a file and its connections: four that read, one that writes; on a full disk one for both.
+
+use crate::OpenError;
+use crate::database::{ACQUIRE_TIMEOUT, READERS};
+use crate::generation::Generation;
+use crate::migrate;
+use sqlx::pool::PoolConnection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Connection, Sqlite, SqlitePool, Transaction};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a statement waits for another process that writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often a file that was opened on a full disk is opened anew, at most.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A database in a file. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    writer: SqlitePool,
+    readers: SqlitePool,
+    full: Arc<Mutex<Option<FullDisk>>>,
+}
+
+/// A full disk has no room for the index of the log, which connections share. A connection that locks out all others keeps
+/// that index in its own memory. So there is one, the writer's, which reads, too.
+#[derive(Debug)]
+struct FullDisk {
+    shared: SqliteConnectOptions,
+    alone: SqliteConnectOptions,
+    tried: Instant,
+}
+
+impl File {
+    pub(crate) async fn open(path: &Path, generation: &Generation) -> Result<File, OpenError> {
+        let made = migrate::make(path);
+        made.map_err(|error| OpenError::Io { path: path.into(), what: "open", error: error.to_string() })?;
+        let shared = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(false)
+            .foreign_keys(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(BUSY_TIMEOUT);
+        let opened = File::open_shared(path, generation, &shared).await;
+        let Err(OpenError::Full { .. }) = opened else { return opened };
+        let alone = shared.clone().locking_mode(SqliteLockingMode::Exclusive);
+        File::open_alone(path, generation, FullDisk { shared, alone, tried: Instant::now() }).await
+    }
+
+    async fn open_shared(
+        path: &Path,
+        generation: &Generation,
+        shared: &SqliteConnectOptions,
+    ) -> Result<File, OpenError> {
+        migrate::refuse_newer(path).await?;
+        let writer = writer(generation).connect_with(shared.clone()).await.map_err(migrate::failed(path, "open"))?;
+        migrate::to_newest(&writer, path).await?;
+        Ok(File { writer, readers: readers(shared), full: Arc::default() })
+    }
+
+    async fn open_alone(path: &Path, generation: &Generation, disk: FullDisk) -> Result<File, OpenError> {
+        let writer =
+            writer(generation).connect_with(disk.alone.clone()).await.map_err(migrate::failed(path, "open"))?;
+        migrate::need_newest(&writer, path).await?;
+        tracing::error!(
+            "the disk with {} is full: accounts and keys are read, and nothing about them can be changed until there is room",
+            path.display()
+        );
+        Ok(File { writer, readers: readers(&disk.shared), full: Arc::new(Mutex::new(Some(disk))) })
+    }
+
+    /// Readers and the writer share one connection: neither may wait for the other.
+    pub(crate) async fn in_memory() -> Result<File, OpenError> {
+        let path = Path::new(":memory:");
+        let options = SqliteConnectOptions::new().in_memory(true).foreign_keys(true);
+        let only = pool(1).idle_timeout(None).max_lifetime(None).connect_with(options).await;
+        let only = only.map_err(migrate::failed(path, "open"))?;
+        migrate::to_newest(&only, path).await?;
+        Ok(File { writer: only.clone(), readers: only, full: Arc::default() })
+    }
+
+    pub(crate) async fn writer(&self) -> sqlx::Result<PoolConnection<Sqlite>> {
+        self.writer.acquire().await
+    }
+
+    pub(crate) async fn reader(&self) -> sqlx::Result<PoolConnection<Sqlite>> {
+        match self.is_alone() {
+            true => self.writer.acquire().await,
+            false => self.readers.acquire().await,
+        }
+    }
+
+    pub(crate) async fn begin(&self) -> sqlx::Result<Transaction<'static, Sqlite>> {
+        self.share_again().await?;
+        // A plain BEGIN would fail later, in the middle, where another process writes.
+        self.writer.begin_with("BEGIN IMMEDIATE").await
+    }
+
+    pub(crate) async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
+    fn is_alone(&self) -> bool {
+        self.full.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Opens the file anew where there was no room for that before.
+    async fn share_again(&self) -> sqlx::Result<()> {
+        let options = {
+            let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(disk) = full.as_mut().filter(|disk| disk.tried.elapsed() >= RETRY_INTERVAL) else { return Ok(()) };
+            disk.tried = Instant::now();
+            (disk.shared.clone(), disk.alone.clone())
+        };
+        let (shared, alone) = options;
+        self.writer.set_connect_options(shared);
+        self.writer.acquire().await?.close().await?;
+        match self.writer.acquire().await {
+            Ok(_) => {
+                *self.full.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                tracing::info!("there is room again for the hub's database, which is changed as before");
+            }
+            Err(_) => self.writer.set_connect_options(alone),
+        }
+        Ok(())
+    }
+}
+
+fn pool(connections: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIMEOUT)
+}
+
+/// The connection that writes. It stays the same, so that what it says of others can be compared.
+fn writer(generation: &Generation) -> SqlitePoolOptions {
+    let generation = generation.clone();
+    pool(1)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .after_connect(move |_, _| {
+            generation.reconnected();
+            Box::pin(async { Ok(()) })
+        })
+        // SQLite itself rolls back what finds the disk full. The connection then waits for ever for the end of that change,
+        // and is closed. The ping waits until the change was rolled back.
+        .after_release(|connection, _| {
+            Box::pin(async move {
+                connection.ping().await?;
+                Ok(!connection.is_in_transaction())
+            })
+        })
+}
+
+fn readers(options: &SqliteConnectOptions) -> SqlitePool {
+    pool(READERS).connect_lazy_with(options.clone().pragma("query_only", "true"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_that_found_the_disk_full_leaves_the_next_one_unharmed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = File::open(&folder.path().join("hub.db"), &Generation::default()).await.expect("opened");
+        for size in [1 << 12, 1 << 16, 1 << 20, 8 << 20] {
+            for rows in [1, 200] {
+                let mut change = file.begin().await.expect("the change before is over");
+                let pages: i64 =
+                    sqlx::query_scalar("PRAGMA page_count").fetch_one(&mut *change).await.expect("counted");
+                sqlx::raw_sql(sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}")))
+                    .execute(&mut *change)
+                    .await
+                    .expect("bounded");
+                let mut found = None;
+                for row in 0..rows {
+                    let add = sqlx::query("INSERT INTO meta (key, value) VALUES ($1, hex(zeroblob($2)))");
+                    let added = add.bind(format!("{size}/{rows}/{row}")).bind(size).execute(&mut *change).await;
+                    found = found.or(added.err());
+                }
+                let found = match found {
+                    Some(error) => error,
+                    None => change.commit().await.expect_err("there is no room"),
+                };
+                assert!(crate::error::is_full(&found), "{size} x {rows}: {found}");
+            }
+        }
+        let mut change = file.begin().await.expect("the next change begins");
+        // As somebody who made room.
+        sqlx::raw_sql("PRAGMA max_page_count = 1000000").execute(&mut *change).await.expect("room");
+        let add = sqlx::query("INSERT INTO meta (key, value) VALUES ('kept', 'yes')");
+        add.execute(&mut *change).await.expect("written");
+        change.commit().await.expect("kept");
+        let mut reader = file.reader().await.expect("read");
+        let rows: i64 = sqlx::query_scalar("SELECT count(*) FROM meta WHERE key = 'kept' OR key LIKE '%/%'")
+            .fetch_one(&mut *reader)
+            .await
+            .expect("counted");
+        assert_eq!(rows, 1, "what failed has changed nothing");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_one_connection_has_alone_is_read_and_written_by_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("hub.db");
+        let first = File::open(&path, &Generation::default()).await.expect("opened");
+        first.close().await;
+        let shared = SqliteConnectOptions::new().filename(&path).journal_mode(SqliteJournalMode::Wal);
+        let alone = shared.clone().locking_mode(SqliteLockingMode::Exclusive);
+        let tried = Instant::now();
+        let file = File::open_alone(&path, &Generation::default(), FullDisk { shared, alone, tried }).await;
+        let file = file.expect("opened");
+        assert!(!folder.path().join("hub.db-shm").exists(), "it needs no room for an index");
+        file.begin().await.expect("a change").commit().await.expect("kept");
+        drop(file.reader().await.expect("read"));
+        assert!(file.is_alone());
+        let long_ago = Instant::now().checked_sub(RETRY_INTERVAL).expect("this machine runs for some seconds");
+        file.full.lock().expect("free").as_mut().expect("alone").tried = long_ago;
+        let change = file.begin().await.expect("a change");
+        assert!(!file.is_alone(), "there is room");
+        let mut reader = file.reader().await.expect("beside the one that writes");
+        let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM meta").fetch_one(&mut *reader).await.expect("read");
+        assert!(tables > 0);
+        change.commit().await.expect("kept");
+    }
+}

@@ -1,0 +1,164 @@
+//! Runs a hub for hours of its own clock, which goes faster than the real one, and looks whether its memory grows once it has
+//! all that it keeps: agents that sample every second, jobs that begin and end, markers, alerts from code, viewers that come
+//! and go, questions.
+
+use crate::{Plan, Row};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use watchglass_tests::agent::{self, Agent};
+use watchglass_tests::audit::Audit;
+use watchglass_tests::fleet::Fleet;
+use watchglass_tests::server::watchglass;
+use watchglass_tests::stream::{Connection, Page};
+use watchglass_tests::waiting::within;
+
+const WHAT: &str = "a soak of a hub";
+
+/// Agents of the hub.
+const AGENTS: usize = 4;
+
+/// What the hub keeps. Findings, alerts and runs that are over it keeps longer, on the disk.
+const RETENTION: (&str, u32) = ("1h", 60);
+
+/// Minutes after which it has all that it keeps.
+const FULL: u32 = 2 * RETENTION.1;
+
+/// The steepest slope that is no growth, KiB of anonymous memory an hour: the allocator's own.
+const MAX_SLOPE: f64 = 512.0;
+
+/// The longest real time that a second of the hub may take.
+const MAX_SECOND: Duration = Duration::from_millis(500);
+
+/// Soaks a hub for `plan.soak` hours of its clock.
+pub fn soak(plan: &Plan) -> Row {
+    eprintln!("{WHAT}: {} h of its clock", plan.soak);
+    let memory = Soak::start().run(plan.soak * 60);
+    let row = Row::of(WHAT, plan.soak, 0, &Audit::default());
+    let Some(slope) = slope(&memory) else {
+        return row.fail(format!("{} min are too few: it takes {FULL} until memory is full", memory.len()));
+    };
+    let (first, last) = (memory.values().next().copied(), memory.values().last().copied());
+    let mib = |kib: Option<u64>| kib.unwrap_or_default() as f64 / 1024.0;
+    let row = row.say(format!(
+        "anonymous memory {:.1} MiB at first, {:.1} MiB at last, {slope:+.0} KiB an hour after the first {} h",
+        mib(first),
+        mib(last),
+        FULL / 60
+    ));
+    if slope > MAX_SLOPE { row.fail(format!("more than {MAX_SLOPE} KiB an hour")) } else { row }
+}
+
+struct Soak {
+    fleet: Fleet,
+    clock: fake_clock::FakeClock,
+    agents: Vec<Agent>,
+    runtime: tokio::runtime::Runtime,
+    viewers: Vec<(Page, Connection)>,
+}
+
+impl Soak {
+    fn start() -> Soak {
+        let (fleet, clock) = Fleet::by_clock_with(&["--retention", RETENTION.0, "--interval", "1s"]);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let mut soak = Soak { fleet, clock, agents: Vec::new(), runtime, viewers: Vec::new() };
+        for n in 0..AGENTS {
+            let mut command = agent::command(&soak.fleet.url, &soak.fleet.key, &soak.folder(n));
+            command.args(["--interval", "1s", "--collectors", "openmetrics,cpu,memory,disk", "--name"]);
+            command.arg(format!("node-{n}")).arg("--openmetrics").arg(format!("books={}", soak.fleet.ledger()));
+            command.args(["--retention", RETENTION.0]).envs(soak.clock.environment());
+            soak.agents.push(Agent::start(command));
+        }
+        soak
+    }
+
+    fn folder(&self, n: usize) -> PathBuf {
+        self.fleet.folder().join(format!("agent-{n}"))
+    }
+
+    /// Anonymous memory of the hub, KiB, by the minute.
+    fn run(&mut self, minutes: u32) -> BTreeMap<u32, u64> {
+        let mut memory = BTreeMap::new();
+        for minute in 0..minutes {
+            for second in 0..60 {
+                self.second();
+                if second % 20 == 0 {
+                    self.ask(["/api/v1/fleet", "/metrics", "/api/v1/findings"][second / 20]);
+                }
+            }
+            self.happen(minute);
+            memory.extend(anonymous(self.fleet.server().id()).map(|kib| (minute, kib)));
+            if minute % 30 == 0 {
+                eprintln!("  {minute} min: {:?} KiB", memory.get(&minute));
+            }
+        }
+        memory
+    }
+
+    /// Has a second pass, in which each agent scrapes once.
+    fn second(&self) {
+        let before = self.fleet.scrapes();
+        self.clock.pass(1_000);
+        within(MAX_SECOND, || (self.fleet.scrapes() >= before + AGENTS as u64).then_some(()));
+    }
+
+    fn ask(&self, path: &str) {
+        self.fleet.server().get(path, &[]);
+    }
+
+    /// What happens in a minute beside the samples.
+    fn happen(&mut self, minute: u32) {
+        let folder = self.folder(minute as usize % AGENTS);
+        let run = |mut command: Command, args: &[&str]| {
+            command.args(args).arg("--data-dir").arg(&folder).envs(self.clock.environment());
+            // One that fails is told nowhere: it is the hub that is looked at.
+            drop(command.stdout(Stdio::null()).stderr(Stdio::null()).status());
+        };
+        run(watchglass(["mark"]), &[&format!("minute {minute}")]);
+        if minute % 3 == 0 {
+            run(watchglass(["alert"]), &[&format!("loss is NaN in minute {minute}")]);
+            let mut job = watchglass(["run", "--name", &format!("job {minute}"), "--data-dir"]);
+            job.arg(&folder).args(["--", "true"]).envs(self.clock.environment());
+            drop(job.stdout(Stdio::null()).stderr(Stdio::null()).status());
+        }
+        if minute % 5 == 0 {
+            self.viewers.clear();
+            let addr = self.fleet.server().addr();
+            let key = self.fleet.keys.get("data").cloned();
+            let viewer = self.runtime.block_on(async {
+                let mut page = Page::default();
+                page.key = key;
+                let mut connection = page.connect(addr, 60_000).await;
+                for _ in 0..20 {
+                    page.take(&mut connection).await;
+                }
+                (page, connection)
+            });
+            self.viewers.push(viewer);
+        }
+    }
+}
+
+/// Anonymous memory of a process, KiB: `RssAnon` of `/proc/PID/status`.
+fn anonymous(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// KiB an hour, by least squares, from the minute on at which the hub has all that it keeps.
+fn slope(memory: &BTreeMap<u32, u64>) -> Option<f64> {
+    let points: Vec<(f64, f64)> =
+        memory.range(FULL..).map(|(minute, kib)| (f64::from(*minute) / 60.0, *kib as f64)).collect();
+    let n = points.len() as f64;
+    if points.len() < RETENTION.1 as usize {
+        return None;
+    }
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let above: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let below: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    Some(above / below)
+}
