@@ -90,3 +90,16 @@ fn with_nats_postgresql_and_a_store_doctor_finds_all_well_or_says_who_is_not_let
     assert!(wrong(&all, "nats")[0].contains("it does not know us"), "{all:?}");
     assert!(wrong(&all, "remote_write")[1].contains("read_url"), "{all:?}");
 }
+
+#[test]
+#[ignore = "needs Debian's nats-server"]
+fn with_nats_that_lets_everybody_in_doctor_warns() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let nats = Program::start("nats-server", |at| {
+        ["-a", &at.ip().to_string(), "-p", &at.port().to_string()].map(str::to_string).to_vec()
+    });
+    let (all, _, printed) = servers(folder.path(), &format!("[cluster]\nnats = \"nats://{}\"\n", nats.addr));
+    assert_eq!(one(&all, "nats")["state"], "partial", "{printed}");
+    assert!(one(&all, "nats")["reason"].as_str().is_some_and(|why| why.contains("lets everybody in")), "{printed}");
+    assert!(one(&all, "nats")["remedy"].as_str().is_some_and(|what| what.contains("token_file")), "{printed}");
+}

@@ -22,12 +22,24 @@ pub async fn examine(settings: &ClusterSettings) -> Check {
     let tried = servers(settings).into_iter().map(str::to_string).collect();
     let check = |state, found: String, reason, remedy| Check { id: CHECK.into(), state, tried, found, reason, remedy };
     match tried_out(settings).await {
-        Ok(found) => check(CheckState::Ok, found, String::new(), String::new()),
+        Ok(Found { words, asks_who: true }) => check(CheckState::Ok, words, String::new(), String::new()),
+        Ok(Found { words, asks_who: false }) => {
+            let reason = "it lets everybody in: whoever reaches it reads and forges what hubs send one another";
+            let remedy = "require a token or credentials in NATS, and name token_file or credentials_file in [cluster]";
+            check(CheckState::Partial, words, reason.into(), remedy.into())
+        }
         Err((reason, remedy)) => check(CheckState::Failed, "the hubs of a cluster meet there".into(), reason, remedy),
     }
 }
 
-async fn tried_out(settings: &ClusterSettings) -> Result<String, Wrong> {
+/// What NATS answered.
+struct Found {
+    words: String,
+    /// Whether it wants to know who connects.
+    asks_who: bool,
+}
+
+async fn tried_out(settings: &ClusterSettings) -> Result<Found, Wrong> {
     let file =
         |why| (why, "correct the files that [cluster] names; the user of the hub must be able to read them".into());
     let connected = options(settings, "watchglass doctor").map_err(file)?.connect(servers(settings));
@@ -50,7 +62,10 @@ async fn tried_out(settings: &ClusterSettings) -> Result<String, Wrong> {
         heard.next().await
     };
     match timeout(ANSWER_TIMEOUT, there_and_back).await {
-        Ok(Some(_)) => Ok(format!("NATS {} answers, and a message came back", info.version)),
+        Ok(Some(_)) => Ok(Found {
+            words: format!("NATS {} answers, and a message came back", info.version),
+            asks_who: info.auth_required,
+        }),
         _ => {
             let subjects = format!("{}>", prefix(settings));
             let reason = format!("it lets us in, and no message came back on {subjects}");
