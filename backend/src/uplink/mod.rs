@@ -59,6 +59,10 @@ const IN_USE_PAUSE: Duration = Duration::from_secs(60);
 const PENDING_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause before another hub is tried, when ours has said that it goes.
 const MOVE_PAUSE: Duration = Duration::from_millis(250);
+/// Likewise when ours is gone without a word, as are those of all its other agents.
+const LOST_PAUSE: Duration = Duration::from_secs(1);
+/// After a link that held for so long, each of the hubs is tried once at once. A hub that lets go sooner may let go always.
+const STEADY: Duration = Duration::from_secs(5);
 /// Between two attempts to write `agent.json`.
 const WRITE_PAUSE: Duration = Duration::from_secs(60);
 /// How long a link may take for its last word.
@@ -212,7 +216,7 @@ impl Uplink {
     async fn keep_trying(self: Arc<Self>) {
         let mut stop = self.stop.subscribe();
         let (mut again, mut written) = (Again::default(), Instant::now());
-        // Ways that were tried since the last link.
+        // Ways that were tried since the last steady link.
         let mut tried = 0;
         for attempt in 0.. {
             if *stop.borrow() {
@@ -233,19 +237,24 @@ impl Uplink {
             let long = linked.map_or(Duration::ZERO, |linked: Instant| linked.elapsed());
             self.shown.counts.failures.fetch_add(1, Relaxed);
             self.road.move_on();
-            tried = if linked.is_some() { 1 } else { tried + 1 };
+            tried = if long >= STEADY { 1 } else { tried + 1 };
             let others = tried < self.road.ways();
             let pause = match end {
                 UplinkEnd::Stopped => return,
                 UplinkEnd::Lost(end) => {
                     self.stand(LinkState::Away(end.why));
-                    again.pause(long, None, random_part())
+                    match others {
+                        true => LOST_PAUSE.mul_f64(random_part()),
+                        false => again.pause(long, None, random_part()),
+                    }
                 }
                 UplinkEnd::Later(why, wait) => {
                     self.stand(LinkState::Away(why));
-                    let pause = again.pause(long, wait.filter(|_| !others), random_part());
-                    // A hub that goes lets go of its agents one after the other: who can go to another one goes at once.
-                    if linked.is_some() && others { MOVE_PAUSE.mul_f64(random_part()) } else { pause }
+                    match others {
+                        // A hub that goes lets go of its agents one after the other: they need not wait.
+                        true => MOVE_PAUSE.mul_f64(random_part()),
+                        false => again.pause(long, wait, random_part()),
+                    }
                 }
                 UplinkEnd::Refused(code, why) => self.refused(code, why),
             };
