@@ -18,6 +18,9 @@ const LOOK: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 /// How long one counts at most: marks of use are written when somebody is judged.
 const KEPT: i64 = MINUTE;
+/// How long whoever was judged may read on while the database is away. Nothing can be taken back then, but by another hub
+/// that has it still.
+const WITHOUT_DATABASE: Duration = Duration::from_secs(15 * 60);
 /// The most that are kept.
 const MOST: usize = 20_000;
 
@@ -37,6 +40,8 @@ struct Entry {
     until: i64,
     /// And until then, steady: a wall clock that is set back lengthens nothing.
     steady: Duration,
+    /// While the database is away until then.
+    without_database: Duration,
 }
 
 /// Those who were judged.
@@ -93,14 +98,34 @@ impl Accounts {
         holds.then(|| Principal { network: network.clone(), ..entry.principal.clone() })
     }
 
+    /// Who was judged by this before the database went away, where nothing was changed since. It is for reading alone.
+    fn judged_before(&self, known: &KnownBy, network: &Network) -> Option<Principal> {
+        let (generation, now, steady) = (self.0.records.generation(), self.now(), self.0.clock.steady());
+        let entries = self.0.judged.entries();
+        let entry = entries.get(known)?;
+        let has_ended = entry.principal.ends.is_some_and(|ends| now >= ends);
+        let holds = entry.generation == generation && !has_ended && steady < entry.without_database;
+        holds.then(|| Principal { network: network.clone(), ..entry.principal.clone() })
+    }
+
+    /// Likewise by a key, in whose place nothing else counts, or else by a session.
+    pub fn known_before(&self, key: Option<&str>, token: Option<&str>, network: &Network) -> Option<Principal> {
+        match (key, token) {
+            (Some(key), _) => self.judged_before(&known("key", key), network),
+            (None, Some(token)) => self.judged_before(&random::hash(token), network),
+            (None, None) => None,
+        }
+    }
+
     /// Keeps who was judged; `generation` is that of before they were read.
     pub(super) fn keep_judged(&self, known: KnownBy, generation: u64, principal: &Principal) {
-        let now = self.now();
+        let (now, steady) = (self.now(), self.0.clock.steady());
         let entry = Entry {
             principal: principal.clone(),
             generation,
             until: principal.ends.unwrap_or(i64::MAX).min(now + KEPT),
-            steady: self.0.clock.steady() + Duration::from_millis(KEPT as u64),
+            steady: steady + Duration::from_millis(KEPT as u64),
+            without_database: steady + WITHOUT_DATABASE,
         };
         let mut entries = self.0.judged.entries();
         if entries.len() >= MOST {
@@ -123,8 +148,21 @@ impl Accounts {
             // Machines may have come or gone, and whoever is connected looks whether they still may.
             self.sources_have_changed();
             self.judge_links().await;
+            self.find_first_account().await;
         }
         true
+    }
+
+    /// The first account may have been made at another hub of a cluster.
+    async fn find_first_account(&self) {
+        if self.is_set_up() {
+            return;
+        }
+        if let Ok(mut on) = self.read().await
+            && let Ok(1..) = records::accounts::count(&mut on).await
+        {
+            self.0.set_up.store(true, Ordering::Release);
+        }
     }
 
     /// Tells links whose keys others have ended.

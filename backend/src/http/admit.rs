@@ -199,7 +199,13 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     if need == Need::Open {
         return Ok(asker);
     }
-    asker.who = identify(hub, caller, &asker, &links).await?;
+    asker.who = match identify(hub, caller, &asker, &links).await {
+        // Whoever watches a hub is not to be blind just when its database is away.
+        Err(refusal) if refusal.status == StatusCode::SERVICE_UNAVAILABLE && reads(request, need) => {
+            Some(known_before(hub, &asker).ok_or(refusal)?)
+        }
+        found => found?,
+    };
     if let Some(who) = &asker.who {
         hub.requests.ask(&counted_as(who))?;
         (asker.scope, asker.bounds) = (who.scope(), who.bounds);
@@ -231,6 +237,20 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
         is_json(headers)?;
     }
     Ok(asker)
+}
+
+/// Whether samples are read, and nothing is changed.
+fn reads(request: &Request, need: Need) -> bool {
+    request.method().is_safe() && need.is_for_samples()
+}
+
+/// Who asks, as it was known before the database went away.
+fn known_before(hub: &Hub, asker: &Asker) -> Option<Principal> {
+    if asker.vouched.is_some() {
+        return None;
+    }
+    let [key, token] = [&asker.bearer, &asker.token].map(|secret| secret.as_ref().map(|secret| secret.reveal()));
+    hub.accounts.known_before(key, token, &asker.network)
 }
 
 /// Who asks: a key counts alone, whatever else came along; then the link that the request names, then whom the proxy has
