@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 use watchglass_tests::cluster::Cluster;
+use watchglass_tests::hub::{PASSWORD, send};
 use watchglass_tests::stream::Page;
 
 const TAG: &str = "openmetrics.books.ledger_total";
@@ -124,4 +125,56 @@ fn with_nats_a_hub_that_is_told_to_end_hands_its_machines_over_and_ends_in_time(
     cluster.start_hub(0);
     cluster.is_live(0);
     cluster.is_whole(0);
+}
+
+#[test]
+#[ignore = "needs Debian's nats-server and PostgreSQL 15"]
+fn with_nats_any_hub_lists_the_runs_and_markers_of_a_machine_and_goes_on() {
+    let mut cluster = Cluster::start(3);
+    cluster.start_agent(&[0, 1]);
+    let everywhere = |cluster: &Cluster, name: &str, hubs: &[usize]| {
+        hubs.iter().for_each(|n| cluster.until(&format!("hub {n} lists {name}"), || cluster.lists_job(*n, name)));
+    };
+    everywhere(&cluster, "begun", &[0, 1, 2]);
+    let holder = cluster.holder();
+    cluster.kill_hub(0);
+    cluster.until("another hub holds it", || ![String::new(), holder.clone()].contains(&cluster.holder()));
+    cluster.run_a_job("moved");
+    everywhere(&cluster, "moved", &[1, 2]);
+    cluster.start_hub(0);
+    everywhere(&cluster, "moved", &[0]);
+    everywhere(&cluster, "begun", &[0, 1, 2]);
+}
+
+/// From the kill of two of three hubs until the third one shows new samples.
+const LIVE_AGAIN: Duration = Duration::from_secs(10);
+
+#[test]
+#[ignore = "needs Debian's nats-server and PostgreSQL 15"]
+fn with_nats_two_of_three_hubs_are_killed_again_and_again_and_the_third_is_live_at_once() {
+    let mut cluster = Cluster::start(3);
+    cluster.start_agent(&[0, 1, 2]);
+    cluster.is_live(0);
+    for left in [2, 0, 1, 2] {
+        let killed: Vec<usize> = (0..3).filter(|n| *n != left).collect();
+        killed.iter().for_each(|n| cluster.kill_hub(*n));
+        let took = cluster.is_live(left);
+        assert!(took < LIVE_AGAIN, "hub {left} was live after {took:?}\n{}", cluster.said());
+        killed.iter().for_each(|n| cluster.start_hub(*n));
+        (0..3).for_each(|n| _ = cluster.is_live(n));
+    }
+}
+
+#[test]
+#[ignore = "needs Debian's nats-server and PostgreSQL 15"]
+fn with_nats_a_first_account_is_known_at_each_hub() {
+    let cluster = Cluster::start_empty(2);
+    let status = |n: usize| send(cluster.hub(n), "GET", "/api/v1/sources", &[], "").status;
+    assert_eq!([status(0), status(1)], [503, 503], "nobody is there yet");
+    let code = cluster.setup_code(1);
+    let body = serde_json::json!({ "code": code, "name": "root", "password": PASSWORD }).to_string();
+    let json = "Content-Type: application/json";
+    let made = send(cluster.hub(1), "POST", "/api/v1/session/setup", &[&cluster.origin(1), json], &body);
+    assert_eq!(made.status, 200, "{made:?}");
+    cluster.until("each hub asks for a sign-in", || [status(0), status(1)] == [401, 401]);
 }

@@ -8,23 +8,102 @@ use crate::ledger::Ledger;
 use crate::postgresql::Postgresql;
 use crate::programs::Program;
 use crate::receiver::{self, Receiver};
-use crate::server::{Answer, Server};
+use crate::server::{Answer, Server, watchglass};
 use crate::stream::{Connection, Page};
 use crate::waiting::{until_or, within};
 use backend::accounts::Database;
 use fake_clock::FakeClock;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The longest that machines and hubs may take to find one another again.
 const MAX_WAIT: Duration = Duration::from_secs(90);
 
+/// How long a hub may take to say that it is well: one that takes longer hangs.
+const MAX_HANG: Duration = Duration::from_secs(5);
+
+/// Time between two questions whether the hubs are well.
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Asks the hubs that run whether they are well, all the time.
+struct Watchdog {
+    /// The hubs that run; none: it is over.
+    hubs: Arc<Mutex<Option<Vec<Option<SocketAddr>>>>>,
+    /// What was found, in words.
+    found: Arc<Mutex<Option<String>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    fn start(count: usize) -> Watchdog {
+        let hubs = Arc::new(Mutex::new(Some(vec![None; count])));
+        let found = Arc::new(Mutex::new(None));
+        let (theirs, says) = (hubs.clone(), found.clone());
+        let watch = move || {
+            loop {
+                let running = theirs.lock().expect("no panic while it is held").clone();
+                let Some(running) = running else { return };
+                for (n, hub) in running.iter().enumerate() {
+                    let Some(addr) = hub else { continue };
+                    let began = Instant::now();
+                    let Err(error) = is_well(*addr) else { continue };
+                    let now = theirs.lock().expect("no panic while it is held").clone();
+                    // One that was killed meanwhile need not answer.
+                    if began.elapsed() >= MAX_HANG && now.is_some_and(|now| now[n] == Some(*addr)) {
+                        let said = format!("hub {n} hangs: /healthz has no answer within {MAX_HANG:?} ({error})");
+                        says.lock().expect("no panic while it is held").get_or_insert(said);
+                    }
+                }
+                std::thread::park_timeout(WATCH_INTERVAL);
+            }
+        };
+        Watchdog { hubs, found, thread: Some(std::thread::spawn(watch)) }
+    }
+
+    /// A hub runs at this address, or does not run.
+    fn runs(&self, n: usize, addr: Option<SocketAddr>) {
+        if let Some(hubs) = self.hubs.lock().expect("no panic while it is held").as_mut() {
+            hubs[n] = addr;
+        }
+    }
+
+    fn found(&self) -> Option<String> {
+        self.found.lock().expect("no panic while it is held").clone()
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        *self.hubs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let thread = self.thread.take().expect("it is taken here alone");
+        thread.thread().unpark();
+        let ended = thread.join();
+        if !std::thread::panicking() {
+            assert!(ended.is_ok(), "the watchdog lives as long as the hubs");
+            assert_eq!(self.found(), None);
+        }
+    }
+}
+
+/// Asks a hub whether it is well; any answer will do.
+fn is_well(addr: SocketAddr) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&addr, MAX_HANG)?;
+    stream.set_read_timeout(Some(MAX_HANG))?;
+    stream.set_write_timeout(Some(MAX_HANG))?;
+    stream.write_all(format!("GET /healthz HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    stream.read_exact(&mut [0; 8])
+}
+
 /// Hubs that are one. All that was started ends when this is dropped.
 pub struct Cluster {
+    watchdog: Watchdog,
     /// Where their records are.
     pub postgresql: Postgresql,
     /// Where their samples go.
@@ -45,6 +124,9 @@ pub struct Cluster {
     agent: Option<Agent>,
 }
 
+/// Keys by what they are for, and cookies by name.
+type People = (BTreeMap<&'static str, String>, BTreeMap<&'static str, String>);
+
 fn nats(at: SocketAddr) -> Program {
     Program::start_at(at, "nats-server", |at| {
         ["-a", &at.ip().to_string(), "-p", &at.port().to_string()].map(str::to_string).to_vec()
@@ -57,7 +139,15 @@ impl Cluster {
     /// # Panics
     /// Panics when one of the programs is not there, or does not start.
     pub fn start(hubs: usize) -> Cluster {
-        Self::start_as(hubs, "", None)
+        Self::start_as(hubs, "", None, true)
+    }
+
+    /// Likewise with nobody in it: the last hub has said how the first account is made.
+    ///
+    /// # Panics
+    /// As [`Cluster::start`] does.
+    pub fn start_empty(hubs: usize) -> Cluster {
+        Self::start_as(hubs, "", None, false)
     }
 
     /// Likewise; their samples go to the server at this address, in the place of the receiver.
@@ -65,7 +155,7 @@ impl Cluster {
     /// # Panics
     /// As [`Cluster::start`] does.
     pub fn start_over(hubs: usize, store: SocketAddr) -> Cluster {
-        Self::start_as(hubs, "", Some(store))
+        Self::start_as(hubs, "", Some(store), true)
     }
 
     /// Likewise with more lines in their configuration.
@@ -73,10 +163,10 @@ impl Cluster {
     /// # Panics
     /// As [`Cluster::start`] does.
     pub fn start_with(hubs: usize, more: &str) -> Cluster {
-        Self::start_as(hubs, more, None)
+        Self::start_as(hubs, more, None, true)
     }
 
-    fn start_as(hubs: usize, more: &str, store: Option<SocketAddr>) -> Cluster {
+    fn start_as(hubs: usize, more: &str, store: Option<SocketAddr>, people: bool) -> Cluster {
         let postgresql = Postgresql::start();
         let receiver = Receiver::start(|_| receiver::Answer::Take);
         let nats = nats(Program::free());
@@ -95,15 +185,13 @@ impl Cluster {
             store.unwrap_or(receiver.addr),
         );
         std::fs::write(&config, text).expect("written");
-        let first = tempfile::tempdir_in(own.path()).expect("a folder");
-        let database = Database::of(first.path(), Some(&url), Some(&postgresql.password_file())).expect("a database");
-        let Hub { server, keys, cookies, .. } =
-            Hub::start_in(first, database, ["--no-local", "--config", &plain(&config)]);
-        let port = format!("-{}=", server.addr().port());
-        let cookies = cookies.into_iter().map(|(name, cookie)| (name, cookie.replace(&port, "-PORT="))).collect();
-        drop(server);
+        let (keys, cookies) = match people {
+            true => Self::people(own.path(), &url, &postgresql, &config),
+            false => Default::default(),
+        };
         let nats_at = nats.addr;
         let mut cluster = Cluster {
+            watchdog: Watchdog::start(hubs),
             postgresql,
             receiver,
             nats: Some(nats),
@@ -119,6 +207,26 @@ impl Cluster {
         };
         (0..hubs).for_each(|n| cluster.start_hub(n));
         cluster
+    }
+
+    /// Keys and cookies of everybody, who are made by a hub that has gone.
+    fn people(own: &Path, url: &str, postgresql: &Postgresql, config: &Path) -> People {
+        let first = tempfile::tempdir_in(own).expect("a folder");
+        let database = Database::of(first.path(), Some(url), Some(&postgresql.password_file())).expect("a database");
+        let Hub { server, keys, cookies, .. } =
+            Hub::start_in(first, database, ["--no-local", "--config", &plain(config)]);
+        let port = format!("-{}=", server.addr().port());
+        (keys, cookies.into_iter().map(|(name, cookie)| (name, cookie.replace(&port, "-PORT="))).collect())
+    }
+
+    /// The code of the link for the first admin, which a hub has printed.
+    ///
+    /// # Panics
+    /// Panics when it has printed none.
+    pub fn setup_code(&self, n: usize) -> String {
+        let log = self.hub(n).log();
+        let code = log.split("#setup=").nth(1).and_then(|rest| rest.split_whitespace().next());
+        code.unwrap_or_else(|| panic!("no code in {log}")).to_string()
     }
 
     /// The database of the hubs.
@@ -145,11 +253,13 @@ impl Cluster {
         let args = ["--no-local", "--config", &config];
         let hub = Hub::server_at(&self.folder(n), self.ports[n], args, self.clock.environment());
         self.ports[n] = hub.addr().port();
+        self.watchdog.runs(n, Some(hub.addr()));
         self.hubs[n] = Some(hub);
     }
 
     /// Kills a hub by SIGKILL.
     pub fn kill_hub(&mut self, n: usize) {
+        self.watchdog.runs(n, None);
         self.hubs[n] = None;
     }
 
@@ -158,6 +268,7 @@ impl Cluster {
     /// # Panics
     /// Panics where it was killed, and where it has not ended after so long.
     pub fn end_hub(&mut self, n: usize, most: Duration) -> ExitStatus {
+        self.watchdog.runs(n, None);
         let hub = self.hubs[n].take().expect("it runs");
         hub.signal("TERM");
         hub.wait(most)
@@ -181,13 +292,34 @@ impl Cluster {
         self.nats = Some(nats(self.nats_at));
     }
 
-    /// Starts the agent, which goes to these hubs in turn.
+    /// Starts the agent, which goes to these hubs in turn. A run begins and ends on its machine, with a marker in it.
     pub fn start_agent(&mut self, hubs: &[usize]) {
         let urls: Vec<String> = hubs.iter().map(|n| format!("http://{}", self.hub(*n).addr())).collect();
         let mut command = agent::command(&urls.join(","), &self.keys["join"], &self.agent_folder());
         command.args(["--interval", "100ms", "--collectors", "openmetrics,cpu"]);
         command.args(["--openmetrics", &format!("books={}", self.ledger.url)]).envs(self.clock.environment());
-        self.agent = Some(Agent::start(command));
+        self.agent.insert(Agent::start(command)).says("connected to");
+        self.run_a_job("begun");
+    }
+
+    /// Runs a job of this name on the agent's machine, which leaves a marker of the same text.
+    ///
+    /// # Panics
+    /// Panics when it cannot be run.
+    pub fn run_a_job(&self, name: &str) {
+        let binary = plain(crate::server::binary());
+        let mut command = watchglass(["run", "--name", name, "--data-dir", &plain(&self.agent_folder()), "--"]);
+        let job = command.args([&binary, "mark", name]).envs(self.clock.environment());
+        assert!(job.status().expect("it starts").success(), "the job {name} has failed");
+    }
+
+    /// Whether a hub lists a run of this name that has ended, and its marker.
+    pub fn lists_job(&self, n: usize, name: &str) -> bool {
+        let runs: serde_json::Value = serde_json::from_str(&self.get(n, "/api/v1/runs").body).unwrap_or_default();
+        let ended = |run: &serde_json::Value| run["name"] == name && run["ended"].is_number();
+        let has_run = runs["runs"].as_array().is_some_and(|runs| runs.iter().any(ended));
+        let markers = self.get(n, "/api/v1/markers?from=-1h").body;
+        has_run && markers.contains(&format!("\"text\":\"{name}\""))
     }
 
     /// Ends the agent in order.
@@ -310,7 +442,9 @@ impl Cluster {
     /// Panics when that takes too long, with what all said.
     #[track_caller]
     pub fn until(&self, what: &str, so: impl Fn() -> bool) {
+        let so = || self.watchdog.found().is_some() || so();
         until_or(MAX_WAIT, || so().then_some(()), || format!("{what}\n{}", self.said()));
+        assert_eq!(self.watchdog.found(), None, "{what}\n{}", self.said());
     }
 
     /// What all said.
