@@ -3,6 +3,9 @@
 //! that a user may choose; [`clock`] is the only place that reads a clock; [`doctor`] says what is here and what is not;
 //! [`demo`] simulates machines in place of the sampler; [`modes`] puts these rooms together.
 
+// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+#![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
+
 pub mod accounts;
 pub mod admin;
 pub mod alerts;

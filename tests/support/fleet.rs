@@ -188,20 +188,27 @@ impl Fleet {
     /// As [`Fleet::hub`] does.
     #[cfg(target_os = "linux")]
     pub fn by_clock() -> (Fleet, fake_clock::FakeClock) {
-        Fleet::by_clock_with(&[])
+        let own = tempfile::tempdir().expect("a folder");
+        let (hub, agent) = (own.path().join("hub"), own.path().join("agent"));
+        let clock = fake_clock::FakeClock::new(own.path());
+        let fleet = Fleet::of(own, (hub, agent), &[], clock.environment(), join_line);
+        (Fleet { agent_env: clock.environment(), ..fleet }, clock)
     }
 
-    /// Likewise with these arguments of the hub.
+    /// Likewise one with people, and with these arguments of the hub.
     ///
     /// # Panics
     /// As [`Fleet::hub`] does.
     #[cfg(target_os = "linux")]
-    pub fn by_clock_with(args: &[&str]) -> (Fleet, fake_clock::FakeClock) {
+    pub fn with_people_by_clock(args: &[&str]) -> (Fleet, fake_clock::FakeClock) {
         let own = tempfile::tempdir().expect("a folder");
         let (hub, agent) = (own.path().join("hub"), own.path().join("agent"));
         let clock = fake_clock::FakeClock::new(own.path());
-        let fleet = Fleet::of(own, (hub, agent), args, clock.environment(), join_line);
-        (Fleet { agent_env: clock.environment(), ..fleet }, clock)
+        std::fs::create_dir(&hub).expect("made");
+        let keys = crate::hub::people(&hub);
+        let key = keys["join"].clone();
+        let fleet = Fleet::of(own, (hub, agent), args, clock.environment(), |_| key);
+        (Fleet { keys, agent_env: clock.environment(), ..fleet }, clock)
     }
 
     fn hub_in(own: TempDir, hub: PathBuf, agent: PathBuf, args: &[&str]) -> Fleet {

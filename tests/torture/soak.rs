@@ -10,6 +10,7 @@ use std::time::Duration;
 use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::audit::Audit;
 use watchglass_tests::fleet::Fleet;
+use watchglass_tests::hub::send;
 use watchglass_tests::server::watchglass;
 use watchglass_tests::stream::{Connection, Page};
 use watchglass_tests::waiting::within;
@@ -60,7 +61,7 @@ struct Soak {
 
 impl Soak {
     fn start() -> Soak {
-        let (fleet, clock) = Fleet::by_clock_with(&["--retention", RETENTION.0, "--interval", "1s"]);
+        let (fleet, clock) = Fleet::with_people_by_clock(&["--retention", RETENTION.0, "--interval", "1s"]);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let mut soak = Soak { fleet, clock, agents: Vec::new(), runtime, viewers: Vec::new() };
@@ -85,7 +86,7 @@ impl Soak {
             for second in 0..60 {
                 self.second();
                 if second % 20 == 0 {
-                    self.ask(["/api/v1/fleet", "/metrics", "/api/v1/findings"][second / 20]);
+                    self.ask(["/api/v1/runs", "/metrics", "/api/v1/findings"][second / 20]);
                 }
             }
             self.happen(minute);
@@ -105,7 +106,10 @@ impl Soak {
     }
 
     fn ask(&self, path: &str) {
-        self.fleet.server().get(path, &[]);
+        let kind = if path == "/metrics" { "metrics" } else { "data" };
+        let answer =
+            send(self.fleet.server(), "GET", path, &[&format!("Authorization: Bearer {}", self.fleet.keys[kind])], "");
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
     }
 
     /// What happens in a minute beside the samples.
@@ -126,7 +130,7 @@ impl Soak {
         if minute % 5 == 0 {
             self.viewers.clear();
             let addr = self.fleet.server().addr();
-            let key = self.fleet.keys.get("data").cloned();
+            let key = Some(self.fleet.keys["data"].clone());
             let viewer = self.runtime.block_on(async {
                 let mut page = Page::default();
                 page.key = key;

@@ -203,7 +203,8 @@ impl Cluster {
             known.keys().filter(|source| store.named(source).is_none()).collect()
         };
         missing.into_iter().for_each(|source| self.add(source));
-        for source in self.live.store().sources() {
+        let sources = self.live.store().sources();
+        for source in sources {
             let holder = match known.get(&source.key) {
                 _ if Some(&source.key) == self.own.as_ref() => Holder::Here,
                 Some(held) if held.hub == self.id => Holder::Here,

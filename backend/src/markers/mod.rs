@@ -291,7 +291,8 @@ fn heard<'a>(all: &'a mut HashMap<String, Heard>, live: &Live, source: SourceId,
 /// What the newest records say of a kernel or a run.
 fn recalled(live: &Live, source: SourceId, whose: &str) -> Heard {
     let mut heard = Heard::new(live.clock.steady());
-    for placed in live.store().records_since(source, 0) {
+    let records = live.store().records_since(source, 0);
+    for placed in records {
         if let Some(marker) = Marker::of(&placed.record)
             && marker.whose() == whose
         {

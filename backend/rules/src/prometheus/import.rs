@@ -191,7 +191,7 @@ fn rule(
         rule.link = None;
     }
     let condition = check(&rule, catalog);
-    let condition = condition.inspect_err(|_| _ = names.release(&rule.name))?;
+    let condition = condition.inspect_err(|_| names.release(&rule.name))?;
     rule.when = condition.to_string();
     Ok((rule, notes))
 }

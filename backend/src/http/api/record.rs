@@ -23,7 +23,8 @@ pub(in crate::http) async fn get(
     asker.takes(&app, "data.record", "all machines", (from, to)).await?;
     let slot = app.answers.recordings.take()?;
     let sources = asker.reader(&app).sources();
-    let recorder = match Recorder::new(&app.live.store(), &sources, from, to, app.live.provenance.simulated) {
+    let recorder = Recorder::new(&app.live.store(), &sources, from, to, app.live.provenance.simulated);
+    let recorder = match recorder {
         Ok(recorder) => recorder,
         Err(Nothing) => {
             let sentence = "nothing was stored between from and to; leave them out to record all";

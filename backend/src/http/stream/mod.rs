@@ -181,7 +181,8 @@ impl Drop for ViewerSlot {
 /// It ends, and the viewer is told so.
 fn ended(app: &App, place: u32) -> Result<(), End> {
     // Viewers hear of the end with an announcement.
-    match *app.stop.borrow() || app.drain().is_some_and(|drain| drain.is_due(place)) {
+    let stops = *app.stop.borrow();
+    match stops || app.drain().is_some_and(|drain| drain.is_due(place)) {
         true => Err(End::Told(CloseCode::Away, shared::wire::SERVER_ENDS.into())),
         false => Ok(()),
     }
