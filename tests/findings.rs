@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use std::path::Path;
-use watchglass_tests::hub::send;
-use watchglass_tests::server::{Server, run};
-use watchglass_tests::waiting::until;
+use watchglass_tests::agent::{self, Agent};
+use watchglass_tests::hub::{Hub, send};
+use watchglass_tests::server::{Answer, Server, run};
+use watchglass_tests::waiting::{MAX_WAIT, until, within};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a plain path")
@@ -58,6 +59,49 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
         let row = metrics.lines().find(|line| line.starts_with("watchglass_finding{") && line.contains(rule));
         assert!(row.is_some(), "{fail}: {metrics}");
     }
+}
+
+/// Rules for what every machine has.
+const OF_ANY_MACHINE: [&str; 3] = ["host_memory", "disk_full", "slow_link.net"];
+
+/// Waits until the rules for what every machine has watch. `get` asks for a path.
+#[track_caller]
+fn watches(what: &str, get: impl Fn(&str) -> Answer) {
+    let mut states = Value::Null;
+    let all = within(MAX_WAIT, || {
+        let answer: Value = serde_json::from_str(&get("/api/v1/findings").body).unwrap_or_default();
+        states = answer["rules"].clone();
+        let watching = |rule: &&str| {
+            let mut rules = states.as_array().into_iter().flatten();
+            rules.any(|one| one["rule"] == **rule && one["state"] == "watching")
+        };
+        OF_ANY_MACHINE.iter().all(|rule| watching(&rule)).then_some(())
+    });
+    assert!(all.is_some(), "{what}: {states}");
+}
+
+#[test]
+fn a_machine_is_watched_from_its_first_start_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("new");
+    let kept = || Server::start(["--data-dir", text(&data)]);
+    for (what, server) in [("a first start", kept()), ("in memory", Server::start(["--memory"]))] {
+        watches(what, |path| server.get(path, &[]));
+    }
+    let server = kept();
+    watches("a second start", |path| server.get(path, &[]));
+}
+
+#[test]
+fn a_hub_watches_its_own_machine_and_those_that_join_from_the_first_start_on() {
+    let hub = Hub::start([]);
+    let asks = |hub: &Hub, path: &str| hub.send("GET", path, &[&hub.key("data")], "");
+    watches("the hub's own machine", |path| asks(&hub, path));
+    let hub = Hub::start(["--no-local"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = format!("http://{}", hub.server.addr());
+    let _agent = Agent::start(agent::command(&url, &hub.keys["join"], folder.path()));
+    watches("a machine that joined", |path| asks(&hub, path));
 }
 
 #[test]

@@ -104,8 +104,12 @@ impl Follower {
         let sources = follower.following.live.store().sources();
         // The cursors stand where the history ends that is fed.
         let newest: Vec<i64> = sources.iter().filter_map(|source| follower.enter(source)).collect();
-        let Some(to) = newest.into_iter().max() else { return follower };
         let live = follower.following.live.clone();
+        let Some(to) = newest.into_iter().max() else {
+            // A first start: there is nothing to feed, and what is fed announces the sources.
+            sources.iter().for_each(|source| drop(announce(&mut follower.insight, &live, source)));
+            return follower;
+        };
         let jobs: Vec<Run> =
             follower.following.runs.newest_first(&live, &sources, (from, now)).map(Arc::unwrap_or_clone).collect();
         let mut found = Vec::new();
