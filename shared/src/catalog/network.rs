@@ -7,13 +7,13 @@ use crate::unit::Unit;
 pub static RECEIVED: MetricDef = MetricDef::counter("network.recv", Unit::Bytes)
     .title("Received")
     .on("network", "in")
-    .help("Received since the start on all links but loopback and links that are part of a bond, bridge or team. Read from /proc/net/dev.");
+    .help("Received since the start by the network cards of the machine; what bonds, VLANs, bridges and tunnels pass on is in it once. In a container, by the links that lead out of it. Read from /proc/net/dev.");
 
 /// Sent, all links.
 pub static SENT: MetricDef = MetricDef::counter("network.sent", Unit::Bytes)
     .title("Sent")
     .on("network", "out")
-    .help("Sent since the start on all links but loopback and links that are part of a bond, bridge or team. Read from /proc/net/dev.");
+    .help("Sent since the start by the network cards of the machine; what bonds, VLANs, bridges and tunnels pass on is in it once. In a container, by the links that lead out of it. Read from /proc/net/dev.");
 
 /// Received, link by link.
 pub static DEVICE_RECEIVED: MetricDef = MetricDef::counter("network.{dev}.recv", Unit::Bytes)

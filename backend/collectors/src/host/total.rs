@@ -3,17 +3,32 @@
 /// The largest step that is taken for a wrap; a larger one is a reset.
 const LARGEST_WRAP: u64 = 1 << 30;
 
+/// Readings within which a counter that fell a little comes back to where it was. Later its growth is new.
+const DIP_READINGS: u8 = 3;
+
 /// A counter's total since its first reading. It starts at 0 and never falls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Total {
     last: Option<u64>,
     sum: u64,
+    /// By how much the counter lies below where it was, and for how many readings it has yet to come back.
+    below: (u64, u8),
 }
 
 impl Total {
     /// Takes a reading and answers by how much the counter grew since the one before; 0 for the first.
     pub fn add(&mut self, raw: u64) -> u64 {
-        let grown = self.last.map_or(0, |last| increase(last, raw));
+        let mut grown = self.last.map_or(0, |last| increase(last, raw));
+        let (below, readings) = &mut self.below;
+        match self.last {
+            Some(last) if is_dip(last, raw) => (*below, *readings) = (below.saturating_add(last - raw), DIP_READINGS),
+            _ => {
+                let regained = grown.min(*below);
+                grown -= regained;
+                *readings = readings.saturating_sub(1);
+                *below = if *readings == 0 { 0 } else { *below - regained };
+            }
+        }
         self.last = Some(raw);
         self.sum = self.sum.saturating_add(grown);
         grown
@@ -27,15 +42,24 @@ impl Total {
     /// The counter is gone; should it come back, its first reading is a new baseline and the total goes on.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "sysinfo does not say when a device left"))]
     pub fn forget(&mut self) {
-        self.last = None;
+        (self.last, self.below) = (None, (0, 0));
     }
 }
 
-/// Growth from one reading to the next. A reading below the last one means that a 32-bit (or 64-bit) counter wrapped when
-/// both readings lie close to the wrap, else that it restarted from 0.
+/// Whether a counter fell by less than half: a restart falls to about 0, and what is a sum of others (as of a bond's links)
+/// may be read while one of them lags.
+fn is_dip(last: u64, raw: u64) -> bool {
+    raw < last && raw > last / 2
+}
+
+/// Growth from one reading to the next. A reading far below the last one means that a 32-bit (or 64-bit) counter wrapped when
+/// both readings lie close to the wrap, else that it restarted from 0. One a little below it is no growth.
 pub(crate) fn increase(last: u64, raw: u64) -> u64 {
     if raw >= last {
         return raw - last;
+    }
+    if is_dip(last, raw) {
+        return 0;
     }
     let narrow = u32::try_from(last).ok().map(|last| u64::from((raw as u32).wrapping_sub(last)));
     let wrapped = narrow.unwrap_or_else(|| raw.wrapping_sub(last));
@@ -80,6 +104,16 @@ mod tests {
         assert_eq!(sums(&[5_000, 6_000, 40, 41]), [0, 1_000, 1_040, 1_041]);
         assert_eq!(sums(&[WRAP * 7, 12]), [0, 12]);
         assert_eq!(sums(&[WRAP / 2, 12]), [0, 12]);
+    }
+
+    #[test]
+    fn a_fall_that_is_small_beside_the_counter_is_no_restart() {
+        let of = 5_000_000_000_000;
+        assert_eq!(sums(&[of, of - 1_000_000, of - 500_000, of, of + 7]), [0, 0, 0, 0, 7]);
+        assert_eq!(sums(&[of, of - 10, of - 20, of + 5]), [0, 0, 0, 5], "it fell twice");
+        // One that stays below, as after a restart of a part, is not waited for.
+        assert_eq!(sums(&[1_000, 600, 610, 620, 630, 640]), [0, 0, 0, 0, 0, 10]);
+        assert_eq!(sums(&[1_000, 499, 500]), [0, 499, 500], "a restart");
     }
 
     #[test]

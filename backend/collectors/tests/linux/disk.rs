@@ -26,8 +26,8 @@ pub fn forty_disks_with_all_that_lies_on_them() {
         machine.folder(&format!("sys/block/{name}"));
     }
     // A path of a multipath disk.
-    real(&machine, "nvme0c1n1");
-    machine.write("sys/block/nvme0c1n1/hidden", "1\n");
+    real(&machine, "nvme39c1n1");
+    machine.write("sys/block/nvme39c1n1/hidden", "1\n");
     let write = |t: u64| {
         let mut text = String::new();
         for i in 0..40u64 {
@@ -35,8 +35,10 @@ pub fn forty_disks_with_all_that_lies_on_them() {
             text += &line(259, i as u32, &format!("nvme{i}n1"), io);
             text += &line(259, 100 + i as u32, &format!("nvme{i}n1p1"), io);
         }
-        for (i, name) in ["dm-0", "md127", "loop0", "zram0", "nvme0c1n1"].iter().enumerate() {
-            text += &line(250, i as u32, name, (5 * MIB * t, 5 * MIB * t, 1000 * t));
+        for (i, name) in ["dm-0", "md127", "loop0", "zram0", "nvme39c1n1"].iter().enumerate() {
+            // The path counts less than its disk, which has counted what went over others, too.
+            let busy = if name.starts_with("nvme") { 100 } else { 1000 };
+            text += &line(250, i as u32, name, (5 * MIB * t, 5 * MIB * t, busy * t));
         }
         machine.write("proc/diskstats", text);
     };
@@ -59,6 +61,38 @@ pub fn forty_disks_with_all_that_lies_on_them() {
     write(3);
     assert_eq!(disk.after(2.0), expected(3.0));
     assert_eq!(disk.trouble(), None);
+}
+
+#[test]
+fn an_nvme_disk_that_is_counted_on_its_hidden_paths_counts_once() {
+    // On the paths alone, on the disk alone, and on both.
+    for (on_paths, on_disk) in [(1, 0), (0, 1), (1, 1)] {
+        let machine = Machine::new();
+        for name in ["nvme0n1", "nvme0c0n1", "nvme0c1n1", "nvme1n1"] {
+            real(&machine, name);
+        }
+        machine.write("sys/block/nvme0c0n1/hidden", "1\n").write("sys/block/nvme0c1n1/hidden", "1\n");
+        let write = |t: u64| {
+            let io = |times: u64| (9 + 30 * MIB * t * times, 9 + 4 * MIB * t * times, 250 * t * times);
+            let paths = [line(0, 0, "nvme0c0n1", io(on_paths)), line(0, 0, "nvme0c1n1", io(on_paths))];
+            let disk = line(259, 1, "nvme0n1", io(2 * on_disk));
+            machine.write("proc/diskstats", paths.concat() + &disk + &line(259, 2, "nvme1n1", io(1)));
+        };
+        write(0);
+        let mut disk = machine.open("disk");
+        disk.next();
+        for t in 1..3 {
+            write(t);
+            let now = disk.next();
+            let read = [value(&now, "disk.in"), value(&now, "disk.nvme0n1.in"), value(&now, "disk.nvme1n1.in")];
+            let t = t as f64;
+            assert_eq!(read, [90.0, 60.0, 30.0].map(|mib| Some(mib * t)), "{on_paths} {on_disk}");
+            assert_eq!(value(&now, "disk.out"), Some(12.0 * t), "{on_paths} {on_disk}");
+            let busy = value(&now, "disk.nvme0n1.busy_percent").expect("it was busy");
+            assert!(busy >= 25.0, "{on_paths} {on_disk}: {busy}");
+            assert_eq!(value(&now, "disk.nvme0c0n1.in"), None, "a path is no disk");
+        }
+    }
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub fn links_that_are_part_of_another_count_once() {
         ("network.sent".to_string(), 18.0),
         ("network.tcpRetransmits".to_string(), 2.0),
     ];
-    for link in ["br0", "bond0", "team0", "eth3", "eth4", "lora0"] {
+    for link in ["br0", "bond0", "team0", "eth0", "eth1", "eth2", "eth3", "eth4", "lora0"] {
         expected.push((format!("network.{link}.recv"), 30.0));
         expected.push((format!("network.{link}.sent"), 3.0));
     }
@@ -70,7 +70,7 @@ pub fn links_that_are_part_of_another_count_once() {
 }
 
 #[test]
-fn a_link_that_joins_a_bridge_no_longer_counts() {
+fn where_a_link_joins_a_bridge_only_the_link_counts_from_then_on() {
     let machine = Machine::new();
     segments(&machine, "0");
     write(&machine, &[("eth0", 0, 0), ("br0", 0, 0)]);
@@ -80,7 +80,7 @@ fn a_link_that_joins_a_bridge_no_longer_counts() {
     machine.link("sys/class/net/eth0/master", "../br0");
     write(&machine, &[("eth0", 100, 0), ("br0", 100, 0)]);
     let now = network.after(10.0);
-    assert_eq!((value(&now, "network.recv"), value(&now, "network.eth0.recv")), (Some(100.0), None));
+    assert_eq!((value(&now, "network.recv"), value(&now, "network.eth0.recv")), (Some(100.0), Some(100.0)));
 }
 
 #[test]
@@ -126,4 +126,18 @@ fn missing_and_unreadable_parts_cost_themselves_only() {
     assert_eq!(value(&now, "network.eth0.recv"), None);
     assert_eq!(value(&now, "network.tcpRetransmits"), None);
     assert!(network.trouble().unwrap().1, "partly read");
+}
+
+#[test]
+fn a_counter_that_dips_is_no_restart() {
+    let machine = Machine::new();
+    segments(&machine, "0");
+    let mut network = None;
+    let mut grown = None;
+    for received in [5_000_000_000_000, 4_999_999_000_000, 4_999_999_500_000] {
+        write(&machine, &[("bond0", received, 7)]);
+        let now = network.get_or_insert_with(|| machine.open("network")).next();
+        grown = value(&now, "network.recv");
+    }
+    assert_eq!(grown, Some(0.0));
 }

@@ -6,6 +6,7 @@ use crate::read::Sources;
 use crate::read::procfs::{HotFile, decimal, fields, lines, number};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use shared::catalog::cpu;
+use std::time::Duration;
 
 /// Opens it: one part for the processor, one for its sensors where there are any (a sensor's bus may be slow).
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
@@ -14,7 +15,16 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let load = HotFile::new(roots.proc.join("loadavg"));
     let uptime = HotFile::new(roots.proc.join("uptime"));
     let tried = [&stat, &load, &uptime].map(|file| file.path().display().to_string());
-    let cpu = Cpu { stat, load, uptime, whole: None, before: Vec::new(), now: Vec::new(), totals: Default::default() };
+    let cpu = Cpu {
+        stat,
+        load,
+        uptime,
+        whole: None,
+        before: Vec::new(),
+        now: Vec::new(),
+        at: None,
+        totals: Default::default(),
+    };
     let mut parts = Part::only(tried, cpu);
     parts.extend(Temperature::part(roots));
     Ok(parts)
@@ -27,6 +37,8 @@ struct Cpu {
     whole: Option<Times>,
     before: Vec<(u32, Times)>,
     now: Vec<(u32, Times)>,
+    /// When that was.
+    at: Option<Duration>,
     /// Interrupts, context switches and forks.
     totals: [Total; 3],
 }
@@ -63,7 +75,7 @@ impl Cpu {
         let (whole, work) = match self.stat.read() {
             Ok(text) => (parse_stat(text, &mut self.now), Work::parse(text)),
             Err(error) => {
-                (self.whole, self.before) = (None, Vec::new());
+                (self.whole, self.before, self.at) = (None, Vec::new(), None);
                 return sources.failed(|| format!("{}: {error}", self.stat.path().display()));
             }
         };
@@ -71,8 +83,9 @@ impl Cpu {
             Some(_) => sources.answered(),
             None => sources.failed(|| format!("{}: its first line is not understood", self.stat.path().display())),
         }
+        let passed = self.at.replace(out.at()).map_or(0.0, |at| out.at().saturating_sub(at).as_secs_f64() * USER_HZ);
         if let (Some(before), Some(now)) = (self.whole, whole)
-            && let Some(share) = Share::between(&before, &now)
+            && let Some(share) = Share::between(&before, &now, passed * self.now.len() as f64)
         {
             out.put_rounded(&cpu::CPU_PERCENT, (), share.busy);
             out.put_rounded(&cpu::USER_PERCENT, (), share.user);
@@ -84,7 +97,7 @@ impl Cpu {
             // Cores keep their order, so the same position is nearly always right; not after one went offline.
             let at = |(id, _): &&(u32, Times)| id == core;
             let before = self.before.get(i).filter(at).or_else(|| self.before.iter().find(at));
-            let share = before.and_then(|(_, before)| Share::between(before, now));
+            let share = before.and_then(|(_, before)| Share::between(before, now, passed));
             out.put_rounded(&cpu::CORE_PERCENT, *core, share.map(|share| share.busy));
         }
         if !self.now.is_empty() {
@@ -141,6 +154,13 @@ impl Work {
 /// guests, which follows, is part of user and nice.)
 type Times = [u64; 8];
 
+/// Ticks a second in /proc/stat, on all architectures.
+const USER_HZ: f64 = 100.0;
+
+/// Ticks by which the kernel may be late, and the part of the expected ones that is all of the time.
+const SLACK_TICKS: f64 = 4.0;
+const FULL_SHARE: f64 = 0.9;
+
 /// Shares of the time between two readings, in percent.
 #[derive(Debug, PartialEq)]
 struct Share {
@@ -152,17 +172,21 @@ struct Share {
 }
 
 impl Share {
-    /// Absent when no tick passed. A kind that went down (the kernel corrects I/O wait and idle) counts as still.
-    fn between(before: &Times, now: &Times) -> Option<Share> {
+    /// Absent when no tick passed; `passed` ticks are expected. A kind that went down (the kernel corrects I/O wait and idle)
+    /// counts as still. Where idle time does not go on at all (lxcfs, some hypervisors), and the others have not all of the
+    /// time, the rest was idle.
+    fn between(before: &Times, now: &Times, passed: f64) -> Option<Share> {
         let mut d = [0; 8];
         for (d, (before, now)) in d.iter_mut().zip(before.iter().zip(now)) {
             *d = now.saturating_sub(*before);
         }
         let [user, nice, system, idle, iowait, irq, softirq, steal] = d;
-        let all: u64 = d.iter().sum();
-        let percent = |ticks: u64| 100.0 * ticks as f64 / all as f64;
-        (all > 0).then(|| Share {
-            busy: percent(all - idle - iowait),
+        let counted: u64 = d.iter().sum();
+        let lacks = idle == 0 && (counted as f64 + SLACK_TICKS) < passed * FULL_SHARE;
+        let all = if lacks { passed } else { counted as f64 };
+        let percent = |ticks: u64| 100.0 * ticks as f64 / all;
+        (counted > 0).then(|| Share {
+            busy: percent(counted - idle - iowait),
             user: percent(user + nice),
             system: percent(system + irq + softirq),
             iowait: percent(iowait),
@@ -223,15 +247,33 @@ mod tests {
     fn work_is_what_is_neither_idle_nor_waiting() {
         let before = [100, 0, 0, 1000, 50, 0, 0, 0];
         let now = [120, 10, 15, 1040, 55, 2, 3, 5];
-        let share = Share::between(&before, &now).unwrap();
+        let share = Share::between(&before, &now, 100.0).unwrap();
         assert_eq!(share, Share { busy: 55.0, user: 30.0, system: 20.0, iowait: 5.0, steal: 5.0 });
-        assert_eq!(Share::between(&now, &now), None);
+        assert_eq!(Share::between(&now, &now, 100.0), None);
     }
 
     #[test]
     fn io_wait_that_falls_counts_as_still() {
-        let share = Share::between(&[0, 0, 0, 0, 90, 0, 0, 0], &[10, 0, 0, 10, 80, 0, 0, 0]).unwrap();
+        let share = Share::between(&[0, 0, 0, 0, 90, 0, 0, 0], &[10, 0, 0, 10, 80, 0, 0, 0], 100.0).unwrap();
         assert_eq!((share.busy, share.iowait), (50.0, 0.0));
+    }
+
+    #[test]
+    fn idle_that_falls_or_stands_still_makes_no_busy_core() {
+        let busy =
+            |now: Times, passed| Share::between(&[100, 0, 50, 9_000, 0, 0, 0, 0], &now, passed).map(|share| share.busy);
+        for idle in [9_000, 8_990, 0] {
+            assert_eq!(busy([105, 0, 55, idle, 0, 0, 0, 0], 100.0), Some(10.0), "idle at {idle}");
+            assert_eq!(busy([150, 0, 60, idle, 0, 0, 0, 0], 100.0), Some(60.0), "idle at {idle}");
+            // All of the time, as far as the kernel counts.
+            assert_eq!(busy([190, 0, 58, idle, 0, 0, 0, 0], 100.0), Some(100.0), "idle at {idle}");
+            assert_eq!(
+                busy([108, 0, 50, idle, 0, 0, 0, 0], 10.0),
+                Some(100.0),
+                "idle at {idle}, in a tenth of a second"
+            );
+        }
+        assert_eq!(busy([105, 0, 55, 9_001, 0, 0, 0, 0], 100.0).map(f64::round), Some(91.0), "idle goes on");
     }
 
     #[test]
@@ -256,7 +298,7 @@ mod tests {
                 let whole = parse_stat(text, &mut cores);
                 let _ = (parse_load(text), Work::parse(text));
                 if let Some(now) = whole {
-                    Share::between(&Times::default(), &now);
+                    Share::between(&Times::default(), &now, 100.0);
                 }
             }
         }

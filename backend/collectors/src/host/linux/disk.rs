@@ -2,10 +2,11 @@
 //!
 //! The totals count *real disks*: entries of /sys/block that have a `device` link. Partitions, device mapper, RAID, loop
 //! and zram lie on top of them (or of memory) and would count the same bytes again. The device behind a watched path is
-//! listed whatever it is, but enters no total.
+//! listed whatever it is, but enters no total. Of an NVMe disk with native multipath (`nvme0n1`) some kernels count the disk,
+//! some its hidden paths (`nvme0c0n1`, `nvme0c1n1`), some both: the larger of disk and paths is what the disk did.
 
 use super::mounts::{self, Number};
-use crate::host::total::{Total, increase};
+use crate::host::total::Total;
 use crate::read::Sources;
 use crate::read::procfs::{HotFile, fields, lines, number};
 use crate::read::sysfs;
@@ -62,11 +63,32 @@ struct Disks {
 struct Device {
     name: String,
     number: Number,
-    real: bool,
+    kind: Kind,
     seen: bool,
     read: Total,
     written: Total,
-    busy_ms: Option<u64>,
+    busy: Total,
+    /// Since the reading before, milliseconds.
+    busy_ms: u64,
+    /// Whether there was a reading at all, and one before that.
+    is_read: bool,
+    was_read: bool,
+    /// Of the hidden paths that lead to it: sectors read and written since the start.
+    of_paths: [u64; 2],
+    /// The busiest of them since the reading before, milliseconds.
+    path_busy: u64,
+    /// What entered the totals of all disks: sectors read and written.
+    entered: [u64; 2],
+}
+
+/// What a device is to the totals.
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Real,
+    /// A hidden path to the disk of this name.
+    PathOf(String),
+    /// It lies on others.
+    Other,
 }
 
 impl Collector for Disks {
@@ -94,33 +116,35 @@ impl Collector for Disks {
                 self.devices.len() - 1
             });
             next = at + 1;
-            let device = &mut self.devices[at];
-            device.seen = true;
-            let (read, written) = (device.read.add(line.read), device.written.add(line.written));
-            let busy = device.busy_ms.replace(line.busy_ms).map(|before| increase(before, line.busy_ms));
-            if device.real {
+            self.devices[at].take(&line);
+        }
+        self.join_paths();
+        for device in self.devices.iter_mut().filter(|device| device.seen) {
+            let is_real = device.kind == Kind::Real;
+            if is_real {
+                let [read, written] = device.enter();
                 self.read = self.read.saturating_add(read);
                 self.written = self.written.saturating_add(written);
             }
-            if device.real || self.watched.contains(&device.number) {
-                out.put(&disk::DEVICE_READ, &*device.name, device.read.sum() as f64 / SECTORS_PER_MIB);
-                out.put(&disk::DEVICE_WRITTEN, &*device.name, device.written.sum() as f64 / SECTORS_PER_MIB);
-                out.put_some(
-                    &disk::DEVICE_BUSY,
-                    &*device.name,
-                    busy.zip(passed).and_then(|(busy, p)| percent(busy, p)),
-                );
+            if is_real || self.watched.contains(&device.number) {
+                let [read, written] = device.sectors();
+                out.put(&disk::DEVICE_READ, &*device.name, read as f64 / SECTORS_PER_MIB);
+                out.put(&disk::DEVICE_WRITTEN, &*device.name, written as f64 / SECTORS_PER_MIB);
+                let busy = device.busy_ms.max(device.path_busy);
+                let busy = passed.filter(|_| device.was_read).and_then(|passed| percent(busy, passed));
+                out.put_some(&disk::DEVICE_BUSY, &*device.name, busy);
             }
         }
         for device in self.devices.iter_mut().filter(|device| !device.seen) {
             device.read.forget();
             device.written.forget();
-            device.busy_ms = None;
+            device.busy.forget();
+            device.is_read = false;
         }
         if self.devices.len() > MAX_DEVICES {
             self.devices.retain(|device| device.seen);
         }
-        if self.devices.iter().any(|device| device.real && device.seen) {
+        if self.devices.iter().any(|device| device.kind == Kind::Real && device.seen) {
             out.put(&disk::READ, (), self.read as f64 / SECTORS_PER_MIB);
             out.put(&disk::WRITTEN, (), self.written as f64 / SECTORS_PER_MIB);
         }
@@ -129,6 +153,26 @@ impl Collector for Disks {
 }
 
 impl Disks {
+    /// Adds what hidden paths count to the disks that they lead to.
+    fn join_paths(&mut self) {
+        let paths: Vec<(String, [u64; 2], u64)> = self.devices.iter().filter_map(Device::path).collect();
+        if paths.is_empty() {
+            return;
+        }
+        for device in self.devices.iter_mut().filter(|device| device.kind == Kind::Real) {
+            let mut own = paths.iter().filter(|(disk, ..)| *disk == device.name).peekable();
+            if own.peek().is_none() {
+                continue;
+            }
+            (device.of_paths, device.path_busy) = ([0, 0], 0);
+            for (_, [read, written], busy) in own {
+                device.of_paths[0] += read;
+                device.of_paths[1] += written;
+                device.path_busy = device.path_busy.max(*busy);
+            }
+        }
+    }
+
     fn look_at_the_paths(&mut self, now: Duration) {
         if self.looked.is_some_and(|then| now.saturating_sub(then) < PATHS_INTERVAL) {
             return;
@@ -162,12 +206,66 @@ impl Device {
         let name = String::from_utf8_lossy(line.name).into_owned();
         // /sys writes the slash of names such as `cciss/c0d0` as an exclamation mark.
         let entry = block.join(name.replace('/', "!"));
-        // The paths of a multipath NVMe disk are hidden behind the disk that they lead to.
         let hidden = sysfs::text(&entry.join("hidden")).is_some_and(|text| text == "1");
-        let real = !hidden && entry.join("device").exists();
-        let (read, written) = (Total::default(), Total::default());
-        Device { name, number: line.number, real, seen: false, read, written, busy_ms: None }
+        let kind = match entry.join("device").exists() {
+            false => Kind::Other,
+            true if hidden => disk_of(&name).map_or(Kind::Other, Kind::PathOf),
+            true => Kind::Real,
+        };
+        Device {
+            name,
+            number: line.number,
+            kind,
+            seen: false,
+            read: Total::default(),
+            written: Total::default(),
+            busy: Total::default(),
+            busy_ms: 0,
+            is_read: false,
+            was_read: false,
+            of_paths: [0, 0],
+            path_busy: 0,
+            entered: [0, 0],
+        }
     }
+
+    fn take(&mut self, line: &Line<'_>) {
+        // The first reading of a device, or the first since it came back, is where its busy time begins.
+        self.was_read = std::mem::replace(&mut self.is_read, true);
+        self.seen = true;
+        self.read.add(line.read);
+        self.written.add(line.written);
+        self.busy_ms = self.busy.add(line.busy_ms);
+    }
+
+    /// The disk to which this path leads, and what went over it: sectors since the start, milliseconds since the reading before.
+    fn path(&self) -> Option<(String, [u64; 2], u64)> {
+        match &self.kind {
+            Kind::PathOf(disk) => Some((disk.clone(), [self.read.sum(), self.written.sum()], self.busy_ms)),
+            Kind::Real | Kind::Other => None,
+        }
+    }
+
+    /// Sectors read and written since the start.
+    fn sectors(&self) -> [u64; 2] {
+        [self.read.sum().max(self.of_paths[0]), self.written.sum().max(self.of_paths[1])]
+    }
+
+    /// Sectors read and written that have not yet entered the totals of all disks; now they have.
+    fn enter(&mut self) -> [u64; 2] {
+        let now = self.sectors();
+        let before = std::mem::replace(&mut self.entered, now);
+        [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
+    }
+}
+
+/// The disk to which a hidden path leads: `nvme0n1` of `nvme0c2n1`, where the number behind the `c` is the controller's.
+fn disk_of(path: &str) -> Option<String> {
+    let (head, rest) = path.strip_prefix("nvme")?.split_once('c')?;
+    let (controller, namespace) = rest.split_once('n')?;
+    let numbers = [head, controller, namespace];
+    let all = numbers.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    all.then(|| format!("nvme{head}n{namespace}"))
 }
 
 /// One line of /proc/diskstats.
@@ -213,6 +311,16 @@ mod tests {
             ((254, 0), &b"vda"[..], 30, 70, 100)
         );
         assert!(Line::parse(b"254 0 vda 1 2 3").is_none());
+    }
+
+    #[test]
+    fn a_hidden_path_leads_to_its_disk() {
+        for (path, disk) in [("nvme0c0n1", "nvme0n1"), ("nvme12c3n45", "nvme12n45")] {
+            assert_eq!(disk_of(path).as_deref(), Some(disk));
+        }
+        for other in ["nvme0n1", "nvme0cn1", "nvme0c0", "sda", "nvme0c0n1p1", "nvmec0n1"] {
+            assert_eq!(disk_of(other), None, "{other}");
+        }
     }
 
     proptest! {

@@ -4,6 +4,7 @@ pub(crate) mod cpu;
 pub(crate) mod disk;
 pub(crate) mod infiniband;
 pub(crate) mod kernels;
+mod links;
 pub(crate) mod memory;
 mod mounts;
 pub(crate) mod network;

@@ -1,22 +1,19 @@
 //! Traffic of a Linux host's links, and TCP segments that were sent again.
 
+use super::links::{Role, roles};
 use crate::host::total::Total;
 use crate::read::Sources;
 use crate::read::procfs::{HotFile, fields, lines, number};
-use crate::read::sysfs;
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use shared::catalog::network;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often a link is asked again whether it is part of another.
+/// How often it is looked again on which others a link lies.
 const ROLE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Links that left are remembered so that their totals go on; not without end.
 const MAX_LINKS: usize = 1000;
-
-/// The type of a loopback link in /sys/class/net/X/type.
-const LOOPBACK: &str = "772";
 
 /// Opens it.
 pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
@@ -31,7 +28,10 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let class = roots.sys.join("class/net");
     let tried = vec![path.display().to_string(), tcp.path().display().to_string(), class.display().to_string()];
     let retransmits = Total::default();
-    Ok(Part::only(tried, Network { links, tcp, class, known: Vec::new(), received: 0, sent: 0, retransmits }))
+    Ok(Part::only(
+        tried,
+        Network { links, tcp, class, known: Vec::new(), looked: None, received: 0, sent: 0, retransmits },
+    ))
 }
 
 struct Network {
@@ -40,6 +40,8 @@ struct Network {
     class: PathBuf,
     /// In the order of the file.
     known: Vec<Link>,
+    /// When it was looked last on which others they lie.
+    looked: Option<Duration>,
     /// Bytes of all links that count, since the start.
     received: u64,
     sent: u64,
@@ -48,9 +50,10 @@ struct Network {
 
 struct Link {
     name: String,
-    counts: bool,
-    asked: Duration,
+    role: Role,
     seen: bool,
+    /// Since the reading before.
+    grown: [u64; 2],
     received: Total,
     sent: Total,
 }
@@ -92,20 +95,22 @@ impl Network {
             // Links keep their order, so the next one is nearly always right.
             let at = if self.known.get(next).is_some_and(is) { Some(next) } else { self.known.iter().position(is) };
             let at = at.unwrap_or_else(|| {
-                self.known.push(Link::new(line.name, &self.class, out.at()));
+                self.known.push(Link::new(line.name));
+                self.looked = None;
                 self.known.len() - 1
             });
             next = at + 1;
             let link = &mut self.known[at];
             link.seen = true;
-            if out.at().saturating_sub(link.asked) >= ROLE_INTERVAL {
-                link.asked = out.at();
-                link.counts = counts(&link.name, &self.class);
+            link.grown = [link.received.add(line.received), link.sent.add(line.sent)];
+        }
+        self.look_at_roles(out.at());
+        for link in self.known.iter().filter(|link| link.seen) {
+            if link.role.counts {
+                self.received = self.received.saturating_add(link.grown[0]);
+                self.sent = self.sent.saturating_add(link.grown[1]);
             }
-            let (received, sent) = (link.received.add(line.received), link.sent.add(line.sent));
-            if link.counts {
-                self.received = self.received.saturating_add(received);
-                self.sent = self.sent.saturating_add(sent);
+            if link.role.listed {
                 out.put(&network::DEVICE_RECEIVED, &*link.name, link.received.sum() as f64);
                 out.put(&network::DEVICE_SENT, &*link.name, link.sent.sum() as f64);
             }
@@ -120,27 +125,25 @@ impl Network {
         out.put(&network::RECEIVED, (), self.received as f64);
         out.put(&network::SENT, (), self.sent as f64);
     }
+
+    fn look_at_roles(&mut self, now: Duration) {
+        if self.looked.is_some_and(|then| now.saturating_sub(then) < ROLE_INTERVAL) {
+            return;
+        }
+        self.looked = Some(now);
+        let seen = self.known.iter().filter(|link| link.seen).map(|link| link.name.as_str());
+        let found = roles(seen, &self.class);
+        let seen = self.known.iter_mut().filter(|link| link.seen);
+        seen.zip(found).for_each(|(link, role)| link.role = role);
+    }
 }
 
 impl Link {
-    fn new(name: &[u8], class: &Path, now: Duration) -> Link {
+    fn new(name: &[u8]) -> Link {
         let name = String::from_utf8_lossy(name).into_owned();
-        let counts = counts(&name, class);
-        Link { name, counts, asked: now, seen: false, received: Total::default(), sent: Total::default() }
+        let (received, sent) = (Total::default(), Total::default());
+        Link { name, role: Role::default(), seen: false, grown: [0, 0], received, sent }
     }
-}
-
-/// Loopback does not count, nor does a link whose traffic its master counts again: part of a bond, bridge or team (or of
-/// a virtual network card). Two kinds of master count nothing themselves and leave their links in: a routing domain
-/// (VRF) and the switch of Open vSwitch.
-fn counts(name: &str, class: &Path) -> bool {
-    let link = class.join(name);
-    if name == "lo" || sysfs::text(&link.join("type")).is_some_and(|kind| kind == LOOPBACK) {
-        return false;
-    }
-    let Ok(master) = std::fs::read_link(link.join("master")) else { return true };
-    let kind = sysfs::text(&link.join("master/uevent")).unwrap_or_default();
-    master.file_name().is_some_and(|name| name == "ovs-system") || kind.lines().any(|line| line == "DEVTYPE=vrf")
 }
 
 /// One link of /proc/net/dev.
