@@ -1,4 +1,5 @@
-//! Control groups, version 2, and version 1 where it has the memory: the folders from a process's own group up to the visible root, and the limits in them.
+//! Control groups, version 2, and version 1 where it has memory or processor: the folders from a process's own group up to the
+//! visible root, and the limits in them.
 
 use super::procfs::{fields, lines, number, trim};
 use std::path::{Component, Path, PathBuf};
@@ -18,14 +19,93 @@ pub(crate) fn path_in(text: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(text.strip_suffix(" (deleted)").unwrap_or(&text)))
 }
 
-/// The group that a process has for memory in version 1: the path of the line that names this controller.
-pub(crate) fn memory_path_in(text: &[u8]) -> Option<PathBuf> {
+/// The group that a process has for a controller of version 1: the path of the line that names it.
+pub(crate) fn path_of(controller: &[u8], text: &[u8]) -> Option<PathBuf> {
     lines(text).find_map(|line| {
         let mut parts = line.splitn(3, |byte| *byte == b':');
         let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let is_memory = controllers.split(|byte| *byte == b',').any(|one| one == b"memory");
-        is_memory.then(|| PathBuf::from(String::from_utf8_lossy(path).into_owned()))
+        let names_it = controllers.split(|byte| *byte == b',').any(|one| one == controller);
+        names_it.then(|| PathBuf::from(String::from_utf8_lossy(path).into_owned()))
     })
+}
+
+/// The files in which a version of control groups has memory, and the word for files that can be dropped.
+#[derive(Debug)]
+pub(crate) struct MemoryFiles {
+    pub current: &'static str,
+    pub droppable: &'static str,
+    pub events: &'static str,
+    limit: &'static str,
+    parse: fn(&[u8]) -> Option<f64>,
+}
+
+pub(crate) static MEMORY_2: MemoryFiles = MemoryFiles {
+    limit: "memory.max",
+    current: "memory.current",
+    droppable: "inactive_file",
+    events: "memory.events",
+    parse: memory_limit,
+};
+pub(crate) static MEMORY_1: MemoryFiles = MemoryFiles {
+    limit: "memory.limit_in_bytes",
+    current: "memory.usage_in_bytes",
+    droppable: "total_inactive_file",
+    events: "memory.oom_control",
+    parse: memory_limit_1,
+};
+
+impl MemoryFiles {
+    /// The limit of a level, bytes.
+    pub fn limit(&self, level: &Path) -> Option<f64> {
+        std::fs::read(level.join(self.limit)).ok().and_then(|text| (self.parse)(&text)).filter(|bytes| *bytes > 0.0)
+    }
+
+    /// The level with the smallest limit, and the limit.
+    pub fn smallest(&self, levels: &[PathBuf]) -> Option<(PathBuf, f64)> {
+        smallest(levels, |level| self.limit(level))
+    }
+}
+
+/// The levels of a process for memory, from the text of its `cgroup` file: those of version 2, or those that version 1 has for
+/// memory where a limit is set there alone.
+pub(crate) fn memory_levels(sys: &Path, text: &[u8]) -> (Vec<PathBuf>, &'static MemoryFiles) {
+    let own = levels(&mount(sys), &path_in(text).unwrap_or_default());
+    let of_version_1 = sys.join("fs/cgroup/memory");
+    if MEMORY_2.smallest(&own).is_none()
+        && let Some(path) = path_of(b"memory", text)
+        && of_version_1.is_dir()
+    {
+        let levels = levels(&of_version_1, &path);
+        if MEMORY_1.smallest(&levels).is_some() {
+            return (levels, &MEMORY_1);
+        }
+    }
+    (own, &MEMORY_2)
+}
+
+/// Likewise for the processor.
+pub(crate) fn cpu_levels(sys: &Path, text: &[u8]) -> Vec<PathBuf> {
+    let own = levels(&mount(sys), &path_in(text).unwrap_or_default());
+    if smallest(&own, quota).is_none()
+        && let Some(path) = path_of(b"cpu", text)
+        && let Some(mount) =
+            ["cpu", "cpu,cpuacct"].map(|name| sys.join("fs/cgroup").join(name)).iter().find(|dir| dir.is_dir())
+    {
+        return levels(mount, &path);
+    }
+    own
+}
+
+/// Cores that a level may use at most: its quota by its period.
+pub(crate) fn quota(level: &Path) -> Option<f64> {
+    let read = |file: &str| std::fs::read(level.join(file)).ok();
+    if let Some(text) = read("cpu.max") {
+        return cpu_limit(&text);
+    }
+    // Of version 1; without a quota it is -1.
+    let microseconds = |file: &str| read(file).and_then(|text| number(trim(&text))).map(|us| us as f64);
+    let (quota, period) = (microseconds("cpu.cfs_quota_us")?, microseconds("cpu.cfs_period_us")?);
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
 /// The folders of a group and of all above it, innermost first, as far as they are visible. A path that leads out of the
@@ -46,13 +126,11 @@ pub(crate) fn levels(mount: &Path, group: &Path) -> Vec<PathBuf> {
     levels
 }
 
-/// The level whose file holds the smallest limit, and the limit. Of equal limits the outermost binds, for it counts
-/// most.
-pub(crate) fn smallest(levels: &[PathBuf], file: &str, parse: fn(&[u8]) -> Option<f64>) -> Option<(PathBuf, f64)> {
+/// The level with the smallest limit, and the limit. Of equal limits the outermost binds, for it counts most.
+pub(crate) fn smallest(levels: &[PathBuf], limit: impl Fn(&Path) -> Option<f64>) -> Option<(PathBuf, f64)> {
     let mut best: Option<(PathBuf, f64)> = None;
     for level in levels {
-        let limit = std::fs::read(level.join(file)).ok().and_then(|text| parse(&text));
-        if let Some(limit) = limit
+        if let Some(limit) = limit(level)
             && best.as_ref().is_none_or(|(_, smallest)| limit <= *smallest)
         {
             best = Some((level.clone(), limit));
@@ -62,17 +140,17 @@ pub(crate) fn smallest(levels: &[PathBuf], file: &str, parse: fn(&[u8]) -> Optio
 }
 
 /// Bytes of a `memory.max`; `max` is no limit.
-pub(crate) fn memory_limit(text: &[u8]) -> Option<f64> {
+fn memory_limit(text: &[u8]) -> Option<f64> {
     number(trim(text)).map(|bytes| bytes as f64)
 }
 
 /// Bytes of a `memory.limit_in_bytes` of version 1, where no limit is a number that no machine has.
-pub(crate) fn memory_limit_1(text: &[u8]) -> Option<f64> {
+fn memory_limit_1(text: &[u8]) -> Option<f64> {
     number(trim(text)).filter(|bytes| *bytes < 1 << 60).map(|bytes| bytes as f64)
 }
 
 /// Cores of a `cpu.max`: quota over period; `max` is no limit.
-pub(crate) fn cpu_limit(text: &[u8]) -> Option<f64> {
+fn cpu_limit(text: &[u8]) -> Option<f64> {
     let mut parts = fields(trim(text));
     let quota = number(parts.next()?)? as f64;
     let period = parts.next().map_or(Some(100_000), number)? as f64;
@@ -109,8 +187,8 @@ mod tests {
         assert_eq!(path_in(b"4:memory:/x\n0::/a/b\n"), Some("/a/b".into()));
         assert_eq!(path_in(b"0::/a (deleted)\n"), Some("/a".into()));
         assert_eq!(path_in(b"4:memory:/x\n"), None);
-        assert_eq!(memory_path_in(b"5:cpu,cpuacct:/y\n4:hugetlb,memory:/x:1\n0::/a\n"), Some("/x:1".into()));
-        assert_eq!(memory_path_in(b"0::/a\n"), None);
+        assert_eq!(path_of(b"memory", b"5:cpu,cpuacct:/y\n4:hugetlb,memory:/x:1\n0::/a\n"), Some("/x:1".into()));
+        assert_eq!(path_of(b"memory", b"0::/a\n"), None);
         assert_eq!(
             (memory_limit_1(b"67108864\n"), memory_limit_1(b"9223372036854771712\n")),
             (Some(67_108_864.0), None)

@@ -178,3 +178,19 @@ fn without_swap_its_share_is_zero_and_without_available_nothing_is_made_up() {
     ];
     assert_eq!(machine.open("memory").next(), readings(expected));
 }
+
+#[test]
+fn a_limit_of_version_1_counts_and_one_above_the_machines_memory_does_not() {
+    for (limit, total) in [(512u64 << 20, 512u64 << 20), (4 << 40, 1 << 30)] {
+        let machine = Machine::new();
+        machine.write("proc/meminfo", "MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n");
+        machine.write("proc/self/cgroup", "4:memory:/job\n");
+        machine.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", format!("{limit}\n"));
+        machine.write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", format!("{}\n", 256 << 20));
+        machine.write("sys/fs/cgroup/memory/job/memory.stat", format!("total_inactive_file {}\n", 128 << 20));
+        let now = machine.open("memory").next();
+        assert_eq!(value(&now, "memory.total"), Some(total as f64), "{limit}");
+        let percent = value(&now, "memory_percent");
+        assert_eq!(percent, Some(50.0), "{limit}: {now:?}");
+    }
+}

@@ -360,3 +360,82 @@ fn pinned_processes_have_the_cores_of_both() {
     proc.put(&using(process(10, 1, 500), 150, 0));
     assert_eq!(value(&collector.next(), "cpu"), Some(50.0), "150 of 300 ticks");
 }
+
+/// Two processes in two groups below one with these limits: `cpu` after each has used two cores for a second, and the percent of
+/// memory of 2 MiB.
+fn siblings(prepare: impl Fn(&Proc)) -> (Option<f64>, Option<f64>) {
+    let proc = Proc::new(&[10, 20]);
+    for (pid, task) in [(10, "task_0"), (20, "task_1")] {
+        proc.put(&process(pid, 1, 500));
+        proc.in_group(pid, &format!("/job/step/user/{task}"), "0-7");
+        for tree in ["", "/memory", "/cpu"] {
+            proc.machine.folder(&format!("sys/fs/cgroup{tree}/job/step/user/{task}"));
+        }
+    }
+    prepare(&proc);
+    let mut collector = proc.machine.open("process");
+    let percent = value(&collector.next(), "proc.memory.percent");
+    [10, 20].iter().for_each(|pid| proc.put(&using(process(*pid, 1, 500), 200, 0)));
+    proc.pass(1);
+    (value(&collector.next(), "cpu"), percent)
+}
+
+#[test]
+fn a_limit_that_several_groups_share_counts_once() {
+    let set = |proc: &Proc, level: &str, cores: &str, mib: u64| {
+        proc.machine.write(&format!("sys/fs/cgroup/{level}/cpu.max"), format!("{cores}00000 100000\n"));
+        proc.machine.write(&format!("sys/fs/cgroup/{level}/memory.max"), format!("{}\n", mib << 20));
+    };
+    assert_eq!(siblings(|proc| set(proc, "job/step", "4", 16)), (Some(100.0), Some(12.5)), "4 of 4 cores, 2 of 16 MiB");
+    // A group of its own limit, in one of a wider one.
+    let nested = siblings(|proc| {
+        set(proc, "job", "6", 32);
+        set(proc, "job/step/user/task_0", "1", 4);
+    });
+    assert_eq!(nested, (Some(66.67), Some(6.25)), "4 of 6 cores, 2 of 32 MiB");
+    let own = siblings(|proc| {
+        set(proc, "job/step/user/task_0", "1", 4);
+        set(proc, "job/step/user/task_1", "3", 12);
+        set(proc, "job", "8", 64);
+    });
+    assert_eq!(own, (Some(100.0), Some(12.5)), "each has its own, and both are less than the one above");
+}
+
+#[test]
+fn a_limit_of_version_1_is_shared_likewise() {
+    let shared = siblings(|proc| {
+        for (pid, task) in [(10, "task_0"), (20, "task_1")] {
+            let path = format!("/job/step/user/{task}");
+            proc.machine.write(&format!("proc/{pid}/cgroup"), format!("4:memory:{path}\n3:cpu,cpuacct:{path}\n"));
+        }
+        proc.machine.write("sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", format!("{}\n", 16 << 20));
+        proc.machine.write("sys/fs/cgroup/cpu/job/step/cpu.cfs_quota_us", "400000\n");
+        proc.machine.write("sys/fs/cgroup/cpu/job/step/cpu.cfs_period_us", "100000\n");
+        proc.machine.write("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
+        proc.machine.write("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+    });
+    assert_eq!(shared, (Some(100.0), Some(12.5)));
+}
+
+#[test]
+fn a_limit_above_the_machines_memory_is_the_machines_memory() {
+    let above = siblings(|proc| {
+        for task in ["task_0", "task_1"] {
+            let file = format!("sys/fs/cgroup/job/step/user/{task}/memory.max");
+            proc.machine.write(&file, format!("{}\n", 768 << 20));
+        }
+    });
+    assert_eq!(above.1.map(|percent| (percent * 100.0).round()), Some(20.0), "2 of 1,024 MiB");
+}
+
+#[test]
+fn a_first_thread_that_is_bound_does_not_bound_the_process() {
+    let proc = Proc::new(&[10]);
+    proc.put(&with_children(process(10, 1, 500), &[(10, &[]), (11, &[])]));
+    proc.in_group(10, "/", "3");
+    proc.machine.write("proc/10/task/11/status", "Name:\tx\nCpus_allowed_list:\t0-3\n");
+    let mut collector = proc.machine.open("process");
+    collector.next();
+    proc.put(&using(with_children(process(10, 1, 500), &[(10, &[]), (11, &[])]), 200, 0));
+    assert_eq!(value(&collector.next(), "cpu"), Some(50.0), "2 of 4 cores");
+}

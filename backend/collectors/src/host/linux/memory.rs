@@ -3,7 +3,7 @@
 use crate::host::facts;
 use crate::host::total::Total;
 use crate::read::Sources;
-use crate::read::cgroup;
+use crate::read::cgroup::{self, MemoryFiles};
 use crate::read::procfs::{HotFile, fields, lines, number, trim};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
 use shared::catalog::{MetricDef, memory};
@@ -45,6 +45,7 @@ struct Memory {
 /// The group whose limit binds.
 struct Group {
     limit: f64,
+    files: &'static MemoryFiles,
     current: HotFile,
     stat: HotFile,
 }
@@ -80,12 +81,15 @@ impl Memory {
         }
         self.looked = Some(now);
         let found = std::fs::read(self.roots.proc.join("self/cgroup")).ok().and_then(|text| {
-            let levels = cgroup::levels(&cgroup::mount(&self.roots.sys), &cgroup::path_in(&text)?);
-            cgroup::smallest(&levels, "memory.max", cgroup::memory_limit)
+            let (levels, files) = cgroup::memory_levels(&self.roots.sys, &text);
+            Some((files.smallest(&levels)?, files))
         });
-        self.group = found.filter(|(_, limit)| *limit > 0.0).map(|(dir, limit)| Group {
+        // What is above the machine's memory limits nothing.
+        let total = facts::memory_bytes(&self.roots).map_or(f64::INFINITY, |bytes| bytes as f64);
+        self.group = found.filter(|((_, limit), _)| *limit < total).map(|((dir, limit), files)| Group {
             limit,
-            current: HotFile::new(dir.join("memory.current")),
+            files,
+            current: HotFile::new(dir.join(files.current)),
             stat: HotFile::new(dir.join("memory.stat")),
         });
     }
@@ -104,13 +108,13 @@ impl Group {
         sources.answered();
         out.put_rounded(&memory::PERCENT, (), 100.0 * current / self.limit);
         out.put(&memory::AVAILABLE, (), (self.limit - current).max(0.0) / MIB);
-        match self.stat.read().map(|text| cgroup::value_of(text, "inactive_file")) {
+        match self.stat.read().map(|text| cgroup::value_of(text, self.files.droppable)) {
             Ok(Some(inactive)) => {
                 let used = (current - inactive as f64).max(0.0);
                 out.put(&memory::USED, (), used);
                 out.put_rounded(&memory::WORKING_SET, (), 100.0 * used / self.limit);
             }
-            Ok(None) => sources.failed(|| format!("{}: no inactive_file", self.stat.path().display())),
+            Ok(None) => sources.failed(|| format!("{}: no {}", self.stat.path().display(), self.files.droppable)),
             Err(error) => sources.failed(|| format!("{}: {error}", self.stat.path().display())),
         }
     }

@@ -57,9 +57,8 @@ fn processor_load_and_uptime_agree() {
 #[test]
 fn memory_agrees() {
     let in_a_group = std::fs::read("/proc/self/cgroup").ok().and_then(|text| {
-        let mount = crate::read::cgroup::mount("/sys".as_ref());
-        let levels = crate::read::cgroup::levels(&mount, &crate::read::cgroup::path_in(&text)?);
-        crate::read::cgroup::smallest(&levels, "memory.max", crate::read::cgroup::memory_limit)
+        let (levels, files) = crate::read::cgroup::memory_levels("/sys".as_ref(), &text);
+        files.smallest(&levels)
     });
     let outs = both(crate::host::memory::open, memory::open, false);
     agree(&outs, &SWAP_TOTAL, 0.0);

@@ -4,39 +4,27 @@
 use crate::Roots;
 use crate::host::facts;
 use crate::host::total::Total;
-use crate::read::cgroup;
+use crate::read::cgroup::{self, MemoryFiles};
 use crate::read::procfs::{fields, lines, number, trim};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The files in which a version of control groups tells of memory, and the word for files that can be dropped.
-struct MemoryFiles {
-    limit: &'static str,
-    current: &'static str,
-    droppable: &'static str,
-    events: &'static str,
-}
-
-const VERSION_2: MemoryFiles =
-    MemoryFiles { limit: "memory.max", current: "memory.current", droppable: "inactive_file", events: "memory.events" };
-const VERSION_1: MemoryFiles = MemoryFiles {
-    limit: "memory.limit_in_bytes",
-    current: "memory.usage_in_bytes",
-    droppable: "total_inactive_file",
-    events: "memory.oom_control",
-};
+/// The most processes whose groups are looked up, and the most threads of one that are asked on which cores they may run.
+const MAX_PROCESSES: usize = 256;
+const MAX_THREADS: usize = 256;
 
 /// A control group with watched processes in it.
 struct Group {
-    dir: PathBuf,
-    /// Its folder for memory, and the names in it: version 1 has one of its own.
-    of_memory: (PathBuf, &'static MemoryFiles),
+    /// Its levels for the processor, innermost first.
+    levels: Vec<PathBuf>,
+    /// Its levels for memory, innermost first, and the names in them: version 1 has folders of its own.
+    of_memory: (Vec<PathBuf>, &'static MemoryFiles),
     /// Cores on which its watched processes may run.
     cores: BTreeSet<u32>,
-    /// The level whose quota binds, and the quota in cores.
-    quota: Option<(PathBuf, f64)>,
-    /// The smallest limit of memory, bytes, and the level that has it.
-    memory: Option<(PathBuf, f64)>,
+    /// The level whose quota binds.
+    throttled_at: Option<PathBuf>,
+    /// Whether one of its levels has a limit of memory.
+    has_limit: bool,
     kills: Total,
     /// Periods and throttled periods.
     periods: Option<(u64, u64)>,
@@ -50,71 +38,112 @@ pub(in crate::host::linux) struct TreeLimits {
     pub capacity: Option<f64>,
     /// Bytes that they can use.
     pub memory: Option<f64>,
+    /// The levels whose limits of memory these are together; none: the machine's memory is.
+    bound_at: Vec<(PathBuf, &'static MemoryFiles)>,
 }
 
 impl TreeLimits {
     /// Looks the limits of these processes up. What is known of groups that stay is kept; when no process is left, all
     /// is: a kill is noticed after the death.
     pub fn refresh(&mut self, roots: &Roots, pids: &[u32]) {
-        let mount = cgroup::mount(&roots.sys);
+        let host = facts::logical_cores(roots).map(|n| n as f64);
         let mut groups: Vec<Group> = Vec::new();
-        for &pid in pids {
+        for &pid in pids.iter().take(MAX_PROCESSES) {
             let dir = roots.proc.join(pid.to_string());
             let Ok(text) = std::fs::read(dir.join("cgroup")) else { continue };
-            let levels = cgroup::levels(&mount, &cgroup::path_in(&text).unwrap_or_default());
-            let Some(leaf) = levels.first().cloned() else { continue };
-            let cores = cores_allowed(&std::fs::read(dir.join("status")).unwrap_or_default());
-            let (of_memory, memory) = memory_of(roots, &text, &leaf, &levels);
-            if let Some(group) = groups.iter_mut().find(|group| group.dir == leaf && group.of_memory.0 == of_memory.0) {
+            let levels = cgroup::cpu_levels(&roots.sys, &text);
+            let of_memory = cgroup::memory_levels(&roots.sys, &text);
+            let cores = cores_of_threads(&dir, host);
+            let is = |group: &Group| group.levels == levels && group.of_memory.0 == of_memory.0;
+            if let Some(group) = groups.iter_mut().find(|group| is(group)) {
                 group.cores.extend(cores);
                 continue;
             }
-            let old = self.groups.iter().find(|group| group.dir == leaf && group.of_memory.0 == of_memory.0);
+            let old = self.groups.iter().find(|group| is(group));
             groups.push(Group {
                 cores,
-                quota: cgroup::smallest(&levels, "cpu.max", cgroup::cpu_limit),
-                memory,
-                of_memory,
+                throttled_at: cgroup::smallest(&levels, cgroup::quota).map(|(level, _)| level),
+                has_limit: of_memory.1.smallest(&of_memory.0).is_some(),
                 kills: old.map(|group| group.kills).unwrap_or_default(),
                 periods: old.and_then(|group| group.periods),
-                dir: leaf,
+                levels,
+                of_memory,
             });
         }
         if groups.is_empty() && !self.groups.is_empty() {
             return;
         }
         self.groups = groups;
-        self.capacity = self.cores(facts::logical_cores(roots).map(|n| n as f64));
+        self.capacity = least(self.cores(), host);
         let total = facts::memory_bytes(roots).map(|bytes| bytes as f64);
-        let limits: Option<f64> = self.groups.iter().map(|group| group.memory.as_ref().map(|(_, bytes)| *bytes)).sum();
-        self.memory = least(limits.filter(|bytes| *bytes > 0.0), total);
+        let (limit, bound_at) = self.limit_of_memory();
+        let binds = limit.is_finite() && total.is_none_or(|total| limit < total);
+        self.memory = if binds { Some(limit) } else { total };
+        self.bound_at = if binds { bound_at } else { Vec::new() };
     }
 
-    fn cores(&self, host: Option<f64>) -> Option<f64> {
-        let of_group = |group: &Group| {
-            let allowed = Some(group.cores.len() as f64).filter(|n| *n > 0.0);
-            least(least(group.quota.as_ref().map(|(_, quota)| *quota), allowed), host)
-        };
-        let all: Option<f64> = self.groups.iter().map(of_group).sum();
-        least(all.filter(|cores| *cores > 0.0), host)
+    /// Cores' worth of time: of each level no more than its quota, than the cores on which its processes may run, and than what
+    /// the groups in it come to. So a limit that several share counts once.
+    fn cores(&self) -> Option<f64> {
+        let mut levels: BTreeMap<&Path, (f64, BTreeSet<u32>)> = BTreeMap::new();
+        for group in &self.groups {
+            let Some(leaf) = group.levels.first() else { continue };
+            let (sum, cores) = levels.entry(leaf).or_default();
+            cores.extend(&group.cores);
+            *sum = if group.cores.is_empty() { f64::INFINITY } else { *sum + group.cores.len() as f64 };
+        }
+        let ends = up(
+            levels,
+            &self.groups,
+            |group| &group.levels,
+            |level, (sum, cores): (f64, BTreeSet<u32>)| {
+                let allowed = if cores.is_empty() { f64::INFINITY } else { cores.len() as f64 };
+                (sum.min(allowed).min(cgroup::quota(level).unwrap_or(f64::INFINITY)), cores)
+            },
+        );
+        let all: f64 = ends.into_iter().map(|(sum, _)| sum).sum();
+        Some(all).filter(|cores| *cores > 0.0 && cores.is_finite())
     }
 
-    /// Whether a group has a limit of memory.
+    /// Likewise bytes of memory, infinite without a limit, and the levels whose limits these are.
+    fn limit_of_memory(&self) -> (f64, Vec<(PathBuf, &'static MemoryFiles)>) {
+        let mut levels: BTreeMap<&Path, Bytes> = BTreeMap::new();
+        let mut files: BTreeMap<&Path, &'static MemoryFiles> = BTreeMap::new();
+        for group in &self.groups {
+            files.extend(group.of_memory.0.iter().map(|level| (level.as_path(), group.of_memory.1)));
+            if let Some(leaf) = group.of_memory.0.first() {
+                levels.insert(leaf, Bytes { sum: f64::INFINITY, at: Vec::new() });
+            }
+        }
+        let ends = up(
+            levels,
+            &self.groups,
+            |group| &group.of_memory.0,
+            |level, inner: Bytes| match files.get(level).and_then(|files| Some((files.limit(level)?, *files))) {
+                Some((limit, files)) if limit <= inner.sum => Bytes { sum: limit, at: vec![(level.into(), files)] },
+                _ => inner,
+            },
+        );
+        let mut all = Bytes::default();
+        ends.into_iter().for_each(|end| all.add(end));
+        (if self.groups.is_empty() { f64::INFINITY } else { all.sum }, all.at)
+    }
+
+    /// Whether limits of groups bind, and not the machine's memory.
     pub fn limited(&self) -> bool {
-        self.groups.iter().any(|group| group.memory.is_some())
+        !self.bound_at.is_empty()
     }
 
     /// Bytes that are used of the limit, by whomever, without files that can be dropped; where there is no limit those of the
     /// machine.
     pub fn used(&self, proc: &Path) -> Option<f64> {
-        let in_group = |(files, level): (&MemoryFiles, &PathBuf)| {
+        let in_group = |(level, files): &(PathBuf, &MemoryFiles)| {
             let current = number(trim(&std::fs::read(level.join(files.current)).ok()?))?;
             let stat = std::fs::read(level.join("memory.stat")).unwrap_or_default();
             Some(current.saturating_sub(cgroup::value_of(&stat, files.droppable).unwrap_or_default()) as f64)
         };
         if self.limited() {
-            let limited = self.groups.iter().filter_map(|group| Some((group.of_memory.1, &group.memory.as_ref()?.0)));
-            return limited.map(in_group).sum();
+            return self.bound_at.iter().map(in_group).sum();
         }
         let text = std::fs::read(proc.join("meminfo")).ok()?;
         let of = |word: &[u8]| {
@@ -129,7 +158,7 @@ impl TreeLimits {
     pub fn throttled_percent(&mut self) -> Option<f64> {
         let (mut periods, mut throttled) = (0, 0);
         for group in &mut self.groups {
-            let Some((level, _)) = &group.quota else { continue };
+            let Some(level) = &group.throttled_at else { continue };
             let now = std::fs::read(level.join("cpu.stat")).ok().and_then(|text| {
                 Some((cgroup::value_of(&text, "nr_periods")?, cgroup::value_of(&text, "nr_throttled")?))
             });
@@ -145,9 +174,10 @@ impl TreeLimits {
     /// Kills since the first call in all groups that have a limit; absent when none has.
     pub fn kills(&mut self) -> Option<f64> {
         let mut kills = None;
-        for group in self.groups.iter_mut().filter(|group| group.memory.is_some()) {
-            let (folder, files) = &group.of_memory;
-            if let Ok(text) = std::fs::read(folder.join(files.events))
+        for group in self.groups.iter_mut().filter(|group| group.has_limit) {
+            let (levels, files) = &group.of_memory;
+            if let Some(folder) = levels.first()
+                && let Ok(text) = std::fs::read(folder.join(files.events))
                 && let Some(raw) = cgroup::value_of(&text, "oom_kill")
             {
                 group.kills.add(raw);
@@ -158,27 +188,71 @@ impl TreeLimits {
     }
 }
 
-/// Where a process's group tells of memory, and the smallest limit: in the tree of version 2, else in that which version 1 has
-/// for memory, where it has a limit.
-fn memory_of(
-    roots: &Roots,
-    cgroup: &[u8],
-    leaf: &Path,
-    levels: &[PathBuf],
-) -> ((PathBuf, &'static MemoryFiles), Option<(PathBuf, f64)>) {
-    let own = cgroup::smallest(levels, VERSION_2.limit, cgroup::memory_limit);
-    let mount = roots.sys.join("fs/cgroup/memory");
-    if own.is_none()
-        && let Some(path) = cgroup::memory_path_in(cgroup)
-        && mount.is_dir()
-    {
-        let levels = cgroup::levels(&mount, &path);
-        let limit = cgroup::smallest(&levels, VERSION_1.limit, cgroup::memory_limit_1);
-        if let Some(folder) = levels.into_iter().next().filter(|_| limit.is_some()) {
-            return ((folder, &VERSION_1), limit);
+/// Bytes, and the levels whose limits come to them.
+#[derive(Default)]
+struct Bytes {
+    sum: f64,
+    at: Vec<(PathBuf, &'static MemoryFiles)>,
+}
+
+/// What groups come to that lie side by side.
+trait Add {
+    fn add(&mut self, other: Self);
+}
+
+impl Add for Bytes {
+    fn add(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.at.extend(other.at);
+    }
+}
+
+impl Add for (f64, BTreeSet<u32>) {
+    fn add(&mut self, other: Self) {
+        self.0 += other.0;
+        self.1.extend(other.1);
+    }
+}
+
+/// Goes from the groups up, level by level: what the groups in a level come to is bounded by `bound`. What is left at the ends
+/// of the trees is returned.
+fn up<'a, T: Add + Default>(
+    mut levels: BTreeMap<&'a Path, T>,
+    groups: &'a [Group],
+    of: impl Fn(&'a Group) -> &'a Vec<PathBuf>,
+    bound: impl Fn(&Path, T) -> T,
+) -> Vec<T> {
+    let above: BTreeMap<&Path, &Path> = groups
+        .iter()
+        .flat_map(|group| of(group).windows(2))
+        .map(|pair| (pair[0].as_path(), pair[1].as_path()))
+        .collect();
+    let mut ends = Vec::new();
+    // The longest path first: all that is in a level comes before it.
+    while let Some(level) = levels.keys().max_by_key(|level| level.components().count()).copied() {
+        let inner = levels.remove(level).unwrap_or_default();
+        let bounded = bound(level, inner);
+        match above.get(level) {
+            Some(above) => levels.entry(above).or_default().add(bounded),
+            None => ends.push(bounded),
         }
     }
-    ((leaf.to_path_buf(), &VERSION_2), own)
+    ends
+}
+
+/// The cores on which the threads of a process may run: its first one may be bound to one of them.
+fn cores_of_threads(dir: &Path, host: Option<f64>) -> BTreeSet<u32> {
+    let cores_in = |dir: &Path| cores_allowed(&std::fs::read(dir.join("status")).unwrap_or_default());
+    let mut cores = cores_in(dir);
+    let all = |cores: &BTreeSet<u32>| host.is_some_and(|host| cores.len() as f64 >= host);
+    let threads = std::fs::read_dir(dir.join("task")).into_iter().flatten().flatten();
+    for thread in threads.take(MAX_THREADS) {
+        if all(&cores) {
+            break;
+        }
+        cores.extend(cores_in(&thread.path()));
+    }
+    cores
 }
 
 /// The smaller one, or the one that there is.

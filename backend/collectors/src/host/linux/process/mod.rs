@@ -107,11 +107,12 @@ impl Processes {
             return;
         }
         self.looked = Some(now);
-        let roots = &self.tree.roots;
-        let alive = roots.iter().filter(|root| root.gone.is_none()).map(|root| root.pid);
-        // Those whose watched process has ended stand for it.
-        let orphans = self.tree.members.iter().filter(|(_, m)| roots[m.root].gone.is_some() && !m.stat.ended);
-        let pids: Vec<u32> = alive.chain(orphans.map(|(&pid, _)| pid)).collect();
+        let roots = self.tree.roots.iter().filter(|root| root.gone.is_none()).map(|root| root.pid);
+        // What they started may be in other groups, and stands for one that has ended.
+        let members = self.tree.members.iter().filter(|(_, member)| !member.stat.ended).map(|(pid, _)| *pid);
+        let mut pids: Vec<u32> = roots.collect();
+        let members: Vec<u32> = members.filter(|pid| !pids.contains(pid)).collect();
+        pids.extend(members);
         self.limits.refresh(&self.roots, &pids);
     }
 }
