@@ -120,8 +120,11 @@ impl Soak {
             // One that fails is told nowhere: it is the hub that is looked at.
             drop(command.stdout(Stdio::null()).stderr(Stdio::null()).status());
         };
-        run(watchglass(["mark"]), &[&format!("minute {minute}")]);
-        if minute % 3 == 0 {
+        if minute % 5 == 0 {
+            run(watchglass(["mark"]), &[&format!("minute {minute}")]);
+        }
+        // What is known of each outlives the samples, and is bounded by number.
+        if minute % 15 == 0 {
             run(watchglass(["alert"]), &[&format!("loss is NaN in minute {minute}")]);
             let mut job = watchglass(["run", "--name", &format!("job {minute}"), "--data-dir"]);
             job.arg(&folder).args(["--", "true"]).envs(self.clock.environment());

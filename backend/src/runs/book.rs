@@ -75,6 +75,9 @@ struct Made(Mutex<HashMap<String, (Parts, Arc<Run>)>>);
 /// The most that are remembered; then all are made anew.
 const MAX_MADE: usize = 100_000;
 
+/// After so many more those are forgotten of which no machine knows any more.
+const FORGET_EVERY: usize = 1_024;
+
 impl Made {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (Parts, Arc<Run>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -101,6 +104,9 @@ impl Made {
             let mut made = self.lock();
             if made.len() >= MAX_MADE {
                 made.clear();
+            } else if made.len() % FORGET_EVERY == FORGET_EVERY - 1 {
+                // Where nobody else holds a part, its machine has let go of it.
+                made.retain(|_, (parts, _)| parts.iter().any(|(_, part)| Arc::strong_count(part) > 1));
             }
             made.insert(id.clone(), (parts, run.clone()));
         }
