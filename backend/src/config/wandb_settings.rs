@@ -1,5 +1,6 @@
 //! W&B's settings as ours: what stands in a `wandb/settings` file of which machine and which processes are measured.
 
+use collectors::openmetrics::{Endpoint, Filter};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use toml::Table;
@@ -37,7 +38,9 @@ pub fn translated(text: &str) -> Result<String, String> {
         }
     }
     if let Some(endpoints) = theirs.get(ENDPOINTS) {
-        ours.insert("openmetrics".into(), endpoints_of(endpoints, theirs.get(FILTERS), theirs.get(HEADERS))?);
+        let (filters, left_out) = filters_of(theirs.get(FILTERS))?;
+        notes.extend(left_out);
+        ours.insert("openmetrics".into(), endpoints_of(endpoints, &filters, theirs.get(HEADERS))?);
     }
     Ok(notes.concat() + &toml::to_string(&ours).map_err(|error| error.to_string())?)
 }
@@ -106,33 +109,52 @@ fn object(name: &str, text: &str) -> Result<serde_json::Map<String, Value>, Stri
     }
 }
 
-/// One table for each endpoint. A filter is `NAME.EXPRESSION` of theirs, with expressions of label values.
-fn endpoints_of(endpoints: &str, filters: Option<&String>, headers: Option<&String>) -> Result<toml::Value, String> {
-    let read = |name: &str, text: Option<&String>| match text {
+/// A table as JSON, or a list of names without values.
+fn table_or_list(name: &str, text: Option<&String>) -> Result<serde_json::Map<String, Value>, String> {
+    match text {
         Some(text) if text.trim_start().starts_with('{') => object(name, text),
         Some(text) => Ok(parts(text).into_iter().map(|part| (part, Value::Null)).collect()),
         None => Ok(serde_json::Map::new()),
-    };
-    let (filters, headers) = (read(FILTERS, filters)?, read(HEADERS, headers)?);
+    }
+}
+
+/// Their filters, which say what ours say: an expression that is searched in `ENDPOINT.METRIC`, and expressions of labels. With
+/// them a comment for each that is no expression.
+fn filters_of(text: Option<&String>) -> Result<(Table, Vec<String>), String> {
+    let (mut filters, mut left_out) = (Table::new(), Vec::new());
+    for (name, labels) in table_or_list(FILTERS, text)? {
+        let labels = labels.as_object().into_iter().flatten();
+        let labels: Vec<(String, String)> =
+            labels.filter_map(|(label, value)| Some((label.clone(), value.as_str()?.to_string()))).collect();
+        let filter = Filter { name: name.clone(), labels: labels.clone() };
+        match filter.check() {
+            Ok(()) => {
+                let labels = labels.into_iter().map(|(label, value)| (label, value.into()));
+                filters.insert(name, toml::Value::Table(labels.collect()));
+            }
+            Err(why) => left_out.push(format!("# a filter was left out: {}\n", why.replace('\n', " "))),
+        }
+    }
+    Ok((filters, left_out))
+}
+
+/// One table for each endpoint. All filters hold for each, as theirs do.
+fn endpoints_of(endpoints: &str, filters: &Table, headers: Option<&String>) -> Result<toml::Value, String> {
+    let headers = table_or_list(HEADERS, headers)?;
     let mut all = Vec::new();
     for (name, url) in object(ENDPOINTS, endpoints)? {
         let url = url.as_str().ok_or_else(|| format!("{ENDPOINTS}: {name} has no address"))?;
-        let mut table = Table::from_iter([("name".into(), name.as_str().into()), ("url".into(), url.into())]);
-        let mut own = Table::new();
-        for (filter, labels) in &filters {
-            // Theirs name the endpoint by an expression, too: that which is its name, or fits any.
-            let Some((endpoint, metric)) = filter.split_once('.') else { continue };
-            let metric = if endpoint.is_empty() { format!(".{metric}") } else { metric.to_string() };
-            if endpoint != name && !filter.starts_with(".*") {
-                continue;
-            }
-            let metric = if filter.starts_with(".*") { filter.clone() } else { metric };
-            let labels = labels.as_object().into_iter().flatten();
-            let labels = labels.filter_map(|(label, value)| Some((label.clone(), value.as_str()?.into())));
-            own.insert(metric, toml::Value::Table(labels.collect()));
-        }
-        if !own.is_empty() {
-            table.insert("filters".into(), own.into());
+        let ours: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' })
+            .take(64)
+            .collect();
+        let endpoint =
+            Endpoint { name: ours.clone(), url: url.into(), filters: Vec::new(), headers: Vec::new(), every: None };
+        endpoint.check().map_err(|why| format!("{ENDPOINTS}: {name:?}: {why}"))?;
+        let mut table = Table::from_iter([("name".into(), ours.into()), ("url".into(), url.into())]);
+        if !filters.is_empty() {
+            table.insert("filters".into(), filters.clone().into());
         }
         if !headers.is_empty() {
             let texts = headers.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.into())));
@@ -167,8 +189,37 @@ mod tests {
         let endpoints = table["openmetrics"].as_array().expect("a list");
         assert_eq!(endpoints.len(), 2);
         assert_eq!(endpoints[0]["name"].as_str(), Some("dcgm"));
-        assert_eq!(endpoints[0]["filters"]["DCGM_FI_DEV_GPU_TEMP"]["pod"].as_str(), Some("train-.*"));
-        assert!(endpoints[1]["filters"].get("DCGM_FI_DEV_GPU_TEMP").is_none());
+        for endpoint in endpoints {
+            assert_eq!(endpoint["filters"]["dcgm.DCGM_FI_DEV_GPU_TEMP"]["pod"].as_str(), Some("train-.*"));
+            assert!(endpoint["filters"].get(".*").is_some(), "a filter is what it is there");
+        }
+    }
+
+    #[test]
+    fn any_of_their_filters_gives_a_configuration_that_is_taken() {
+        let of = |filters: &str| {
+            let text = format!(
+                "x_stats_open_metrics_endpoints = {{\"a\": \"http://localhost:1/metrics\"}}\n{FILTERS} = {filters}\n"
+            );
+            let made = translated(&text).unwrap_or_else(|why| panic!("{filters}: {why}"));
+            let table: Table = made.parse().unwrap_or_else(|why| panic!("{made}: {why}"));
+            let mut config = crate::config::Config::default();
+            crate::config::file::apply("made", &made, &mut config).unwrap_or_else(|why| panic!("{made}: {why}"));
+            let filters = table["openmetrics"][0].get("filters");
+            (filters.map(|filters| filters.as_table().expect("a table").clone()), made)
+        };
+        for filter in
+            ["a.*", ".*", "a\\\\..*", "^a[.]b_(c|d)$", "sgl_engine.*", "(?i)A", "node|a", "*", "a(", "[", "(?=x)y", ""]
+        {
+            let (kept, made) = of(&format!("{{\"{filter}\": {{}}}}"));
+            let is_expression = !["*", "a(", "[", "(?=x)y"].contains(&filter);
+            assert_eq!(kept.is_some(), is_expression, "{filter}: {made}");
+            assert_eq!(made.contains("# a filter was left out"), !is_expression, "{filter}: {made}");
+        }
+        let (kept, _) = of("[\"a.x\", \"b\"]");
+        assert_eq!(kept.map(|kept| kept.keys().cloned().collect::<Vec<_>>()), Some(vec!["a.x".into(), "b".into()]));
+        let (kept, _) = of("{\"a.x\": {\"gpu\": \"[01]\"}, \"y\": {\"pod\": \"(\"}}");
+        assert_eq!(kept.map(|kept| kept.len()), Some(1), "a label that is no expression takes its filter along");
     }
 
     #[test]

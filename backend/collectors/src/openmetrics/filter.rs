@@ -12,6 +12,14 @@ pub struct Filter {
     pub labels: Vec<(String, String)>,
 }
 
+impl Filter {
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        Filters::new(std::slice::from_ref(self)).map(|_| ())
+    }
+}
+
 /// Filters that are ready for use. Empty ones keep everything; else a sample is kept when any filter matches it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filters(Vec<(Regex, Vec<(String, Regex)>)>);
