@@ -5,6 +5,7 @@ mod asked;
 mod fills;
 mod happened;
 mod hostile;
+mod steps;
 
 use super::{Arrival, Ingest, IngestLimits};
 use crate::clock::Manual;
