@@ -123,7 +123,7 @@ pub(super) struct Fetch {
     pub holes: Vec<Hole>,
     /// Did not come, or was refused.
     pub tried: Vec<Span>,
-    /// Was bad once.
+    /// Was bad, or had columns without names, once.
     again: Vec<Span>,
     want: Option<Want>,
     last_id: u32,
@@ -145,6 +145,11 @@ impl Fetch {
     /// Whether an answer is awaited.
     pub fn is_open(&self) -> bool {
         self.want.is_some()
+    }
+
+    /// Whether an answer to the question of this number is awaited.
+    pub fn is_open_as(&self, id: u32) -> bool {
+        self.want.as_ref().is_some_and(|want| want.id == id)
     }
 
     /// The next range, and its number, which is now asked for.
@@ -210,11 +215,18 @@ impl Fetch {
         Ok(Some(block))
     }
 
+    /// Whether the ticks of a block, which is not kept now, are asked for once more; false where they were.
+    pub fn asks_again(&mut self, span: Span) -> bool {
+        let is_new = !self.again.contains(&span);
+        if is_new {
+            self.again.push(span);
+        }
+        is_new
+    }
+
     /// The ticks of a block could not be kept. Those of one that is `bad` are asked for once more.
     pub fn refused(&mut self, span: Span, bad: bool) {
-        if bad && !self.again.contains(&span) {
-            self.again.push(span);
-        } else {
+        if !(bad && self.asks_again(span)) {
             coverage::add(&mut self.tried, span);
         }
     }

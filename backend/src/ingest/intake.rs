@@ -78,6 +78,10 @@ pub(super) struct Intake {
     ticks: Vec<LinkTick>,
     /// By its hello, the agent's clock is not where it was: stamps mean nothing before it is measured.
     is_off: bool,
+    /// A keyframe came, and no tick since.
+    is_keyed: bool,
+    /// The tick before was left out, and is to be fetched.
+    left_out: bool,
     /// A tick has come over this link,
     ticked: bool,
     /// and the newest one so long after its stamp, milliseconds.
@@ -200,6 +204,8 @@ impl Intake {
             waiting: WaitingRecords::default(),
             ticks: Vec::new(),
             is_off: ahead.unsigned_abs() > FAR_MS && !arrival.relayed,
+            is_keyed: false,
+            left_out: false,
             ticked: false,
             behind: None,
             began: steady,
@@ -249,6 +255,11 @@ impl Intake {
                 self.ingest.totals.fill_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                 self.ingest.turns.came(bytes.len(), Instant::now());
                 return Ok(Taken { block, ..Taken::default() });
+            }
+            FromAgent::Damage(damage) => {
+                self.fetch.is_open_as(damage.id).then_some(()).ok_or_else(|| self.unasked())?;
+                self.refusals.add(Cause::Damaged, u64::from(damage.places));
+                return Ok(Taken { hold: self.told(bytes.len()), ..Taken::default() });
             }
             FromAgent::Unknown => return Ok(Taken { hold: self.told(bytes.len()), ..Taken::default() }),
         };
@@ -366,7 +377,8 @@ impl Intake {
     fn remark(&mut self, is_new: bool) {
         let lost = remarks::lost(&self.name, &self.meeting, self.clock.shift()).filter(|_| self.knows_clock());
         let limited = remarks::limited(&self.refusals.all());
-        let all = remarks::clock(self.clock.shift()).into_iter().chain(lost).chain(limited);
+        let damaged = remarks::damaged(&self.name, self.refusals.of(Cause::Damaged));
+        let all = remarks::clock(self.clock.shift()).into_iter().chain(lost).chain(limited).chain(damaged);
         // The hub that holds it has said all that.
         let remarks: Vec<Check> = all.filter(|_| !self.relayed).collect();
         if is_new || remarks != self.remarks {
@@ -405,18 +417,24 @@ impl Intake {
         let (clock_step, skipped) = match self.state.apply(frame)? {
             Applied::Tick { clock_step, skipped } => (clock_step, skipped),
             Applied::Keyframe => {
-                self.looked = None;
+                (self.looked, self.is_keyed) = (None, true);
                 return Ok(false);
             }
         };
-        if skipped > 0 {
-            self.looked = None;
-        }
-        self.ticked = true;
         let (seq, t) = (self.state.seq(), self.state.t());
         if seq > MAX_SEQUENCE {
             return Err(LinkEnd::frame_error("no tick has so high a number"));
         }
+        if skipped > 0 || std::mem::take(&mut self.left_out) {
+            self.looked = None;
+        }
+        // An agent that has just started, of version 0.1.0 or before, begins with the last tick of its earlier life, whose
+        // values only its disk has. That is no tick to keep: it is fetched with what is lacking.
+        if std::mem::take(&mut self.is_keyed) && !self.state.values().iter().any(|value| value.is_finite()) {
+            self.left_out = true;
+            return Ok(true);
+        }
+        self.ticked = true;
         if clock_step && !self.relayed {
             let passed = (seq - before.0) as i64;
             let by = t.saturating_sub(before.1).saturating_sub(passed.saturating_mul(self.interval));

@@ -84,6 +84,10 @@ pub enum Cause {
     Record,
     /// A block of a fill that is damaged, or was not asked for.
     Fill,
+    /// A sample, or a column of a fill, of a series that the agent has not named.
+    Unnamed,
+    /// A column of a fill, or a whole block, that the agent could not read from its disk.
+    Damaged,
     /// A message that came before its time, and whose acknowledgement waited: nothing is lost.
     Pace,
     /// A link that could not be taken in.
@@ -98,7 +102,7 @@ pub enum Cause {
 
 impl Cause {
     /// All, in the order of their declaration.
-    pub const ALL: [Cause; 14] = [
+    pub const ALL: [Cause; 16] = [
         Cause::Series,
         Cause::SeriesRate,
         Cause::Rows,
@@ -108,6 +112,8 @@ impl Cause {
         Cause::Time,
         Cause::Record,
         Cause::Fill,
+        Cause::Unnamed,
+        Cause::Damaged,
         Cause::Pace,
         Cause::Link,
         Cause::Ended,
@@ -127,6 +133,8 @@ impl Cause {
             Cause::Time => "time",
             Cause::Record => "record",
             Cause::Fill => "fill",
+            Cause::Unnamed => "unnamed",
+            Cause::Damaged => "damaged",
             Cause::Pace => "pace",
             Cause::Link => "link",
             Cause::Ended => "ended",

@@ -156,6 +156,11 @@ impl Map {
         Ok(())
     }
 
+    /// Whether the agent has said what series this id stands for.
+    pub fn is_named(&self, id: SeriesId) -> bool {
+        self.series.get(id as usize).is_some_and(|known| known.def.is_some())
+    }
+
     /// The id here of a series of the agent; none where it was refused, which is counted.
     fn id(
         &mut self,
@@ -165,6 +170,10 @@ impl Map {
         now: Duration,
         refusals: &Refusals,
     ) -> Option<SeriesId> {
+        if !self.is_named(id) {
+            refusals.add(Cause::Unnamed, 1);
+            return None;
+        }
         let known = self.series.get_mut(id as usize)?;
         if known.here < REFUSED {
             if store.generations(self.source).get(known.here as usize) == Some(&known.generation) {
@@ -222,7 +231,7 @@ impl Map {
         out
     }
 
-    /// The ids here of the columns of a fill, rising; those that were refused are left out.
+    /// The ids here of the columns of a fill, rising; those that were refused, or have no name, are left out.
     pub fn columns<T>(
         &mut self,
         store: &mut Store,

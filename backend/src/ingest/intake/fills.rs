@@ -42,6 +42,11 @@ impl Intake {
             self.refusals.add(Cause::Fill, 1);
             return self.fetch.refused(span, true);
         };
+        let unnamed = columns.iter().filter(|(id, _)| !self.map.is_named(*id)).count();
+        if unnamed > 0 && self.fetch.asks_again(span) {
+            // The names may be on their way. The second time the other columns are kept.
+            return self.refusals.add(Cause::Unnamed, unnamed as u64);
+        }
         let live = self.ingest.live.clone();
         let shift = self.shift_of((first, last), clock_step, &times);
         self.shifted = Some((last, shift));
