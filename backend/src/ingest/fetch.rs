@@ -121,8 +121,10 @@ pub(super) struct Unasked;
 pub(super) struct Fetch {
     pub offers: Vec<Offer>,
     pub holes: Vec<Hole>,
-    /// Did not come, or was refused.
-    pub tried: Vec<Span>,
+    /// Did not come.
+    pub absent: Vec<Span>,
+    /// Came, and was refused.
+    refused: Vec<Span>,
     /// Was bad, or had columns without names, once.
     again: Vec<Span>,
     want: Option<Want>,
@@ -227,8 +229,15 @@ impl Fetch {
     /// The ticks of a block could not be kept. Those of one that is `bad` are asked for once more.
     pub fn refused(&mut self, span: Span, bad: bool) {
         if !(bad && self.asks_again(span)) {
-            coverage::add(&mut self.tried, span);
+            coverage::add(&mut self.refused, span);
         }
+    }
+
+    /// What is not asked for any more: it did not come, or was refused.
+    pub fn tried(&self) -> Vec<Span> {
+        let mut tried = self.refused.clone();
+        self.absent.iter().for_each(|span| coverage::add(&mut tried, *span));
+        tried
     }
 
     /// The answer is over.
@@ -240,9 +249,9 @@ impl Fetch {
         if want.block.is_some() || state == FillState::Gone && !want.arrived.is_empty() {
             return Err(Unasked);
         }
-        // What did not come is not asked for again on this link.
+        // An agent that did not send it does not have it.
         for span in coverage::subtract(want.span, &want.arrived) {
-            coverage::add(&mut self.tried, span);
+            coverage::add(&mut self.absent, span);
         }
         if let Some((_, came)) = &mut self.began {
             *came += want.missing;
@@ -305,7 +314,7 @@ mod tests {
         );
         assert!(fetch.part(part(15, 16), 100).is_ok_and(|block| block.is_some()));
         assert_eq!(fetch.end(1, FillState::Whole), Ok(()));
-        assert_eq!(fetch.tried, [(13, 14), (17, 19)]);
+        assert_eq!((&fetch.absent, fetch.tried()), (&vec![(13, 14), (17, 19)], vec![(13, 14), (17, 19)]));
     }
 
     #[test]
@@ -336,9 +345,9 @@ mod tests {
         let falling = FillPart { times: column::encode_times(&[5, 4]), ..part(14, 15) };
         assert!(fetch.part(falling, 100).ok().flatten().expect("it is whole").check().is_none());
         fetch.refused((10, 12), true);
-        assert_eq!(fetch.tried, []);
+        assert_eq!(fetch.tried(), []);
         fetch.refused((10, 12), true);
-        assert_eq!(fetch.tried, [(10, 12)]);
+        assert_eq!(fetch.tried(), [(10, 12)]);
     }
 
     #[test]

@@ -33,6 +33,8 @@ use tokio::time::Instant;
 /// What is lacking is looked for anew so often, and at least this long after the last time.
 const LOOK_INTERVAL: Duration = Duration::from_secs(600);
 const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// What another hub did not have is asked for again after this time: its machine's agent may have brought it by then.
+const ABSENT_INTERVAL: Duration = Duration::from_secs(10);
 /// Nothing is fetched before the agent's clock is known, or this time has passed.
 const CLOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// A hello may have been so long on its way, milliseconds.
@@ -486,11 +488,16 @@ impl Intake {
             self.refusals.add(Cause::Fill, 1);
             return Err(LinkEnd::frame_error("the ticks that were asked for come slower than 1 KiB a second"));
         }
+        let again = self.relayed && !self.fetch.absent.is_empty();
+        let interval = if again { ABSENT_INTERVAL } else { LOOK_INTERVAL };
         let due = self.looked.is_none_or(|looked| {
             let damaged = self.ingest.live.store().damages().count() != self.damages;
-            now.saturating_sub(looked) >= if damaged { MIN_LOOK_INTERVAL } else { LOOK_INTERVAL }
+            now.saturating_sub(looked) >= if damaged { MIN_LOOK_INTERVAL } else { interval }
         });
         if self.ticked && due {
+            if again {
+                self.fetch.absent.clear();
+            }
             self.look();
         }
         let missing = coverage::missing(&self.fetch.holes, self.interval);

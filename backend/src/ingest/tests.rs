@@ -5,6 +5,7 @@ mod asked;
 mod fills;
 mod happened;
 mod hostile;
+mod relayed;
 mod steps;
 
 use super::{Arrival, Ingest, IngestLimits};

@@ -95,7 +95,7 @@ impl Intake {
             shift: self.clock.shift(),
             oldest: live.clock.wall().saturating_sub(retention).saturating_add(EXPIRES_MS),
             covered: &covered,
-            tried: &self.fetch.tried,
+            tried: &self.fetch.tried(),
         }
         .holes();
         (self.looked, self.damages) = (Some(live.clock.steady()), damages);
