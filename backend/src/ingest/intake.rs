@@ -59,6 +59,8 @@ pub(super) struct Intake {
     map: Map,
     used: Arc<Mutex<Used>>,
     clock: AgentClock,
+    /// The row of how far it is ahead, with its version.
+    skew_row: Option<(u16, u64)>,
     /// One that began, and is to be written down.
     pub era: Option<Era>,
     erased: Vec<Span>,
@@ -193,6 +195,7 @@ impl Intake {
             map: Map::new(source, ingest.limits),
             used: ingest.used(source),
             clock,
+            skew_row: None,
             era: None,
             erased: past.erased,
             refusals: ingest.refusals(Some(source)),
@@ -390,18 +393,6 @@ impl Intake {
         }
     }
 
-    /// Puts how far the agent's clock is ahead beside the values of a tick.
-    fn put_skew(&self, store: &mut Store, values: &mut Vec<f64>) {
-        let Some(measured) = self.clock.skew() else { return };
-        let row = &CLOCK_SKEW;
-        let chart = || Chart { id: row.chart.into(), title: row.title.into(), section: "system".into() };
-        let metric = store.catalog().position(row.tag).or_else(|| store.add_row(Metric::from(row), chart()));
-        let id = metric.and_then(|metric| store.intern(self.source, SeriesDef { metric, instance: String::new() }));
-        let Some(id) = id.map(|id| id as usize) else { return };
-        values.resize(values.len().max(id + 1), f64::NAN);
-        values[id] = measured.skew_ms as f64 / 1_000.0;
-    }
-
     /// What is added to the agent's stamps now, milliseconds.
     pub fn shift(&self) -> i64 {
         self.clock.shift()
@@ -467,7 +458,9 @@ impl Intake {
             }
             let pace = &mut self.used.lock().unwrap_or_else(PoisonError::into_inner).pace;
             let mut values = self.map.values(&mut store, self.state.values(), pace, steady, &self.refusals);
-            self.put_skew(&mut store, &mut values);
+            if let Some(skew) = self.clock.skew() {
+                put_skew(&mut store, self.source, &mut self.skew_row, skew.skew_ms, &mut values);
+            }
             values
         };
         self.ticks.push(LinkTick { seq, t, clock_step, values });
@@ -556,6 +549,22 @@ impl Intake {
             },
         );
     }
+}
+
+/// Puts by how many milliseconds the clock of a source is ahead beside the values of a tick. Its row is looked for anew where
+/// it has become another.
+fn put_skew(store: &mut Store, source: SourceId, known: &mut Option<(u16, u64)>, skew_ms: i64, values: &mut Vec<f64>) {
+    let row = &CLOCK_SKEW;
+    let metric = known.filter(|(metric, version)| store.row_version(*metric) == *version).or_else(|| {
+        let chart = Chart { id: row.chart.into(), title: row.title.into(), section: "system".into() };
+        let metric = store.add_row_of(Some(source), Metric::from(row), chart)?;
+        Some((metric, store.row_version(metric)))
+    });
+    *known = metric;
+    let id = metric.and_then(|(metric, _)| store.intern(source, SeriesDef { metric, instance: String::new() }));
+    let Some(id) = id.map(|id| id as usize) else { return };
+    values.resize(values.len().max(id + 1), f64::NAN);
+    values[id] = skew_ms as f64 / 1_000.0;
 }
 
 /// What the page shows of a machine: its name here, its own, and what it says of itself.

@@ -245,8 +245,8 @@ impl SourcePace {
 pub struct Used {
     /// How fast it is.
     pub pace: SourcePace,
-    /// Rows that it brought into the table, by position.
-    pub rows: BTreeMap<u16, Box<str>>,
+    /// Rows of its own in the table, by position, with their versions.
+    pub rows: BTreeMap<u16, u64>,
 }
 
 impl Used {

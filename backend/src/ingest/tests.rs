@@ -6,6 +6,7 @@ mod fills;
 mod happened;
 mod hostile;
 mod relayed;
+mod rows;
 mod steps;
 
 use super::{Arrival, Ingest, IngestLimits};
