@@ -110,7 +110,7 @@ struct Sampler {
     tries: Vec<usize>,
     checks: Checks,
     /// Position of a row in the table by the row's address.
-    rows: HashMap<usize, u16>,
+    rows: HashMap<usize, (u16, u64)>,
     events: Receiver<WorkerEvent>,
     sender: SyncSender<WorkerEvent>,
     pool: ThreadPool,
@@ -314,14 +314,13 @@ impl Sampler {
         let mut store = self.live.store();
         let row = std::ptr::from_ref(def).addr();
         // A row that was away for long may have lost its place to another.
-        let is = |metric: &&u16| store.catalog().metrics.get(usize::from(**metric)).is_some_and(|m| m.tag == def.tag);
+        let is = |known: &&(u16, u64)| store.row_version(known.0) == known.1;
         let metric = match self.rows.get(&row).filter(is) {
-            Some(metric) => *metric,
+            Some((metric, _)) => *metric,
             None => {
-                let chart = || Chart { id: def.chart.into(), title: def.title.into(), section: section.into() };
-                let known = store.catalog().position(def.tag);
-                let metric = known.or_else(|| store.add_row(Metric::from(def), chart()))?;
-                self.rows.insert(row, metric);
+                let chart = Chart { id: def.chart.into(), title: def.title.into(), section: section.into() };
+                let metric = store.add_row_of(Some(self.source), Metric::from(def), chart)?;
+                self.rows.insert(row, (metric, store.row_version(metric)));
                 metric
             }
         };

@@ -2,6 +2,7 @@
 //!
 //! What lies outside a scope does not exist for its holder: it is answered like an id that was never given.
 
+use crate::catalog::base_chart;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ impl Scope {
     pub fn hides(&self, chart: &str) -> bool {
         match self {
             Scope::All => false,
-            Scope::Only { hidden, .. } => hidden.contains(chart),
+            Scope::Only { hidden, .. } => hidden.contains(chart) || hidden.contains(base_chart(chart)),
         }
     }
 

@@ -182,6 +182,37 @@ fn a_hub_that_was_restored_from_before_a_machine_joined_lets_it_join_anew() {
     fleet.until("the hub has all that the agent has", || fleet.lacks().is_empty().then_some(()));
 }
 
+#[test]
+fn a_machine_that_was_removed_is_removed_again_when_an_older_database_is_back() {
+    let mut fleet = Fleet::with_people();
+    fleet.key = fleet.join_line(&["--uses", "1"]);
+    fleet.agent_args = ["--name", "node-7"].map(String::from).to_vec();
+    fleet.start_agent();
+    fleet.grows("samples come");
+    let id = fleet.machines().into_iter().find(|machine| machine.name == "node-7").expect("it has joined").id;
+    fleet.kill_agent();
+    let copy = fleet.folder().join("copy.db");
+    fleet.administer(&["backup", &copy.display().to_string()]);
+    fleet.administer(&["agents", "remove", "node-7"]);
+    let list = fleet.hub_folder().join("removed-machines");
+    fleet.until("it is written down", || {
+        std::fs::read_to_string(&list).ok().filter(|list| list.contains(&id)).map(drop)
+    });
+    fleet.kill_hub();
+    for file in ["hub.db", "hub.db-wal", "hub.db-shm"] {
+        let _ = std::fs::remove_file(fleet.hub_folder().join(file));
+    }
+    let mut restore = watchglass(["restore", &copy.display().to_string(), "--data-dir"]);
+    let restored = restore.arg(fleet.hub_folder()).output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&restored.stderr);
+    assert!(restored.status.success(), "{said}");
+    assert!(said.contains("removed-machines") && said.contains("erase people again"), "{said}");
+    fleet.start_hub();
+    assert!(fleet.machines().iter().all(|machine| machine.id != id), "{:?}", fleet.machines());
+    let key = format!("Authorization: Bearer {}", fleet.keys["data"]);
+    assert!(!fleet.server().get("/api/v1/sources", &[&key]).body.contains(&id));
+}
+
 #[cfg(target_os = "linux")]
 mod clock {
     use super::sound;

@@ -10,6 +10,7 @@
 use crate::files::Files;
 use crate::indexes::Indexes;
 use crate::segments::{self, Kind, Name, Out, Segment};
+use crate::table::JoinedTable;
 use shared::column::MAX_TICKS;
 use shared::segment::{
     BlockEntry, ColumnEntry, Contents, Damage, NewColumn, RecordsEntry, SeriesEntry, SourceEntry, TickSpan, VERSION,
@@ -173,7 +174,7 @@ fn merge_records(
 
 /// Contents of all parts together, without blocks and some sources. What two of them say of the same is taken from the newest.
 fn merged(parts: &[Arc<Segment>], removed: &BTreeSet<String>) -> Contents {
-    let (mut rows, mut positions) = (Vec::new(), HashMap::new());
+    let mut table = JoinedTable::default();
     let mut contents = Contents { version: VERSION, ..Contents::default() };
     let mut series: Vec<BTreeMap<SeriesId, SeriesEntry>> = Vec::new();
     for part in parts.iter().rev() {
@@ -182,11 +183,7 @@ fn merged(parts: &[Arc<Segment>], removed: &BTreeSet<String>) -> Contents {
         contents.replaces.push(part.name().to_string());
         // Theirs too: it may be that they could not be removed.
         contents.replaces.extend(from.replaces.iter().cloned());
-        for chart in &from.charts {
-            if !contents.charts.iter().any(|c| c.id == chart.id) {
-                contents.charts.push(chart.clone());
-            }
-        }
+        let mut places: Vec<Option<u16>> = vec![None; from.rows.len()];
         for source in from.sources.iter().filter(|source| !removed.contains(&source.name)) {
             let place = contents.sources.iter().position(|s| s.name == source.name).unwrap_or_else(|| {
                 contents.sources.push(SourceEntry { series: Arc::default(), ..source.clone() });
@@ -194,16 +191,14 @@ fn merged(parts: &[Arc<Segment>], removed: &BTreeSet<String>) -> Contents {
                 series.len() - 1
             });
             for entry in source.series.iter() {
-                let row = &from.rows[usize::from(entry.row)];
-                let row = *positions.entry((row.tag.clone(), row.kind, row.unit)).or_insert_with(|| {
-                    rows.push(row.clone());
-                    (rows.len() - 1) as u16
-                });
+                let at = usize::from(entry.row);
+                places[at] = places[at].or_else(|| table.place(&from.rows[at], &from.charts));
+                let Some(row) = places[at] else { continue };
                 series[place].entry(entry.id).or_insert_with(|| SeriesEntry { row, ..entry.clone() });
             }
         }
     }
-    contents.rows = rows.into();
+    (contents.rows, contents.charts) = (table.rows.into(), table.charts);
     for (source, series) in contents.sources.iter_mut().zip(series) {
         source.series = series.into_values().collect();
     }

@@ -21,6 +21,7 @@ mod replay;
 pub mod retain;
 pub mod segments;
 mod spans;
+mod table;
 pub mod writer;
 
 pub use folder::{Folder, OpenError, Options};

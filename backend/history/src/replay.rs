@@ -8,10 +8,9 @@ use crate::found::{Damage, Found, FoundSource, Report};
 use crate::log::{self, Entry, Table};
 use crate::segments::Segment;
 use crate::spans::{Placed, Reading, Spans};
-use shared::catalog::{Chart, Kind, Metric};
+use crate::table::JoinedTable;
 use shared::record::Record;
 use shared::series::{SeriesDef, SeriesId, Steps};
-use shared::unit::Unit;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -23,10 +22,7 @@ const PART_BYTES: u64 = 4096;
 
 #[derive(Default)]
 pub(crate) struct Replay {
-    rows: Vec<Metric>,
-    /// By tag, kind and unit: two machines may mean different things by one tag.
-    row_of: HashMap<(String, Kind, Unit), u16>,
-    charts: Vec<Chart>,
+    table: JoinedTable,
     sources: Vec<Known>,
     source_of: HashMap<String, usize>,
     segments: Vec<Arc<Segment>>,
@@ -44,28 +40,6 @@ struct Known {
 }
 
 impl Replay {
-    fn row(&mut self, metric: &Metric) -> Option<u16> {
-        let key = (metric.tag.clone(), metric.kind, metric.unit);
-        if let Some(&row) = self.row_of.get(&key) {
-            if self.rows[usize::from(row)] != *metric {
-                self.rows[usize::from(row)] = metric.clone();
-            }
-            return Some(row);
-        }
-        let row = u16::try_from(self.rows.len()).ok()?;
-        self.rows.push(metric.clone());
-        self.row_of.insert(key, row);
-        Some(row)
-    }
-
-    fn charts(&mut self, charts: &[Chart]) {
-        for chart in charts {
-            if !self.charts.iter().any(|known| known.id == chart.id) {
-                self.charts.push(chart.clone());
-            }
-        }
-    }
-
     fn source(&mut self, name: &str, interval: i64, facts: &[(String, String)]) -> usize {
         let known = *self.source_of.entry(name.into()).or_insert_with(|| {
             self.sources.push(Known {
@@ -99,8 +73,7 @@ impl Replay {
     /// A sound segment.
     pub(crate) fn segment(&mut self, segment: Arc<Segment>) {
         let contents = segment.contents();
-        let rows: Vec<Option<u16>> = contents.rows.iter().map(|row| self.row(row)).collect();
-        self.charts(&contents.charts);
+        let rows: Vec<Option<u16>> = contents.rows.iter().map(|row| self.table.place(row, &contents.charts)).collect();
         let mut known = Vec::new();
         for entry in &contents.sources {
             let source = self.source(&entry.name, entry.interval, &entry.facts);
@@ -215,8 +188,9 @@ impl Replay {
                     sources.insert(*source, self.source(name, *interval, facts));
                 }
                 Entry::Rows(Table { rows: more, charts }) => {
-                    rows.extend(more.iter().map(|(number, metric)| (*number, (self.row(metric), metric.steps))));
-                    self.charts(charts);
+                    rows.extend(
+                        more.iter().map(|(number, metric)| (*number, (self.table.place(metric, charts), metric.steps))),
+                    );
                 }
                 _ => {}
             }
@@ -251,7 +225,14 @@ impl Replay {
             source
         });
         let sources = sources.collect();
-        Found { segments: self.segments, sources, rows: self.rows, charts: self.charts, log: 0, report: self.report }
+        Found {
+            segments: self.segments,
+            sources,
+            rows: self.table.rows,
+            charts: self.table.charts,
+            log: 0,
+            report: self.report,
+        }
     }
 }
 

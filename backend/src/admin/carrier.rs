@@ -3,7 +3,7 @@
 use super::Printed;
 use super::failed::AdminFailed;
 use super::order::HubOrder;
-use crate::accounts::{Accounts, Database, Principal};
+use crate::accounts::{Accounts, Database, Principal, REMOVALS_FILE};
 use crate::alerts::{KEY_FILE, SealingKey};
 use crate::config::{Config, HubEntry, KeyFrom, user};
 use crate::{clock, control};
@@ -86,7 +86,14 @@ pub(super) fn restore(config: &Config, hub: Option<&HubEntry>, file: &Path) -> R
         LockError::Io(error) => failed(error.to_string()),
     })?;
     wait(database(config, folder)?.restore(file))?;
-    Ok(Printed { note: format!("{} is back; start the hub.", file.display()), ..Printed::default() })
+    let note = format!(
+        "{} is back; start the hub. It knows nothing of what was done since that copy was made: machines that were removed \
+         since are removed again at the start where {} has the list of them; erase people again, and look through accounts, \
+         keys and links.",
+        file.display(),
+        folder.join(REMOVALS_FILE).display()
+    );
+    Ok(Printed { note, ..Printed::default() })
 }
 
 /// Brings an order to the hub of a data folder, or to the one that is named, and its answer back.

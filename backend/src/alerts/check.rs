@@ -50,7 +50,7 @@ enum Event {
 impl RuleChecker for StoredChecker {
     fn check(&self, reader: &Reader, rule: &Rule, (from, to): (i64, i64)) -> Result<Checked, String> {
         let live = reader.live();
-        let catalog = live.store().catalog().clone();
+        let catalog = reader.catalog();
         let condition = rule::check(rule, &catalog)?;
         let mut checker = Checker::new(rule, &catalog, from)?;
         let sources = reader.sources();

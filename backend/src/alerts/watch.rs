@@ -9,7 +9,7 @@ use super::team::{Loaded, TeamWatch, shown_rule};
 use crate::accounts::Denied;
 use crate::calls::{Calls, TakenCall, ToldCall};
 use crate::findings::FindingBook;
-use crate::live::Live;
+use crate::live::{Live, Reader};
 use crate::runs::RunBook;
 use rules::Setup;
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,7 +140,6 @@ impl Watcher {
     async fn reload(&mut self) -> Result<(), Denied> {
         let (loaded, acked) = (load(&self.book, self.has_teams).await?, acked(&self.book).await?);
         let now = self.live.clock.wall();
-        let catalog = self.live.store().catalog().clone();
         let known = |all: &[TeamWatch], one: &Loaded| {
             all.iter().position(|team| team.id == one.id || (!self.has_teams && team.id.is_none()))
         };
@@ -160,6 +159,7 @@ impl Watcher {
             };
             let restored = restored.as_ref().filter(|_| team.is_first());
             let earlier = restored.zip(one.id.as_ref()).map(|(restored, id)| restored.of(id));
+            let catalog = Reader::new(self.live.clone(), one.scope.clone()).catalog();
             team.take_in(one, self.has_teams, earlier, &catalog, now);
             team.acked(&acked);
             self.all.push(team);

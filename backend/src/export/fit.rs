@@ -4,7 +4,7 @@
 //! moment only, and each series comes once, however many patterns it fits.
 
 use crate::store::Store;
-use shared::catalog::{Catalog, Found, TagError, glob};
+use shared::catalog::{Catalog, Found, Metric, TagError, glob};
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::{Source, SourceId};
 use std::sync::Arc;
@@ -13,6 +13,11 @@ use std::sync::Arc;
 pub trait Look {
     /// What `look` sees. It should not take long: others may wait.
     fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T;
+
+    /// The table as it is there for who asks.
+    fn catalog(&self) -> Arc<Catalog> {
+        self.look(|store| store.catalog().clone())
+    }
 
     /// The sources that are there for who asks.
     fn sources(&self) -> Vec<Arc<Source>> {
@@ -146,7 +151,8 @@ impl Search {
         }
         let fits = |(i, (def, span)): (usize, (SeriesDef, Option<(i64, i64)>))| {
             // What came into the table after it was taken here is for the next question.
-            let (span, _) = (span?, catalog.metric(&def).filter(|metric| !store.hides(&metric.chart))?);
+            let is_shown = |metric: &&Metric| !metric.tag.is_empty() && !store.hides(&metric.chart);
+            let (span, _) = (span?, catalog.metric(&def).filter(is_shown)?);
             let tag = catalog.tag(&def);
             let at = patterns.first(catalog, &host, &def, &tag)?;
             Some((at, Wanted { source, host: host.clone(), id: (first + i) as SeriesId, def, tag, span }))

@@ -153,7 +153,7 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     if ask.from > ask.to {
         return Err(Refused::Wrong("from is later than to".into()));
     }
-    let (catalog, sources) = (store.look(|store| store.catalog().clone()), store.sources());
+    let (catalog, sources) = (store.catalog(), store.sources());
     let wanted = chosen(store, &catalog, &sources, &ask)?;
     let asked = fitting(&sources, &ask.sources)?.into_iter();
     let records = asked.filter_map(|source| {

@@ -69,14 +69,15 @@ fn owner(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap) -> Result<Pr
     Ok(Principal::local(uid))
 }
 
-fn catalog(app: &App) -> Arc<Catalog> {
-    app.live.store().catalog().clone()
+/// The table as it is there for who asks.
+fn catalog(app: &App, asker: &Asker) -> Arc<Catalog> {
+    asker.reader(app).catalog()
 }
 
 /// `GET /api/v1/rules`.
 pub(super) async fn rules(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
     let by = reader(&app, &asker)?;
-    let rules = app.alerts.rules(&by, &asker.scope, params.last("team"), &catalog(&app)).await?;
+    let rules = app.alerts.rules(&by, &asker.scope, params.last("team"), &catalog(&app, &asker)).await?;
     Ok(json(StatusCode::OK, &rules))
 }
 
@@ -84,10 +85,11 @@ pub(super) async fn rules(State(app): State<Arc<App>>, asker: Asker, params: Par
 pub(super) async fn add_rule(
     State(app): State<Arc<App>>,
     Writer(by): Writer,
+    asker: Asker,
     params: Params,
     Json(body): Json<Rule>,
 ) -> Answer {
-    let made = app.alerts.add_rule(&by, params.last("team"), &body, &catalog(&app)).await?;
+    let made = app.alerts.add_rule(&by, params.last("team"), &body, &catalog(&app, &asker)).await?;
     Ok(json(StatusCode::CREATED, &made))
 }
 
@@ -95,10 +97,11 @@ pub(super) async fn add_rule(
 pub(super) async fn change_rule(
     State(app): State<Arc<App>>,
     Writer(by): Writer,
+    asker: Asker,
     Path(id): Path<String>,
     Json(body): Json<Rule>,
 ) -> Answer {
-    Ok(json(StatusCode::OK, &app.alerts.change_rule(&by, &id, &body, &catalog(&app)).await?))
+    Ok(json(StatusCode::OK, &app.alerts.change_rule(&by, &id, &body, &catalog(&app, &asker)).await?))
 }
 
 /// `DELETE /api/v1/rules/ID`.
@@ -124,7 +127,7 @@ pub(super) async fn check(
     if !(1..=LONGEST_CHECK).contains(&body.span) {
         return Err(Refusal::bad(format!("span is 1 to {LONGEST_CHECK} seconds back from now")));
     }
-    app.alerts.may_check(&by, &body.rule, &catalog(&app))?;
+    app.alerts.may_check(&by, &body.rule, &catalog(&app, &asker))?;
     let Some(checker) = app.alerts.checker() else {
         let sentence = "rules cannot be tried here; this server does not watch";
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence));

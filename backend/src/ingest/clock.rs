@@ -24,6 +24,21 @@ pub struct Measured {
     pub round_trip_ms: i64,
 }
 
+/// What stands beside ticks that were fetched.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside {
+    /// What makes them go on exactly from the ticks before, milliseconds.
+    pub goes_on: Option<i64>,
+    /// What makes them lead exactly to the ticks behind.
+    pub leads_to: Option<i64>,
+    /// The clock was set just before them, and the tick before that is here.
+    pub set: bool,
+    /// They are of the agent's present life, whose eras are known.
+    pub of_life: bool,
+    /// Between two ticks, milliseconds.
+    pub interval: i64,
+}
+
 /// The clock of one link's agent.
 #[derive(Debug, Default)]
 pub struct AgentClock {
@@ -57,27 +72,27 @@ impl AgentClock {
         }
     }
 
-    /// Whether this clock was ever corrected.
-    pub fn was_off(&self) -> bool {
-        !self.eras.is_empty()
-    }
-
     /// What is added to stamps that others are beside: `known`, where they go on by it from those before, or lead to those
-    /// behind; else what did so in another era. `goes_on` and `leads_to` are what makes them do so exactly. Where the clock
-    /// was set just before them, which `set` says by the interval of the source, milliseconds, they go on as if it was not.
-    pub fn shift_between(&self, known: i64, goes_on: Option<i64>, leads_to: Option<i64>, set: Option<i64>) -> i64 {
+    /// behind; else what did so in another era of the agent's life. Where none does, the clock was set while nothing could be
+    /// sent: then that counts by which they go on and lead on alike, or by which they go on from a tick right before them.
+    pub fn shift_between(&self, known: i64, beside: Beside) -> i64 {
+        let Beside { goes_on, leads_to, set, of_life, interval } = beside;
         let off = |shift: i64| {
             let beside = [goes_on, leads_to].into_iter().flatten();
             beside.map(|exact| exact.saturating_sub(shift).unsigned_abs()).min().unwrap_or(0)
         };
         // Of two that are as good, the newer.
-        let others = self.eras.iter().rev().map(|era| era.shift_ms).chain([0]);
+        let others = self.eras.iter().rev().map(|era| era.shift_ms).chain([0]).filter(|_| of_life);
         let best = [known].into_iter().chain(others).min_by_key(|shift| off(*shift)).unwrap_or(known);
-        match (goes_on, set) {
-            _ if off(known) <= RIGHT_MS as u64 => known,
-            (Some(exact), Some(interval)) if off(best) > RIGHT_MS as u64 => round(exact, interval.max(1_000)),
-            _ => best,
-        }
+        let exact = match (goes_on, leads_to) {
+            _ if off(known) <= RIGHT_MS as u64 => return known,
+            _ if off(best) <= RIGHT_MS as u64 => return best,
+            // A sampler that hung, and a machine that slept, is late on one side and early on the other.
+            (Some(before), Some(behind)) if before.abs_diff(behind) <= RIGHT_MS as u64 => before,
+            (Some(before), _) if set => before,
+            _ => return best,
+        };
+        round(exact, interval.max(1_000))
     }
 
     /// Whether enough was measured to know.
@@ -206,13 +221,26 @@ mod tests {
         const HOUR: i64 = 3_600_000;
         let era = |first, shift_ms| Era { first, shift_ms, skew_ms: -shift_ms, rtt_ms: 1 };
         let clock = AgentClock::new(vec![era(50, -HOUR)]);
-        let shift = |goes_on, leads_to, set| clock.shift_between(-HOUR, goes_on, leads_to, set);
-        assert_eq!(shift(None, None, None), -HOUR, "nobody is beside it");
-        assert_eq!(shift(Some(0), Some(0), None), 0, "from before the step");
-        assert_eq!(shift(Some(0), Some(-HOUR + 1_500), None), -HOUR, "it leads to what is there");
-        assert_eq!(shift(Some(-HOUR - 9_000), None, None), -HOUR, "a sampler that hung moves nothing");
-        assert_eq!(shift(Some(HOUR / 2 + 300), Some(7 * HOUR), Some(1_000)), HOUR / 2, "set twice meanwhile");
-        assert_eq!(shift(Some(HOUR / 2), Some(7 * HOUR), None), 0, "no step is told, so none is made up");
+        let beside = |goes_on, leads_to, set| Beside { goes_on, leads_to, set, of_life: true, interval: 1_000 };
+        let shift = |goes_on, leads_to, set| clock.shift_between(-HOUR, beside(goes_on, leads_to, set));
+        assert_eq!(shift(None, None, false), -HOUR, "nobody is beside it");
+        assert_eq!(shift(Some(0), Some(0), false), 0, "from before the step");
+        assert_eq!(shift(Some(0), Some(-HOUR + 1_500), false), -HOUR, "it leads to what is there");
+        assert_eq!(shift(Some(-HOUR - 9_000), None, false), -HOUR, "a sampler that hung moves nothing");
+        assert_eq!(shift(Some(HOUR / 2 + 300), Some(7 * HOUR), true), HOUR / 2, "set twice meanwhile");
+        assert_eq!(shift(Some(HOUR / 2), Some(7 * HOUR), false), 0, "no step is told, so none is made up");
+        assert_eq!(shift(Some(HOUR / 2), Some(HOUR / 2 - 900), false), HOUR / 2, "both sides say so");
+        // Of a life before, eras say nothing.
+        let other = |goes_on, leads_to, set| {
+            clock.shift_between(0, Beside { of_life: false, ..beside(goes_on, leads_to, set) })
+        };
+        assert_eq!(
+            other(Some(-HOUR), Some(4 * HOUR), false),
+            0,
+            "numbers of two lives say nothing of the time between"
+        );
+        assert_eq!(other(Some(-HOUR), Some(4 * HOUR), true), -HOUR);
+        assert_eq!(other(Some(-HOUR), Some(-HOUR), false), -HOUR);
     }
 
     #[test]

@@ -121,9 +121,11 @@ pub(super) struct Unasked;
 pub(super) struct Fetch {
     pub offers: Vec<Offer>,
     pub holes: Vec<Hole>,
-    /// Did not come, or was refused.
-    pub tried: Vec<Span>,
-    /// Was bad once.
+    /// Did not come.
+    pub absent: Vec<Span>,
+    /// Came, and was refused.
+    refused: Vec<Span>,
+    /// Was bad, or had columns without names, once.
     again: Vec<Span>,
     want: Option<Want>,
     last_id: u32,
@@ -145,6 +147,11 @@ impl Fetch {
     /// Whether an answer is awaited.
     pub fn is_open(&self) -> bool {
         self.want.is_some()
+    }
+
+    /// Whether an answer to the question of this number is awaited.
+    pub fn is_open_as(&self, id: u32) -> bool {
+        self.want.as_ref().is_some_and(|want| want.id == id)
     }
 
     /// The next range, and its number, which is now asked for.
@@ -210,13 +217,27 @@ impl Fetch {
         Ok(Some(block))
     }
 
+    /// Whether the ticks of a block, which is not kept now, are asked for once more; false where they were.
+    pub fn asks_again(&mut self, span: Span) -> bool {
+        let is_new = !self.again.contains(&span);
+        if is_new {
+            self.again.push(span);
+        }
+        is_new
+    }
+
     /// The ticks of a block could not be kept. Those of one that is `bad` are asked for once more.
     pub fn refused(&mut self, span: Span, bad: bool) {
-        if bad && !self.again.contains(&span) {
-            self.again.push(span);
-        } else {
-            coverage::add(&mut self.tried, span);
+        if !(bad && self.asks_again(span)) {
+            coverage::add(&mut self.refused, span);
         }
+    }
+
+    /// What is not asked for any more: it did not come, or was refused.
+    pub fn tried(&self) -> Vec<Span> {
+        let mut tried = self.refused.clone();
+        self.absent.iter().for_each(|span| coverage::add(&mut tried, *span));
+        tried
     }
 
     /// The answer is over.
@@ -228,9 +249,9 @@ impl Fetch {
         if want.block.is_some() || state == FillState::Gone && !want.arrived.is_empty() {
             return Err(Unasked);
         }
-        // What did not come is not asked for again on this link.
+        // An agent that did not send it does not have it.
         for span in coverage::subtract(want.span, &want.arrived) {
-            coverage::add(&mut self.tried, span);
+            coverage::add(&mut self.absent, span);
         }
         if let Some((_, came)) = &mut self.began {
             *came += want.missing;
@@ -293,7 +314,7 @@ mod tests {
         );
         assert!(fetch.part(part(15, 16), 100).is_ok_and(|block| block.is_some()));
         assert_eq!(fetch.end(1, FillState::Whole), Ok(()));
-        assert_eq!(fetch.tried, [(13, 14), (17, 19)]);
+        assert_eq!((&fetch.absent, fetch.tried()), (&vec![(13, 14), (17, 19)], vec![(13, 14), (17, 19)]));
     }
 
     #[test]
@@ -324,9 +345,9 @@ mod tests {
         let falling = FillPart { times: column::encode_times(&[5, 4]), ..part(14, 15) };
         assert!(fetch.part(falling, 100).ok().flatten().expect("it is whole").check().is_none());
         fetch.refused((10, 12), true);
-        assert_eq!(fetch.tried, []);
+        assert_eq!(fetch.tried(), []);
         fetch.refused((10, 12), true);
-        assert_eq!(fetch.tried, [(10, 12)]);
+        assert_eq!(fetch.tried(), [(10, 12)]);
     }
 
     #[test]

@@ -33,6 +33,8 @@ use tokio::time::Instant;
 /// What is lacking is looked for anew so often, and at least this long after the last time.
 const LOOK_INTERVAL: Duration = Duration::from_secs(600);
 const MIN_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// What another hub did not have is asked for again after this time: its machine's agent may have brought it by then.
+const ABSENT_INTERVAL: Duration = Duration::from_secs(10);
 /// Nothing is fetched before the agent's clock is known, or this time has passed.
 const CLOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// A hello may have been so long on its way, milliseconds.
@@ -57,6 +59,8 @@ pub(super) struct Intake {
     map: Map,
     used: Arc<Mutex<Used>>,
     clock: AgentClock,
+    /// The row of how far it is ahead, with its version.
+    skew_row: Option<(u16, u64)>,
     /// One that began, and is to be written down.
     pub era: Option<Era>,
     erased: Vec<Span>,
@@ -78,6 +82,10 @@ pub(super) struct Intake {
     ticks: Vec<LinkTick>,
     /// By its hello, the agent's clock is not where it was: stamps mean nothing before it is measured.
     is_off: bool,
+    /// A keyframe came, and no tick since.
+    is_keyed: bool,
+    /// The tick before was left out, and is to be fetched.
+    left_out: bool,
     /// A tick has come over this link,
     ticked: bool,
     /// and the newest one so long after its stamp, milliseconds.
@@ -187,6 +195,7 @@ impl Intake {
             map: Map::new(source, ingest.limits),
             used: ingest.used(source),
             clock,
+            skew_row: None,
             era: None,
             erased: past.erased,
             refusals: ingest.refusals(Some(source)),
@@ -200,6 +209,8 @@ impl Intake {
             waiting: WaitingRecords::default(),
             ticks: Vec::new(),
             is_off: ahead.unsigned_abs() > FAR_MS && !arrival.relayed,
+            is_keyed: false,
+            left_out: false,
             ticked: false,
             behind: None,
             began: steady,
@@ -249,6 +260,11 @@ impl Intake {
                 self.ingest.totals.fill_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                 self.ingest.turns.came(bytes.len(), Instant::now());
                 return Ok(Taken { block, ..Taken::default() });
+            }
+            FromAgent::Damage(damage) => {
+                self.fetch.is_open_as(damage.id).then_some(()).ok_or_else(|| self.unasked())?;
+                self.refusals.add(Cause::Damaged, u64::from(damage.places));
+                return Ok(Taken { hold: self.told(bytes.len()), ..Taken::default() });
             }
             FromAgent::Unknown => return Ok(Taken { hold: self.told(bytes.len()), ..Taken::default() }),
         };
@@ -366,7 +382,8 @@ impl Intake {
     fn remark(&mut self, is_new: bool) {
         let lost = remarks::lost(&self.name, &self.meeting, self.clock.shift()).filter(|_| self.knows_clock());
         let limited = remarks::limited(&self.refusals.all());
-        let all = remarks::clock(self.clock.shift()).into_iter().chain(lost).chain(limited);
+        let damaged = remarks::damaged(&self.name, self.refusals.of(Cause::Damaged));
+        let all = remarks::clock(self.clock.shift()).into_iter().chain(lost).chain(limited).chain(damaged);
         // The hub that holds it has said all that.
         let remarks: Vec<Check> = all.filter(|_| !self.relayed).collect();
         if is_new || remarks != self.remarks {
@@ -374,18 +391,6 @@ impl Intake {
             self.remarks = remarks;
             self.ingest.live.store().set_checks(self.source, all);
         }
-    }
-
-    /// Puts how far the agent's clock is ahead beside the values of a tick.
-    fn put_skew(&self, store: &mut Store, values: &mut Vec<f64>) {
-        let Some(measured) = self.clock.skew() else { return };
-        let row = &CLOCK_SKEW;
-        let chart = || Chart { id: row.chart.into(), title: row.title.into(), section: "system".into() };
-        let metric = store.catalog().position(row.tag).or_else(|| store.add_row(Metric::from(row), chart()));
-        let id = metric.and_then(|metric| store.intern(self.source, SeriesDef { metric, instance: String::new() }));
-        let Some(id) = id.map(|id| id as usize) else { return };
-        values.resize(values.len().max(id + 1), f64::NAN);
-        values[id] = measured.skew_ms as f64 / 1_000.0;
     }
 
     /// What is added to the agent's stamps now, milliseconds.
@@ -405,18 +410,24 @@ impl Intake {
         let (clock_step, skipped) = match self.state.apply(frame)? {
             Applied::Tick { clock_step, skipped } => (clock_step, skipped),
             Applied::Keyframe => {
-                self.looked = None;
+                (self.looked, self.is_keyed) = (None, true);
                 return Ok(false);
             }
         };
-        if skipped > 0 {
-            self.looked = None;
-        }
-        self.ticked = true;
         let (seq, t) = (self.state.seq(), self.state.t());
         if seq > MAX_SEQUENCE {
             return Err(LinkEnd::frame_error("no tick has so high a number"));
         }
+        if skipped > 0 || std::mem::take(&mut self.left_out) {
+            self.looked = None;
+        }
+        // An agent that has just started, of version 0.1.0 or before, begins with the last tick of its earlier life, whose
+        // values only its disk has. That is no tick to keep: it is fetched with what is lacking.
+        if std::mem::take(&mut self.is_keyed) && !self.state.values().iter().any(|value| value.is_finite()) {
+            self.left_out = true;
+            return Ok(true);
+        }
+        self.ticked = true;
         if clock_step && !self.relayed {
             let passed = (seq - before.0) as i64;
             let by = t.saturating_sub(before.1).saturating_sub(passed.saturating_mul(self.interval));
@@ -447,7 +458,9 @@ impl Intake {
             }
             let pace = &mut self.used.lock().unwrap_or_else(PoisonError::into_inner).pace;
             let mut values = self.map.values(&mut store, self.state.values(), pace, steady, &self.refusals);
-            self.put_skew(&mut store, &mut values);
+            if let Some(skew) = self.clock.skew() {
+                put_skew(&mut store, self.source, &mut self.skew_row, skew.skew_ms, &mut values);
+            }
             values
         };
         self.ticks.push(LinkTick { seq, t, clock_step, values });
@@ -468,11 +481,16 @@ impl Intake {
             self.refusals.add(Cause::Fill, 1);
             return Err(LinkEnd::frame_error("the ticks that were asked for come slower than 1 KiB a second"));
         }
+        let again = self.relayed && !self.fetch.absent.is_empty();
+        let interval = if again { ABSENT_INTERVAL } else { LOOK_INTERVAL };
         let due = self.looked.is_none_or(|looked| {
             let damaged = self.ingest.live.store().damages().count() != self.damages;
-            now.saturating_sub(looked) >= if damaged { MIN_LOOK_INTERVAL } else { LOOK_INTERVAL }
+            now.saturating_sub(looked) >= if damaged { MIN_LOOK_INTERVAL } else { interval }
         });
         if self.ticked && due {
+            if again {
+                self.fetch.absent.clear();
+            }
             self.look();
         }
         let missing = coverage::missing(&self.fetch.holes, self.interval);
@@ -531,6 +549,22 @@ impl Intake {
             },
         );
     }
+}
+
+/// Puts by how many milliseconds the clock of a source is ahead beside the values of a tick. Its row is looked for anew where
+/// it has become another.
+fn put_skew(store: &mut Store, source: SourceId, known: &mut Option<(u16, u64)>, skew_ms: i64, values: &mut Vec<f64>) {
+    let row = &CLOCK_SKEW;
+    let metric = known.filter(|(metric, version)| store.row_version(*metric) == *version).or_else(|| {
+        let chart = Chart { id: row.chart.into(), title: row.title.into(), section: "system".into() };
+        let metric = store.add_row_of(Some(source), Metric::from(row), chart)?;
+        Some((metric, store.row_version(metric)))
+    });
+    *known = metric;
+    let id = metric.and_then(|(metric, _)| store.intern(source, SeriesDef { metric, instance: String::new() }));
+    let Some(id) = id.map(|id| id as usize) else { return };
+    values.resize(values.len().max(id + 1), f64::NAN);
+    values[id] = skew_ms as f64 / 1_000.0;
 }
 
 /// What the page shows of a machine: its name here, its own, and what it says of itself.

@@ -83,6 +83,10 @@ pub enum Cause {
     Record,
     /// A block of a fill that is damaged, or was not asked for.
     Fill,
+    /// A sample, or a column of a fill, of a series that the agent has not named.
+    Unnamed,
+    /// A column of a fill, or a whole block, that the agent could not read from its disk.
+    Damaged,
     /// A message that came before its time, and whose acknowledgement waited: nothing is lost.
     Pace,
     /// A link that could not be taken in.
@@ -97,7 +101,7 @@ pub enum Cause {
 
 impl Cause {
     /// All, in the order of their declaration.
-    pub const ALL: [Cause; 14] = [
+    pub const ALL: [Cause; 16] = [
         Cause::Series,
         Cause::SeriesRate,
         Cause::Rows,
@@ -107,6 +111,8 @@ impl Cause {
         Cause::Time,
         Cause::Record,
         Cause::Fill,
+        Cause::Unnamed,
+        Cause::Damaged,
         Cause::Pace,
         Cause::Link,
         Cause::Ended,
@@ -126,6 +132,8 @@ impl Cause {
             Cause::Time => "time",
             Cause::Record => "record",
             Cause::Fill => "fill",
+            Cause::Unnamed => "unnamed",
+            Cause::Damaged => "damaged",
             Cause::Pace => "pace",
             Cause::Link => "link",
             Cause::Ended => "ended",
@@ -236,8 +244,8 @@ impl SourcePace {
 pub struct Used {
     /// How fast it is.
     pub pace: SourcePace,
-    /// Rows that it brought into the table, by position.
-    pub rows: BTreeMap<u16, Box<str>>,
+    /// Rows of its own in the table, by position, with their versions.
+    pub rows: BTreeMap<u16, u64>,
 }
 
 impl Used {

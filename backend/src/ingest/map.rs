@@ -24,9 +24,8 @@ const PLACE_BYTES: usize = size_of::<Known>() + size_of::<f64>() + size_of::<Ste
 
 /// A row of the agent.
 struct Row {
-    tag: Box<str>,
-    /// Its position in the hub's table; none where it was refused.
-    here: Option<u16>,
+    /// Its position in the hub's table, and the version of the row there; none where it was refused.
+    here: Option<(u16, u64)>,
     steps: Steps,
 }
 
@@ -82,7 +81,9 @@ impl Map {
         if self.bytes > MAX_LINK_BYTES { Err(MapError::TooMuch) } else { Ok(()) }
     }
 
-    /// Takes rows in; those that the table lacks are added to it, and to those that the source `brought`.
+    /// Takes rows in; those that the table lacks are added to it. The `brought` ones are those that the source has of its own,
+    /// with their versions. It has no more of them than there are free: so many sources that take what they can leave as
+    /// much to the next as each of them has.
     ///
     /// # Errors
     /// [`MapError`].
@@ -91,33 +92,38 @@ impl Map {
         store: &mut Store,
         vocabulary: &Vocabulary,
         (rows, charts): (Vec<(u16, Metric)>, Vec<Chart>),
-        brought: &mut BTreeMap<u16, Box<str>>,
+        brought: &mut BTreeMap<u16, u64>,
         refusals: &Refusals,
     ) -> Result<(), MapError> {
-        for (position, metric) in rows {
+        for (position, mut metric) in rows {
             self.hold(size_of::<Row>() + metric.tag.len())?;
             if !metric.steps.is_finite() || metric.steps < 0.0 || metric.steps.is_subnormal() {
                 return Err(MapError::Nonsense);
             }
-            let own = !vocabulary.0.contains(&metric.tag[..]);
-            let (tag, steps) = (metric.tag.clone().into_boxed_str(), metric.steps);
-            let is_new = own && store.known_row(&metric).is_none();
-            if is_new && brought.len() >= self.limits.rows as usize {
-                // Some may have become rows of others.
-                brought.retain(|position, tag| {
-                    store.catalog().metrics.get(usize::from(*position)).is_some_and(|row| *row.tag == **tag)
-                });
+            // Other spellings would take tags away from other sources.
+            metric.aliases = Vec::new();
+            if matches!(metric.range, Range::Fixed(from, to) if !(from.is_finite() && to.is_finite() && from < to)) {
+                metric.range = Range::FromZero;
             }
-            let here = match is_new && brought.len() >= self.limits.rows as usize {
+            let (own, steps) = (!vocabulary.0.contains(&metric.tag[..]), metric.steps);
+            let chart = chart_of(&metric, &charts);
+            let is_new = own && store.known_row(self.source, &metric, &chart).is_none();
+            let most = store.free_rows(MAX_TABLE_ROWS).min(self.limits.rows as usize);
+            if is_new && brought.len() >= most {
+                // Some may have become rows of others.
+                brought.retain(|position, version| store.row_version(*position) == *version);
+            }
+            let here = match is_new && brought.len() >= most {
                 true => Err(Cause::Rows),
-                false => row(store, metric, &charts),
+                false => row(store, self.source, metric, chart),
             };
+            let here = here.map(|position| (position, store.row_version(position)));
             match here {
-                Ok(position) if is_new => drop(brought.insert(position, tag.clone())),
+                Ok((position, version)) if own => drop(brought.insert(position, version)),
                 Ok(_) => {}
                 Err(cause) => refusals.add(cause, 1),
             }
-            self.rows.insert(position, Row { tag, here: here.ok(), steps });
+            self.rows.insert(position, Row { here: here.ok(), steps });
         }
         Ok(())
     }
@@ -156,6 +162,11 @@ impl Map {
         Ok(())
     }
 
+    /// Whether the agent has said what series this id stands for.
+    pub fn is_named(&self, id: SeriesId) -> bool {
+        self.series.get(id as usize).is_some_and(|known| known.def.is_some())
+    }
+
     /// The id here of a series of the agent; none where it was refused, which is counted.
     fn id(
         &mut self,
@@ -165,6 +176,10 @@ impl Map {
         now: Duration,
         refusals: &Refusals,
     ) -> Option<SeriesId> {
+        if !self.is_named(id) {
+            refusals.add(Cause::Unnamed, 1);
+            return None;
+        }
         let known = self.series.get_mut(id as usize)?;
         if known.here < REFUSED {
             if store.generations(self.source).get(known.here as usize) == Some(&known.generation) {
@@ -177,10 +192,7 @@ impl Map {
         let row = self.rows.get(row)?;
         let here = row.here.filter(|_| known.here == UNMAPPED);
         // A row that no series named for long may have become another.
-        let here = here.filter(|here| {
-            store.catalog().metrics.get(usize::from(*here)).is_some_and(|metric| *metric.tag == *row.tag)
-        });
-        let Some(metric) = here else {
+        let Some((metric, _)) = here.filter(|(here, version)| store.row_version(*here) == *version) else {
             known.here = REFUSED;
             return None;
         };
@@ -222,7 +234,7 @@ impl Map {
         out
     }
 
-    /// The ids here of the columns of a fill, rising; those that were refused are left out.
+    /// The ids here of the columns of a fill, rising; those that were refused, or have no name, are left out.
     pub fn columns<T>(
         &mut self,
         store: &mut Store,
@@ -238,33 +250,28 @@ impl Map {
     }
 }
 
-/// The position of a row in the table, which gains it where it is new.
-fn row(store: &mut Store, mut metric: Metric, charts: &[Chart]) -> Result<u16, Cause> {
-    if let Some(position) = store.known_row(&metric) {
+/// The chart of a row among those that came with it.
+fn chart_of(metric: &Metric, charts: &[Chart]) -> Chart {
+    let chart = charts.iter().find(|chart| chart.id == metric.chart).cloned();
+    chart.unwrap_or_else(|| Chart { id: metric.chart.clone(), title: metric.title.clone(), section: String::new() })
+}
+
+/// The position of a row of a source in the table, which gains it where it is new.
+fn row(store: &mut Store, source: SourceId, metric: Metric, chart: Chart) -> Result<u16, Cause> {
+    if let Some(position) = store.known_row(source, &metric, &chart) {
         let known = &store.catalog().metrics[usize::from(position)];
         return if known.is_row_of(&metric) { Ok(position) } else { Err(Cause::RowConflict) };
     }
-    let chart = charts.iter().find(|chart| chart.id == metric.chart).cloned();
-    let chart = chart.unwrap_or_else(|| Chart {
-        id: metric.chart.clone(),
-        title: metric.title.clone(),
-        section: String::new(),
-    });
     let texts = [&metric.tag, &metric.title, &metric.label, &metric.help, &metric.chart];
     let texts = texts.into_iter().chain([&chart.id, &chart.title, &chart.section]);
     let sound = |text: &String| text.len() <= MAX_TEXT_BYTES && agent::is_text(text);
     if metric.tag.is_empty() || !texts.into_iter().all(sound) {
         return Err(Cause::Text);
     }
-    // Other spellings would take tags away from other sources.
-    metric.aliases = Vec::new();
-    if matches!(metric.range, Range::Fixed(from, to) if !(from.is_finite() && to.is_finite() && from < to)) {
-        metric.range = Range::FromZero;
-    }
-    if store.catalog().metrics.len() >= MAX_TABLE_ROWS {
+    if store.free_rows(MAX_TABLE_ROWS) == 0 {
         return Err(Cause::Rows);
     }
-    store.add_row(metric, chart).ok_or(Cause::Rows)
+    store.add_row_of(Some(source), metric, chart).ok_or(Cause::Rows)
 }
 
 #[cfg(test)]
@@ -282,15 +289,16 @@ mod tests {
     fn a_table_that_is_full_takes_no_new_row_and_knows_its_own() {
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
         let mut store = Store::new(catalog, Limits { retention: i64::MAX, bytes: usize::MAX });
+        let source = store.add_source("a".into(), 1_000, Vec::new());
         let long = Metric { title: "x".repeat(MAX_TEXT_BYTES + 1), ..called("room.long") };
-        assert_eq!(row(&mut store, long, &[]), Err(Cause::Text));
+        let mut row = |metric: Metric| super::row(&mut store, source, metric.clone(), chart_of(&metric, &[]));
+        assert_eq!(row(long), Err(Cause::Text));
         let longest = Metric { title: "x".repeat(MAX_TEXT_BYTES), ..called("room.longest") };
-        assert!(row(&mut store, longest, &[]).is_ok());
-        let free = MAX_TABLE_ROWS - store.catalog().metrics.len();
-        for n in 0..free {
-            row(&mut store, called(&format!("room.{n}")), &[]).expect("there is room");
+        assert!(row(longest).is_ok());
+        for n in 0..MAX_TABLE_ROWS - cpu::ROWS.len() - 1 {
+            row(called(&format!("room.{n}"))).expect("there is room");
         }
-        assert_eq!(row(&mut store, called("room.more"), &[]), Err(Cause::Rows));
-        assert!(row(&mut store, called("room.7"), &[]).is_ok(), "it is known");
+        assert_eq!(row(called("room.more")), Err(Cause::Rows));
+        assert!(row(called("room.7")).is_ok(), "it is known");
     }
 }

@@ -1,5 +1,6 @@
 //! What the hub itself remarks on a machine, beside what its agent says of its collectors.
 
+use super::limits::Cause;
 use shared::agent::Offer;
 use shared::wire::{Check, CheckState};
 
@@ -21,7 +22,9 @@ pub(super) fn clock(shift_ms: i64) -> Option<Check> {
 
 /// That some of what a machine sends is left out, by these causes, and about how often.
 pub(super) fn limited(causes: &[(String, u64)]) -> Option<Check> {
-    let words: Vec<String> = causes.iter().map(|(word, n)| format!("{word} {}", about(*n))).collect();
+    // What its disk has lost has a sentence of its own.
+    let causes = causes.iter().filter(|(word, _)| word != Cause::Damaged.word());
+    let words: Vec<String> = causes.map(|(word, n)| format!("{word} {}", about(*n))).collect();
     (!words.is_empty()).then(|| Check {
         id: "limits".into(),
         state: CheckState::Partial,
@@ -31,6 +34,18 @@ pub(super) fn limited(causes: &[(String, u64)]) -> Option<Check> {
         remedy:
             "see refused in GET /api/v1/sources for exact counts; [agents] series of the hub raises the most series"
                 .into(),
+    })
+}
+
+/// That so many columns or blocks of its history cannot be read on the machine itself: they are gaps here.
+pub(super) fn damaged(name: &str, places: u64) -> Option<Check> {
+    (places > 0).then(|| Check {
+        id: "damaged".into(),
+        state: CheckState::Partial,
+        tried: Vec::new(),
+        found: format!("missing: {places} damaged parts of the history of {name}"),
+        reason: "its disk gave back other bytes than were written; each part is up to an hour of one series".into(),
+        remedy: "look after that disk; the log of its agent names the files".into(),
     })
 }
 
@@ -98,6 +113,10 @@ mod tests {
         let said = limited(&causes).map(|check| check.found);
         assert_eq!(said.as_deref(), Some("left out or held back: label 2, pace 1000 or more, text 10 or more"));
         assert!(limited(&[]).is_none());
+        assert!(limited(&[("damaged".to_owned(), 3)]).is_none(), "it has a sentence of its own");
+        let said = damaged("node-7", 3).map(|check| check.found);
+        assert_eq!(said.as_deref(), Some("missing: 3 damaged parts of the history of node-7"));
+        assert!(damaged("node-7", 0).is_none());
     }
 
     #[test]

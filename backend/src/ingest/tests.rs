@@ -5,6 +5,9 @@ mod asked;
 mod fills;
 mod happened;
 mod hostile;
+mod relayed;
+mod rows;
+mod steps;
 
 use super::{Arrival, Ingest, IngestLimits};
 use crate::clock::Manual;

@@ -5,16 +5,20 @@ use crate::store::Store;
 use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::{MAX_MESSAGE, ServerMessage, SourceId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The most rows of the table in one message: their texts together are far below [`MAX_MESSAGE`].
 pub(super) const MAX_ROWS: usize = 250;
 
-/// What a page knows of the table.
+/// What a page knows of the table: the rows of the collectors, and of those that came at run time the ones that a series
+/// names which it was told of. The others are none of its business, and stand empty in their places.
 #[derive(Default)]
 pub(super) struct KnownTable {
-    /// How many rows.
+    /// How many rows, empty ones among them.
     pub rows: usize,
+    /// Those of them that came at run time and were told.
+    pub told: BTreeSet<u16>,
     /// The version of the table that it knows them by.
     pub version: u64,
 }
@@ -24,6 +28,8 @@ pub(super) struct Named {
     /// Ids and what they stand for, in order of id.
     series: Vec<(SeriesId, SeriesDef)>,
     catalog: Arc<Catalog>,
+    /// So many rows are the collectors'.
+    fixed: usize,
     /// Rows that became others after the version of the table that the page knows.
     replaced: Vec<u16>,
     version: u64,
@@ -35,7 +41,7 @@ impl Named {
         let defs = store.series(source, 0);
         let series = ids.iter().filter_map(|id| Some((*id, defs.get(*id as usize)?.clone()))).collect();
         let (replaced, version) = store.replaced_rows(rows_version);
-        Named { series, catalog: store.catalog().clone(), replaced, version }
+        Named { series, catalog: store.catalog().clone(), fixed: store.fixed_rows(), replaced, version }
     }
 
     /// Without what those are that are hidden: a page knows that they are there, and nothing of them.
@@ -47,20 +53,27 @@ impl Named {
 
     /// The messages that tell a page of them; it knows them then.
     pub fn messages(self, source: SourceId, known: &mut KnownTable, mut say: impl FnMut(ServerMessage)) {
-        let Named { series, catalog, replaced, version } = self;
+        let Named { series, catalog, fixed, replaced, version } = self;
         if series.is_empty() {
             return;
         }
         known.version = version;
-        for row in replaced.into_iter().filter(|row| usize::from(*row) < known.rows) {
-            let (metrics, charts) = catalog.part(usize::from(row), 1);
-            say(ServerMessage::Rows { first: u32::from(row), metrics, charts });
+        known.told.retain(|row| !replaced.contains(row));
+        let named = series.iter().map(|(_, def)| def.metric);
+        let own = fixed..catalog.metrics.len();
+        let new = named.filter(|row| own.contains(&usize::from(*row)) && !known.told.contains(row));
+        let new: BTreeSet<u16> = new.collect();
+        for row in new.iter().filter(|row| usize::from(**row) < known.rows) {
+            let (metrics, charts) = catalog.part(usize::from(*row), 1, |_| true);
+            say(ServerMessage::Rows { first: u32::from(*row), metrics, charts });
         }
+        let shown = |row: usize| row < fixed || u16::try_from(row).is_ok_and(|row| new.contains(&row));
         while catalog.metrics.len() > known.rows {
-            let (metrics, charts) = catalog.part(known.rows, MAX_ROWS);
+            let (metrics, charts) = catalog.part(known.rows, MAX_ROWS, shown);
             say(ServerMessage::Rows { first: known.rows as u32, metrics, charts });
             known.rows = catalog.metrics.len().min(known.rows + MAX_ROWS);
         }
+        known.told.extend(new);
         for mut rest in series.chunk_by(|a, b| a.0 + 1 == b.0) {
             while let [(first, _), ..] = rest {
                 let mut size = 0;

@@ -1,6 +1,7 @@
 //! What one reader may see of the stream.
 
 use super::{KnownIndex, Live};
+use shared::catalog::Catalog;
 use shared::scope::Scope;
 use shared::wire::{IndexEntry, Source, SourceId};
 use std::sync::Arc;
@@ -34,6 +35,15 @@ impl Reader {
         let mut sources = self.live.store().sources();
         sources.retain(|source| self.scope.sees(&source.key));
         sources
+    }
+
+    /// The table: the rows of the collectors, and those that a series of one of the sources names.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        let store = self.live.store();
+        match &self.scope {
+            Scope::All => store.catalog().clone(),
+            scope => store.catalog_of(|source| scope.sees(&source.key), |chart| scope.hides(chart)),
+        }
     }
 
     /// How each of the sources stands, in their order.

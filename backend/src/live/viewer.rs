@@ -265,15 +265,15 @@ impl Viewer {
             recorded: self.live.provenance.recorded.clone(),
             accounts: self.accounts,
         }));
-        let (catalog, version) = {
+        let (catalog, fixed, version) = {
             let store = self.live.store();
-            (store.catalog().clone(), store.replaced_rows(0).1)
+            (store.catalog().clone(), store.fixed_rows(), store.replaced_rows(0).1)
         };
         if let Some(rows) = rows {
             self.table.rows = rows as usize;
         } else {
-            let (metrics, charts) = catalog.part(0, MAX_ROWS);
-            self.table = KnownTable { rows: metrics.len(), version };
+            let (metrics, charts) = catalog.part(0, MAX_ROWS.min(fixed), |_| true);
+            self.table = KnownTable { rows: metrics.len(), version, ..KnownTable::default() };
             let layout = Layout { charts, ..catalog.layout.clone() };
             self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
         }

@@ -2,7 +2,7 @@
 
 use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
-use crate::accounts::{Accounts, Database, Denied, Principal, StandingKey, new_join_key};
+use crate::accounts::{Accounts, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
 use crate::clock;
 use crate::cluster::{Bus, Cluster};
 use crate::config::user::own_uid;
@@ -183,10 +183,15 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         return tracing::error!(%error, "the hub's own machine cannot be entered among its sources");
     }
     let changed = accounts.sources_changed();
-    let removed = match accounts.removed().await {
+    let list = match RemovalList::open(&folder) {
+        Ok(list) => Arc::new(list),
+        Err(error) => return tracing::error!(%error, "the data folder's list of removed machines cannot be read"),
+    };
+    let removed = match accounts.remove_again(&Principal::local(own_uid()), &list).await {
         Ok(removed) => removed,
         Err(error) => return tracing::error!(%error, "it cannot be read which machines were removed"),
     };
+    remember(&list, &removed).await;
     let retentions = match accounts.called().await {
         Ok(called) => retentions(&called, &config.agent_limits.keep),
         Err(error) => return tracing::error!(%error, "it cannot be read how machines are labelled"),
@@ -239,7 +244,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         sending,
     };
     let rules = (config.agent_limits.keep.clone(), cluster.is_some());
-    let following = tokio::spawn(follow(ingest.clone(), live.clone(), accounts.clone(), rules, changed));
+    let following = tokio::spawn(follow(ingest.clone(), live.clone(), accounts.clone(), list, rules, changed));
     let others = accounts.clone();
     let looking = tokio::spawn(async move { others.look_for_others().await });
     let ending = tokio::spawn(end(ingest.clone(), accounts.clone()));
@@ -304,17 +309,29 @@ async fn end(ingest: Ingest, accounts: Accounts) {
     }
 }
 
+/// Writes down which machines were removed, beside their samples.
+async fn remember(list: &Arc<RemovalList>, removed: &[String]) {
+    let (list, removed) = (list.clone(), removed.to_vec());
+    if let Ok(Err(error)) = tokio::task::spawn_blocking(move || list.add(&removed)).await {
+        tracing::warn!(%error, "the list of removed machines cannot be written; an older database would bring them back");
+    }
+}
+
 /// Drops the samples of machines when they are removed, and calls and keeps the others as people say.
 async fn follow(
     ingest: Ingest,
     live: Arc<Live>,
     accounts: Accounts,
+    list: Arc<RemovalList>,
     (rules, is_shared): (KeepRules, bool),
     mut changed: watch::Receiver<u64>,
 ) {
     while changed.changed().await.is_ok() {
         match accounts.removed().await {
-            Ok(removed) => live.store().remove_sources(removed),
+            Ok(removed) => {
+                remember(&list, &removed).await;
+                live.store().remove_sources(removed);
+            }
             Err(error) => tracing::warn!(%error, "it cannot be read which machines were removed"),
         }
         if is_shared {

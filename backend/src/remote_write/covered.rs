@@ -2,8 +2,9 @@
 //! share.
 //!
 //! A source moves between hubs. The one that holds it now reads here what those before it have sent, and writes down what
-//! it sends itself, at most every [`WRITE_INTERVAL`]. What a hub that is killed had sent and not written down goes once
-//! more, equal in time and value.
+//! it sends itself, at most every [`WRITE_INTERVAL`], and not before the other server has had it for so long that it has
+//! it on its disk: a hub may be killed together with that server. What a hub that is killed had sent and not written down
+//! goes once more, equal in time and value.
 //!
 //! The sender never waits for the table: [`keep`] reads and writes it beside the sender. Where it is away, what was taken
 //! waits in memory, joined to few ranges; sources that have arrived since then wait, too, and their samples are where they
@@ -66,10 +67,32 @@ struct State {
     known: BTreeMap<String, Vec<SentRange>>,
     /// Taken and not written down yet.
     waiting: BTreeMap<String, Vec<SentRange>>,
+    /// What of that the other server may lose: it goes once more, by us as long as we live.
+    unsettled: BTreeMap<String, Vec<SentRange>>,
     /// What waits is to be written at once.
     hurry: bool,
     /// Why the table did not answer.
     failed: Option<String>,
+}
+
+impl State {
+    /// What is to be written down: what waits and is settled.
+    fn take_settled(&mut self) -> BTreeMap<String, Vec<SentRange>> {
+        let mut all = BTreeMap::new();
+        for (source, waiting) in std::mem::take(&mut self.waiting) {
+            let mut unsettled = self.unsettled.get(&source).cloned().unwrap_or_default();
+            join(&mut unsettled);
+            let settled: Vec<SentRange> = waiting.iter().flat_map(|range| without(*range, &unsettled)).collect();
+            let left: Vec<SentRange> = waiting.iter().flat_map(|range| without(*range, &settled)).collect();
+            if !settled.is_empty() {
+                all.insert(source.clone(), settled);
+            }
+            if !left.is_empty() {
+                self.waiting.insert(source, left);
+            }
+        }
+        all
+    }
 }
 
 impl Covered {
@@ -96,10 +119,21 @@ impl Covered {
         }
     }
 
+    /// What the other server may lose of a source that is ours, should it be killed now.
+    pub fn may_lose(&self, source: &str, unsettled: Vec<SentRange>) {
+        let mut state = self.state();
+        match unsettled.is_empty() || !state.known.contains_key(source) {
+            true => drop(state.unsettled.remove(source)),
+            false => drop(state.unsettled.insert(source.into(), unsettled)),
+        }
+    }
+
     /// The source is another hub's now: what was taken is written at once, and what is known is read anew should it return.
+    /// What the other server may lose of it still goes once more by us.
     pub fn left(&self, source: &str) {
         let mut state = self.state();
         state.asked.remove(source);
+        state.unsettled.remove(source);
         if state.known.remove(source).is_some() {
             state.hurry = true;
         }
@@ -138,7 +172,7 @@ impl Covered {
                 return;
             }
             state.hurry = false;
-            std::mem::take(&mut state.waiting)
+            state.take_settled()
         };
         if waiting.is_empty() {
             return;
@@ -273,6 +307,36 @@ mod tests {
         other.exchange(&table, false).await;
         assert_eq!((one.failed(), other.of("a")), (None, Some(vec![(1, 30), (41, 60)])));
         assert_eq!(one.of("a"), None, "it is read anew when the source returns");
+    }
+
+    #[tokio::test]
+    async fn what_may_be_lost_with_the_server_is_not_written_down_before_it_is_settled() {
+        let (table, hub) = (Table::default(), Covered::default());
+        hub.of("a");
+        hub.exchange(&table, true).await;
+        let written = || table.0.lock().expect("no panic").1.get("a").cloned().unwrap_or_default();
+        hub.took("a", &[(1, 15), (16, 30)]);
+        hub.may_lose("a", vec![(16, 30)]);
+        hub.exchange(&table, true).await;
+        assert_eq!(
+            (written(), hub.of("a")),
+            (vec![(1, 15)], Some(vec![(1, 30)])),
+            "this hub sends it no more by itself"
+        );
+        // The hub is killed here: the next one sends what is not in the table.
+        let next = Covered::default();
+        next.of("a");
+        next.exchange(&table, false).await;
+        assert_eq!(next.of("a"), Some(vec![(1, 15)]));
+        hub.took("a", &[(31, 45)]);
+        hub.may_lose("a", vec![(31, 45)]);
+        hub.exchange(&table, true).await;
+        assert_eq!(written(), [(1, 15), (16, 30)]);
+        // A hub that lives on sends again itself what is lost of a source that has moved.
+        hub.left("a");
+        hub.may_lose("a", vec![(31, 45)]);
+        hub.exchange(&table, false).await;
+        assert_eq!(written(), [(1, 15), (16, 30), (31, 45)]);
     }
 
     #[test]

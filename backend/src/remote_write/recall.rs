@@ -165,15 +165,20 @@ impl Recall {
 
     /// Lays what was read beside the history of a machine; the bytes that it takes.
     fn lay(&self, source: SourceId, read: Vec<RawSeries>) -> usize {
-        let catalog = self.live.store().catalog().clone();
-        let names = Names::new(&catalog);
+        let (own, catalog) = {
+            let store = self.live.store();
+            (store.catalog_of(|known| known.id == source, |_| false), store.catalog().clone())
+        };
+        // A name means what the machine itself means by it. Of one that it has no row of, it is what others do.
+        let tables = [Names::new(&own), Names::new(&catalog)];
         let mut columns: BTreeMap<SeriesId, (f64, Vec<(i64, f64)>)> = BTreeMap::new();
         for RawSeries { name, labels, samples } in read {
             let labels: Vec<(&str, &str)> =
                 labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-            let def = names.find(&name, &labels);
-            let family = def.as_ref().and_then(|def| names.family(def.metric));
-            let placed = def.as_ref().and_then(|def| {
+            let found = tables.iter().find_map(|names| Some((names.find(&name, &labels)?, names)));
+            let family = found.as_ref().and_then(|(def, names)| names.family(def.metric));
+            let def = found.as_ref().map(|(def, _)| def);
+            let placed = def.and_then(|def| {
                 let steps = catalog.metric(def)?.steps;
                 Some((self.live.store().intern(source, def.clone())?, steps))
             });

@@ -113,6 +113,7 @@ impl Sender {
                     Ok(sent) => more |= sent,
                     Err(Stopped) => return,
                 }
+                self.tell_unsettled(source, None);
             }
             self.unsettled.retain(|id, _| sources.iter().any(|source| source.id == *id));
             sources.retain(|source| self.is_ours(source));
@@ -225,8 +226,9 @@ impl Sender {
             }
             Due::Ticks(span) => {
                 let Some(lost) = self.send(source, place, &span)? else { return Ok(false) };
-                self.took(source, &span.ranges);
+                // In this order: what may be lost is not written down meanwhile.
                 span.ranges.iter().for_each(|range| self.may_lose(source, (*range, false, 0), lost));
+                self.took(source, &span.ranges);
                 self.keep(source, Progress { seq: span.last, flight: None });
                 self.not_late(source, &span.ranges);
                 return Ok(true);
@@ -253,6 +255,15 @@ impl Sender {
         own.took(TakenTicks { range, late, at, again }, lost);
         let ranges = own.ranges();
         self.progress.hold_unsettled(&source.key, ranges);
+        self.tell_unsettled(source, None);
+    }
+
+    /// Tells who writes down what was sent what of it the server may lose, and what is `next`.
+    fn tell_unsettled(&self, source: &Source, next: Option<SentRange>) {
+        let Some(cluster) = &self.cluster else { return };
+        let own = self.unsettled.get(&source.id).map(Unsettled::ranges).unwrap_or_default();
+        let ranges = own.into_iter().map(|(first, last, _)| (first, last)).chain(next);
+        cluster.covered.may_lose(&source.key, ranges.collect());
     }
 
     /// Sends once more what was taken shortly before the connection was lost; whether there was any. What the server holds
@@ -292,6 +303,7 @@ impl Sender {
         };
         self.keep_late(source, late);
         let range = (first, last.min(place));
+        self.tell_unsettled(source, Some(range));
         let Some(lost) = self.send_range(source, range, true, Why::Late)? else { return Ok(false) };
         self.may_lose(source, (range, true, 0), lost);
         self.not_late(source, &[range]);

@@ -42,6 +42,12 @@ impl Store {
         self.kept(source).map_or(0, |kept| kept.life)
     }
 
+    /// Whether a source has had a tick since the start. The newest tick of one that has not was found on the disk, and
+    /// [`state`](Self::state) has none of its values.
+    pub fn has_ticked(&self, source: SourceId) -> bool {
+        self.kept(source).is_some_and(|kept| kept.ticks > 0)
+    }
+
     /// The next tick of a source gets a sequence above this one.
     pub fn go_on_above(&mut self, source: SourceId, seq: u64) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
@@ -79,8 +85,17 @@ impl Store {
 
     /// [`coverage`](Self::coverage) with the times of its ends.
     pub fn runs(&self, source: SourceId) -> Vec<Run> {
+        self.runs_of(source, |block| !self.damages.of(block))
+    }
+
+    /// [`runs`](Self::runs) with the blocks of which something is damaged: what of them is sound can be had.
+    pub fn runs_with_damaged(&self, source: SourceId) -> Vec<Run> {
+        self.runs_of(source, |_| true)
+    }
+
+    fn runs_of(&self, source: SourceId, counts: impl Fn(&Block) -> bool) -> Vec<Run> {
         let Some(kept) = self.kept(source) else { return Vec::new() };
-        let sound = kept.blocks.iter().filter(|block| !block.late() && !self.damages.of(block));
+        let sound = kept.blocks.iter().filter(|block| !block.late() && counts(block));
         let of_block = |b: &Block| Run { first: b.first_seq(), last: b.last_seq(), from: b.from(), to: b.to() };
         let mut runs: Vec<Run> = sound.map(of_block).collect();
         runs.extend(kept.unsealed_frames().map(|f| Run { first: f.seq, last: f.seq, from: f.t, to: f.t }));

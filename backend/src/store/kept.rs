@@ -7,6 +7,7 @@ use super::{Block, Frame, QUARTER, Stretch};
 use shared::series::{SeriesDef, SeriesId, Steps};
 use shared::tick::TickState;
 use shared::wire::{Check, Source};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One source.
@@ -15,6 +16,8 @@ pub(super) struct Kept {
     /// What [`Store::facts`](super::Store::facts) was when that changed last.
     pub facts: u64,
     pub series: Series,
+    /// The rows that they name, those of the collectors apart.
+    pub rows: BTreeSet<u16>,
     pub checks: Arc<Vec<Check>>,
     /// How many of the checks, at the end, are of the server and not of a collector.
     pub of_server: usize,
@@ -63,6 +66,7 @@ impl Kept {
             info: Arc::new(info),
             facts,
             series: Series::default(),
+            rows: BTreeSet::new(),
             checks: Arc::default(),
             of_server: 0,
             checks_version: 0,

@@ -178,7 +178,7 @@ enum Since {
 impl Store {
     /// An empty store.
     pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
-        let rows = rows::Rows::new(catalog.metrics.len());
+        let rows = rows::Rows::new(&catalog);
         Store {
             catalog,
             rows,
@@ -289,14 +289,18 @@ impl Store {
 
     /// Likewise for a source that may have `most` series alive.
     pub fn intern_among(&mut self, source: SourceId, def: SeriesDef, most: usize) -> Option<SeriesId> {
+        let fixed = self.fixed_rows();
         let kept = self.sources.get_mut(usize::from(source))?;
         if let Some(id) = kept.series.id(&def) {
             return Some(id);
         }
-        let steps = self.catalog.metric(&def)?.steps;
+        let (steps, is_fixed) = (self.catalog.metric(&def)?.steps, usize::from(def.metric) < fixed);
         if !kept.series.room(kept.ticks, kept.max_idle_ticks(), most.min(MAX_ALIVE_SERIES)) {
             self.counts.series_refused += 1;
             return None;
+        }
+        if !is_fixed {
+            kept.rows.insert(def.metric);
         }
         Some(kept.announce(def, steps))
     }

@@ -67,6 +67,7 @@ impl Store {
             let row = def.as_ref().and_then(|def| rows.get(usize::from(def.metric)).copied().flatten());
             let instance = def.as_ref().map(|def| def.instance.clone()).unwrap_or_default();
             let steps: Steps = row.map_or(0.0, |row| self.catalog.metrics[usize::from(row)].steps);
+            kept.rows.extend(row.filter(|row| usize::from(*row) >= self.fixed_rows()));
             kept.restore(def.is_some().then(|| SeriesDef { metric: row.unwrap_or(NO_ROW), instance }), steps, sound);
         }
         for segment in segments {

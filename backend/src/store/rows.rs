@@ -1,14 +1,23 @@
 //! Rows that the table gained at run time. One that no series names any more, alive or in history, is free for the next.
+//!
+//! What a source says of its rows changes nothing of what others mean by theirs: two sources share a row where they say the
+//! same of it, to the last word, and of its chart. A source keeps the rows that its series name.
 
 use super::Store;
-use shared::catalog::{Chart, Metric};
-use std::collections::{BTreeMap, BTreeSet};
+use shared::catalog::{Catalog, Chart, Metric};
+use shared::wire::{Source, SourceId};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 /// What becomes of rows.
 #[derive(Default)]
 pub(super) struct Rows {
     /// Rows before this one are the collectors', and stay.
     fixed: usize,
+    /// So do these charts.
+    fixed_charts: HashSet<String>,
+    /// The other rows, by tag.
+    by_tag: HashMap<String, Vec<u16>>,
     /// Named by no series at the newest cut: those of before, which no log file tells of, and those that joined then.
     free: BTreeSet<u16>,
     resting: BTreeSet<u16>,
@@ -18,45 +27,114 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub fn new(fixed: usize) -> Self {
-        Rows { fixed, ..Rows::default() }
+    pub fn new(catalog: &Catalog) -> Self {
+        let fixed_charts = catalog.layout.charts.iter().map(|chart| chart.id.clone()).collect();
+        Rows { fixed: catalog.metrics.len(), fixed_charts, ..Rows::default() }
     }
 }
 
 impl Store {
-    /// Adds a row to the table, with its chart, unless it is there; its position, or none when the table is full. It may
-    /// take the place of one that no series names. Readers keep the table that they have taken.
+    /// Adds a row of a file to the table: [`add_row_of`](Self::add_row_of) no source.
     pub fn add_row(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
-        let known = self.known_row(&metric);
-        if let Some(known) = known {
+        self.add_row_of(None, metric, chart)
+    }
+
+    /// Adds a row of a source to the table, with its chart, unless it is there; its position, or none when the table is full.
+    /// It may take the place of one that no series names. Readers keep the table that they have taken.
+    pub fn add_row_of(&mut self, source: Option<SourceId>, metric: Metric, chart: Chart) -> Option<u16> {
+        let (metric, chart) = self.placed(metric, chart);
+        if let Some(known) = self.position(source, &metric) {
             self.rows.free.remove(&known);
             self.rows.resting.remove(&known);
             return Some(known);
         }
-        let catalog = std::sync::Arc::make_mut(&mut self.catalog);
-        let Some(position) = self.rows.free.pop_first() else { return catalog.add(metric, chart) };
-        catalog.replace(position, metric, chart);
-        self.rows.version += 1;
-        self.rows.replaced.insert(position, self.rows.version);
+        let catalog = Arc::make_mut(&mut self.catalog);
+        let tag = metric.tag.clone();
+        let position = match self.rows.free.pop_first() {
+            None => catalog.push(metric, chart)?,
+            Some(position) => {
+                let old = catalog.metrics[usize::from(position)].tag.clone();
+                let rows = self.rows.by_tag.entry(old.clone()).or_default();
+                rows.retain(|row| *row != position);
+                if rows.is_empty() {
+                    self.rows.by_tag.remove(&old);
+                }
+                catalog.replace(position, metric, chart);
+                self.rows.version += 1;
+                self.rows.replaced.insert(position, self.rows.version);
+                position
+            }
+        };
+        self.rows.by_tag.entry(tag).or_default().push(position);
         Some(position)
     }
 
-    /// The position of a row that is in the table. A tag of the collectors means what they say, whatever else a row says of
-    /// it; by another two machines may mean different things.
-    pub fn known_row(&self, row: &Metric) -> Option<u16> {
-        let fixed = self.catalog.position(&row.tag).filter(|at| usize::from(*at) < self.rows.fixed);
-        fixed.or_else(|| self.catalog.position_of(row))
+    /// The position of a row of a source that is in the table. A tag of the collectors means what they say, whatever else a
+    /// row says of it.
+    pub fn known_row(&self, source: SourceId, row: &Metric, chart: &Chart) -> Option<u16> {
+        let (row, _) = self.placed(row.clone(), chart.clone());
+        self.position(Some(source), &row)
+    }
+
+    /// A row with its chart under an id that means no other.
+    fn placed(&self, mut metric: Metric, chart: Chart) -> (Metric, Chart) {
+        let is_fixed = self.rows.fixed_charts.contains(&chart.id);
+        let chart = if is_fixed { chart } else { chart.distinct(&self.catalog.layout.charts) };
+        metric.chart.clone_from(&chart.id);
+        (metric, chart)
+    }
+
+    fn position(&self, source: Option<SourceId>, row: &Metric) -> Option<u16> {
+        let metric = |at: u16| &self.catalog.metrics[usize::from(at)];
+        let fixed = self.catalog.metrics[..self.rows.fixed].iter().position(|fixed| fixed.tag == row.tag);
+        let own = source.and_then(|source| self.kept(source)).map(|kept| &kept.rows);
+        let of_tag = || self.rows.by_tag.get(&row.tag).into_iter().flatten().copied();
+        let is_own = |at: &u16| own.is_some_and(|own| own.contains(at)) && metric(*at).is_row_of(row);
+        let fixed = fixed.and_then(|at| u16::try_from(at).ok());
+        fixed.or_else(|| of_tag().find(is_own)).or_else(|| of_tag().find(|at| metric(*at) == row))
+    }
+
+    /// How many more rows there is room for in a table of so many.
+    pub fn free_rows(&self, most: usize) -> usize {
+        most.saturating_sub(self.catalog.metrics.len()) + self.rows.free.len()
+    }
+
+    /// A number that is another once a row has become another.
+    pub fn row_version(&self, position: u16) -> u64 {
+        self.rows.replaced.get(&position).copied().unwrap_or(0)
+    }
+
+    /// How many rows, the first ones, are of the collectors, and so of every table.
+    pub fn fixed_rows(&self) -> usize {
+        self.rows.fixed
+    }
+
+    /// The table as it is for who sees some sources, and not some charts, by their ids: of the rows that came at run time it
+    /// has those that a series of these sources names. In the place of the others is [nothing](Metric::nothing).
+    pub fn catalog_of(&self, sees: impl Fn(&Source) -> bool, hides: impl Fn(&str) -> bool) -> Arc<Catalog> {
+        let seen = self.sources.iter().filter(|kept| !kept.removed && sees(&kept.info));
+        let seen: BTreeSet<u16> = seen.flat_map(|kept| kept.rows.iter().copied()).collect();
+        let shown = |at: usize| {
+            let own = || u16::try_from(at).is_ok_and(|at| seen.contains(&at));
+            at < self.rows.fixed || (own() && !hides(&self.catalog.metrics[at].chart))
+        };
+        match (self.rows.fixed..self.catalog.metrics.len()).all(shown) {
+            true => self.catalog.clone(),
+            false => Arc::new(self.catalog.without(shown)),
+        }
     }
 
     /// At a cut, once all sources are cut: looks which rows no series names any more.
     pub fn rest_rows(&mut self) {
-        let mut named = vec![false; self.catalog.metrics.len()];
-        for def in self.sources.iter().flat_map(|source| source.series.defs()) {
-            if let Some(named) = named.get_mut(usize::from(def.metric)) {
-                *named = true;
-            }
+        let own = self.rows.fixed..self.catalog.metrics.len();
+        let mut named = BTreeSet::new();
+        for kept in &mut self.sources {
+            let rows = kept.series.defs().iter().map(|def| def.metric);
+            kept.rows = rows.filter(|row| own.contains(&usize::from(*row))).collect();
+            named.extend(kept.rows.iter().copied());
         }
-        let idle: BTreeSet<u16> = (self.rows.fixed..named.len()).filter(|at| !named[*at]).map(|at| at as u16).collect();
+        let idle = own.filter_map(|at| u16::try_from(at).ok());
+        let idle: BTreeSet<u16> = idle.filter(|at| !named.contains(at)).collect();
         let rows = &mut self.rows;
         let before: BTreeSet<u16> = rows.free.union(&rows.resting).copied().collect();
         rows.free = idle.intersection(&before).copied().collect();

@@ -6,8 +6,10 @@ use crate::live::Live;
 use crate::store::{Block, Damages, Unread};
 use shared::agent::{FillPart, FillState, MAX_FILL_BYTES, MAX_FILL_TICKS};
 use shared::column;
+use shared::segment::Part;
 use shared::series::{SeriesId, Steps};
 use shared::wire::{ColumnBytes, SourceId};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +20,13 @@ pub(super) struct Want {
     pub id: u32,
     pub first: u64,
     pub last: u64,
+}
+
+/// How an answer ended, and of how many columns or whole blocks the disk is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answered {
+    pub state: FillState,
+    pub damaged: u32,
 }
 
 /// Takes the parts of an answer; false where nobody wants them any more.
@@ -64,14 +73,7 @@ fn own(first: u64, last: u64, shifts: &[Shift]) -> Vec<Own> {
 }
 
 /// Reads what was wanted, and gives it part by part; how it ended. Blocks for as long as a disk or the taker does.
-pub(super) fn answer(
-    live: &Live,
-    source: SourceId,
-    want: Want,
-    shifts: &[Shift],
-    size: &Size,
-    give: Give,
-) -> FillState {
+pub(super) fn answer(live: &Live, source: SourceId, want: Want, shifts: &[Shift], size: &Size, give: Give) -> Answered {
     answer_within(live, source, want, shifts, size, MAX_FILL_BYTES, give)
 }
 
@@ -84,17 +86,18 @@ pub(super) fn answer_within(
     size: &Size,
     most: usize,
     give: Give,
-) -> FillState {
-    let mut answer = Answer { want, size, most, give, sent: false };
+) -> Answered {
+    let mut answer = Answer { want, size, most, give, sent: false, damaged: BTreeSet::new() };
     for own in own(want.first, want.last, shifts) {
         let (blocks, steps, damages) = blocks(live, source, &own.range);
         for block in blocks {
             if !answer.block(&block, &own, &steps, &damages) {
-                return FillState::Gone;
+                return answer.ended(FillState::Gone);
             }
         }
     }
-    if answer.sent { FillState::Whole } else { FillState::Gone }
+    let state = if answer.sent { FillState::Whole } else { FillState::Gone };
+    answer.ended(state)
 }
 
 /// The blocks that reach into a range, in order, those made of what is not sealed among them.
@@ -116,6 +119,8 @@ struct Answer<'a> {
     most: usize,
     give: Give<'a>,
     sent: bool,
+    /// A block may be given in several pieces, and each meets the same damage.
+    damaged: BTreeSet<Place>,
 }
 
 /// What a column of so many bytes costs at most: with its id, its length, and its share of the heads of messages.
@@ -125,6 +130,9 @@ fn cost(raw: usize) -> usize {
 
 /// What the head of a message costs at most.
 const HEAD: usize = 64;
+
+/// A place that is damaged: the first sequence of its block, and the part of it.
+type Place = (u64, Part);
 
 /// Times and columns of some ticks of a block.
 struct Piece {
@@ -141,6 +149,10 @@ enum NoPiece {
 }
 
 impl Answer<'_> {
+    fn ended(self, state: FillState) -> Answered {
+        Answered { state, damaged: u32::try_from(self.damaged.len()).unwrap_or(u32::MAX) }
+    }
+
     /// Gives the part of a block that lies in a range, as one block or, where that were more than a hub takes, as several
     /// of fewer ticks; false where nobody wants more. What is damaged is left out.
     fn block(&mut self, block: &Block, own: &Own, steps: &[Steps], damages: &Damages) -> bool {
@@ -148,7 +160,7 @@ impl Answer<'_> {
         let mut most = u64::from(MAX_FILL_TICKS);
         while first <= last {
             let end = last.min(first + most - 1);
-            match piece(block, (first, end), steps, damages, self.most) {
+            match piece(block, (first, end), steps, (damages, &mut self.damaged), self.most) {
                 // A single tick fits always: a hub takes fewer series than that.
                 Err(NoPiece::TooLarge) if end > first => most = (end - first).div_ceil(2),
                 Err(_) => first = end + 1,
@@ -197,28 +209,33 @@ fn piece(
     block: &Block,
     (first, last): (u64, u64),
     steps: &[Steps],
-    damages: &Damages,
+    (damages, damaged): (&Damages, &mut BTreeSet<Place>),
     most: usize,
 ) -> Result<Piece, NoPiece> {
+    let mut met = |part| {
+        let series = if let Part::Column(id) = part { Some(id) } else { None };
+        damages.met(block, series);
+        damaged.insert((block.first_seq(), part));
+    };
     let whole = (first, last) == (block.first_seq(), block.last_seq());
     let ticks = (first - block.first_seq()) as usize..(last - block.first_seq()) as usize + 1;
     let times = match whole {
         true => block.times().map(|bytes| bytes.into_owned()),
         false => block.read_times().map(|times| column::encode_times(&times[ticks.clone()])),
     };
-    let times = damages.checked(block, None, times).ok_or(NoPiece::Unread)?;
+    let times = times.inspect_err(|_| met(Part::Times)).map_err(|_| NoPiece::Unread)?;
     let (mut columns, mut bytes) = (Vec::new(), times.len() + HEAD);
     block.columns(0, |column| {
         let (id, raw) = match column {
             Ok((id, raw)) => (id, raw),
-            Err(_) => {
-                damages.met(block, None);
+            Err(part) => {
+                met(part);
                 return true;
             }
         };
         let steps = steps.get(id as usize).copied().unwrap_or(0.0);
         let cut = cut(&raw, whole, block.ticks(), &ticks, steps);
-        let Some(Some(raw)) = damages.checked(block, Some(id), cut) else { return true };
+        let Some(raw) = cut.inspect_err(|_| met(Part::Column(id))).ok().flatten() else { return true };
         bytes += cost(raw.len());
         columns.push((id, ColumnBytes(raw)));
         bytes <= most

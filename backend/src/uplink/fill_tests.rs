@@ -49,7 +49,7 @@ fn asked(live: &Live, want: Want, shifts: &[Shift], size: usize) -> (FillState, 
 /// Likewise with blocks of at most so many bytes, as they are.
 fn asked_within(live: &Live, want: Want, shifts: &[Shift], size: usize, most: usize) -> (FillState, Ticks) {
     let mut parts = Vec::new();
-    let state = answer_within(live, 0, want, shifts, &Arc::new(AtomicUsize::new(size)), most, &mut |part| {
+    let answered = answer_within(live, 0, want, shifts, &Arc::new(AtomicUsize::new(size)), most, &mut |part| {
         parts.push(part);
         true
     });
@@ -72,7 +72,8 @@ fn asked_within(live: &Live, want: Want, shifts: &[Shift], size: usize, most: us
             }
         }
     }
-    (state, all)
+    assert_eq!(answered.damaged, 0);
+    (answered.state, all)
 }
 
 proptest! {
@@ -108,9 +109,9 @@ fn who_wants_no_more_is_not_read_for() {
     let (live, _) = stream(&[(0, true); 20]);
     let mut given = 0;
     let size = Arc::new(AtomicUsize::new(1));
-    let state = answer(&live, 0, Want { id: 1, first: 0, last: u64::MAX }, &[], &size, &mut |_| {
+    let answered = answer(&live, 0, Want { id: 1, first: 0, last: u64::MAX }, &[], &size, &mut |_| {
         given += 1;
         given < 3
     });
-    assert_eq!((state, given), (FillState::Gone, 3));
+    assert_eq!((answered.state, given), (FillState::Gone, 3));
 }

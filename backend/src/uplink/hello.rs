@@ -148,7 +148,9 @@ impl Introduction {
             let store = live.store();
             let interval = store.source(source).map_or(1_000, |(s, _)| s.interval);
             let seq = store.state(source).map_or(0, |state| state.seq());
-            (interval, seq, store.last_record(source), store.life(source), store.runs(source))
+            // Nobody else has what is sound of a damaged block of ours. A hub gets the whole block from the agent again.
+            let runs = if self.relayed { store.runs(source) } else { store.runs_with_damaged(source) };
+            (interval, seq, store.last_record(source), store.life(source), runs)
         };
         AgentHello {
             instance: self.instance,

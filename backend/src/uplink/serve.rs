@@ -4,7 +4,7 @@
 //! the store, as a page's connection does, and holds its place when its credit is used up. Between two ticks it sends what
 //! else there is: records, answers, and one part at a time of what the hub lacks.
 
-use super::fill::{self, Size, Want};
+use super::fill::{self, Answered, Size, Want};
 use super::hello::{Introduction, LinkSocket, UplinkEnd, goodbye, next};
 use super::identity::Shift;
 use super::names::TableTold;
@@ -15,8 +15,8 @@ use crate::store::{Cursor, News};
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
-    AgentMessage, ByeReason, CREDIT, FillPart, FillState, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, Question, SILENCE_MS,
-    Welcome, encode, encode_fill, encode_records, encode_ticks,
+    AgentMessage, ByeReason, CREDIT, FillDamage, FillPart, FillState, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, Question,
+    SILENCE_MS, Welcome, encode, encode_damage, encode_fill, encode_records, encode_ticks,
 };
 use shared::record::Record;
 use shared::tick::TickState;
@@ -112,7 +112,7 @@ fn lost(why: impl Into<String>) -> UplinkEnd {
 struct Filling {
     id: u32,
     parts: mpsc::Receiver<FillPart>,
-    ended: tokio::task::JoinHandle<FillState>,
+    ended: tokio::task::JoinHandle<Answered>,
 }
 
 /// What the next question about the clock waits for.
@@ -306,14 +306,20 @@ impl Writer {
         self.say(&AgentMessage::Clock { id, sent, arrived }).await
     }
 
-    /// Names, a keyframe before the newest tick, and that tick.
+    /// Names, a keyframe before the newest tick, and that tick. Before the first tick since the start it is a keyframe alone,
+    /// on which that tick builds: the values of the tick before it are on the disk, and come when the hub asks for them.
     async fn begin(&mut self) -> Result<(), UplinkEnd> {
-        let (names, newest) = {
+        let (names, ticks, newest) = {
             let store = self.link.live.store();
             let series = self.cursor.begin_newest(&store);
             let names = self.table.names(&store, self.link.source, &series);
             let newest = store.state(self.link.source).filter(|state| state.seq() > 0);
-            (names, newest.map(|state| (state.seq(), [empty(state).keyframe(), whole(state)])))
+            let has_ticked = store.has_ticked(self.link.source);
+            let frames = |state: &TickState| match has_ticked {
+                true => vec![empty(state).keyframe(), whole(state)],
+                false => vec![state.keyframe()],
+            };
+            (names, u64::from(has_ticked), newest.map(|state| (state.seq(), frames(state))))
         };
         for message in names.messages() {
             self.say(&message).await?;
@@ -322,7 +328,7 @@ impl Writer {
         if let Some((seq, frames)) = newest {
             self.send(encode_ticks(frames.iter().map(Vec::as_slice))).await?;
             self.sent = self.sent.wrapping_add(1);
-            self.link.shown.counts.ticks.fetch_add(1, Relaxed);
+            self.link.shown.counts.ticks.fetch_add(ticks, Relaxed);
             self.link.shown.counts.sent.store(seq, Relaxed);
         }
         Ok(())
@@ -491,8 +497,12 @@ impl Writer {
     async fn fill(&mut self, part: Option<FillPart>) -> Result<(), UplinkEnd> {
         let Some(part) = part else {
             let Some(filling) = self.filling.take() else { return Ok(()) };
-            let state = filling.ended.await.unwrap_or(FillState::Gone);
-            return self.say(&AgentMessage::FillEnd { id: filling.id, state }).await;
+            let none = Answered { state: FillState::Gone, damaged: 0 };
+            let (id, Answered { state, damaged }) = (filling.id, filling.ended.await.unwrap_or(none));
+            if damaged > 0 {
+                self.send(encode_damage(&FillDamage { id, places: damaged })).await?;
+            }
+            return self.say(&AgentMessage::FillEnd { id, state }).await;
         };
         let bytes = encode_fill(&part);
         let (size, begin) = (bytes.len(), Instant::now());

@@ -1,5 +1,6 @@
 //! The uplink against a hub made by the test: a listener that speaks the hub's side word by word.
 
+mod damage;
 mod roads;
 
 use super::*;
@@ -7,7 +8,7 @@ use crate::clock::Manual;
 use crate::store::{Limits, Store};
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
-    AgentHello, AgentMessage, ByeReason, CREDIT, FillPart, FillState, FromAgent, HubMessage, PROTOCOL_NAME,
+    AgentHello, AgentMessage, ByeReason, CREDIT, FillDamage, FillPart, FillState, FromAgent, HubMessage, PROTOCOL_NAME,
     decode_agent, encode,
 };
 use shared::catalog::{Catalog, cpu};
@@ -135,6 +136,7 @@ enum Said {
     Control(AgentMessage),
     Ticks(Ticks),
     Fill(FillPart),
+    Damage(FillDamage),
     Records(Vec<Record>),
     Closed,
 }
@@ -198,6 +200,7 @@ impl<S: road::Wire> HubLink<S> {
                     return Said::Ticks(ticks);
                 }
                 FromAgent::Fill(part) => return Said::Fill(part),
+                FromAgent::Damage(damage) => return Said::Damage(damage),
                 FromAgent::Records(records) => {
                     self.messages += 1;
                     return Said::Records(records);
@@ -231,9 +234,6 @@ impl Agent {
     }
 
     fn with(args: &[&str], folder: Option<&std::path::Path>) -> Self {
-        let all = ["watchglass", "agent", "--memory", "--key", JOIN].iter().chain(args).map(std::ffi::OsString::from);
-        let parsed = crate::config::parse(all, &|_| None, &|_| Err(std::io::ErrorKind::NotFound.into()));
-        let Ok(crate::config::Command::Agent { config, .. }) = parsed else { panic!("{parsed:?}") };
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
         let mut store = Store::new(catalog, Limits { retention: 1 << 40, bytes: usize::MAX });
         let source = store.add_source("host".into(), 1_000, vec![("os".into(), "linux".into())]);
@@ -242,6 +242,13 @@ impl Agent {
             store.intern(source, SeriesDef { metric, instance: String::new() }).expect("room");
         }
         let live = Live::new(store, Arc::new(Manual::at(NOW, Duration::ZERO)), 1, 1 << 40);
+        Self::of_live(live, args, folder)
+    }
+
+    fn of_live(live: Arc<Live>, args: &[&str], folder: Option<&std::path::Path>) -> Self {
+        let all = ["watchglass", "agent", "--memory", "--key", JOIN].iter().chain(args).map(std::ffi::OsString::from);
+        let parsed = crate::config::parse(all, &|_| None, &|_| Err(std::io::ErrorKind::NotFound.into()));
+        let Ok(crate::config::Command::Agent { config, .. }) = parsed else { panic!("{parsed:?}") };
         let file = Arc::new(AgentFile::open(folder, 7).expect("a file"));
         Agent { live, file, config, n: 0 }
     }

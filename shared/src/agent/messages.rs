@@ -201,6 +201,16 @@ impl FillPart {
     }
 }
 
+/// What an answer to a [`HubMessage::Want`] lacks since the agent's disk is damaged. It comes before the answer's
+/// [`AgentMessage::FillEnd`], where there is any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FillDamage {
+    /// The want's.
+    pub id: u32,
+    /// Columns of a block, or whole blocks, that could not be read.
+    pub places: u32,
+}
+
 /// First message of a hub, after the agent's hello.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {

@@ -3,12 +3,13 @@
 //! The link is a WebSocket that the agent opens at [`LINK_PATH`], of the protocol [`PROTOCOL_NAME`]. Every message is
 //! binary. Its first byte tells what follows: [`CONTROL`] a postcard-encoded [`AgentMessage`] (or [`HubMessage`] the other
 //! way), [`TICKS`] frames of [`crate::tick`], each behind its length as a varint, [`FILL`] a [`FillPart`], [`RECORDS`]
-//! records. One that is not known is skipped: additions within a version are new first bytes, and what is there never
-//! changes.
+//! records, [`DAMAGE`] a [`FillDamage`]. One that is not known is skipped: additions within a version are new first bytes,
+//! and what is there never changes.
 //!
 //! Order: hello, welcome; then rows, series that name them, a keyframe of the tick *before* the newest, the newest tick,
-//! and from there on ticks as they come. What the hub lacks it asks for by [`HubMessage::Want`], one range at a time; the
-//! answer comes between the ticks and never holds one up.
+//! and from there on ticks as they come. An agent that has not sampled since its start sends a keyframe of the newest tick
+//! alone: it has the values of that tick on its disk only. What the hub lacks it asks for by [`HubMessage::Want`], one
+//! range at a time; the answer comes between the ticks and never holds one up.
 //!
 //! Whoever decodes has bytes of a stranger: nothing here takes memory by a length that the bytes claim and do not have.
 
@@ -47,6 +48,9 @@ pub const RECORDS: u8 = 3;
 /// First byte of a question for what a run printed.
 pub const LINES: u8 = 4;
 
+/// First byte of what an answer to [`HubMessage::Want`] lacks.
+pub const DAMAGE: u8 = 5;
+
 /// The bytes of a message of a hub.
 pub fn encode_hub(message: &HubMessage) -> Vec<u8> {
     match message {
@@ -75,6 +79,11 @@ pub fn encode_fill(part: &FillPart) -> Vec<u8> {
     behind(FILL, part)
 }
 
+/// The bytes of what a fill lacks.
+pub fn encode_damage(damage: &FillDamage) -> Vec<u8> {
+    behind(DAMAGE, damage)
+}
+
 /// The bytes of a message of records, rising by number.
 pub fn encode_records(records: &[Record]) -> Vec<u8> {
     behind(RECORDS, &records)
@@ -93,6 +102,8 @@ pub enum FromAgent<'a> {
     Ticks(Frames<'a>),
     /// A part of a fill.
     Fill(FillPart),
+    /// What a fill lacks.
+    Damage(FillDamage),
     /// Records, rising by number.
     Records(Vec<Record>),
     /// Of a kind that is not known: it is skipped.
@@ -130,6 +141,7 @@ pub fn decode_agent(bytes: &[u8]) -> Result<FromAgent<'_>, BadMessage> {
         TICKS => Ok(FromAgent::Ticks(Frames(rest))),
         FILL => read(rest).map(FromAgent::Fill),
         RECORDS => read(rest).map(FromAgent::Records),
+        DAMAGE => read(rest).map(FromAgent::Damage),
         _ => Ok(FromAgent::Unknown),
     }
 }

@@ -91,6 +91,7 @@ fn messages_come_back_and_none_that_is_cut_or_longer() {
     let others = [
         (encode_fill(&fill()), FromAgent::Fill(fill())),
         (encode_records(std::slice::from_ref(&record)), FromAgent::Records(vec![record])),
+        (encode_damage(&FillDamage { id: 3, places: 300 }), FromAgent::Damage(FillDamage { id: 3, places: 300 })),
     ];
     for (mut bytes, message) in control.chain(others) {
         assert_eq!(decode_agent(&bytes).as_ref(), Ok(&message));

@@ -15,6 +15,29 @@ pub struct Chart {
     pub section: String,
 }
 
+impl Chart {
+    /// The same under an id that no other chart of these has: two machines may mean different charts by one id. It is the
+    /// chart's own where that is free, else with a number behind it.
+    pub fn distinct(mut self, all: &[Chart]) -> Self {
+        let base = base_chart(&self.id).to_owned();
+        let mut number = 1;
+        while all.iter().any(|known| known.id == self.id && *known != self) {
+            number += 1;
+            self.id = format!("{base}{NUMBER}{number}");
+        }
+        self
+    }
+}
+
+/// What stands between the id of a chart and the number that tells it from others of that id.
+const NUMBER: char = '~';
+
+/// The id of a chart without the number that tells it [apart](Chart::distinct).
+pub fn base_chart(id: &str) -> &str {
+    let numbered = id.rsplit_once(NUMBER).filter(|(_, number)| number.parse::<u32>().is_ok());
+    numbered.map_or(id, |(base, _)| base)
+}
+
 /// A family of charts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Section {

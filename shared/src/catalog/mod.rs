@@ -36,7 +36,7 @@ pub mod trainium;
 pub mod wandb;
 
 pub use check::faults;
-pub use layout::{Chart, Fold, Lane, Layout, Note, Section, State, Tile};
+pub use layout::{Chart, Fold, Lane, Layout, Note, Section, State, Tile, base_chart};
 pub use markdown::metrics_markdown;
 pub(crate) use tag::split;
 pub use tag::{Found, LABEL, TagError, fill, glob, labels, rank};
@@ -44,6 +44,7 @@ pub use tag::{Found, LABEL, TagError, fill, glob, labels, rank};
 use crate::series::{SeriesDef, Steps};
 use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// How values of a metric relate to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -255,6 +256,12 @@ impl From<&MetricDef> for Metric {
 }
 
 impl Metric {
+    /// What stands in the place of a row that is not shown: no tag is empty, so no text finds it.
+    pub fn nothing() -> Self {
+        const NOTHING: MetricDef = MetricDef::gauge("", Unit::Count).draw(Draw::Hidden);
+        Metric::from(&NOTHING)
+    }
+
     /// Whether samples of the other row are of the same kind as those of this one: then they are one row.
     pub fn is_row_of(&self, other: &Metric) -> bool {
         (&self.tag, self.kind, self.unit) == (&other.tag, other.kind, other.unit)
@@ -279,9 +286,12 @@ impl Catalog {
     /// Adds a row that is met at run time, with its chart where there is none of that id. The position of the row; none
     /// when the table is full. One of the same tag, kind and unit is that row.
     pub fn add(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
-        if let Some(position) = self.position_of(&metric) {
-            return Some(position);
-        }
+        self.position_of(&metric).or_else(|| self.push(metric, chart))
+    }
+
+    /// Adds a row at the end, whatever rows there are, with its chart where there is none of that id. Its position; none when
+    /// the table is full.
+    pub fn push(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
         let position = u16::try_from(self.metrics.len()).ok()?;
         if !self.layout.charts.iter().any(|c| c.id == chart.id) {
             self.layout.charts.push(chart);
@@ -302,17 +312,31 @@ impl Catalog {
         }
     }
 
-    /// The rows from position `first` on, at most `most`, with their charts.
-    pub fn part(&self, first: usize, most: usize) -> (Vec<Metric>, Vec<Chart>) {
-        let metrics: Vec<Metric> = self.metrics.iter().skip(first).take(most).cloned().collect();
-        let ids: std::collections::HashSet<&str> = metrics.iter().map(|m| m.chart.as_str()).collect();
+    /// The rows from position `first` on, at most `most`, with their charts. In the place of those that are not `shown` is
+    /// [nothing](Metric::nothing).
+    pub fn part(&self, first: usize, most: usize, shown: impl Fn(usize) -> bool) -> (Vec<Metric>, Vec<Chart>) {
+        let some = (first..).zip(self.metrics.iter().skip(first)).take(most);
+        let metrics: Vec<Metric> =
+            some.map(|(at, row)| if shown(at) { row.clone() } else { Metric::nothing() }).collect();
+        let ids: HashSet<&str> = metrics.iter().map(|m| m.chart.as_str()).collect();
         let charts = self.layout.charts.iter().filter(|c| ids.contains(c.id.as_str())).cloned().collect();
         (metrics, charts)
     }
 
+    /// The table with [nothing](Metric::nothing) in the place of the rows that are not `shown`, and without their charts.
+    pub fn without(&self, shown: impl Fn(usize) -> bool) -> Catalog {
+        let (metrics, charts) = self.part(0, self.metrics.len(), &shown);
+        let all = (0..).zip(&self.metrics);
+        let hidden: HashSet<&str> = all.filter(|(at, _)| !shown(*at)).map(|(_, row)| row.chart.as_str()).collect();
+        let drawn: HashSet<&str> = charts.iter().map(|chart| chart.id.as_str()).collect();
+        let mut layout = self.layout.clone();
+        layout.charts.retain(|chart| drawn.contains(&chart.id[..]) || !hidden.contains(&chart.id[..]));
+        Catalog { metrics, layout }
+    }
+
     /// Takes in what [`part`](Self::part) gave; a row that is here goes, charts that are here already are skipped.
     pub fn extend(&mut self, first: usize, metrics: Vec<Metric>, charts: Vec<Chart>) {
-        let known: std::collections::HashSet<String> = self.layout.charts.iter().map(|c| c.id.clone()).collect();
+        let known: HashSet<String> = self.layout.charts.iter().map(|c| c.id.clone()).collect();
         self.layout.charts.extend(charts.into_iter().filter(|c| !known.contains(&c.id)));
         for (at, metric) in (first..).zip(metrics) {
             match at.cmp(&self.metrics.len()) {

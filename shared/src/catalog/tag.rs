@@ -162,7 +162,7 @@ fn read_bare(metrics: &[Metric], text: &str) -> Option<(u16, String)> {
             best = Some((known, metric as u16, instance.to_string()));
         }
     };
-    for (i, metric) in metrics.iter().enumerate() {
+    for (i, metric) in metrics.iter().enumerate().filter(|(_, metric)| !metric.tag.is_empty()) {
         if let Some(instance) = read(&metric.tag, text) {
             offer(2 * known_text(&metric.tag) + 1, i, instance); // a canonical tag wins over an equal alias
         }
@@ -229,7 +229,8 @@ pub(super) fn known(metrics: &[Metric], text: &str) -> Option<Found> {
 
 pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {
     known(metrics, text).ok_or_else(|| {
-        let nearest = metrics.iter().min_by_key(|m| distance(&m.tag, text)).map(|m| m.tag.clone()).unwrap_or_default();
+        let shown = metrics.iter().filter(|metric| !metric.tag.is_empty());
+        let nearest = shown.min_by_key(|m| distance(&m.tag, text)).map(|m| m.tag.clone()).unwrap_or_default();
         TagError { tag: text.to_string(), nearest }
     })
 }

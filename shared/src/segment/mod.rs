@@ -262,7 +262,7 @@ pub struct Damage {
 }
 
 /// Parts of a segment that can be damaged by themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The times: the block cannot be read.
     Times,

@@ -93,20 +93,20 @@ fn some(all: usize) -> impl FnMut() -> Option<Range<usize>> {
     }
 }
 
-pub(in crate::http) async fn catalog(State(app): State<Arc<App>>) -> Result<Response<Body>, Refusal> {
-    let catalog = app.live.store().catalog().clone();
+pub(in crate::http) async fn catalog(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
+    let catalog = asker.reader(&app).catalog();
     let charts: HashMap<String, String> =
         catalog.layout.charts.iter().map(|chart| (chart.id.clone(), chart.section.clone())).collect();
     let mut part = some(catalog.metrics.len());
     let items = move || {
-        let metrics = &catalog.metrics[part()?];
+        let shown = catalog.metrics[part()?].iter().filter(|metric| !metric.tag.is_empty());
         let one = |m: &Metric| {
             object!({
                 "tag": m.tag, "aliases": m.aliases, "title": m.title, "help": m.help, "unit": m.unit.name(),
                 "kind": m.kind, "range": range(m.range), "chart": m.chart, "section": charts.get(&m.chart),
             })
         };
-        Some(metrics.iter().map(one).collect())
+        Some(shown.map(one).collect())
     };
     list(&app.answers, "{\"metrics\":[".into(), items).await
 }

@@ -74,7 +74,7 @@ struct Older {
 
 /// What is to be read back of each source; none where that is nothing.
 fn windows(reader: &Reader, ask: &Ask, step: i64) -> Option<Vec<Older>> {
-    let catalog = reader.live().store().catalog().clone();
+    let catalog = reader.catalog();
     let sources = reader.sources();
     // What no row fits has been refused by the question itself; here its span is no bound.
     let all = Ask { from: i64::MIN, to: i64::MAX, ..ask.clone() };

@@ -15,7 +15,7 @@ use crate::store::Store;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use shared::catalog::{LABEL, MetricDef, process};
+use shared::catalog::{Catalog, LABEL, MetricDef, process};
 use shared::run::Run;
 use shared::wire::Source;
 use std::collections::BTreeSet;
@@ -36,6 +36,10 @@ const TURN: Duration = Duration::from_millis(50);
 impl Look for Reader {
     fn look<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
         look(&self.live().store())
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        Reader::catalog(self)
     }
 
     fn sources(&self) -> Vec<Arc<Source>> {

@@ -25,7 +25,7 @@ pub(in crate::http) async fn get(
         texts.push("*");
     }
     let reader = asker.reader(&app);
-    let catalog = app.live.store().catalog().clone();
+    let catalog = reader.catalog();
     let sources = reader.sources();
     let patterns = Patterns::new(&catalog, texts);
     let patterns = patterns.map_err(|unknown| Refusal::new(StatusCode::NOT_FOUND, unknown.to_string()))?;

@@ -1,6 +1,7 @@
 //! What a link lacks and fetches: where the blocks that come belong in time, and what is asked for next.
 
 use super::Intake;
+use crate::ingest::clock::Beside;
 use crate::ingest::coverage::{self, Lacking, Span};
 use crate::ingest::fetch::CheckedBlock;
 use crate::ingest::limits::{self, Cause};
@@ -17,23 +18,22 @@ impl Intake {
     /// nothing but its stamps: then that holds by which the block goes on from the ticks beside it.
     fn shift_of(&self, (first, last): Span, clock_step: bool, times: &[i64]) -> i64 {
         let known = self.clock.shift_at(first, self.life);
-        let (Some(&from), Some(&to), true) = (times.first(), times.last(), self.clock.was_off() && first >= self.life)
-        else {
-            return known;
-        };
+        // Another hub's stamps are right as they are.
+        let (Some(&from), Some(&to), false) = (times.first(), times.last(), self.relayed) else { return known };
         if let Some((_, shift)) = self.shifted.filter(|(before, _)| before + 1 == first && !clock_step) {
             return shift;
         }
-        // Of other lives the numbers say nothing of the time between.
         let mut runs = self.ingest.live.store().runs(self.source);
-        runs.retain(|run| run.last >= self.life);
+        let (of_life, interval) = (first >= self.life, self.interval);
+        // Of other lives the numbers say nothing of the time between.
+        runs.retain(|run| run.last >= self.life || !of_life);
         let at = runs.partition_point(|run| run.first <= last);
-        let ticks = |n: u64| i64::try_from(n).unwrap_or(i64::MAX).saturating_mul(self.interval);
+        let ticks = |n: u64| i64::try_from(n).unwrap_or(i64::MAX).saturating_mul(interval);
         let before = runs[..at].last().filter(|run| run.last < first);
         let goes_on = before.map(|run| run.to.saturating_add(ticks(first - run.last)).saturating_sub(from));
         let leads_to = runs.get(at).map(|run| run.from.saturating_sub(ticks(run.first - last)).saturating_sub(to));
-        let is_next = before.is_some_and(|run| run.last + 1 == first);
-        self.clock.shift_between(known, goes_on, leads_to, (clock_step && is_next).then_some(self.interval))
+        let set = clock_step && before.is_some_and(|run| run.last + 1 == first);
+        self.clock.shift_between(known, Beside { goes_on, leads_to, set, of_life, interval })
     }
 
     /// Keeps a block that was asked for; none where it is damaged.
@@ -42,6 +42,11 @@ impl Intake {
             self.refusals.add(Cause::Fill, 1);
             return self.fetch.refused(span, true);
         };
+        let unnamed = columns.iter().filter(|(id, _)| !self.map.is_named(*id)).count();
+        if unnamed > 0 && self.fetch.asks_again(span) {
+            // The names may be on their way. The second time the other columns are kept.
+            return self.refusals.add(Cause::Unnamed, unnamed as u64);
+        }
         let live = self.ingest.live.clone();
         let shift = self.shift_of((first, last), clock_step, &times);
         self.shifted = Some((last, shift));
@@ -90,7 +95,7 @@ impl Intake {
             shift: self.clock.shift(),
             oldest: live.clock.wall().saturating_sub(retention).saturating_add(EXPIRES_MS),
             covered: &covered,
-            tried: &self.fetch.tried,
+            tried: &self.fetch.tried(),
         }
         .holes();
         (self.looked, self.damages) = (Some(live.clock.steady()), damages);

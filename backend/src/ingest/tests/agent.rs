@@ -198,6 +198,12 @@ impl Agent {
         tokio::time::timeout(std::time::Duration::from_secs(12), wanted).await.ok().flatten()
     }
 
+    /// Likewise within 3 s.
+    pub async fn wanted_soon(&mut self) -> Option<(u32, u64, u64)> {
+        let wanted = self.wanted();
+        tokio::time::timeout(std::time::Duration::from_secs(3), wanted).await.ok().flatten()
+    }
+
     /// The next question of a page, and its number.
     pub async fn asked(&mut self) -> (u32, Question) {
         loop {

@@ -1,7 +1,7 @@
 //! What is lacking is asked for, looked through, and kept once.
 
 use super::*;
-use shared::agent::{AgentHello, FillPart, FillState, Offer};
+use shared::agent::{AgentHello, FillDamage, FillPart, FillState, Offer, encode_damage};
 use shared::wire::ColumnBytes;
 
 /// An agent with these ranges, of which the last is open; its newest tick is 1,000, at [`NOW`]. It is linked, and its clock
@@ -181,4 +181,80 @@ async fn nothing_below_the_numbers_of_clocks_is_asked_for_where_the_hub_has_tick
     agent.clock(0).await;
     agent.tick(2_000_000_000, 9_000, &[1.0]).await;
     assert_eq!(agent.wanted().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_tick_of_an_earlier_life_that_comes_without_values_is_fetched() {
+    let hub = Hub::new();
+    let mut agent = offering(&hub, open(900), 0).await;
+    agent.acknowledged(1).await;
+    agent.cut().await;
+    // It was killed after the tick 1,002, which has not come, and an agent of before begins with that one.
+    let mut agent = hub.connect(KEY);
+    let said = AgentHello { offers: open(1_000), seq: 1_002, ..hello(1) };
+    agent.say(&AgentMessage::Hello(Box::new(said))).await;
+    assert!(matches!(agent.heard().await, HubMessage::Welcome(_)));
+    agent.tell(0, 0, "a").await;
+    agent.tick(1_002, 2_000, &[f64::NAN]).await;
+    agent.clock(0).await;
+    assert_eq!(covered(&hub), [(1_000, 1_000)], "nothing is known of it");
+    agent.tick(1_050, 5_000, &[1_050.0]).await;
+    agent.acknowledged(2).await;
+    let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
+    assert_eq!((first, last), (1_001, 1_049));
+    agent.fill(&Agent::block(id, 1_001, 1_002, 1_000)).await;
+    agent.fill_end(id, FillState::Whole).await;
+    settled(&mut agent).await;
+    let samples = hub.samples().remove(0).1;
+    assert_eq!(samples, [(0, 1_000.0), (1_000, 1_001.0), (2_000, 1_002.0), (5_000, 1_050.0)]);
+    // A tick without values among others is one: nothing could be read.
+    agent.tick(1_051, 6_000, &[f64::NAN]).await;
+    agent.acknowledged(3).await;
+    assert_eq!(covered(&hub), [(1_000, 1_002), (1_050, 1_051)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_column_without_a_name_is_asked_for_once_more_and_the_others_are_kept_then() {
+    let hub = Hub::new();
+    let mut agent = offering(&hub, open(980), 0).await;
+    let with_unnamed = |id, first, last| {
+        let block = Agent::block(id, first, last, (first as i64 - 1_000) * 1_000);
+        let column = block.columns[0].1.clone();
+        FillPart { columns: vec![block.columns[0].clone(), (7, column)], ..block }
+    };
+    let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
+    assert_eq!((first, last), (980, 999));
+    agent.fill(&with_unnamed(id, 980, 989)).await;
+    agent.fill(&with_unnamed(id, 990, 999)).await;
+    agent.fill_end(id, FillState::Whole).await;
+    let (id, first, last) = agent.wanted().await.expect("ticks are lacking");
+    assert_eq!(((first, last), hub.refused("unnamed")), ((980, 999), 2));
+    // The name of one came meanwhile.
+    agent.fill(&with_unnamed(id, 980, 989)).await;
+    agent.tell(0, 7, "b").await;
+    agent.fill(&with_unnamed(id, 990, 999)).await;
+    agent.fill_end(id, FillState::Whole).await;
+    assert_eq!(agent.wanted().await, None);
+    assert_eq!((covered(&hub), hub.refused("unnamed")), (vec![(980, 1_000)], 3));
+    let own = hub.samples().into_iter().filter(|(tag, _)| *tag == cpu::ROWS[0].tag_of("a"));
+    let values: Vec<f64> = own.flat_map(|(_, samples)| samples.into_iter().map(|(_, value)| value)).collect();
+    assert_eq!(values, (980..=1_000).chain(990..1_000).map(f64::from).collect::<Vec<_>>(), "those of a, and of b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_damaged_on_the_disk_of_an_agent_is_counted_and_said() {
+    let hub = Hub::new();
+    let mut agent = offering(&hub, open(990), 0).await;
+    let (id, ..) = agent.wanted().await.expect("ticks are lacking");
+    agent.fill(&Agent::block(id, 990, 999, -10_000)).await;
+    agent.bytes(encode_damage(&FillDamage { id, places: 3 })).await;
+    agent.fill_end(id, FillState::Whole).await;
+    assert_eq!(agent.wanted().await, None, "nobody has it");
+    assert_eq!(hub.refused("damaged"), 3);
+    let source = hub.live.store().named(KEY).expect("it is known");
+    let checks = hub.live.store().checks(source).0;
+    let said = checks.iter().find(|check| check.id == "damaged").map(|check| check.found.clone());
+    assert_eq!(said.as_deref(), Some("missing: 3 damaged parts of the history of node-7"));
+    agent.bytes(encode_damage(&FillDamage { id, places: 3 })).await;
+    assert_eq!(agent.goodbye().await.0, close::FRAME_ERROR, "nothing was asked for");
 }
