@@ -328,8 +328,8 @@ def kernel_id():
     """The id of the Jupyter kernel that this process is, from its connection file; None elsewhere."""
     import re
 
-    path = connection_file()
-    found = re.search(r"kernel-([0-9a-fA-F-]{36})\.json$", path or "")
+    # Jupyter's servers name the file by a UUID; VS Code, papermill and consoles have names of their own.
+    found = re.fullmatch(r"(?:kernel-)?([0-9A-Za-z_-]{1,64})\.json", os.path.basename(connection_file() or ""))
     return found.group(1) if found else None
 
 

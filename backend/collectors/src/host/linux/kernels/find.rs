@@ -15,6 +15,11 @@ const LOOKS: u8 = 2;
 const FULL_LOOK_PERIOD: u32 = 24;
 /// Processes above a process that are looked at.
 const MAX_ABOVE: usize = 32;
+/// The longest id of a kernel, bytes.
+const MAX_ID_BYTES: usize = 64;
+/// Options of kernels that name their connection file, without dashes.
+const CONNECTION_OPTIONS: [&[u8]; 5] =
+    [b"f", b"conn", b"connection-file", b"connection_file", b"IPKernelApp.connection_file"];
 /// Bytes of a notebook's path that are kept.
 const MAX_PATH_BYTES: usize = 512;
 
@@ -127,13 +132,52 @@ fn kernel(proc: &Path, pid: u32, uid: u32, buffer: &mut Vec<u8>) -> Option<Found
     Some(FoundKernel { id, pid, start: stat.start, path })
 }
 
-/// The id of a kernel from the arguments of its process, each of which ends with a zero byte.
+/// The id of a kernel from the arguments of its process, each of which ends with a zero byte: from the name of its connection
+/// file. Jupyter's servers name it by a UUID. Others have names of their own: `kernel-v2-123abc.json` of VS Code, `kernel-123.json`
+/// of a console, `tmpabc.json` of papermill and nbclient. Such a file counts where it is given to something called a kernel.
 fn id_in(arguments: &[u8]) -> Option<String> {
-    arguments.split(|byte| *byte == 0).find_map(|argument| {
-        let name = argument.rsplit(|byte| *byte == b'/').next()?;
-        let id = name.strip_prefix(b"kernel-")?.strip_suffix(b".json")?;
+    let words = || arguments.split(|byte| *byte == 0);
+    let by_server = words().find_map(|word| {
+        let id = file_name(word).strip_prefix(b"kernel-")?.strip_suffix(b".json")?;
         is_uuid(id).then(|| String::from_utf8_lossy(id).to_ascii_lowercase())
+    });
+    by_server.or_else(|| {
+        let file = connection_file(words())?;
+        let is_kernel = |word: &[u8]| file_name(word).windows(6).any(|part| part == b"kernel");
+        let id = file_name(file).strip_suffix(b".json")?;
+        let id = id.strip_prefix(b"kernel-").unwrap_or(id);
+        let fits = (1..=MAX_ID_BYTES).contains(&id.len())
+            && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte));
+        (fits && words().any(|word| !word.ends_with(file) && is_kernel(word)))
+            .then(|| String::from_utf8_lossy(id).into_owned())
     })
+}
+
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}
+
+/// The file that an option names, as the next word or behind `=`.
+fn connection_file<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
+    let mut is_next = false;
+    for word in words {
+        if std::mem::take(&mut is_next) {
+            return Some(word);
+        }
+        let dashes = word.iter().take_while(|byte| **byte == b'-').count();
+        let name = &word[dashes..];
+        let (name, value) = match name.iter().position(|byte| *byte == b'=') {
+            Some(at) => (&name[..at], Some(&name[at + 1..])),
+            None => (name, None),
+        };
+        if dashes > 0 && CONNECTION_OPTIONS.contains(&name) {
+            match value {
+                Some(file) => return Some(file),
+                None => is_next = true,
+            }
+        }
+    }
+    None
 }
 
 /// Whether a text is a UUID in its usual form.
@@ -166,6 +210,38 @@ mod tests {
         assert_eq!(of(&["R", &format!("--conn=/x/kernel-{}.json", ID.to_uppercase())]), Some(ID.into()));
         for other in ["kernel-4711.json", &format!("kernel-{ID}.json.bak"), &format!("my-kernel-{ID}.json"), ID, ""] {
             assert_eq!(of(&["python", other]), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn kernels_that_no_server_started_have_ids_of_their_own() {
+        let of = |line: &str| id_in(line.replace(' ', "\0").as_bytes());
+        for (line, id) in [
+            (
+                "python -m ipykernel_launcher --f=/run/user/1/jupyter/runtime/kernel-v31a2b3c4d5e6f7.json",
+                "v31a2b3c4d5e6f7",
+            ),
+            ("/usr/bin/python3 -m ipykernel_launcher --ip=127.0.0.1 -f /r/kernel-v2-29684vbBr.json", "v2-29684vbBr"),
+            ("python -m ipykernel -f /tmp/tmp9z_x2j.json --HistoryManager.hist_file=:memory:", "tmp9z_x2j"),
+            ("python -m ipykernel_launcher -f /tmp/tmpab12.json", "tmpab12"),
+            ("python /usr/lib/site-packages/ipykernel_launcher.py -f /r/kernel-4711.json", "4711"),
+            ("python -m spyder_kernels.console -- -f /r/kernel-0a1b2c3d4e5f.json", "0a1b2c3d4e5f"),
+            ("R --slave -e IRkernel::main() --args --conn=/r/kernel-x_1.json", "x_1"),
+            ("python -m colab_kernel_launcher -f /root/.local/share/jupyter/runtime/kernel-a1.json", "a1"),
+        ] {
+            assert_eq!(of(line).as_deref(), Some(id), "{line}");
+        }
+        for other in [
+            "python train.py -f config.json",
+            "vim /r/kernel-4711.json",
+            "jupyter console --existing kernel-4711.json",
+            "python -m ipykernel_launcher",
+            "python -m ipykernel_launcher -f",
+            "python -m ipykernel_launcher -f /r/kernel-.json",
+            "python -m ipykernel_launcher -f /r/a%20b.json",
+            "python make.py -f /r/kernel-4711.json",
+        ] {
+            assert_eq!(of(other), None, "{other}");
         }
     }
 
