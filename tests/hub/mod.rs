@@ -26,6 +26,7 @@ mod postgresql;
 mod printed;
 mod providers;
 mod proxies;
+mod readme;
 mod revoked;
 mod roads;
 mod rungs;

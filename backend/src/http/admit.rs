@@ -208,7 +208,8 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     // A stream that goes out by an answer is asked for as all data are: browsers send no Origin with it.
     let upgrades = carries == Carries::Socket && headers.contains_key(header::UPGRADE);
     // What a browser sends by itself counts from our own pages only, signing in as somebody else included.
-    if asker.bearer.is_none() && (changes || upgrades) && (asker.who.is_some() || need == Need::Session) {
+    let by_itself = asker.bearer.is_none() && caller.local.is_none();
+    if by_itself && (changes || upgrades) && (asker.who.is_some() || need == Need::Session) {
         app.guard.own_page(request.uri(), headers)?;
     }
     if asker.bearer.is_some() && asker.who.is_none() {
@@ -243,8 +244,8 @@ async fn identify(
 ) -> Result<Option<Principal>, Refusal> {
     match (&asker.bearer, caller.local) {
         (Some(key), _) => return Ok(hub.accounts.key(key.reveal(), &asker.network).await?),
-        (None, Some(uid)) if asker.vouched.is_none() => return Ok(Some(Principal::local(uid))),
-        (None, _) => {}
+        (None, Some(uid)) => return Ok(Some(Principal::local(uid))),
+        (None, None) => {}
     }
     let (first, others): (Vec<_>, Vec<_>) = links.iter().partition(|(id, _)| Some(id) == named.as_ref());
     if let Some((_, code)) = first.first() {

@@ -85,7 +85,7 @@ pub struct Caller {
     pub uid: Option<u32>,
     /// Whether it is behind our own certificate.
     pub tls: bool,
-    /// The user at the other end of a socket in our own folder: the owner of the server, or root.
+    /// The user at the other end of a socket in our own folder, who gives a command: the owner of the server, or root.
     pub local: Option<u32>,
     /// Which names the caller may use for us.
     pub names: HostNames,
@@ -242,6 +242,12 @@ impl App {
         lines.collect()
     }
 
+    /// Whether a request over the socket in our own folder is a command, and nothing that a proxy passes on.
+    fn is_command(&self, headers: &HeaderMap) -> bool {
+        let vouches = self.hub.as_ref().and_then(|hub| hub.proxy.as_ref());
+        guard::is_command(headers) && vouches.is_none_or(|proxy| !headers.contains_key(&proxy.user))
+    }
+
     /// The path without the base, which a proxy may or may not have stripped.
     fn below_base<'a>(&self, path: &'a str) -> &'a str {
         match path.strip_prefix(self.site.base.trim_end_matches('/')) {
@@ -272,8 +278,12 @@ fn kind(path: &str, headers: &HeaderMap) -> Resource {
 }
 
 /// The guard, and the headers of every answer.
-async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response<Body> {
-    let caller = request.extensions().get::<Caller>().copied();
+async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response<Body> {
+    let mut caller = request.extensions().get::<Caller>().copied();
+    if let Some(caller) = caller.as_mut().filter(|_| !app.is_command(request.headers())) {
+        caller.local = None;
+        request.extensions_mut().insert(*caller);
+    }
     let path = request.uri().path();
     // Both readings of the path are served, so the stricter one counts: the base may itself begin with "api".
     let kind = match kind(path, request.headers()) {

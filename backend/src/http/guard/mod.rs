@@ -212,6 +212,16 @@ impl Guard {
     }
 }
 
+/// Headers that a command of ours never sends, and that come with what a browser asks or a proxy passes on.
+const PASSED_ON: [&str; 5] = ["origin", "sec-fetch-site", "cookie", "forwarded", "x-forwarded-for"];
+
+/// Whether a request over the socket in our own folder is a command of who may open that folder. The kernel says who that is,
+/// and no browser can open the socket by itself, so such a request has no web origin and needs none. A request that a proxy
+/// passes on from somebody else is judged like any other.
+pub fn is_command(headers: &HeaderMap) -> bool {
+    PASSED_ON.iter().all(|name| !headers.contains_key(*name))
+}
+
 struct Host<'a> {
     text: &'a str,
     /// It is the name of a proxy, which may serve over TLS.
