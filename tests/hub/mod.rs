@@ -18,6 +18,7 @@ mod leaks;
 mod links;
 mod lives;
 mod machine;
+mod matrix;
 mod messages;
 mod own;
 #[cfg(unix)]

@@ -139,6 +139,55 @@ async fn a_link_shows_a_span_or_a_window_and_never_all() {
         bounds(other).await,
         Ok((cut(1_795_219_210_500, 1_795_219_220_000), "w=5m&from=1795219210.500&to=1795219220.000".into()))
     );
+#[tokio::test]
+async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_another() {
+    let (hub, _, [first, second], begun) = cast().await;
+    let (accounts, root) = (&hub.accounts, &begun.principal);
+    let viewer = MemberChange { role: Some(Role::Viewer), ..MemberChange::default() };
+    let member = MemberChange { role: Some(Role::Member), ..MemberChange::default() };
+    let again = async |who: &str| hub.sign_in(who, PASSWORD).await.expect("signed in").principal;
+    for (who, role) in [("mike", &viewer), ("ada", &viewer)] {
+        accounts.set_member(root, "other", who, role).await.expect("in both teams");
+    }
+    let (mike, ada) = (again("mike").await, again("ada").await);
+    assert!(mike.scope().sees(&second), "as a viewer");
+    for by in [&mike, &ada] {
+        for (word, team, status) in [
+            ("gpu-2", "main", 403),
+            (second.as_str(), "main", 403),
+            ("gpu-1&with=gpu-2", "main", 403),
+            ("gpu-2", "other", 403),
+            ("gpu-3", "main", 400),
+        ] {
+            let denied = accounts.add_share(by, Some(team), &live(&format!("w=5m&source={word}"))).await;
+            assert_eq!(denied.expect_err("not theirs").status(), status, "{word} {team}");
+        }
+    }
+    // Nor what its people saved.
+    let theirs = accounts.add_view(root, Some("other"), &view("ours", Reach::Team)).await.expect("a view");
+    let of_view = NewShare { view: Some(theirs.id), ..NewShare::default() };
+    assert_eq!(accounts.add_share(&mike, Some("main"), &of_view).await.expect_err("not theirs").status(), 403);
+    assert!(
+        !accounts.is_member_at(&mike, &second).await.unwrap() && accounts.is_member_at(&mike, &first).await.unwrap()
+    );
+
+    // A member of both makes it where its admins see it, and as long as they are one.
+    accounts.set_member(root, "other", "mike", &member).await.expect("a member");
+    let mike = again("mike").await;
+    let denied = accounts.add_share(&mike, Some("main"), &live("w=5m&source=gpu-2")).await.expect_err("not main's");
+    assert!(denied.status() == 400 && denied.to_string().contains("in a team that sees it"), "{denied}");
+    let (id, code) = accounts.add_share(&mike, Some("other"), &live("w=5m&source=gpu-2")).await.expect("a link");
+    let listed = accounts.shares(root, Some("other")).await.unwrap();
+    assert_eq!(listed.iter().map(|one| &one.id).collect::<Vec<_>>(), [&id]);
+    let link = accounts.share(code.reveal(), &network(4)).await.unwrap().expect("it holds");
+    assert!(link.scope().sees(&second) && !link.scope().sees(&first));
+    accounts.set_member(root, "other", "mike", &viewer).await.expect("less");
+    assert!(accounts.share(code.reveal(), &network(4)).await.unwrap().is_none());
+    // What the hub's admin shares in a team is that team's, too.
+    let denied = accounts.add_share(root, Some("main"), &live("w=5m&source=gpu-2")).await.expect_err("not main's");
+    assert_eq!(denied.status(), 400);
+}
+
     assert_eq!(bounds(live("page=fleet")).await.map(|(bounds, _)| bounds), Ok(Bounds::Window(300_000)));
     assert_eq!(bounds(live("w=1h30m")).await.map(|(bounds, _)| bounds), Ok(Bounds::Window(5_400_000)));
     for wrong in [

@@ -203,7 +203,7 @@ fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
 pub(super) fn refusal(refused: Refused) -> Response<Body> {
     match &refused {
         Refused::Wrong(_) => error(StatusCode::BAD_REQUEST, refused.to_string()),
-        Refused::Unknown(_) => error(StatusCode::NOT_FOUND, refused.to_string()),
+        Refused::Unknown(_) | Refused::NoSource(_) => error(StatusCode::NOT_FOUND, refused.to_string()),
         Refused::Large { series, values, most, step } => {
             let numbers = serde_json::json!({
                 "error": refused.to_string(), "series": series, "samples": values, "limit": most, "step": (step + 999) / 1000,
