@@ -34,6 +34,7 @@ mod rungs;
 mod sessions;
 mod shares;
 pub mod sockets;
+mod strangers;
 mod tls;
 mod usage;
 mod vouched;

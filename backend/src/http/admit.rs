@@ -7,9 +7,10 @@ use super::counted::counted;
 use super::hub::{Hub, counted_as};
 use super::need::{Carries, Need};
 use super::rights::Rights;
+use super::strangers::{StrangerRequest, Visitor};
 use super::vouched::vouched;
 use super::{App, Caller, Refusal};
-use crate::accounts::{Network, Principal, Vouched};
+use crate::accounts::{Network, Principal, Vouched, Who};
 use crate::live::Reader;
 use axum::RequestExt;
 use axum::body::Body;
@@ -136,8 +137,8 @@ pub(super) async fn admit(
         }),
         Some(hub) => at_hub(&app, hub, need, carries, &mut request).await,
     };
-    match asker {
-        Ok(asker) => {
+    match asker.and_then(|asker| Ok((strangers_request(&app, need, carries, &asker, &request)?, asker))) {
+        Ok((_counted, asker)) => {
             let of_hub = match (&app.hub, &asker.who) {
                 (Some(hub), Some(who)) if carries == Carries::Nothing && need.is_for_samples() => {
                     Some((hub, who.clone(), asker.scope.clone()))
@@ -157,6 +158,30 @@ pub(super) async fn admit(
 
 /// Without accounts everybody whom the guard lets in reads all, and there is nothing to sign in to.
 fn alone(need: Need) -> Result<Asker, Refusal> {
+/// Notes whether somebody is known on this connection, and counts a request with a body where nobody is.
+///
+/// # Errors
+/// 429: too many of them are answered now.
+fn strangers_request(
+    app: &App,
+    need: Need,
+    carries: Carries,
+    asker: &Asker,
+    request: &Request,
+) -> Result<Option<StrangerRequest>, Refusal> {
+    // Whoever has a share link may be anybody.
+    let is_known = app.hub.is_none() || asker.who.as_ref().is_some_and(|who| !matches!(who.who, Who::Share { .. }));
+    let visitor = request.extensions().get::<Visitor>();
+    // Where anybody may ask, nobody was asked who they are.
+    if let Some(visitor) = visitor.filter(|_| need != Need::Open) {
+        visitor.is(is_known);
+    }
+    match carries {
+        Carries::Json(_) if !is_known => app.strangers.request(&asker.network, visitor).map(Some),
+        _ => Ok(None),
+    }
+}
+
     match need {
         Need::Open | Need::Role(..) | Need::Shared(_) | Need::Person(_) => {
             let network = Network::local();

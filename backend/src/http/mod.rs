@@ -27,6 +27,7 @@ mod refusal;
 mod rights;
 pub mod routes;
 mod session;
+mod strangers;
 mod stream;
 pub mod tls;
 mod transport;
@@ -38,6 +39,7 @@ mod write_timeout;
 
 pub use join_road::JoinRoad;
 pub use refusal::Refusal;
+pub use strangers::Strangers;
 
 use crate::alerts::AlertBook;
 use crate::calls::Calls;
@@ -103,6 +105,8 @@ pub struct App {
     remote: Option<Arc<RemoteWriter>>,
     /// Pages and scripts that may be connected at once.
     viewers: usize,
+    /// What callers hold who have not shown who they are.
+    strangers: Arc<Strangers>,
     answers: AnswerLimits,
     /// What notebooks say.
     markers: Arc<Markers>,
@@ -137,9 +141,11 @@ impl App {
         hub: Option<Hub>,
         alerts: AlertBook,
     ) -> Arc<Self> {
+        let strangers = Strangers::new(hub.as_ref().map(Hub::proxies).unwrap_or_default());
         Arc::new(App {
             live,
             guard,
+            strangers,
             hub,
             site,
             stop,
@@ -181,6 +187,11 @@ impl App {
     /// What is watched and who is told, for who watches and tells.
     pub fn alerts(&self) -> AlertBook {
         self.alerts.clone()
+    }
+
+    /// What callers hold who have not shown who they are, for what accepts connections.
+    pub fn strangers(&self) -> Arc<Strangers> {
+        self.strangers.clone()
     }
 
     /// What a hub has beside the stream.
