@@ -46,6 +46,8 @@ pub(super) struct Asker {
     pub vouched: Option<Vouched>,
     /// What the browser or program calls itself, shortened; empty where it says nothing.
     pub agent: String,
+    /// Whether it is who runs a server without accounts.
+    pub is_owner: bool,
 }
 
 impl Asker {
@@ -57,7 +59,7 @@ impl Asker {
     /// Whether the arguments of processes of a source, by its key, are there for who asks.
     pub async fn sees_arguments(&self, app: &App, source: &str) -> bool {
         match (&app.hub, &self.who) {
-            (None, _) => true,
+            (None, _) => self.is_owner,
             (Some(hub), Some(who)) => hub.accounts.shows_arguments(who, source).await.unwrap_or(false),
             (Some(_), None) => false,
         }
@@ -130,7 +132,7 @@ pub(super) async fn admit(
     next: Next,
 ) -> Response<Body> {
     let asker = match &app.hub {
-        None => alone(need).and_then(|asker| match carries {
+        None => alone(&app, need, &request).and_then(|asker| match carries {
             // A form of another site cannot say so without asking first.
             Carries::Json(_) => is_json(request.headers()).map(|()| asker),
             Carries::Nothing | Carries::Socket => Ok(asker),
@@ -156,8 +158,6 @@ pub(super) async fn admit(
     }
 }
 
-/// Without accounts everybody whom the guard lets in reads all, and there is nothing to sign in to.
-fn alone(need: Need) -> Result<Asker, Refusal> {
 /// Notes whether somebody is known on this connection, and counts a request with a body where nobody is.
 ///
 /// # Errors
@@ -182,6 +182,9 @@ fn strangers_request(
     }
 }
 
+/// Without accounts everybody whom the guard lets in reads all, and there is nothing to sign in to.
+fn alone(app: &App, need: Need, request: &Request) -> Result<Asker, Refusal> {
+    let caller = request.extensions().get::<Caller>().copied().unwrap_or_default();
     match need {
         Need::Open | Need::Role(..) | Need::Shared(_) | Need::Person(_) => {
             let network = Network::local();
@@ -194,6 +197,7 @@ fn strangers_request(
                 bearer: None,
                 vouched: None,
                 agent: String::new(),
+                is_owner: app.guard.is_owner(caller),
             })
         }
         _ => Err(super::no_accounts()),
@@ -214,7 +218,8 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
         Need::Session => agent_of(headers),
         _ => String::new(),
     };
-    let mut asker = Asker { who: None, scope: Scope::nothing(), bounds, network, token, bearer, vouched, agent };
+    let (scope, is_owner) = (Scope::nothing(), false);
+    let mut asker = Asker { who: None, scope, bounds, network, token, bearer, vouched, agent, is_owner };
     if let (Need::Key(scope), Some(key)) = (need, &asker.bearer)
         && is_for(key, scope)
     {

@@ -69,6 +69,31 @@ async fn a_view_is_its_makers_and_the_teams_is_for_members() {
 }
 
 #[tokio::test]
+async fn a_persons_own_views_take_no_room_of_the_team_or_of_others() {
+    let (hub, [vera, mike, ..], _, _) = cast().await;
+    let accounts = &hub.accounts;
+    let mut own = Vec::new();
+    for n in 0..100 {
+        own.push(accounts.add_view(&vera, None, &view(&format!("view {n}"), Reach::Mine)).await.expect("room"));
+    }
+    let full = accounts.add_view(&vera, None, &view("one more", Reach::Mine)).await.expect_err("too many");
+    assert!(full.status() == 409 && full.to_string().contains("you have at most 100"), "{full}");
+    accounts.add_view(&mike, None, &view("mine", Reach::Mine)).await.expect("another person's");
+    let team = accounts.add_view(&mike, None, &view("ours", Reach::Team)).await.expect("the team's");
+    // Nor is there a way round it by a change.
+    accounts.remove_view(&vera, &own[0].id).await.expect("removed");
+    accounts.add_view(&vera, None, &view("again", Reach::Mine)).await.expect("room");
+    for n in 0..99 {
+        accounts.add_view(&mike, None, &view(&format!("view {n}"), Reach::Mine)).await.expect("room");
+    }
+    let change = ViewChange { version: 1, scope: Some(Reach::Mine), ..ViewChange::default() };
+    let NotSaved::Denied(full) = accounts.change_view(&mike, &team.id, &change).await.expect_err("too many") else {
+        panic!("nobody was faster")
+    };
+    assert_eq!(full.status(), 409);
+}
+
+#[tokio::test]
 async fn a_link_shows_what_its_maker_sees_of_its_machines_and_dies_with_their_membership() {
     let (hub, [vera, mike, tom, ada], [first, second], begun) = cast().await;
     let accounts = &hub.accounts;
@@ -114,31 +139,6 @@ async fn a_link_shows_what_its_maker_sees_of_its_machines_and_dies_with_their_me
     assert!(accounts.share(code.reveal(), &network(4)).await.unwrap().is_none(), "over");
 }
 
-#[tokio::test]
-async fn a_link_shows_a_span_or_a_window_and_never_all() {
-    let (hub, [_, mike, ..], _, _) = cast().await;
-    let bounds = async |wanted: NewShare| {
-        let made = hub.accounts.add_share(&mike, None, &wanted).await;
-        match made {
-            Ok((id, code)) => {
-                let link = hub.accounts.share(code.reveal(), &network(4)).await.unwrap().expect("it holds");
-                Ok((link.bounds, hub.accounts.shared(&id).await.unwrap().query))
-            }
-            Err(denied) => Err(denied.status()),
-        }
-    };
-    let span = |from, to| Some(Span { from, to });
-    let frozen = "w=5m&from=1795219200&to=1795219500";
-    let cut = |from: i64, to: i64| Bounds::Span(from, to);
-    assert_eq!(
-        bounds(live(frozen)).await,
-        Ok((cut(1_795_219_200_000, 1_795_219_500_000), "w=5m&from=1795219200.000&to=1795219500.000".into()))
-    );
-    let other = NewShare { span: span(1_795_219_210.5, 1_795_219_220.0), ..live(frozen) };
-    assert_eq!(
-        bounds(other).await,
-        Ok((cut(1_795_219_210_500, 1_795_219_220_000), "w=5m&from=1795219210.500&to=1795219220.000".into()))
-    );
 #[tokio::test]
 async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_another() {
     let (hub, _, [first, second], begun) = cast().await;
@@ -188,6 +188,31 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
     assert_eq!(denied.status(), 400);
 }
 
+#[tokio::test]
+async fn a_link_shows_a_span_or_a_window_and_never_all() {
+    let (hub, [_, mike, ..], _, _) = cast().await;
+    let bounds = async |wanted: NewShare| {
+        let made = hub.accounts.add_share(&mike, None, &wanted).await;
+        match made {
+            Ok((id, code)) => {
+                let link = hub.accounts.share(code.reveal(), &network(4)).await.unwrap().expect("it holds");
+                Ok((link.bounds, hub.accounts.shared(&id).await.unwrap().query))
+            }
+            Err(denied) => Err(denied.status()),
+        }
+    };
+    let span = |from, to| Some(Span { from, to });
+    let frozen = "w=5m&from=1795219200&to=1795219500";
+    let cut = |from: i64, to: i64| Bounds::Span(from, to);
+    assert_eq!(
+        bounds(live(frozen)).await,
+        Ok((cut(1_795_219_200_000, 1_795_219_500_000), "w=5m&from=1795219200.000&to=1795219500.000".into()))
+    );
+    let other = NewShare { span: span(1_795_219_210.5, 1_795_219_220.0), ..live(frozen) };
+    assert_eq!(
+        bounds(other).await,
+        Ok((cut(1_795_219_210_500, 1_795_219_220_000), "w=5m&from=1795219210.500&to=1795219220.000".into()))
+    );
     assert_eq!(bounds(live("page=fleet")).await.map(|(bounds, _)| bounds), Ok(Bounds::Window(300_000)));
     assert_eq!(bounds(live("w=1h30m")).await.map(|(bounds, _)| bounds), Ok(Bounds::Window(5_400_000)));
     for wrong in [

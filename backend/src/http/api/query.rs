@@ -17,6 +17,7 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use shared::catalog::{LABEL, MetricDef, process};
 use shared::run::Run;
+use shared::scope::Bounds;
 use shared::wire::Source;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -136,6 +137,9 @@ pub(in crate::http) async fn export(
 pub(super) async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<Ask, Refusal> {
     let now = app.live.clock.wall();
     let run = match params.last("run") {
+        Some(_) if asker.bounds != Bounds::All => {
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link shows no runs; leave run= out"));
+        }
         Some(id) => Some(run(app, asker, id).await?),
         None => None,
     };

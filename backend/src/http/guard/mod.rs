@@ -6,7 +6,7 @@
 
 pub mod peer;
 
-use super::Refusal;
+use super::{Caller, Refusal};
 use crate::config::{Config, LocalAuth, PublicUrl, is_host_name, split_authority};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -111,6 +111,13 @@ impl Guard {
     /// Whether a local user may change what a server without accounts has: our own uid, root, the user who called sudo.
     pub fn lets_write(&self, uid: u32) -> bool {
         self.writers.as_ref().is_some_and(|writers| writers.contains(&uid))
+    }
+
+    /// Whether a caller runs the server, who sees what its jobs print. Others whom it lets in do not; where callers cannot be
+    /// told apart, everybody may be the one.
+    pub fn is_owner(&self, caller: Caller) -> bool {
+        let is = |uid| self.writers.as_ref().is_none_or(|writers| writers.contains(&uid));
+        caller.local.is_some() || caller.uid.map_or(!self.asks_uid(), is)
     }
 
     /// Decides on a request by its target and headers.

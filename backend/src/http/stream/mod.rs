@@ -113,7 +113,7 @@ pub(super) async fn get(
             let rights = Rights::of(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
             (rights, Some((seats.take(counted_as(who))?, tab)))
         }
-        _ => (Rights::unbound(), None),
+        _ => (Rights::unbound(asker.is_owner), None),
     };
     let accepted = match way {
         Way::Socket => Some(socket::accept(request).map_err(|refused| {
