@@ -262,7 +262,7 @@ fn a_script_chooses_its_sources() {
     });
     let refused = |query: &str| server.get(&format!("/api/v1/live?{query}"), &[]);
     let unknown = refused("format=json&source=nowhere");
-    assert_eq!(unknown.status, 400);
+    assert_eq!(unknown.status, 404);
     assert!(unknown.error().contains("nowhere") && unknown.error().contains("demo-01"), "{}", unknown.error());
     assert!(refused("source=demo-01").error().contains("format=json"));
 }

@@ -109,7 +109,7 @@ mod unix {
         let body = body.unwrap_or_default();
         // In one piece: a body that nobody reads, and that comes behind the answer, would cut the answer off.
         let request = format!(
-            "{method} /{path} HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nContent-Type: application/json\r\n\
+            "{method} /{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
         );

@@ -1,5 +1,7 @@
 //! Cells of CSV, where names come from outside.
 
+use crate::controls::replaced;
+
 /// A text that no spreadsheet reads as a formula.
 pub fn plain(text: &str) -> String {
     // Spreadsheets pass over blanks in front of a sign.
@@ -7,9 +9,9 @@ pub fn plain(text: &str) -> String {
     if formula { format!("'{text}") } else { text.to_string() }
 }
 
-/// A text as a cell: quoted where needed, and never a formula.
+/// A text as a cell: quoted where needed, never a formula, and without what a terminal obeys.
 pub fn cell(text: &str) -> String {
-    let text = plain(text);
+    let text = plain(&replaced(text));
     if text.contains([',', '"', '\n', '\r', '\t']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
@@ -27,6 +29,8 @@ mod tests {
             ("@x", "'@x"),
             ("\t=1", "\"'\t=1\""),
             ("plain", "plain"),
+            ("a\u{1b}[2J\u{7}\u{9b}\u{202e}\rb", "a\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}\u{fffd}b"),
+            ("a\nb", "\"a\nb\""),
         ] {
             assert_eq!(cell(text), written);
         }

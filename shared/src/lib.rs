@@ -41,6 +41,7 @@ pub mod audit;
 pub mod catalog;
 pub mod changed;
 pub mod column;
+pub mod controls;
 pub mod crc32c;
 pub mod csv;
 pub mod date;

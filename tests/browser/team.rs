@@ -310,6 +310,7 @@ fn what_is_shown_is_shared_by_a_link_which_shows_it_and_nothing_else() {
     browser.open(&format!("{}?theme=dark#share=wrong", crowd.url));
     browser
         .until("document.querySelector('.wrong') && document.querySelector('.wrong').innerText.includes('has ended')");
+    assert_eq!(browser.eval("location.hash"), "", "a code stays in no address, whether it holds or not");
     browser.open(&format!("{}?theme=light#share=c0de", crowd.url));
     browser.until("location.search.includes('share=h1') && !location.hash");
     browser.until("document.querySelector('[data-shared]') && document.querySelector('[data-shared]').innerText.includes('Shared by chen')");

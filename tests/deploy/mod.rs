@@ -94,6 +94,14 @@ fn units_start_what_the_program_knows_and_take_nothing_from_a_monitor() {
             assert!(value(&unit, "StateDirectory").is_some(), "{name} writes nowhere else");
         }
     }
+    // A person's has all of it that needs no namespace.
+    let (system, own) = (read(&at("systemd/watchglass.service")), read(&at("systemd/watchglass-user.service")));
+    let keeps = ["NoNewPrivileges=", "Restrict", "Lock", "Memory", "SystemCall", "UMask="];
+    for line in system.lines().filter(|line| keeps.iter().any(|key| line.starts_with(key)) && !line.contains("Restart"))
+    {
+        assert!(own.lines().any(|own| own == line), "watchglass-user.service has no {line}");
+    }
+    assert!(!own.contains("\nProtect") && !own.contains("\nPrivate"), "others' processes would be nobody's");
     let hub = read(&at("systemd/watchglass-hub.service"));
     assert_eq!(value(&hub, "TimeoutStopSec"), Some("20s"), "it takes up to 15 s to let go of its agents");
     let agent = read(&at("systemd/watchglass-agent.service"));

@@ -35,7 +35,8 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     let site = Site::new("/".into(), page::PAGE);
     let app = App::new(live.clone(), guard.clone(), site, stop.clone(), None, None, alerts);
     runtime.spawn(async move {
-        listen::serve(vec![listener], router(app), guard, None, stop).await;
+        let strangers = app.strangers();
+        listen::serve(vec![listener], router(app), guard, None, strangers, stop).await;
         drop(sender);
     });
     (url, runtime)

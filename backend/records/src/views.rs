@@ -36,12 +36,21 @@ pub async fn of(on: &mut Connection, team: &str, owner: Option<&str>) -> Result<
     sql::query_as(get).bind(team).bind(owner).fetch_all(on).await
 }
 
-/// How many a team and its people have.
+/// How many a team has, or an account for itself in a team.
 ///
 /// # Errors
 /// The statement failed.
-pub async fn count(on: &mut Connection, team: &str) -> Result<i64, Error> {
-    sql::query_scalar("SELECT count(*) FROM views WHERE team = $1").bind(team).fetch_one(on).await
+pub async fn count(on: &mut Connection, team: &str, owner: Option<&str>) -> Result<i64, Error> {
+    match owner {
+        None => {
+            let get = "SELECT count(*) FROM views WHERE team = $1 AND scope = 'team'";
+            sql::query_scalar(get).bind(team).fetch_one(on).await
+        }
+        Some(owner) => {
+            let get = "SELECT count(*) FROM views WHERE team = $1 AND scope <> 'team' AND owner = $2";
+            sql::query_scalar(get).bind(team).bind(owner).fetch_one(on).await
+        }
+    }
 }
 
 /// Those of an account in all teams, by their id.

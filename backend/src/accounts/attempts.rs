@@ -1,7 +1,7 @@
 //! How often something may fail before it is refused without a look. An attempt counts as failed from its begin, so many at
 //! once gain nothing; one that succeeds is taken back. Memory is bounded: the oldest are forgotten first.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ const REMEMBERED: usize = 100_000;
 pub(super) enum Limit {
     /// Sign-ins by one name from one network: 10 in 5 min, then one more after 30 s, 1 min, ... 15 min. Never a lock.
     Name,
+    /// Sign-ins by one name from all networks from which it has not signed in: 30 in 5 min, then one more each 10 s. Who
+    /// guesses from many addresses is slowed down; who has signed in from theirs before is not concerned, nor locked out.
+    Elsewhere,
     /// Sign-ins from one network: 100 in 5 min.
     Network,
     /// Codes of setup and reset from one network: 30 in 5 min.
@@ -29,7 +32,7 @@ impl Limit {
         match self {
             Limit::Name => (10, Duration::from_secs(300)),
             Limit::Network => (100, Duration::from_secs(300)),
-            Limit::Code | Limit::Answer => (30, Duration::from_secs(300)),
+            Limit::Elsewhere | Limit::Code | Limit::Answer => (30, Duration::from_secs(300)),
             Limit::Key => (10, Duration::from_secs(60)),
         }
     }
@@ -38,6 +41,7 @@ impl Limit {
     const fn waits(self) -> Option<(Duration, Duration)> {
         match self {
             Limit::Name => Some((Duration::from_secs(30), Duration::from_secs(900))),
+            Limit::Elsewhere => Some((Duration::from_secs(10), Duration::from_secs(10))),
             _ => None,
         }
     }
@@ -56,9 +60,12 @@ struct Failures {
 
 type Counted = HashMap<(Limit, String), Failures>;
 
-/// What failed lately.
+/// What failed lately, and which names have signed in from where since the start.
 #[derive(Debug, Default)]
-pub(super) struct Attempts(Mutex<(Counted, Counted)>);
+pub(super) struct Attempts {
+    failed: Mutex<(Counted, Counted)>,
+    signed_in: Mutex<(HashSet<String>, HashSet<String>)>,
+}
 
 impl Attempts {
     /// Begins an attempt, which counts as failed under each of the limits. `now` is steady.
@@ -66,7 +73,7 @@ impl Attempts {
     /// # Errors
     /// It is refused; in how long it may be tried again. Then it counts under no limit.
     pub(super) fn begin(&self, now: Duration, by: &[(Limit, &str)]) -> Result<(), Duration> {
-        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut after = Vec::with_capacity(by.len());
         for (limit, who) in by {
             let known = lookup(&mut counted, &(*limit, who.to_string())).map_or(Failures::default(), |known| *known);
@@ -78,9 +85,17 @@ impl Attempts {
         Ok(())
     }
 
-    /// It succeeded, so it does not count. A name that signed in begins anew.
+    /// It succeeded, so it does not count. A name that signed in begins anew, and is known from there.
     pub(super) fn succeeded(&self, by: &[(Limit, &str)]) {
-        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, pair) in by.iter().filter(|(limit, _)| *limit == Limit::Name) {
+            let mut signed_in = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
+            let (new, old) = &mut *signed_in;
+            if new.len() >= REMEMBERED / 2 {
+                *old = std::mem::take(new);
+            }
+            new.insert(pair.to_string());
+        }
+        let mut counted = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         for (limit, who) in by {
             if let Some(known) = lookup(&mut counted, &(*limit, who.to_string())) {
                 match limit {
@@ -91,9 +106,25 @@ impl Attempts {
         }
     }
 
+    /// Whether a name has signed in from a network, both as under [`Limit::Name`].
+    pub(super) fn has_signed_in(&self, pair: &str) -> bool {
+        let signed_in = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
+        signed_in.0.contains(pair) || signed_in.1.contains(pair)
+    }
+
+    /// It was not looked at for another reason, so it does not count.
+    pub(super) fn withdrawn(&self, by: &[(Limit, &str)]) {
+        let mut counted = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        for (limit, who) in by {
+            if let Some(known) = lookup(&mut counted, &(*limit, who.to_string())) {
+                known.count = known.count.saturating_sub(1);
+            }
+        }
+    }
+
     #[cfg(test)]
     fn remembered(&self) -> usize {
-        let counted = self.0.lock().expect("no holder panics");
+        let counted = self.failed.lock().expect("no holder panics");
         counted.0.len() + counted.1.len()
     }
 }

@@ -228,8 +228,20 @@ impl Accounts {
     /// # Errors
     /// [`Denied::Unavailable`].
     pub async fn shows_arguments(&self, by: &Principal, source: &str) -> Result<bool, Denied> {
-        if by.scopes.is_some() || by.hub_admin {
-            return Ok(by.scopes.is_none());
+        match by.scopes.is_some() {
+            true => Ok(false),
+            false => self.is_member_at(by, source).await,
+        }
+    }
+
+    /// Whether somebody is at least a member of a team that sees a source, by its id. What a team sees and what another lets
+    /// them do are two matters: who is a viewer there and a member elsewhere is a viewer there.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn is_member_at(&self, by: &Principal, source: &str) -> Result<bool, Denied> {
+        if by.hub_admin {
+            return Ok(true);
         }
         let teams = records::grants::teams(&mut *self.read().await?, source).await?;
         Ok(teams.iter().any(|team| by.may(team, Role::Member)))

@@ -28,6 +28,11 @@ impl Network {
         Network("local".into())
     }
 
+    /// Whether it is this machine itself, from which a proxy may pass on what others ask.
+    pub fn is_this_machine(&self) -> bool {
+        *self == Self::local() || self.0.starts_with("127.") || *self == Self::of(std::net::Ipv6Addr::LOCALHOST.into())
+    }
+
     /// As it stands in the records.
     pub fn text(&self) -> &str {
         &self.0
@@ -217,9 +222,13 @@ mod tests {
             ("::ffff:10.0.0.7", "10.0.0.7"),
             ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
             ("::1", "::/64"),
+            ("127.0.0.9", "127.0.0.9"),
         ] {
-            assert_eq!(Network::of(address.parse().expect("an address")).text(), network);
+            let of = Network::of(address.parse().expect("an address"));
+            assert_eq!(of.text(), network);
+            assert_eq!(of.is_this_machine(), ["::1", "127.0.0.9"].contains(&address), "{address}");
         }
+        assert!(Network::local().is_this_machine());
     }
 
     #[test]

@@ -150,6 +150,13 @@ impl Accounts {
         self.attempt(&by).inspect_err(|_| self.leave_unwritten())?;
         let mut on = self.read().await?;
         let account = accounts::by_name(&mut on, &name).await?;
+        let elsewhere = [(Limit::Elsewhere, name.as_str())];
+        if !self.is_known_from(&mut on, account.as_ref(), &pair, network).await? {
+            self.attempt(&elsewhere).inspect_err(|_| {
+                self.0.attempts.withdrawn(&by);
+                self.leave_unwritten();
+            })?;
+        }
         let hash = match &account {
             Some(account) => accounts::password(&mut on, &account.id).await?,
             None => accounts::password(&mut on, "").await?,
@@ -192,10 +199,27 @@ impl Accounts {
         self.audit(&mut change, &begun.principal, done).await?;
         change.commit().await?;
         self.has_begun(&begun, &by);
+        self.0.attempts.withdrawn(&elsewhere);
         if let Some(old) = old {
             self.end_people(Ends::One(random::hex(&random::hash(old))), Ended::SignedOut);
         }
         Ok(begun)
+    }
+
+    /// Whether an account has signed in from a network before: since the start, or by a session that holds.
+    async fn is_known_from(
+        &self,
+        on: &mut Connection,
+        account: Option<&Account>,
+        pair: &str,
+        network: &Network,
+    ) -> Result<bool, Denied> {
+        if self.0.attempts.has_signed_in(pair) {
+            return Ok(true);
+        }
+        let Some(account) = account else { return Ok(false) };
+        let sessions = sessions::of(on, &account.id).await?;
+        Ok(sessions.iter().any(|session| session.network == network.text()))
     }
 
     /// Sets a password by a code that an admin gave, ends all sessions of the account, and signs in.

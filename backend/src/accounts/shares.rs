@@ -6,6 +6,7 @@ use super::session::wrong_code;
 use super::views::{checked, named};
 use super::watchers::{Ended, Ends, KeyHolder};
 use super::{Accounts, DAY, Denied, Done, Network, Principal, Who, judged, key, labels, random};
+use records::teams::Team;
 use records::{Connection, accounts, grants, shares, sources};
 use shared::address;
 use shared::role::Role;
@@ -46,7 +47,8 @@ impl Accounts {
     /// Makes a link: its id, and its code, told this once.
     ///
     /// # Errors
-    /// [`Denied`]: no member, a view or a machine that is not there, a span without an end.
+    /// [`Denied`]: no member of the link's team, a view or a machine that is not there or not that team's, a span without an
+    /// end.
     pub async fn add_share(
         &self,
         by: &Principal,
@@ -68,6 +70,9 @@ impl Accounts {
         let (name, query) = match (&wanted.view, &wanted.query) {
             (Some(id), None) => {
                 let view = self.seen_view(&mut change, by, id).await?;
+                if view.team.as_ref().is_some_and(|home| !by.may(home, Role::Member)) {
+                    return Err(Denied::Forbidden("a team's view is shared by its members; ask one".into()));
+                }
                 (view.name, view.query)
             }
             (None, Some(query)) => ("a view".into(), checked(query)?),
@@ -75,7 +80,7 @@ impl Accounts {
         };
         let pairs = address::pairs(&query);
         let bounds = bounds_of(wanted.span, &pairs)?;
-        let chosen = self.chosen(&mut change, by, &team.id, &pairs).await?;
+        let chosen = self.chosen(&mut change, by, &team, &pairs).await?;
         if shares::of(&mut change, &team.id, None, now).await?.len() >= SHARES {
             return Err(Denied::conflict(format!("a team has at most {SHARES} links; take one back first")));
         }
@@ -210,7 +215,7 @@ impl Accounts {
         })
     }
 
-    /// The sources of a link that are still there for its maker; none when the maker is no member any longer.
+    /// The sources of a link that its team still sees; none when the maker is no member of that team any longer.
     pub(super) async fn still_shared(
         &self,
         on: &mut Connection,
@@ -223,13 +228,8 @@ impl Accounts {
             return Ok(None);
         }
         let mut ids: Vec<String> = serde_json::from_str(&row.sources).unwrap_or_default();
-        if !maker.hub_admin {
-            let mut seen = Vec::new();
-            for team in &roles {
-                seen.extend(sources::ids(on, &team.id).await?);
-            }
-            ids.retain(|id| seen.contains(id));
-        }
+        let seen = sources::ids(on, &row.team).await?;
+        ids.retain(|id| seen.contains(id));
         Ok(Some(ids))
     }
 
@@ -243,12 +243,13 @@ impl Accounts {
         Ok(admins.min_by_key(|account| account.created).map(|account| account.id))
     }
 
-    /// The machines that a query names, by id; those of the team where it names none.
+    /// The machines that a query names, by id; those of the team where it names none. A link shows machines of its own team
+    /// alone: that team's admins have it in their list and take it back, and it ends with its maker's membership there.
     async fn chosen(
         &self,
         on: &mut Connection,
         by: &Principal,
-        team: &str,
+        team: &Team,
         pairs: &[(&'static str, String)],
     ) -> Result<Vec<String>, Denied> {
         let scope = self.scope_of(on, by.hub_admin, &by.teams).await?;
@@ -256,12 +257,24 @@ impl Accounts {
         for (_, word) in pairs.iter().filter(|(name, _)| ["source", "with"].contains(name)) {
             let found = sources::find(on, word, self.now()).await?.filter(|source| scope.sees(&source.id));
             let found = found.ok_or_else(|| Denied::invalid(format!("there is no machine {word:?}")))?;
+            let homes = grants::teams(on, &found.id).await?;
+            if !homes.contains(&team.id) {
+                return Err(match homes.iter().any(|home| by.may(home, Role::Member)) {
+                    true => Denied::invalid(format!(
+                        "the machine {word:?} is not one of team {:?}; make the link in a team that sees it",
+                        team.name
+                    )),
+                    false => Denied::Forbidden(format!(
+                        "the machine {word:?} is shared by members of a team that sees it; ask one"
+                    )),
+                });
+            }
             if !ids.contains(&found.id) {
                 ids.push(found.id);
             }
         }
         if ids.is_empty() {
-            ids = grants::of(on, team).await?.into_iter().map(|source| source.id).collect();
+            ids = grants::of(on, &team.id).await?.into_iter().map(|source| source.id).collect();
         }
         match ids.len() {
             0 => Err(Denied::conflict("there is no machine to show; grant one to the team first")),

@@ -8,8 +8,9 @@ use shared::role::{KeyScope, Role};
 use shared::team::Team;
 use shared::views::{DefaultView, NewView, Reach, SavedView, ViewChange, ViewConflict};
 
-/// Views of a team and its people.
-const VIEWS: i64 = 1_000;
+/// Views of a team, and those that one of its people has for themselves there.
+const TEAM_VIEWS: i64 = 1_000;
+const OWN_VIEWS: i64 = 100;
 /// The longest query, bytes.
 const QUERY: usize = 8 << 10;
 /// The longest name, letters.
@@ -102,9 +103,7 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         let team = self.own_team(&mut change, by, team).await?;
         self.may_write(by, &team.id, wanted.scope)?;
-        if views::count(&mut change, &team.id).await? >= VIEWS {
-            return Err(Denied::conflict(format!("a team has at most {VIEWS} views; remove one first")));
-        }
+        self.has_room(&mut change, by, &team.id, wanted.scope).await?;
         let row = views::View {
             id: random::id(),
             team: team.id.clone(),
@@ -135,6 +134,9 @@ impl Accounts {
         let scope = match wanted.scope {
             Some(scope) => {
                 self.may_write(by, &old.team, scope)?;
+                if word(scope) != old.scope {
+                    self.has_room(&mut change, by, &old.team, scope).await?;
+                }
                 word(scope).to_string()
             }
             None => old.scope.clone(),
@@ -273,6 +275,18 @@ impl Accounts {
                 Err(Denied::Forbidden("the team's views are for its members; save it as your own".into()))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Views of one's own take none of the team's room, nor of another's.
+    async fn has_room(&self, on: &mut Connection, by: &Principal, team: &str, scope: Reach) -> Result<(), Denied> {
+        let (owner, most, whose) = match scope {
+            Reach::Team => (None, TEAM_VIEWS, "a team has"),
+            _ => (by.owner.as_deref(), OWN_VIEWS, "you have"),
+        };
+        match views::count(on, team, owner).await? < most {
+            true => Ok(()),
+            false => Err(Denied::conflict(format!("{whose} at most {most} views in a team; remove one first"))),
         }
     }
 

@@ -12,6 +12,7 @@ use shared::alert::{
     Alert, AlertHistory as Happened, AlertSeverity, AlertState, Alerts, Checked, Origin, Rule, RuleCheck, RuleRow,
     Rules, Silence, Silences, Tested,
 };
+use shared::controls::escaped_json;
 use shared::rule::{duration_words, fill};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,7 +46,10 @@ impl Asking<'_> {
 
     /// A list: JSON as it came, or a table.
     fn printed(&self, answer: &Value, table: String) -> Printed {
-        let output = if self.wanted.json { format!("{answer:#}\n") } else { table };
+        let output = match self.wanted.json {
+            true => format!("{}\n", escaped_json(format!("{answer:#}"))),
+            false => table,
+        };
         Printed { output, ..Printed::default() }
     }
 }

@@ -7,6 +7,7 @@ use crate::clock::{self, Clock};
 use crate::config::{Config, HubEntry, LogsTask};
 use crate::control;
 use serde_json::Value;
+use shared::controls::escaped_json;
 use shared::output::plain;
 use shared::session::Problem;
 use std::collections::HashSet;
@@ -56,7 +57,8 @@ pub fn logs(
             return;
         }
         *newest = t.max(*newest);
-        *reads = say(&if task.json { format!("{row}\n") } else { shown(&line, task.rank.is_none()) });
+        *reads =
+            say(&if task.json { format!("{}\n", escaped_json(row.into())) } else { shown(&line, task.rank.is_none()) });
     };
     let first = question(task, None, task.last.or(task.follow.then_some(100)));
     ask(folder, &first, &mut |row| print(row, &mut known, &mut newest, &mut reads))?;

@@ -21,6 +21,7 @@ use crate::config::{
 };
 use order::{HubOrder, RunFilter};
 use serde_json::Value;
+use shared::controls::escaped_json;
 use shared::people::{NewPerson, NewServiceKey, PersonChange};
 use shared::session::{AgentChange, NewJoin};
 use shared::team::{GrantChange, MemberChange, NewInvite, NewService, NewTeam, ServiceChange, TeamChange, TeamEnd};
@@ -56,7 +57,7 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
     let text = |key: &str| answer.get(key).and_then(Value::as_str).map(String::from);
     // What is made for other programs is alone on its line, so that they can take it as it is.
     let output = if wanted.json {
-        format!("{answer:#}\n")
+        format!("{}\n", escaped_json(format!("{answer:#}")))
     } else {
         match &order {
             HubOrder::Usage(_) if wanted.is_csv() => {

@@ -103,6 +103,11 @@ pub struct ProxySignIn {
 }
 
 impl ProxySignIn {
+    /// Addresses from which the header counts.
+    pub fn ranges(&self) -> &[AddressRange] {
+        &self.from
+    }
+
     /// Whether the header counts from there; none: from the socket in the hub's own folder.
     pub fn counts_from(&self, peer: Option<IpAddr>) -> bool {
         match peer {

@@ -4,6 +4,7 @@
 
 use shared::catalog::Catalog;
 use shared::catalog::prometheus::{Family, SOURCE, Type, labels};
+use shared::controls::replaced;
 use shared::series::SeriesDef;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -65,10 +66,12 @@ fn claims(name: &str, counts: bool) -> Vec<String> {
     }
 }
 
+/// A text as a label's value or as help; what a terminal obeys is replaced.
 pub(crate) fn escape(text: &str, quotes: bool) -> Cow<'_, str> {
+    let text = replaced(text);
     let special = |c: char| c == '\\' || c == '\n' || (quotes && c == '"');
     if !text.contains(special) {
-        return text.into();
+        return text;
     }
     let text = text.replace('\\', "\\\\").replace('\n', "\\n");
     if quotes { text.replace('"', "\\\"").into() } else { text.into() }

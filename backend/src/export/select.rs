@@ -56,6 +56,8 @@ pub enum Refused {
     Wrong(String),
     /// No metric has such a tag.
     Unknown(TagError),
+    /// No source that is seen is called so; the sentence names some that are.
+    NoSource(String),
     /// The answer would be too large.
     Large {
         /// Series that fit.
@@ -72,7 +74,7 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Wrong(sentence) => f.write_str(sentence),
+            Refused::Wrong(sentence) | Refused::NoSource(sentence) => f.write_str(sentence),
             Refused::Unknown(error) => error.fmt(f),
             Refused::Large { series, values, most, step } => write!(
                 f,
@@ -180,7 +182,7 @@ pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
 /// The sources that fit one of these patterns; all where there is no pattern.
 ///
 /// # Errors
-/// [`Refused::Wrong`]: a pattern fits none of them.
+/// [`Refused::NoSource`]: a pattern fits none of them.
 pub fn fitting(sources: &[Arc<Source>], patterns: &[String]) -> Result<Vec<Arc<Source>>, Refused> {
     let means = |name: &String, source: &Source| glob(name, &source.name) || *name == source.key;
     let unfit = |name: &&String| !sources.iter().any(|source| means(name, source));
@@ -193,7 +195,7 @@ pub fn fitting(sources: &[Arc<Source>], patterns: &[String]) -> Result<Vec<Arc<S
 
 fn no_source(name: &str, sources: &[Arc<Source>]) -> Refused {
     let known: Vec<&str> = sources.iter().map(|s| s.name.as_str()).take(8).collect();
-    Refused::Wrong(format!("there is no source {name:?}; there are {}", known.join(", ")))
+    Refused::NoSource(format!("there is no source {name:?}; there are {}", known.join(", ")))
 }
 
 /// The series of a question that have a sample in its span, each once, in the order asked.

@@ -1,5 +1,6 @@
 //! Numbers, times and cells as every answer writes them.
 
+use shared::controls::escaped_json;
 use std::fmt::Write;
 
 /// A number in JSON's spelling: integers without a fraction; absent is for the caller to leave out.
@@ -24,13 +25,13 @@ pub fn seconds(text: &mut String, ms: i64) {
 
 /// A text in JSON's quotes.
 pub fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    escaped_json(serde_json::Value::from(text).to_string())
 }
 
 /// The body of a record as JSON on one line: as it is where it is JSON, else its bytes as a list of numbers.
 pub fn record_body(body: &[u8]) -> String {
     let json = serde_json::from_slice::<serde_json::Value>(body).ok();
-    json.unwrap_or_else(|| serde_json::Value::from(body)).to_string()
+    escaped_json(json.unwrap_or_else(|| serde_json::Value::from(body)).to_string())
 }
 
 #[cfg(test)]
@@ -41,6 +42,14 @@ mod tests {
         let mut text = String::new();
         write(&mut text);
         text
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_leaves_as_escapes() {
+        assert_eq!(quoted("a\u{1b}\u{9b}\u{202e}é"), "\"a\\u001b\\u009b\\u202eé\"");
+        assert_eq!(record_body("{\"a\":\"\u{7f}\"}".as_bytes()), "{\"a\":\"\\u007f\"}");
+        let label = super::super::openmetrics::escape("a\u{1b}[2J\u{7}\"b\"\n", true);
+        assert_eq!(label, "a\u{fffd}[2J\u{fffd}\\\"b\\\"\\n");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::store::{Limits, Store};
 use crate::{file, terminal};
 use history::Folder;
 use serde_json::{Value, json as object};
+use shared::controls::escaped_json;
 use shared::finding::{Finding, RuleState, Severity};
 use shared::wire::Recorded;
 use std::fmt::Write;
@@ -70,7 +71,7 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
     // The clock of what is read stands at its end.
     let last = live.clock.wall();
     let text = match task.json {
-        true => format!("{}\n", json(last, &findings, &book.rules())),
+        true => format!("{}\n", escaped_json(json(last, &findings, &book.rules()).to_string())),
         false => lines(&findings, last / 1000),
     };
     Ok(Listed { text, notes, found })

@@ -7,9 +7,10 @@ use super::counted::counted;
 use super::hub::{Hub, counted_as};
 use super::need::{Carries, Need};
 use super::rights::Rights;
+use super::strangers::{StrangerRequest, Visitor};
 use super::vouched::vouched;
 use super::{App, Caller, Refusal};
-use crate::accounts::{Network, Principal, Vouched};
+use crate::accounts::{Network, Principal, Vouched, Who};
 use crate::live::Reader;
 use axum::RequestExt;
 use axum::body::Body;
@@ -45,6 +46,8 @@ pub(super) struct Asker {
     pub vouched: Option<Vouched>,
     /// What the browser or program calls itself, shortened; empty where it says nothing.
     pub agent: String,
+    /// Whether it is who runs a server without accounts.
+    pub is_owner: bool,
 }
 
 impl Asker {
@@ -56,7 +59,7 @@ impl Asker {
     /// Whether the arguments of processes of a source, by its key, are there for who asks.
     pub async fn sees_arguments(&self, app: &App, source: &str) -> bool {
         match (&app.hub, &self.who) {
-            (None, _) => true,
+            (None, _) => self.is_owner,
             (Some(hub), Some(who)) => hub.accounts.shows_arguments(who, source).await.unwrap_or(false),
             (Some(_), None) => false,
         }
@@ -129,15 +132,15 @@ pub(super) async fn admit(
     next: Next,
 ) -> Response<Body> {
     let asker = match &app.hub {
-        None => alone(need).and_then(|asker| match carries {
+        None => alone(&app, need, &request).and_then(|asker| match carries {
             // A form of another site cannot say so without asking first.
             Carries::Json(_) => is_json(request.headers()).map(|()| asker),
             Carries::Nothing | Carries::Socket => Ok(asker),
         }),
         Some(hub) => at_hub(&app, hub, need, carries, &mut request).await,
     };
-    match asker {
-        Ok(asker) => {
+    match asker.and_then(|asker| Ok((strangers_request(&app, need, carries, &asker, &request)?, asker))) {
+        Ok((_counted, asker)) => {
             let of_hub = match (&app.hub, &asker.who) {
                 (Some(hub), Some(who)) if carries == Carries::Nothing && need.is_for_samples() => {
                     Some((hub, who.clone(), asker.scope.clone()))
@@ -155,8 +158,33 @@ pub(super) async fn admit(
     }
 }
 
+/// Notes whether somebody is known on this connection, and counts a request with a body where nobody is.
+///
+/// # Errors
+/// 429: too many of them are answered now.
+fn strangers_request(
+    app: &App,
+    need: Need,
+    carries: Carries,
+    asker: &Asker,
+    request: &Request,
+) -> Result<Option<StrangerRequest>, Refusal> {
+    // Whoever has a share link may be anybody.
+    let is_known = app.hub.is_none() || asker.who.as_ref().is_some_and(|who| !matches!(who.who, Who::Share { .. }));
+    let visitor = request.extensions().get::<Visitor>();
+    // Where anybody may ask, nobody was asked who they are.
+    if let Some(visitor) = visitor.filter(|_| need != Need::Open) {
+        visitor.is(is_known);
+    }
+    match carries {
+        Carries::Json(_) if !is_known => app.strangers.request(&asker.network, visitor).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// Without accounts everybody whom the guard lets in reads all, and there is nothing to sign in to.
-fn alone(need: Need) -> Result<Asker, Refusal> {
+fn alone(app: &App, need: Need, request: &Request) -> Result<Asker, Refusal> {
+    let caller = request.extensions().get::<Caller>().copied().unwrap_or_default();
     match need {
         Need::Open | Need::Role(..) | Need::Shared(_) | Need::Person(_) => {
             let network = Network::local();
@@ -169,6 +197,7 @@ fn alone(need: Need) -> Result<Asker, Refusal> {
                 bearer: None,
                 vouched: None,
                 agent: String::new(),
+                is_owner: app.guard.is_owner(caller),
             })
         }
         _ => Err(super::no_accounts()),
@@ -189,7 +218,8 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
         Need::Session => agent_of(headers),
         _ => String::new(),
     };
-    let mut asker = Asker { who: None, scope: Scope::nothing(), bounds, network, token, bearer, vouched, agent };
+    let (scope, is_owner) = (Scope::nothing(), false);
+    let mut asker = Asker { who: None, scope, bounds, network, token, bearer, vouched, agent, is_owner };
     if let (Need::Key(scope), Some(key)) = (need, &asker.bearer)
         && is_for(key, scope)
     {
@@ -214,7 +244,8 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
     // A stream that goes out by an answer is asked for as all data are: browsers send no Origin with it.
     let upgrades = carries == Carries::Socket && headers.contains_key(header::UPGRADE);
     // What a browser sends by itself counts from our own pages only, signing in as somebody else included.
-    if asker.bearer.is_none() && (changes || upgrades) && (asker.who.is_some() || need == Need::Session) {
+    let by_itself = asker.bearer.is_none() && caller.local.is_none();
+    if by_itself && (changes || upgrades) && (asker.who.is_some() || need == Need::Session) {
         app.guard.own_page(request.uri(), headers)?;
     }
     if asker.bearer.is_some() && asker.who.is_none() {
@@ -263,8 +294,8 @@ async fn identify(
 ) -> Result<Option<Principal>, Refusal> {
     match (&asker.bearer, caller.local) {
         (Some(key), _) => return Ok(hub.accounts.key(key.reveal(), &asker.network).await?),
-        (None, Some(uid)) if asker.vouched.is_none() => return Ok(Some(Principal::local(uid))),
-        (None, _) => {}
+        (None, Some(uid)) => return Ok(Some(Principal::local(uid))),
+        (None, None) => {}
     }
     let (first, others): (Vec<_>, Vec<_>) = links.iter().partition(|(id, _)| Some(id) == named.as_ref());
     if let Some((_, code)) = first.first() {

@@ -2,10 +2,16 @@
 
 use super::Refusal;
 use super::need::Carries;
+use super::strangers::Visitor;
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Time for the whole of a body to arrive. The longest has 64 KiB.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The body of a request.
 pub(super) struct Json<T>(pub T);
@@ -40,7 +46,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
         if length.is_some_and(|length: u64| length > most as u64) {
             return Err(large());
         }
-        let bytes = to_bytes(request.into_body(), most).await.map_err(|_| large())?;
+        let visitor = request.extensions().get::<Visitor>().cloned();
+        let Ok(read) = timeout(BODY_TIMEOUT, to_bytes(request.into_body(), most)).await else {
+            visitor.inspect(Visitor::is_late);
+            let sentence =
+                format!("the body of this request did not come within {} s; send it again", BODY_TIMEOUT.as_secs());
+            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, sentence));
+        };
+        let bytes = read.map_err(|_| large())?;
         serde_json::from_slice(&bytes).map(Json).map_err(|error| Refusal::bad(told(&error)))
     }
 }
@@ -64,6 +77,20 @@ mod tests {
     fn read(body: &str) -> String {
         let error = serde_json::from_str::<SignIn>(body).err();
         error.map(|error| told(&error)).unwrap_or_default()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_is_waited_for_as_a_whole_and_not_from_byte_to_byte() {
+        let bytes = futures_util::stream::unfold((), async |()| {
+            tokio::time::sleep(BODY_TIMEOUT * 9 / 10).await;
+            Some((Ok::<_, std::io::Error>("x"), ()))
+        });
+        let mut request = Request::new(Body::from_stream(bytes));
+        request.extensions_mut().insert(Carries::Json(64 << 10));
+        let begun = tokio::time::Instant::now();
+        let refused = Json::<SignIn>::from_request(request, &()).await.err().expect("too late");
+        assert_eq!(refused.status, StatusCode::REQUEST_TIMEOUT);
+        assert!(begun.elapsed() < BODY_TIMEOUT * 11 / 10, "{:?}", begun.elapsed());
     }
 
     #[test]

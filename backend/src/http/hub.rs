@@ -117,6 +117,12 @@ impl Hub {
         Secret::new(format!("{}#{what}={}", self.public, code.reveal()))
     }
 
+    /// The proxies that we were told of: their connections are those of many callers.
+    pub(super) fn proxies(&self) -> Vec<AddressRange> {
+        let sign_in = self.proxy.iter().flat_map(|proxy| proxy.ranges());
+        self.trusted.iter().chain(sign_in).cloned().collect()
+    }
+
     /// From where a request comes. Of what a proxy says of it the right-most address counts that is no trusted proxy's: all
     /// that stands left of it anybody may have written.
     pub(super) fn network(&self, caller: Caller, headers: &HeaderMap) -> Network {

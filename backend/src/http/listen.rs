@@ -2,6 +2,7 @@
 
 use super::guard::peer::{Peers, own_uid};
 use super::guard::{Guard, HostNames};
+use super::strangers::{Strangers, Visitor};
 use super::tls::Certificate;
 use super::transport::Transport;
 use super::{Caller, write_timeout::WriteTimeout};
@@ -22,14 +23,14 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 #[cfg(unix)]
 use tokio::net::UnixStream;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tower::ServiceExt;
 
 /// Time for a request's headers to arrive, from the connection's start or the end of the request before.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A caller that takes nothing for this long while there is something to take is gone.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Connections at once; beyond it the kernel's queue holds the rest until one ends.
+/// Connections at once; beyond it those of strangers make room, else the kernel's queue holds the rest until one ends.
 const MAX_CONNECTIONS: usize = 1024;
 /// Connections at once of users who may not read; they are told so and closed.
 const MAX_REFUSED_CONNECTIONS: usize = 16;
@@ -55,6 +56,7 @@ struct Shared {
     stop: watch::Receiver<bool>,
     peers: Peers,
     slots: Arc<Semaphore>,
+    strangers: Arc<Strangers>,
     refused: Semaphore,
     /// Warnings that callers can bring about as often as they like.
     not_accepted: Mutex<Throttle>,
@@ -68,6 +70,7 @@ pub async fn serve(
     router: Router,
     guard: Arc<Guard>,
     certificate: Option<Arc<Certificate>>,
+    strangers: Arc<Strangers>,
     stop: watch::Receiver<bool>,
 ) {
     let shared = Arc::new(Shared {
@@ -76,6 +79,7 @@ pub async fn serve(
         stop,
         peers: Peers::default(),
         slots: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+        strangers,
         refused: Semaphore::new(MAX_REFUSED_CONNECTIONS),
         not_accepted: Mutex::default(),
         not_known: Mutex::default(),
@@ -106,7 +110,7 @@ pub async fn serve_unix(bound: Bound, socket: FolderSocket, router: Router, mut 
     let serving = accept_unix(&bound, most, |stream, uid, admitted| {
         let local = (admitted && socket == FolderSocket::Control).then_some(uid);
         let caller = Caller { admitted, local, uid: Some(uid), names, ..Caller::default() };
-        connection(Transport::Unix(stream), caller, router.clone(), theirs.clone())
+        connection(Transport::Unix(stream), caller, None, router.clone(), theirs.clone())
     });
     tokio::select! {
         () = serving => {}
@@ -182,7 +186,7 @@ pub async fn serve_within(
             () = super::ended(&mut stop) => return,
         };
         let Some(stream) = stream else { return };
-        tokio::spawn(connection(Transport::Within(stream), caller, router.clone(), theirs.clone()));
+        tokio::spawn(connection(Transport::Within(stream), caller, None, router.clone(), theirs.clone()));
     }
 }
 
@@ -193,11 +197,16 @@ fn came(throttle: &Mutex<Throttle>) -> Option<u64> {
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut stop = shared.stop.clone();
     loop {
-        let Ok(slot) = shared.slots.clone().acquire_owned().await else { return };
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let next = async {
+            let slot = shared.slot().await?;
+            shared.strangers.room().await;
+            Some((slot, listener.accept().await))
+        };
+        let next = tokio::select! {
+            next = next => next,
             () = super::ended(&mut stop) => return,
         };
+        let Some((slot, accepted)) = next else { return };
         let (stream, remote) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -210,21 +219,28 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             }
         };
         let shared = shared.clone();
+        let Some(visit) = shared.strangers.enter(remote.ip()) else { continue };
         tokio::spawn(async move {
             let caller = shared.ask(&stream, remote);
             let (router, stop) = (shared.router.clone(), shared.stop.clone());
             match caller {
                 Some(caller) if caller.admitted => {
-                    if let Some(stream) = shared.agree(stream).await {
-                        connection(stream, caller, router, stop).await;
+                    let served = async {
+                        if let Some(stream) = shared.agree(stream).await {
+                            connection(stream, caller, Some(visit.visitor()), router, stop).await;
+                        }
+                    };
+                    tokio::select! {
+                        () = served => {}
+                        () = visit.closed() => {}
                     }
-                    drop(slot);
+                    drop((visit, slot));
                 }
                 Some(caller) => {
                     // Other users of this machine must not be able to hold our own slots.
-                    drop(slot);
+                    drop((visit, slot));
                     match shared.refused.try_acquire() {
-                        Ok(_few) => connection(Transport::Tcp(stream), caller, router, stop).await,
+                        Ok(_few) => connection(Transport::Tcp(stream), caller, None, router, stop).await,
                         Err(_) => {
                             tracing::debug!(%remote, "another user calls too often to be told that it may not read")
                         }
@@ -237,6 +253,22 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 impl Shared {
+    /// Room for a connection, for which a stranger's makes way; none when the server has ended.
+    async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        let mut slot = std::pin::pin!(self.slots.clone().acquire_owned());
+        loop {
+            tokio::select! {
+                biased;
+                slot = &mut slot => return slot.ok(),
+                closed = self.strangers.close_oldest() => {
+                    if closed {
+                        return slot.await.ok();
+                    }
+                }
+            }
+        }
+    }
+
     /// The connection behind our certificate, where there is one; none when the caller and we find no common way.
     async fn agree(&self, stream: TcpStream) -> Option<Transport> {
         match &self.certificate {
@@ -307,13 +339,21 @@ fn single_slashes(uri: &mut Uri) {
     *uri = Uri::from_parts(parts).expect("it was one before");
 }
 
-async fn connection<S>(stream: S, caller: Caller, router: Router, mut stop: watch::Receiver<bool>)
-where
+async fn connection<S>(
+    stream: S,
+    caller: Caller,
+    visitor: Option<Visitor>,
+    router: Router,
+    mut stop: watch::Receiver<bool>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = router.map_request(move |mut request: hyper::Request<hyper::body::Incoming>| {
         single_slashes(request.uri_mut());
         request.extensions_mut().insert(caller);
+        if let Some(visitor) = visitor.clone() {
+            request.extensions_mut().insert(visitor);
+        }
         request
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
@@ -366,7 +406,7 @@ mod tests {
         let paths = Router::new().route("/", axum::routing::get(|| async { "here" }));
         for (sent, answer) in [("GET / HTTP/1.1\r\nHost: loc", ""), ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", "here")] {
             let ((mut theirs, ours), (_stopping, stop)) = (duplex(4096), watch::channel(false));
-            tokio::spawn(connection(ours, Caller { admitted: true, ..Caller::default() }, paths.clone(), stop));
+            tokio::spawn(connection(ours, Caller { admitted: true, ..Caller::default() }, None, paths.clone(), stop));
             let begun = TokioInstant::now();
             theirs.write_all(sent.as_bytes()).await.unwrap();
             let mut read = String::new();

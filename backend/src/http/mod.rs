@@ -27,6 +27,7 @@ mod refusal;
 mod rights;
 pub mod routes;
 mod session;
+mod strangers;
 mod stream;
 pub mod tls;
 mod transport;
@@ -38,6 +39,7 @@ mod write_timeout;
 
 pub use join_road::JoinRoad;
 pub use refusal::Refusal;
+pub use strangers::Strangers;
 
 use crate::alerts::AlertBook;
 use crate::calls::Calls;
@@ -85,7 +87,7 @@ pub struct Caller {
     pub uid: Option<u32>,
     /// Whether it is behind our own certificate.
     pub tls: bool,
-    /// The user at the other end of a socket in our own folder: the owner of the server, or root.
+    /// The user at the other end of a socket in our own folder, who gives a command: the owner of the server, or root.
     pub local: Option<u32>,
     /// Which names the caller may use for us.
     pub names: HostNames,
@@ -103,6 +105,8 @@ pub struct App {
     remote: Option<Arc<RemoteWriter>>,
     /// Pages and scripts that may be connected at once.
     viewers: usize,
+    /// What callers hold who have not shown who they are.
+    strangers: Arc<Strangers>,
     answers: AnswerLimits,
     /// What notebooks say.
     markers: Arc<Markers>,
@@ -137,9 +141,11 @@ impl App {
         hub: Option<Hub>,
         alerts: AlertBook,
     ) -> Arc<Self> {
+        let strangers = Strangers::new(hub.as_ref().map(Hub::proxies).unwrap_or_default());
         Arc::new(App {
             live,
             guard,
+            strangers,
             hub,
             site,
             stop,
@@ -181,6 +187,11 @@ impl App {
     /// What is watched and who is told, for who watches and tells.
     pub fn alerts(&self) -> AlertBook {
         self.alerts.clone()
+    }
+
+    /// What callers hold who have not shown who they are, for what accepts connections.
+    pub fn strangers(&self) -> Arc<Strangers> {
+        self.strangers.clone()
     }
 
     /// What a hub has beside the stream.
@@ -242,6 +253,12 @@ impl App {
         lines.collect()
     }
 
+    /// Whether a request over the socket in our own folder is a command, and nothing that a proxy passes on.
+    fn is_command(&self, headers: &HeaderMap) -> bool {
+        let vouches = self.hub.as_ref().and_then(|hub| hub.proxy.as_ref());
+        guard::is_command(headers) && vouches.is_none_or(|proxy| !headers.contains_key(&proxy.user))
+    }
+
     /// The path without the base, which a proxy may or may not have stripped.
     fn below_base<'a>(&self, path: &'a str) -> &'a str {
         match path.strip_prefix(self.site.base.trim_end_matches('/')) {
@@ -272,8 +289,12 @@ fn kind(path: &str, headers: &HeaderMap) -> Resource {
 }
 
 /// The guard, and the headers of every answer.
-async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response<Body> {
-    let caller = request.extensions().get::<Caller>().copied();
+async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response<Body> {
+    let mut caller = request.extensions().get::<Caller>().copied();
+    if let Some(caller) = caller.as_mut().filter(|_| !app.is_command(request.headers())) {
+        caller.local = None;
+        request.extensions_mut().insert(*caller);
+    }
     let path = request.uri().path();
     // Both readings of the path are served, so the stricter one counts: the base may itself begin with "api".
     let kind = match kind(path, request.headers()) {

@@ -26,7 +26,11 @@ pub(super) enum Changed {
 }
 
 /// What a viewer's socket rests on; in a server without accounts nothing that could end.
-pub(super) struct Rights(Option<Held>);
+pub(super) struct Rights {
+    held: Option<Held>,
+    /// Whether it is who runs a server without accounts.
+    is_owner: bool,
+}
 
 struct Held {
     accounts: Accounts,
@@ -43,9 +47,9 @@ struct Held {
 }
 
 impl Rights {
-    /// Those of whoever reads without accounts.
-    pub fn unbound() -> Self {
-        Rights(None)
+    /// Those of whoever reads without accounts; whether it is who runs the server.
+    pub fn unbound(is_owner: bool) -> Self {
+        Rights { held: None, is_owner }
     }
 
     /// Those of a principal who sees this now.
@@ -53,7 +57,7 @@ impl Rights {
         let mut used = interval_at(Instant::now() + USE_INTERVAL, USE_INTERVAL);
         used.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (ended, sources) = (accounts.watch(&principal), accounts.sources_changed());
-        Rights(Some(Held {
+        let held = Held {
             accounts: accounts.clone(),
             clock,
             principal,
@@ -63,17 +67,18 @@ impl Rights {
             used,
             asked: None,
             stale: false,
-        }))
+        };
+        Rights { held: Some(held), is_owner: false }
     }
 
     /// What may be seen.
     pub fn scope(&self) -> Scope {
-        self.0.as_ref().map_or(Scope::All, |held| held.scope.clone())
+        self.held.as_ref().map_or(Scope::All, |held| held.scope.clone())
     }
 
     /// Which times may be seen.
     pub fn bounds(&self) -> Bounds {
-        self.0.as_ref().map_or(Bounds::All, |held| held.principal.bounds)
+        self.held.as_ref().map_or(Bounds::All, |held| held.principal.bounds)
     }
 
     /// Whether processes may be seen at all.
@@ -83,18 +88,19 @@ impl Rights {
 
     /// Whether the arguments of processes of a source, by its key, are there for who looks.
     pub fn sees_arguments(&self, source: String) -> impl Future<Output = bool> + Send + use<> {
-        let held = self.0.as_ref().map(|held| (held.accounts.clone(), held.principal.clone()));
+        let held = self.held.as_ref().map(|held| (held.accounts.clone(), held.principal.clone()));
+        let is_owner = self.is_owner;
         async move {
             match held {
                 Some((accounts, who)) => accounts.shows_arguments(&who, &source).await.unwrap_or(false),
-                None => true,
+                None => is_owner,
             }
         }
     }
 
     /// Resolves when something changes. It may be dropped before that, and nothing is lost.
     pub async fn changed(&mut self) -> Changed {
-        let Some(held) = &mut self.0 else { return std::future::pending().await };
+        let Some(held) = &mut self.held else { return std::future::pending().await };
         loop {
             // What waits for us may be dropped at any time: so it is a note that is looked at, not the news itself.
             if held.stale {
@@ -141,7 +147,7 @@ impl Rights {
 
     /// Resolves some time after the end, for a viewer that takes no words.
     pub fn cut(&self) -> impl Future<Output = ()> + use<> {
-        let held = self.0.as_ref().map(|held| (held.ended.clone(), held.clock.clone(), held.principal.ends));
+        let held = self.held.as_ref().map(|held| (held.ended.clone(), held.clock.clone(), held.principal.ends));
         async move {
             let Some((mut ended, clock, ends)) = held else { return std::future::pending().await };
             tokio::select! {

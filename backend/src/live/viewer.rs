@@ -509,6 +509,8 @@ impl Viewer {
         if let Some(named) = named {
             self.announce_series(source, named);
         }
+        // They name runs, users and notes, and say what markers say: a share link is told none of them.
+        let records = if self.bounds == Bounds::All { records } else { Vec::new() };
         for message in wire::record_messages(source, records) {
             self.say(&message);
         }

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::control;
 use crate::live::Live;
 use crate::uplink::{AgentFile, LinkState, Uplink, random};
+use shared::controls::escaped_json;
 use shared::wire::SourceId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +40,7 @@ pub fn status(config: &Config) -> Result<(String, bool), (u8, String)> {
     let told = told.ok_or_else(|| failed(format!("answers {status}; it is of another version, or a hub")))?;
     let hubs = told["hubs"].as_array().map_or(&[][..], Vec::as_slice);
     let live = !hubs.is_empty() && hubs.iter().all(|hub| hub["state"] == "live");
-    Ok((format!("{told:#}\n"), live))
+    Ok((format!("{}\n", escaped_json(format!("{told:#}"))), live))
 }
 
 /// Who we are on our hubs.

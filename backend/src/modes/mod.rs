@@ -165,12 +165,13 @@ async fn serve(
         follow_runs(config, &live, source, &folder, (app.markers(), app.calls(), app.runs()), &stop);
     }
     let serving = async move {
+        let strangers = app.strangers();
         let router = http::router(app);
         let local = serve_unix(control, FolderSocket::Control, router.clone(), stop.clone());
         let joined = serve_unix(shown, FolderSocket::Page, router.clone(), stop.clone());
         let named = serve_unix(unix, FolderSocket::Page, router.clone(), stop.clone());
         let within = http::listen::serve_within(within, router.clone(), stop.clone());
-        let serving = http::listen::serve(listeners, router, guard, certificate, stop);
+        let serving = http::listen::serve(listeners, router, guard, certificate, strangers, stop);
         let _ = answering.send(()); // The receiver may have gone, which is no failure.
         tokio::join!(serving, local, joined, named, within);
     };

@@ -15,6 +15,7 @@ use crate::modes;
 use crate::stderr::Stderr;
 use crate::terminal::complain;
 use crate::uplink;
+use shared::controls::escaped_json;
 use shared::embedded::EmbeddedPage;
 use shared::recording::Recording;
 use shared::run::{self, About};
@@ -312,7 +313,8 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
     let text = match json {
         true => {
             let hubs: Vec<_> = roads.iter().map(|(hub, steps)| uplink::json(hub, steps)).collect();
-            format!("{}\n", serde_json::json!({ "checks": examination.checks, "hubs": hubs, "servers": servers }))
+            let all = serde_json::json!({ "checks": examination.checks, "hubs": hubs, "servers": servers });
+            format!("{}\n", escaped_json(all.to_string()))
         }
         false => {
             let roads = roads.iter().map(|(hub, steps)| uplink::report(hub, steps));

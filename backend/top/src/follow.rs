@@ -261,7 +261,7 @@ fn lines(mut model: Model, form: Form, palette: Palette, ends: &Ends) -> Result<
             Err(RecvTimeoutError::Disconnected) => return Err("nothing delivers any more".into()),
         }
         let text = match form {
-            Form::Json => format!("{}\n", text::json(&mut model)),
+            Form::Json => text::json_line(&mut model),
             _ => {
                 let local = offset(model.newest());
                 text::lines(&mut model, palette, local, width, 10)

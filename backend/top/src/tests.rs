@@ -422,6 +422,17 @@ fn one_picture_is_lines_and_an_object() {
 }
 
 #[test]
+fn a_line_of_json_has_nothing_in_it_that_a_terminal_obeys() {
+    let mut model = machine(8, 120);
+    let wild = "a\u{1b}[2J\u{7f}\u{80}\u{9b}31m\u{9f}\u{202e}gpj\u{2066}\u{feff}é";
+    model.listed[0].process.name = wild.into();
+    let line = text::json_line(&mut model);
+    assert!(!line.contains(shared::controls::is_active), "{line}");
+    let object: serde_json::Value = serde_json::from_str(&line).expect("JSON on one line");
+    assert_eq!(object["processes"][0]["name"], wild, "whoever reads it has the name as it is");
+}
+
+#[test]
 fn a_machine_that_is_not_there_is_told_with_those_that_are() {
     let mut model = Model::new(Some("node-9".into()), String::new());
     let index = vec![Source::new(0, "node-7".into(), 1_000, Vec::new()).entry(Standing::Live, START, Vec::new())];

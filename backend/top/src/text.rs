@@ -7,6 +7,7 @@ use crate::palette::Palette;
 use crate::{runs, table};
 use charts::axis;
 use serde_json::{Map, Value, json};
+use shared::controls::escaped_json;
 use viewer::store::{plan::HEAT_SUFFIX, reading, trace};
 
 /// The most processes that are told.
@@ -77,6 +78,12 @@ fn devices(model: &mut Model, palette: Palette) -> Vec<String> {
         all.push(format!("{:<wide$}  {}", name.full, cells.join("  ")));
     }
     all
+}
+
+/// The same as a line of JSON, with escapes for what a terminal at the other end of a pipe would obey: names of processes may
+/// hold it.
+pub fn json_line(model: &mut Model) -> String {
+    escaped_json(json(model).to_string()) + "\n"
 }
 
 /// The picture as one object: the machine, the tiles, the newest value of every series in base units, and processes.

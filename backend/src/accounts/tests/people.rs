@@ -9,6 +9,39 @@ fn setup(code: Secret, password: &str) -> Setup {
 }
 
 #[tokio::test]
+async fn guesses_of_one_name_from_many_networks_are_few_and_lock_nobody_out() {
+    let (hub, _) = Hub::with_admin().await;
+    hub.add("vera", Role::Viewer, false).await;
+    hub.add("mike", Role::Viewer, false).await;
+    let from = async |name: &str, password: &str, last: u8| {
+        let wanted = SignIn { name: name.into(), password: Secret::new(password) };
+        hub.accounts.sign_in(&wanted, &network(last), None).await.map(|_| 200).unwrap_or_else(|denied| denied.status())
+    };
+    assert_eq!(from("vera", PASSWORD, 1).await, 200, "she has signed in from there");
+    let mut looked_at = 0;
+    for last in 10..60 {
+        looked_at += u32::from(from("vera", "guess of a password", last).await == 401);
+    }
+    assert_eq!(looked_at, 30, "of 50 networks");
+    assert_eq!(from("vera", PASSWORD, 60).await, 429, "a new network waits, like those who guess");
+    assert_eq!(from("vera", PASSWORD, 1).await, 200, "one that is known does not");
+    assert_eq!(from("mike", PASSWORD, 60).await, 200, "nor does another name");
+    for (wait, last) in [(10, 61), (10, 62)] {
+        hub.pass(Duration::from_secs(wait));
+        assert_eq!(from("vera", "guess of a password", last).await, 401, "one more each 10 s");
+        assert_eq!(from("vera", "guess of a password", last).await, 429);
+    }
+    hub.pass(Duration::from_secs(10));
+    assert_eq!(from("vera", PASSWORD, 60).await, 200, "she is not locked out");
+    // A name that nobody has is answered in the same way.
+    let mut looked_at = 0;
+    for last in 100..150 {
+        looked_at += u32::from(from("nobody", "guess of a password", last).await == 401);
+    }
+    assert_eq!(looked_at, 30);
+}
+
+#[tokio::test]
 async fn the_setup_code_works_once_within_a_day_and_a_new_start_ends_the_old() {
     let hub = Hub::new().await;
     assert!(!hub.accounts.is_set_up());

@@ -69,6 +69,31 @@ async fn a_view_is_its_makers_and_the_teams_is_for_members() {
 }
 
 #[tokio::test]
+async fn a_persons_own_views_take_no_room_of_the_team_or_of_others() {
+    let (hub, [vera, mike, ..], _, _) = cast().await;
+    let accounts = &hub.accounts;
+    let mut own = Vec::new();
+    for n in 0..100 {
+        own.push(accounts.add_view(&vera, None, &view(&format!("view {n}"), Reach::Mine)).await.expect("room"));
+    }
+    let full = accounts.add_view(&vera, None, &view("one more", Reach::Mine)).await.expect_err("too many");
+    assert!(full.status() == 409 && full.to_string().contains("you have at most 100"), "{full}");
+    accounts.add_view(&mike, None, &view("mine", Reach::Mine)).await.expect("another person's");
+    let team = accounts.add_view(&mike, None, &view("ours", Reach::Team)).await.expect("the team's");
+    // Nor is there a way round it by a change.
+    accounts.remove_view(&vera, &own[0].id).await.expect("removed");
+    accounts.add_view(&vera, None, &view("again", Reach::Mine)).await.expect("room");
+    for n in 0..99 {
+        accounts.add_view(&mike, None, &view(&format!("view {n}"), Reach::Mine)).await.expect("room");
+    }
+    let change = ViewChange { version: 1, scope: Some(Reach::Mine), ..ViewChange::default() };
+    let NotSaved::Denied(full) = accounts.change_view(&mike, &team.id, &change).await.expect_err("too many") else {
+        panic!("nobody was faster")
+    };
+    assert_eq!(full.status(), 409);
+}
+
+#[tokio::test]
 async fn a_link_shows_what_its_maker_sees_of_its_machines_and_dies_with_their_membership() {
     let (hub, [vera, mike, tom, ada], [first, second], begun) = cast().await;
     let accounts = &hub.accounts;
@@ -112,6 +137,55 @@ async fn a_link_shows_what_its_maker_sees_of_its_machines_and_dies_with_their_me
     let (_, code) = add(&tom, &NewShare { expires: Some("1d".into()), ..live("w=5m") }).await.expect("a link");
     hub.pass(minutes(24 * 60));
     assert!(accounts.share(code.reveal(), &network(4)).await.unwrap().is_none(), "over");
+}
+
+#[tokio::test]
+async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_another() {
+    let (hub, _, [first, second], begun) = cast().await;
+    let (accounts, root) = (&hub.accounts, &begun.principal);
+    let viewer = MemberChange { role: Some(Role::Viewer), ..MemberChange::default() };
+    let member = MemberChange { role: Some(Role::Member), ..MemberChange::default() };
+    let again = async |who: &str| hub.sign_in(who, PASSWORD).await.expect("signed in").principal;
+    for (who, role) in [("mike", &viewer), ("ada", &viewer)] {
+        accounts.set_member(root, "other", who, role).await.expect("in both teams");
+    }
+    let (mike, ada) = (again("mike").await, again("ada").await);
+    assert!(mike.scope().sees(&second), "as a viewer");
+    for by in [&mike, &ada] {
+        for (word, team, status) in [
+            ("gpu-2", "main", 403),
+            (second.as_str(), "main", 403),
+            ("gpu-1&with=gpu-2", "main", 403),
+            ("gpu-2", "other", 403),
+            ("gpu-3", "main", 400),
+        ] {
+            let denied = accounts.add_share(by, Some(team), &live(&format!("w=5m&source={word}"))).await;
+            assert_eq!(denied.expect_err("not theirs").status(), status, "{word} {team}");
+        }
+    }
+    // Nor what its people saved.
+    let theirs = accounts.add_view(root, Some("other"), &view("ours", Reach::Team)).await.expect("a view");
+    let of_view = NewShare { view: Some(theirs.id), ..NewShare::default() };
+    assert_eq!(accounts.add_share(&mike, Some("main"), &of_view).await.expect_err("not theirs").status(), 403);
+    assert!(
+        !accounts.is_member_at(&mike, &second).await.unwrap() && accounts.is_member_at(&mike, &first).await.unwrap()
+    );
+
+    // A member of both makes it where its admins see it, and as long as they are one.
+    accounts.set_member(root, "other", "mike", &member).await.expect("a member");
+    let mike = again("mike").await;
+    let denied = accounts.add_share(&mike, Some("main"), &live("w=5m&source=gpu-2")).await.expect_err("not main's");
+    assert!(denied.status() == 400 && denied.to_string().contains("in a team that sees it"), "{denied}");
+    let (id, code) = accounts.add_share(&mike, Some("other"), &live("w=5m&source=gpu-2")).await.expect("a link");
+    let listed = accounts.shares(root, Some("other")).await.unwrap();
+    assert_eq!(listed.iter().map(|one| &one.id).collect::<Vec<_>>(), [&id]);
+    let link = accounts.share(code.reveal(), &network(4)).await.unwrap().expect("it holds");
+    assert!(link.scope().sees(&second) && !link.scope().sees(&first));
+    accounts.set_member(root, "other", "mike", &viewer).await.expect("less");
+    assert!(accounts.share(code.reveal(), &network(4)).await.unwrap().is_none());
+    // What the hub's admin shares in a team is that team's, too.
+    let denied = accounts.add_share(root, Some("main"), &live("w=5m&source=gpu-2")).await.expect_err("not main's");
+    assert_eq!(denied.status(), 400);
 }
 
 #[tokio::test]

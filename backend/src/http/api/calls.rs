@@ -1,7 +1,7 @@
 //! `POST /api/v1/alerts`: an alert from code.
 
 use super::answer::history_slot;
-use super::{fitting, markers, unknown_run};
+use super::{fitting, markers, no_source, unknown_run};
 use crate::calls::RefusedCall;
 use crate::http::admit::Asker;
 use crate::http::body::Json;
@@ -54,12 +54,16 @@ async fn source_of(app: &Arc<App>, asker: &Asker, said: &CodeAlert) -> Result<So
         };
     };
     let names = asker.sources(app, vec![name.clone()]).await;
-    let found = fitting(&sources, &names).map_err(|unknown| Refusal::bad(unknown.to_string()))?;
+    let found = fitting(&sources, &names).map_err(no_source)?;
     let unknown = || Refusal::bad(format!("there is no one machine {name:?} here; api/v1/sources lists them"));
-    match found.as_slice() {
-        [one] => Ok(one.id),
-        _ => Err(unknown()),
+    let [one] = found.as_slice() else { return Err(unknown()) };
+    if let (Some(hub), Some(who)) = (&app.hub, &asker.who)
+        && !hub.accounts.is_member_at(who, &one.key).await?
+    {
+        let sentence = "alerts of a machine are raised by members of a team that sees it; ask one";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     }
+    Ok(one.id)
 }
 
 pub(in crate::http) async fn post(

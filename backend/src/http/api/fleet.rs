@@ -2,7 +2,7 @@
 
 use super::answer::{listed, stream};
 use super::params::Params;
-use super::{number, seconds};
+use super::{no_source, number, seconds};
 use crate::cluster::Cluster;
 use crate::config::step;
 use crate::export::fitting;
@@ -59,8 +59,7 @@ pub(in crate::http) async fn get(
     }
     let names: Vec<String> = params.each("source").map(str::to_string).collect();
     let names = asker.sources(&app, names).await;
-    let sources = fitting(&asker.reader(&app).sources(), &names);
-    let sources = sources.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
+    let sources = fitting(&asker.reader(&app).sources(), &names).map_err(no_source)?;
     if row.of.iter().any(|metric| asker.scope.hides(metric.chart)) {
         return Err(Refusal::new(StatusCode::FORBIDDEN, "this link does not show that chart"));
     }

@@ -6,6 +6,7 @@ use crate::build_info::BUILD;
 use crate::cluster::ClusterFigures;
 use crate::export::text::number;
 use crate::http::App;
+use crate::http::strangers::StrangerFigures;
 use crate::ingest::IngestCounts;
 use crate::live::Live;
 use crate::store::{Counts, Figures};
@@ -31,6 +32,7 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
     rows.extend(kept.history.iter().flat_map(folder));
     rows.extend(live(&app.live));
     rows.push(counts("stderr_lines_dropped", "Lines of our log that could not be written.", crate::stderr::dropped()));
+    rows.extend(callers(&app.strangers.figures()));
     for (name, kind, help, value) in app.remote.iter().flat_map(|remote| remote.figures()) {
         rows.push((name, kind == "counter", help, value as f64));
     }
@@ -58,6 +60,20 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
             family(text, open, "audit", row, &[]);
         }
     }
+}
+
+fn callers(figures: &StrangerFigures) -> [Row; 5] {
+    [
+        stands("connections", "Connections of HTTP that are open now, streams and links apart.", figures.connections),
+        stands("strangers", "Connections on which nobody has signed in yet, by a session or a key.", figures.strangers),
+        counts("strangers_closed", "Connections of strangers that were closed to make room.", figures.closed),
+        counts(
+            "strangers_refused",
+            "Connections and requests of strangers beyond what their network, or all of them, may hold.",
+            figures.turned_away,
+        ),
+        counts("bodies_late", "Requests whose body did not come in time.", figures.late_bodies),
+    ]
 }
 
 /// Which program this is, as labels of a 1.

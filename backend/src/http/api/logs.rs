@@ -335,6 +335,9 @@ pub(in crate::http) async fn get(
     let run = run.ok_or_else(|| unknown_run(&id))?;
     let Some(readable) = readable(&app, &asker, &run).await else {
         return Err(match kept_on(&app, &asker, &run).is_empty() {
+            false if app.hub.is_none() => {
+                closed("what a job printed is for the user who runs this Watchglass; ask them")
+            }
             false => closed("what a job printed is for members of a team of its machine"),
             true => Refusal::new(
                 StatusCode::NOT_FOUND,

@@ -143,8 +143,12 @@ pub(in crate::http) async fn processes(
 async fn named(app: &App, asker: &Asker, params: &Params) -> Result<Vec<Arc<Source>>, Refusal> {
     let names: Vec<String> = params.last("source").into_iter().map(str::to_string).collect();
     let names = asker.sources(app, names).await;
-    let sources = fitting(&asker.reader(app).sources(), &names);
-    sources.map_err(|unknown| Refusal::bad(unknown.to_string()))
+    fitting(&asker.reader(app).sources(), &names).map_err(no_source)
+}
+
+/// 404: no source that who asks sees is called so. One of another team is answered like one that was never there.
+pub(in crate::http) fn no_source(refused: crate::export::Refused) -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, refused.to_string())
 }
 
 fn process(p: &Process, with_arguments: bool) -> Value {

@@ -17,6 +17,7 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use shared::catalog::{Catalog, LABEL, MetricDef, process};
 use shared::run::Run;
+use shared::scope::Bounds;
 use shared::wire::Source;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -140,6 +141,9 @@ pub(in crate::http) async fn export(
 pub(super) async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<Ask, Refusal> {
     let now = app.live.clock.wall();
     let run = match params.last("run") {
+        Some(_) if asker.bounds != Bounds::All => {
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link shows no runs; leave run= out"));
+        }
         Some(id) => Some(run(app, asker, id).await?),
         None => None,
     };
@@ -207,7 +211,7 @@ fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
 pub(super) fn refusal(refused: Refused) -> Response<Body> {
     match &refused {
         Refused::Wrong(_) => error(StatusCode::BAD_REQUEST, refused.to_string()),
-        Refused::Unknown(_) => error(StatusCode::NOT_FOUND, refused.to_string()),
+        Refused::Unknown(_) | Refused::NoSource(_) => error(StatusCode::NOT_FOUND, refused.to_string()),
         Refused::Large { series, values, most, step } => {
             let numbers = serde_json::json!({
                 "error": refused.to_string(), "series": series, "samples": values, "limit": most, "step": (step + 999) / 1000,

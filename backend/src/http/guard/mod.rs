@@ -6,7 +6,7 @@
 
 pub mod peer;
 
-use super::Refusal;
+use super::{Caller, Refusal};
 use crate::config::{Config, LocalAuth, PublicUrl, is_host_name, split_authority};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -113,6 +113,13 @@ impl Guard {
         self.writers.as_ref().is_some_and(|writers| writers.contains(&uid))
     }
 
+    /// Whether a caller runs the server, who sees what its jobs print. Others whom it lets in do not; where callers cannot be
+    /// told apart, everybody may be the one.
+    pub fn is_owner(&self, caller: Caller) -> bool {
+        let is = |uid| self.writers.as_ref().is_none_or(|writers| writers.contains(&uid));
+        caller.local.is_some() || caller.uid.map_or(!self.asks_uid(), is)
+    }
+
     /// Decides on a request by its target and headers.
     ///
     /// # Errors
@@ -210,6 +217,16 @@ impl Guard {
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     }
+}
+
+/// Headers that a command of ours never sends, and that come with what a browser asks or a proxy passes on.
+const PASSED_ON: [&str; 5] = ["origin", "sec-fetch-site", "cookie", "forwarded", "x-forwarded-for"];
+
+/// Whether a request over the socket in our own folder is a command of who may open that folder. The kernel says who that is,
+/// and no browser can open the socket by itself, so such a request has no web origin and needs none. A request that a proxy
+/// passes on from somebody else is judged like any other.
+pub fn is_command(headers: &HeaderMap) -> bool {
+    PASSED_ON.iter().all(|name| !headers.contains_key(*name))
 }
 
 struct Host<'a> {

@@ -203,6 +203,21 @@ fn our_own_user_root_the_sudo_user_and_named_users_are_admitted() {
 }
 
 #[test]
+fn who_is_let_in_by_a_flag_is_not_who_runs_the_server() {
+    let plain = guard(|c| {
+        c.sudo_uid = Some(1001);
+        c.allow_users = vec![33];
+    });
+    let by = |guard: &Guard, uid| guard.is_owner(Caller { admitted: true, uid, ..Caller::default() });
+    assert_eq!([1000, 0, 1001, 33, 34].map(|uid| by(&plain, Some(uid))), [true, true, true, false, false]);
+    assert!(!by(&plain, None), "nobody knows who it is");
+    assert!(plain.is_owner(Caller { local: Some(1000), ..Caller::default() }));
+    // Where callers are not told apart, everybody is the same.
+    let off = guard(|c| c.local_auth = LocalAuth::Off);
+    assert!(by(&off, None) && by(&off, Some(4711)));
+}
+
+#[test]
 fn every_answer_carries_the_headers() {
     let mut headers = HeaderMap::new();
     guard(|c| c.embed = vec!["https://nb.example:8888".into()]).headers(&mut headers, &["sha256-abc="]);

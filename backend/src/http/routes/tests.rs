@@ -55,7 +55,7 @@ fn live() -> Arc<Live> {
     };
     store.set_check(&check);
     let live = Live::new(store, Arc::new(Manual::at(NOW, Duration::ZERO)), 1, 60_000);
-    let row = |name: &str| Process { pid: 1, name: name.into(), ..Process::default() };
+    let row = |name: &str| Process { pid: 1, name: name.into(), args: "--private".into(), ..Process::default() };
     for (source, name) in [(0, HIDDEN.1), (1, GRANTED.1)] {
         let table = ProcessTable { t: NOW, total: 1, whole: true, rows: vec![row(name)] };
         live.source(source).processes.put(table);
@@ -143,8 +143,13 @@ async fn an_alert_of_a_hidden_machine_is_answered_like_one_that_was_never_there(
     }
 }
 
-/// All routes that read, for who sees this.
+/// All routes that read, for who sees this, and runs the server.
 async fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
+    readers_as(scope, true, folder).await
+}
+
+/// Likewise for who runs the server, or is only let in.
+async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> Router {
     let (_, stop) = watch::channel(false);
     let alerts = AlertBook::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertBookAbout::default());
     let app = App::new(
@@ -171,6 +176,7 @@ async fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
         bearer: None,
         vouched: None,
         agent: String::new(),
+        is_owner,
     };
     let reads = ROUTES.iter().filter(|route| reads(route));
     let routes = reads.fold(Router::new(), |router, route| {
@@ -239,6 +245,21 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
         let (_, text) = ask(&none, &question).await;
         assert!(!secrets(&text) && !text.contains(GRANTED.0) && !text.contains(GRANTED.1), "{question}: {text}");
     }
+}
+
+#[tokio::test]
+async fn who_is_only_let_in_reads_neither_what_jobs_print_nor_arguments() {
+    let folder = printed();
+    let of = async |is_owner: bool, path: &str| ask(&readers_as(Scope::All, is_owner, &folder).await, path).await;
+    let (status, text) = of(true, "/api/v1/runs/run/logs").await;
+    assert!(status == 200 && text.contains(HIDDEN.1), "{text}");
+    let (status, text) = of(false, "/api/v1/runs/run/logs").await;
+    assert!(status == 403 && text.contains("the user who runs this Watchglass"), "{status} {text}");
+    for path in ["/api/v1/runs/run/report", "/api/v1/runs/run", "/api/v1/processes?source=alpha"] {
+        let (status, text) = of(false, path).await;
+        assert!(status == 200 && !text.contains("--private") && !text.contains("\"x\":"), "{path}: {text}");
+    }
+    assert!(of(true, "/api/v1/processes?source=alpha").await.1.contains("--private"));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ pub(super) use script::Broadcast;
 use crate::accounts::Who;
 use crate::export::fitting;
 use crate::http::admit::Asker;
-use crate::http::api::Params;
+use crate::http::api::{Params, no_source};
 use crate::http::body::Json;
 use crate::http::hub::counted_as;
 use crate::http::rights::Rights;
@@ -96,8 +96,7 @@ pub(super) async fn get(
         ));
     }
     let patterns = asker.sources(&app, patterns).await;
-    let chosen = fitting(&asker.reader(&app).sources(), &patterns);
-    let chosen = chosen.map_err(|unknown| Refusal::bad(unknown.to_string()))?.len();
+    let chosen = fitting(&asker.reader(&app).sources(), &patterns).map_err(no_source)?.len();
     if json && chosen > MAX_SCRIPT_SOURCES {
         return Err(Refusal::bad(format!(
             "these are {chosen} machines, and a script follows {MAX_SCRIPT_SOURCES} at most: name them by source=, * for any text"
@@ -114,7 +113,7 @@ pub(super) async fn get(
             let rights = Rights::of(&hub.accounts, app.live.clock.clone(), who.clone(), asker.scope.clone());
             (rights, Some((seats.take(counted_as(who))?, tab)))
         }
-        _ => (Rights::unbound(), None),
+        _ => (Rights::unbound(asker.is_owner), None),
     };
     let accepted = match way {
         Way::Socket => Some(socket::accept(request).map_err(|refused| {

@@ -438,6 +438,39 @@ fn records_come_in_order_with_ticks_and_each_once() {
 }
 
 #[test]
+fn a_share_link_is_told_no_record_of_what_happened() {
+    let mut bench = Bench::new();
+    let mut told = |bounds| {
+        let mut viewer = Viewer::new(bench.live.clone(), Scope::All).within(bounds);
+        let body = b"{\"name\":\"private\"}".to_vec();
+        bench.tick(2);
+        bench.live.append_record(bench.source, bench.clock.wall(), "run.begin", body.clone()).expect("it is open");
+        viewer.receive(open(43_200_000, None)).unwrap();
+        let (mut records, mut ticks) = (0, 0);
+        let mut listen = |viewer: &mut Viewer| {
+            while let Some(bytes) = next(viewer) {
+                match decode_server(&bytes).unwrap() {
+                    Received::Control(ServerMessage::Records { .. }) => records += 1,
+                    Received::Ticks(..) => {
+                        ticks += 1;
+                        viewer.receive(PageMessage::Ack { messages: ticks }).unwrap();
+                    }
+                    _ => {}
+                }
+            }
+        };
+        listen(&mut viewer);
+        bench.live.append_record(bench.source, bench.clock.wall(), "marker", body).expect("it is open");
+        bench.tick(1);
+        listen(&mut viewer);
+        (records > 1, ticks > 1)
+    };
+    assert_eq!(told(Bounds::All), (true, true));
+    assert_eq!(told(Bounds::Window(300_000)), (false, true), "ticks come on");
+    assert!(!told(Bounds::Span(0, i64::MAX / 4)).0);
+}
+
+#[test]
 fn several_machines_are_followed_at_once_and_one_beyond_the_scope_is_none() {
     let mut bench = Bench::new();
     let other = bench.live.store().add_source("other".into(), 1_000, vec![("name".into(), "node-7".into())]);

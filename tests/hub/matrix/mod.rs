@@ -1,0 +1,238 @@
+//! Who may what: everybody x all routes x things of their own team, of another and of none. What is to be answered follows from
+//! the table of routes and the asker's role in the team of the thing, never from the team that a request names. A route that
+//! is asked nothing here fails the test.
+
+mod cast;
+mod rows;
+
+use backend::http::need::Need;
+use backend::http::routes::{ROUTES, Route};
+use cast::{Asker, Cast, Means, TEAMS};
+use rows::{PLAIN, ROWS, Row};
+use shared::role::Role;
+use std::collections::BTreeSet;
+use watchglass_tests::server::Answer;
+
+/// Whose things a request is about.
+#[derive(Clone, Copy)]
+pub enum About {
+    /// Nobody's: the role that the route needs is looked for in any team.
+    Nothing,
+    /// A team's: the role that the route needs is looked for in that team.
+    Team,
+    /// Likewise, and what is asked here needs this role.
+    At(Role),
+    /// Of the member of that team: for them and its admins. Others of the team are answered this.
+    Made(u16),
+}
+
+/// What has to be answered.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// What the row says.
+    Granted,
+    /// 401, or 429 where many keys that hold no more are slowed down.
+    SignIn,
+    /// 403.
+    Forbidden,
+    /// As for what was never there.
+    NotThere,
+    /// This.
+    Status(u16),
+}
+
+/// The role of somebody in a team. A key may no more than what its scope needs.
+fn role_in(asker: &Asker, team: usize) -> Option<Role> {
+    let role = if asker.hub_admin { Some(Role::Admin) } else { asker.roles[team] };
+    match asker.means {
+        Means::Key(scope) => role.map(|role| role.min(scope.least_role().unwrap_or(Role::Admin))),
+        _ => role,
+    }
+}
+
+/// Whether a key for this may ask, people may always.
+fn holds(asker: &Asker, scope: shared::role::KeyScope) -> bool {
+    match asker.means {
+        Means::Key(own) => own == scope,
+        _ => true,
+    }
+}
+
+/// Whether the route lets somebody ask at all: its need, met in any team.
+fn may_ask(need: Need, asker: &Asker) -> bool {
+    let is_key = matches!(asker.means, Means::Key(_));
+    let somewhere = |role: Role| (0..TEAMS.len()).any(|team| role_in(asker, team) >= Some(role));
+    match need {
+        Need::Open => true,
+        Need::Session | Need::Own => !is_key,
+        Need::Shared(scope) => holds(asker, scope) && somewhere(Role::Viewer),
+        Need::Person(role) => !is_key && somewhere(role),
+        Need::Role(role, scope) => holds(asker, scope) && somewhere(role),
+        Need::Members(scope) => holds(asker, scope) && (is_key || somewhere(Role::Member)),
+        // Of which team is asked with the thing.
+        Need::TeamAdmin => holds(asker, shared::role::KeyScope::TeamAdmin),
+        Need::HubAdmin => holds(asker, shared::role::KeyScope::HubAdmin) && asker.hub_admin,
+        Need::Key(_) => false,
+    }
+}
+
+/// The role that a route needs in the team of the thing.
+fn role_of(need: Need) -> Role {
+    match need {
+        Need::Role(role, _) | Need::Person(role) => role,
+        Need::Members(_) => Role::Member,
+        Need::TeamAdmin | Need::HubAdmin => Role::Admin,
+        _ => Role::Viewer,
+    }
+}
+
+/// What has to be answered; `team` is that of the thing, none: there is no such thing.
+fn verdict(need: Need, about: About, asker: &Asker, team: Option<usize>) -> Verdict {
+    match (&asker.means, need) {
+        (_, Need::Open) => return Verdict::Granted,
+        (Means::Machine(own), Need::Key(scope)) if *own == scope => return Verdict::Granted,
+        (Means::Nothing, Need::Session) => return Verdict::Granted,
+        (Means::Nothing | Means::NoKey | Means::Machine(_), _) => return Verdict::SignIn,
+        (Means::Link, Need::Session) => return Verdict::Granted,
+        (Means::Link, Need::Shared(_)) if matches!(about, About::Nothing) => return Verdict::Granted,
+        // The link is one to all that alpha sees.
+        (Means::Link, Need::Shared(_)) if team == Some(0) => return Verdict::Granted,
+        (Means::Link, Need::Shared(_)) => return Verdict::NotThere,
+        (Means::Link, _) => return Verdict::Forbidden,
+        _ => {}
+    }
+    if !may_ask(need, asker) {
+        return Verdict::Forbidden;
+    }
+    let (least, maker) = match about {
+        About::Nothing => return Verdict::Granted,
+        About::Team => (role_of(need), None),
+        About::At(role) => (role, None),
+        About::Made(others) => (Role::Admin, Some(others)),
+    };
+    let Some(team) = team else { return Verdict::NotThere };
+    // What was used is told by the role of whose key it is.
+    let role = if matches!(need, Need::Members(_)) { asker.roles[team] } else { role_in(asker, team) };
+    match (role, maker) {
+        (None, _) => Verdict::NotThere,
+        (Some(role), _) if role >= least => Verdict::Granted,
+        (Some(_), Some(_)) if asker.name == format!("member-{}", TEAMS[team]) => Verdict::Granted,
+        (Some(_), Some(others)) => Verdict::Status(others),
+        (Some(_), None) => Verdict::Forbidden,
+    }
+}
+
+fn is_right(verdict: &Verdict, row: &Row, answer: &Answer) -> bool {
+    match verdict {
+        Verdict::Granted => row.ok.contains(&answer.status),
+        Verdict::SignIn => [401, 429].contains(&answer.status),
+        Verdict::Forbidden => answer.status == 403,
+        Verdict::NotThere => answer.status == 404,
+        Verdict::Status(status) => answer.status == *status,
+    }
+}
+
+/// Names of teams in an answer that are nobody's who asks: all that a team has is called by its name.
+fn leaked(asker: &Asker, text: &str) -> Option<&'static str> {
+    let foreign = (0..TEAMS.len()).filter(|team| match asker.means {
+        Means::Link => *team != 0,
+        _ => !asker.hub_admin && asker.roles[*team].is_none(),
+    });
+    // The page is the same for everybody.
+    foreign
+        .map(|team| TEAMS[team])
+        .find(|team| text.contains(&format!("-{team}")) || text.contains(&format!("\"{team}\"")))
+}
+
+/// Asks one question about things of one team, as everybody.
+fn ask_all(cast: &mut Cast, route: &Route, row: &Row, team: Option<usize>, faults: &mut Vec<String>) {
+    let (method, pattern) = row.route.split_once(' ').expect("a method and a path");
+    let asked = if row.asked.is_empty() { pattern } else { row.asked };
+    for at in 0..cast.askers.len() {
+        let path = cast.filled(asked, team).replace(' ', "%20");
+        let (body, is_json) = match row.body {
+            PLAIN => (String::new(), false),
+            body => (cast.filled(body, team), true),
+        };
+        let asker = &cast.askers[at];
+        let answer = cast.ask(asker, method, &path, &body, is_json);
+        let verdict = verdict(route.need, row.about, asker, team);
+        if !is_right(&verdict, row, &answer) {
+            faults.push(format!(
+                "{}: {method} {path} {body}: {} {}, not {verdict:?}",
+                asker.name, answer.status, answer.body
+            ));
+        }
+        // What was asked for may be said again.
+        let words = path.split(['/', '?', '&', '=']).chain(body.split('"')).filter(|word| word.len() > 3);
+        let said = words.fold(answer.body.clone(), |said, word| said.replace(word, ""));
+        if let Some(name) = leaked(asker, &said) {
+            faults.push(format!("{}: {method} {path}: speaks of {name}: {}", asker.name, answer.body));
+        }
+        if !row.removes.is_empty() && answer.status < 300 {
+            cast.make(row.removes, team.expect("something was there"));
+        }
+    }
+}
+
+#[test]
+fn everybody_is_answered_by_their_role_in_the_team_of_what_they_ask_for() {
+    let asked: BTreeSet<String> = ROWS.iter().map(|row| row.route.to_string()).collect();
+    let there: BTreeSet<String> = ROUTES.iter().map(|route| format!("{} {}", route.method, route.path)).collect();
+    assert_eq!(asked, there, "every route is asked here");
+    let mut cast = Cast::start();
+    assert!(cast.askers.len() >= 17);
+    let (mut faults, mut cells) = (Vec::new(), 0);
+    for row in ROWS {
+        let route = ROUTES.iter().find(|route| format!("{} {}", route.method, route.path) == row.route);
+        let route = route.expect("it is there");
+        let things: &[Option<usize>] = match row.about {
+            About::Nothing => &[None],
+            _ => &[Some(0), Some(1), None],
+        };
+        for team in things {
+            ask_all(&mut cast, route, row, *team, &mut faults);
+            cells += cast.askers.len();
+        }
+    }
+    assert!(faults.is_empty(), "{} of {cells} cells:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// What a request names is one team's, and what it is about another's.
+#[test]
+fn a_right_in_the_team_that_a_request_names_is_none_in_the_team_of_its_things() {
+    let cast = Cast::start();
+    let mut faults = Vec::new();
+    for asker in cast.askers.iter().filter(|asker| asker.means == Means::Session && !asker.hub_admin) {
+        // Whether they may anything with things of beta by the name of alpha, and the other way round.
+        for (named, of) in [(0, 1), (1, 0)] {
+            let (thing, team) = (|what: &str| cast.thing(what, Some(of)), TEAMS[named]);
+            for (method, path, body) in [
+                (
+                    "POST",
+                    format!("/api/v1/shares?team={team}"),
+                    format!("{{\"query\": \"source={}\"}}", thing("machine")),
+                ),
+                ("POST", format!("/api/v1/shares?team={team}"), format!("{{\"view\": \"{}\"}}", thing("view"))),
+                ("PUT", format!("/api/v1/teams/{team}/default-view"), format!("{{\"view\": \"{}\"}}", thing("view"))),
+                ("PATCH", format!("/api/v1/teams/{team}/agents/{}", thing("machine")), "{\"labels\": {}}".into()),
+                ("DELETE", format!("/api/v1/teams/{team}/agents/{}", thing("spare")), "{}".into()),
+                ("POST", format!("/api/v1/teams/{team}/agents/{}/approve", thing("machine")), "{}".into()),
+                ("PATCH", format!("/api/v1/teams/{team}/services/{}", thing("service")), "{\"disabled\": true}".into()),
+                ("DELETE", format!("/api/v1/teams/{team}/services/{}", thing("service")), "{}".into()),
+                ("GET", format!("/api/v1/teams/{team}/services/{}/keys", thing("service")), String::new()),
+                ("DELETE", format!("/api/v1/teams/{team}/keys/{}", thing("key")), "{}".into()),
+                ("DELETE", format!("/api/v1/teams/{team}/join/{}", thing("join")), "{}".into()),
+                ("DELETE", format!("/api/v1/teams/{team}/invites/{}", thing("invite")), "{}".into()),
+                ("PUT", format!("/api/v1/teams/{team}/members/{}", thing("guest")), "{\"role\": \"admin\"}".into()),
+                ("DELETE", format!("/api/v1/teams/{team}/members/{}", thing("guest")), "{}".into()),
+            ] {
+                let answer = cast.ask(asker, method, &path, &body, true);
+                if ![400, 403, 404].contains(&answer.status) {
+                    faults.push(format!("{}: {method} {path} {body}: {answer:?}", asker.name));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

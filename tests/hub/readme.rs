@@ -1,0 +1,354 @@
+//! The command lines of README.md and deploy/README.md, each run against a hub: without TLS, with its own certificate, and
+//! behind a proxy. The lines are read from the documents, so that a new one cannot be left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use watchglass_tests::certificate::Authority;
+use watchglass_tests::hub::{Hub, PASSWORD, machines, people};
+use watchglass_tests::server::{Server, watchglass};
+
+/// What a hub is asked for: the line as a document has it, without `watchglass`, and the commands that stand for it, in the
+/// order in which they are run. `{NAME}` is something that is there, or that a command before has made.
+const OF_A_HUB: &[(&str, &[&str])] = &[
+    ("user list", &["user list", "user list --json"]),
+    (
+        "user add NAME [--admin] [--role R]",
+        &[
+            "user add nora --role member --team main --password-file {password}",
+            "user add omar --admin --team main --password-file {password}",
+        ],
+    ),
+    ("user role NAME R", &["user role nora admin --team main", "user role omar viewer --team main"]),
+    ("user disable", &["user disable nora"]),
+    ("user enable", &["user enable nora"]),
+    ("user reset", &["user reset nora --password-file {password}"]),
+    ("user invite [--team T] [--role R]", &["user invite --team main --role viewer"]),
+    ("user logins NAME LOGIN... [--team T]", &["user logins nora nschmidt --team main"]),
+    ("user logins", &["user logins nora --team main"]),
+    ("user leave NAME", &["user leave nora --team main"]),
+    ("user remove", &["user remove nora"]),
+    ("team list", &["team list"]),
+    ("team show T", &["team show main"]),
+    ("team add", &["team add lab"]),
+    ("team rename", &["team rename lab hall"]),
+    ("team grant MACHINE --team T", &["team grant node-0 --team hall"]),
+    ("team revoke", &["team revoke node-0 --team hall"]),
+    ("team set members_invite=true", &["team set members_invite=true --team main"]),
+    ("team remove", &["team remove hall"]),
+    ("view list", &["view list"]),
+    ("view save NAME QUERY", &["view save cores tag=cpu --team main"]),
+    ("share list", &["share list --team main"]),
+    ("share add VIEW [--expires 7d]", &["share add {view} --expires 7d --team main"]),
+    ("share remove ID", &["share remove {share}"]),
+    ("view remove ID", &["view remove {view}"]),
+    ("backup FILE", &["backup {folder}/copy.db", "backup {folder}/second.db --with-key"]),
+    ("restore FILE --data-dir DIR", &["restore {folder}/copy.db --data-dir {folder}/restored"]),
+    ("erase --user NAME", &["erase --user omar"]),
+    ("erase --source MACHINE", &["erase --source node-0"]),
+    ("audit [--from -1d] [--who NAME] [--action key.]", &["audit --from -1d", "audit --who root --action key. --json"]),
+    (
+        "usage [--by day|source|key] [--from -30d] [--csv]",
+        &["usage --by day --from -30d", "usage --by source --csv", "usage --by key --json"],
+    ),
+    ("key list", &["key list"]),
+    (
+        "key add NAME --scope data:read,... [--expires 90d]",
+        &["key add laptop --scope data:read --user vera", "key add ci --scope data:read,metrics:read --expires 90d"],
+    ),
+    ("key remove ID", &["key remove {key}"]),
+    ("service list", &["service list"]),
+    ("service add NAME [--role R]", &["service add nightly --role member"]),
+    ("service role NAME R", &["service role nightly viewer"]),
+    ("service disable", &["service disable nightly"]),
+    ("service enable", &["service enable nightly"]),
+    ("service remove", &["service remove nightly"]),
+    ("agents list", &["agents list"]),
+    ("agents join", &["agents join", "agents join --by-name --expires never"]),
+    ("agents join --uses 500 --expires 30d", &["agents join --uses 500 --expires 30d"]),
+    ("agents rename", &["agents rename gpu-7 node-7"]),
+    ("agents label", &["agents label node-7 rack=r2"]),
+    ("agents revoke", &["agents revoke node-7"]),
+    ("agents remove", &["agents remove node-7"]),
+    ("runs", &["runs"]),
+    ("runs --state failed,out_of_memory --json", &["runs --state failed,out_of_memory --json"]),
+    ("alerts check rules.toml --from -12h", &["alerts check {rules} --from -12h"]),
+    ("alerts apply rules.toml", &["alerts apply {rules} --team main"]),
+    (
+        "alerts silence --source node-3 --for 2h --comment \"new power supply\"",
+        &[
+            "alerts silence --source node-1 --for 2h --comment power --team main",
+            "alerts silence --list",
+            "alerts list",
+        ],
+    ),
+    ("alerts import prometheus.yml", &["alerts import {prometheus}"]),
+];
+
+/// Those that a hub answers with "there is none": what was asked for is not there, and the question was heard.
+const OF_NOTHING: &[(&str, &str)] = &[
+    ("runs report ID > run.html", "runs report none"),
+    ("logs ID --rank 3 --last 50", "logs none --rank 3 --last 50"),
+    ("agents approve", "agents approve node-1"),
+];
+
+/// Those that a key may ask from elsewhere, too.
+const FROM_ELSEWHERE: &[&str] = &[
+    "user list",
+    "user invite --team main",
+    "team list",
+    "view list",
+    "key list",
+    "service list",
+    "agents list",
+    "agents join",
+    "audit --from -1d",
+    "usage --by day",
+    "runs",
+    "alerts list",
+];
+
+/// Those that ask no hub of this machine: they begin one or an agent, look at files, or tell of a job. Tests elsewhere run them.
+const OF_NO_HUB: &[&str] = &[
+    "demo --gpus 8 --fail straggler",
+    "demo --gpus 8",
+    "doctor",
+    "doctor --json",
+    "doctor --hub URL",
+    "doctor --config FILE",
+    "top",
+    "top --url http://localhost:7171",
+    "top --hub https://watch.example.org --key-file key --source node-7",
+    "top run.watchglass",
+    "top --demo 8",
+    "top --once --json",
+    "serve",
+    "serve --hub URL",
+    "run",
+    "run -- python train.py",
+    "run --name lr-3e-4 --project llm --tag seed=1 -- torchrun --nproc-per-node 8 train.py",
+    "run --logs -- torchrun --nproc-per-node 8 train.py",
+    "mark \"epoch 3\" --step 1200",
+    "mark --kind preempting",
+    "alert \"loss is NaN\" --severity critical --wait 30m",
+    "logs",
+    "findings",
+    "findings night.watchglass --json",
+    "findings --from -1h --check warning",
+    "export",
+    "export --tag 'gpu.*' --from -1h --format csv --output gpu.csv",
+    "record run.watchglass --from -1h",
+    "replay",
+    "replay run.watchglass",
+    "import",
+    "import --settings wandb/settings",
+    "completions bash",
+    "man",
+    "man DIR",
+    "--version",
+    "hub --bind 0.0.0.0 --public-url https://watch.example.org/ --tls-cert cert.pem --tls-key key.pem",
+    "agent --hub https://watch.example.org --key wg_j_...",
+    "agent --hub https://watch.example.org/ --key wg_j_...",
+    "agent --status",
+    // Into a PostgreSQL, which is not everywhere.
+    "restore DATA/hub.db",
+];
+
+/// The words in backticks of a line.
+fn spans(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+/// The command lines of a document, without `watchglass`: lines of its blocks of shell commands, words in backticks that begin
+/// with it, and in a row of a table that begins with one those that go on with the first word of it.
+fn lines_of(document: &str) -> BTreeSet<String> {
+    let (mut lines, mut block) = (BTreeSet::new(), None);
+    for line in document.lines() {
+        if let Some(kind) = line.strip_prefix("```") {
+            block = if block.is_some() { None } else { Some(kind) };
+            continue;
+        }
+        if let Some(kind) = block {
+            let command = line.strip_prefix("watchglass ").filter(|_| kind == "sh");
+            lines.extend(command.map(|command| command.split(" #").next().unwrap_or_default().trim().to_string()));
+            continue;
+        }
+        let row = line.replace("\\|", "\u{0}");
+        let is_row = row.starts_with("| `watchglass ");
+        let shown = if is_row { row.split('|').nth(1).unwrap_or_default() } else { &row };
+        let mut word = String::new();
+        for span in spans(shown).map(|span| span.replace('\u{0}', "|")) {
+            if let Some(command) = span.strip_prefix("watchglass ") {
+                word = command.split(' ').next().unwrap_or_default().into();
+                lines.insert(command.to_string());
+            } else if is_row {
+                lines.insert(format!("{word} {span}"));
+            }
+        }
+    }
+    lines
+}
+
+fn documents() -> BTreeSet<String> {
+    [include_str!("../../README.md"), include_str!("../../deploy/README.md")].into_iter().flat_map(lines_of).collect()
+}
+
+#[test]
+fn each_command_line_of_the_documents_is_run_or_is_about_no_hub() {
+    let of_a_hub = OF_A_HUB.iter().map(|(line, _)| *line).chain(OF_NOTHING.iter().map(|(line, _)| *line));
+    let known: BTreeSet<String> = of_a_hub.chain(OF_NO_HUB.iter().copied()).map(String::from).collect();
+    let there = documents();
+    assert!(there.len() > 80, "{there:?}");
+    let new: Vec<_> = there.difference(&known).collect();
+    assert!(new.is_empty(), "in no table of this file, so nobody has run them against a hub: {new:#?}");
+    let gone: Vec<_> = known.difference(&there).collect();
+    assert!(gone.is_empty(), "in no document any more: {gone:#?}");
+}
+
+#[test]
+fn lines_of_a_document_are_found_in_blocks_sentences_and_tables() {
+    let found = lines_of(
+        "Type `watchglass a b`, or `c d`.\n```sh\nwatchglass e --f  # g\nls\n```\n```text\nwatchglass not\n```\n\
+         | `watchglass h i`, `j [--k 1\\|2]`; `watchglass l m`, `n` | does `o` |\n| p | `q` |\n",
+    );
+    let all: Vec<&str> = found.iter().map(String::as_str).collect();
+    assert_eq!(all, ["a b", "e --f", "h i", "h j [--k 1|2]", "l m", "l n"]);
+}
+
+/// A hub of this machine, and how its commands are run.
+struct Ran {
+    server: Server,
+    folder: tempfile::TempDir,
+    /// How it is called from elsewhere, and whom to trust there.
+    url: String,
+    authority: Option<PathBuf>,
+    /// What placeholders stand for.
+    known: BTreeMap<&'static str, String>,
+    faults: Vec<String>,
+}
+
+impl Ran {
+    /// A hub with these arguments; what they name is made in its folder first.
+    fn start(args: impl FnOnce(&Path) -> (Vec<String>, Option<PathBuf>)) -> Ran {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().join("data");
+        std::fs::create_dir(&data).expect("made");
+        let keys = people(&data);
+        machines(&data, &keys["join"], 2);
+        let files = [
+            ("password", format!("{PASSWORD}\n")),
+            ("rules", "[[rules]]\nname = \"Busy\"\nwhen = \"cpu > 90 % for 5m\"\n".into()),
+            ("prometheus", "groups:\n- name: a\n  rules:\n  - alert: Busy\n    expr: node_load1 > 100\n".into()),
+        ];
+        let mut known = BTreeMap::from([("folder", folder.path().display().to_string())]);
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("written");
+            known.insert(name, path.display().to_string());
+        }
+        let (args, authority) = args(folder.path());
+        let server = Hub::server(&data, ["--no-local"].into_iter().chain(args.iter().map(String::as_str)));
+        let url = match &authority {
+            Some(_) => format!("https://localhost:{}", server.addr().port()),
+            None => format!("http://{}", server.addr()),
+        };
+        Ran { server, folder, url, authority, known, faults: Vec::new() }
+    }
+
+    fn filled(&self, command: &str) -> Vec<String> {
+        let fill = |word: &str| {
+            self.known.iter().fold(word.to_string(), |word, (name, value)| word.replace(&format!("{{{name}}}"), value))
+        };
+        command.split(' ').map(fill).collect()
+    }
+
+    /// Runs a command, which is to end with this status.
+    fn run(&mut self, command: &str, status: i32, more: &[&str]) -> String {
+        let words = self.filled(command);
+        let mut started = watchglass(words.iter().map(String::as_str));
+        started.args(more).current_dir(self.folder.path());
+        if let Some(authority) = &self.authority {
+            started.env("SSL_CERT_FILE", authority);
+        }
+        let output = started.output().expect("the binary starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.code() != Some(status) {
+            self.faults.push(format!("watchglass {command} {}: {}: {said}", more.join(" "), output.status));
+        }
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs a command on the hub's own machine.
+    fn here(&mut self, command: &str, status: i32) -> String {
+        let data = self.folder.path().join("data").display().to_string();
+        let more = if command.contains("--data-dir") { vec![] } else { vec!["--data-dir", &data] };
+        self.run(command, status, &more)
+    }
+
+    /// The id of what a list has last.
+    fn last_id(&mut self, list: &str, of: &str) -> String {
+        let answer = self.here(&format!("{list} --json"), 0);
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap_or_default();
+        let rows = answer[of].as_array().cloned().unwrap_or_default();
+        rows.last().and_then(|row| row["id"].as_str()).unwrap_or("none").into()
+    }
+
+    /// Runs all of them, each as its own machine and as a key may.
+    #[track_caller]
+    fn all(mut self) {
+        let scopes = "data:read,audit:read,team:admin,hub:admin";
+        let key = self.here(&format!("key add elsewhere --scope {scopes} --expires 1h"), 0);
+        let file = self.folder.path().join("key");
+        std::fs::write(&file, key).expect("written");
+        let (url, file) = (self.url.clone(), file.display().to_string());
+        for command in FROM_ELSEWHERE {
+            self.run(command, 0, &["--hub", &url, "--key-file", &file]);
+        }
+        for command in OF_A_HUB.iter().flat_map(|(_, commands)| *commands) {
+            if command.contains("{view}") {
+                let id = self.last_id("view list", "views");
+                self.known.insert("view", id);
+            }
+            if command.contains("{share}") {
+                let id = self.last_id("share list --team main", "shares");
+                self.known.insert("share", id);
+            }
+            let output = self.here(command, 0);
+            if let Some(id) = output.strip_prefix("wg_").and_then(|key| key.split('_').nth(1)) {
+                self.known.insert("key", id.into());
+            }
+        }
+        for (_, command) in OF_NOTHING {
+            self.here(command, 1);
+        }
+        assert!(self.faults.is_empty(), "{}", self.faults.join("\n"));
+        assert!(self.server.end().success());
+    }
+}
+
+#[test]
+fn command_lines_work_on_a_hub_without_tls() {
+    Ran::start(|_| (Vec::new(), None)).all();
+}
+
+#[test]
+fn command_lines_work_on_a_hub_with_its_own_certificate() {
+    Ran::start(|folder| {
+        let authority = Authority::new();
+        let (chain, key) = authority.sign("localhost", folder);
+        let [chain, key] = [chain, key].map(|path| path.display().to_string());
+        let args = ["--bind", "127.0.0.1", "--tls-cert", &chain, "--tls-key", &key].map(String::from);
+        (args.into(), Some(authority.write(folder)))
+    })
+    .all();
+}
+
+#[test]
+fn command_lines_work_on_a_hub_behind_a_proxy() {
+    Ran::start(|folder| {
+        let file = folder.join("config.toml");
+        let text = "public_url = \"https://watch.example.org/\"\n[proxy]\ntrusted = [\"127.0.0.1\"]\n";
+        std::fs::write(&file, text).expect("written");
+        (vec!["--config".into(), file.display().to_string()], None)
+    })
+    .all();
+}
