@@ -3,6 +3,7 @@
 
 use super::lines::{Assembler, Gate, text};
 use shared::output::{ENDING, MAX_FILE_BYTES, MAX_RUN_BYTES, OutputLine, OutputStream};
+use shared::redact::Redactor;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -58,28 +59,29 @@ impl Keeper {
 
     /// Takes what was read of a stream at a time, milliseconds since the Unix epoch.
     pub fn take(&self, assembler: &mut Assembler, stream: OutputStream, bytes: &[u8], now: i64) {
-        assembler.take(bytes, |raw, cut| self.line(stream, raw, cut, now));
+        assembler.take(bytes, |raw, cut, redactor| self.line(stream, (raw, cut), redactor, now));
     }
 
     /// Takes the line that nothing ended.
     pub fn rest(&self, assembler: &mut Assembler, stream: OutputStream, now: i64) {
-        if let Some((raw, cut)) = assembler.rest() {
-            self.line(stream, &raw, cut, now);
+        if let Some((raw, cut, redactor)) = assembler.rest() {
+            self.line(stream, (&raw, cut), redactor, now);
         }
     }
 
-    fn line(&self, stream: OutputStream, raw: &[u8], cut: bool, now: i64) {
+    fn line(&self, stream: OutputStream, (raw, cut): (&[u8], bool), redactor: &mut Redactor, now: i64) {
         let mut waiting = self.waiting();
         waiting.n += 1;
         if waiting.bytes.len() > MAX_WAITING_BYTES || !waiting.gate.lets(now, raw.len()) {
             if waiting.lost == 0 {
                 waiting.lost_at = now;
             }
+            redactor.skip(raw);
             return waiting.lost += 1;
         }
         let n = waiting.n;
         // Two streams of a job have one order.
-        let (text, cut) = text(raw, cut);
+        let (text, cut) = text(raw, cut, redactor);
         waiting.lost_row(n - 1);
         let was_empty = waiting.bytes.is_empty();
         waiting.row(&OutputLine { t: now, n, stream, text, cut, lost: 0 });
