@@ -80,7 +80,7 @@ pub fn run(
     if let Some(socket) = teller.socket() {
         environment.push((SOCKET, socket.as_os_str().to_owned()));
     }
-    let memory = Watched::own();
+    let mut memory = Watched::own();
     let folder = job.logs.then(|| teller.folder(&id));
     let kept = folder.map(|folder| folder.and_then(|folder| relay(folder.join(&id))));
     // Where nobody listens that is said once, and what comes of it.
@@ -116,13 +116,13 @@ pub fn run(
     if let Some((folder, relay)) = &mut kept {
         relay.begin(folder.clone(), format!("{}-{pid}", begun.t), now);
     }
-    let (end, asked) = child.wait(kept.as_ref().map(|(_, relay)| relay));
+    let (end, asked) = child.wait(kept.as_ref().map(|(_, relay)| relay), || memory.look());
     let how = match end {
         End::Status(status) => How { exit: Some(status), ..How::default() },
         End::Signal(signal) => How { signal: Some(process::signal_name(signal)), ..How::default() },
     };
-    let ended_well = end == End::Status(0);
-    let memory = if ended_well { None } else { memory.killed() };
+    let victim = (end == End::Signal(libc::SIGKILL)).then_some(pid);
+    let memory = if end == End::Status(0) { None } else { memory.killed(victim) };
     let how = How { asked: asked.map(process::signal_name), memory, ..how };
     // A second line would stand in the job's own output: what could not be told at the end is kept as the begin was.
     let _ = teller.tell(&Told::End(Over { begun, t: now(), how }));

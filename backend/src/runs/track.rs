@@ -14,7 +14,7 @@ use crate::live::Live;
 use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
-use launch::memory::Watched;
+use launch::memory::{LOOK_INTERVAL, Watched};
 use shared::alert::CodeAlert;
 use shared::alert_call::AlertCall;
 use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, TAKEN, Told};
@@ -596,9 +596,13 @@ impl Tracker {
             let task = self.ends.spawn(async move {
                 let (t, how) = match process {
                     Some(process) => {
-                        process.ended().await;
+                        let mut memory = memory;
+                        while tokio::time::timeout(LOOK_INTERVAL, process.ended()).await.is_err() {
+                            memory.iter_mut().for_each(Watched::look);
+                        }
                         // The scheduler removes the cgroup soon.
-                        let (t, memory) = (live.clock.wall(), memory.and_then(|memory| memory.killed()));
+                        let memory = memory.and_then(|mut memory| memory.killed(Some(begun.pid)));
+                        let t = live.clock.wall();
                         let how = process.how().await;
                         let killed = how.signal.as_deref() == Some("SIGKILL");
                         (t, How { memory: memory.filter(|_| killed), ..how })
