@@ -37,6 +37,7 @@ mod pods;
 mod prometheus;
 mod recording;
 mod remote_write;
+mod run_safety;
 mod runs;
 mod sample_stores;
 mod scrape;

@@ -84,7 +84,7 @@ pub use unix::{Bound, ask, ask_rows, bind, claim};
 mod unix {
     use super::*;
     use std::io::{BufRead, BufReader, Read, Write};
-    use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+    use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
     use tokio::net::UnixListener;
@@ -205,7 +205,7 @@ mod unix {
         }
         let listener = UnixListener::bind(path)?;
         let bound = Bound { listener, path: path.into() };
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
+        crate::socket_file::open_to(path, 0o600, None)?;
         Ok(bound)
     }
 }

@@ -37,6 +37,8 @@ pub mod recording;
 pub mod remote_write;
 pub mod runs;
 pub mod sampler;
+#[cfg(unix)]
+mod socket_file;
 pub mod stderr;
 pub mod store;
 pub mod terminal;

@@ -27,6 +27,14 @@ pub const MAX_LINES_A_SECOND: u64 = 10_000;
 /// Lines of a process that are kept as long as its run is.
 pub const LAST_LINES: usize = 100;
 
+/// Which process a file of that name is of, when it began and its number, and the number of the file. None for a name that is
+/// none of these files'.
+pub fn process_file(name: &str) -> Option<((i64, u32), u32)> {
+    let (process, number) = name.strip_suffix(ENDING)?.strip_suffix('.')?.split_once('.')?;
+    let (began, pid) = process.split_once('-')?;
+    Some(((began.parse().ok()?, pid.parse().ok()?), number.parse().ok()?))
+}
+
 /// Where a job wrote a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

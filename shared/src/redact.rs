@@ -1,143 +1,332 @@
 //! What looks like a secret is left out: of arguments of processes, and of what jobs print.
+//!
+//! Three tables say what looks so: [`shapes`] has the forms that keys of services have, [`names`] the names before a value, and
+//! [`TOOLS`] the options of programs that take one. Each byte of a line is looked at a bounded number of times.
 
+mod names;
+mod shapes;
+#[cfg(test)]
+mod tests;
+
+use names::{SecretKind, is_plain, kind_of};
 use std::ops::Range;
 
-/// Most bytes that are kept.
+/// Most bytes that are kept of arguments.
 const MAX_BYTES: usize = 1024;
-/// A word that has one of these may be a secret, or the next word may be.
-const TELLING: [&str; 6] = ["key", "token", "secret", "passw", "auth", "credential"];
-/// So many letters and digits in a row may be a key.
-const MAX_RUN: usize = 32;
 /// What stands in the place of a secret.
 pub const HIDDEN: &str = "…";
+
+/// The most lines of a block, as of a private key, that are hidden: where its end is missing the rest is shown again.
+const MAX_BLOCK_LINES: u32 = 100;
+
+/// The longest name before a value, bytes.
+const MAX_NAME_BYTES: usize = 64;
+
+/// How far before an option its program may stand, bytes.
+const MAX_COMMAND_BYTES: usize = 512;
+
+/// What is no secret is not looked through again where it is longer, bytes.
+const MAX_AGAIN_BYTES: usize = 256;
+
+/// Programs, by a part of their names, with the option that takes a secret: attached to it, or as the next word.
+const TOOLS: [(&str, &str); 14] = [
+    ("curl", "-u"),
+    ("curl", "--user"),
+    ("curl", "--proxy-user"),
+    ("wget", "-u"),
+    ("http", "-a"),
+    ("mysql", "-p"),
+    ("mariadb", "-p"),
+    ("mongo", "-p"),
+    ("sshpass", "-p"),
+    ("docker login", "-p"),
+    ("twine", "-p"),
+    ("redis-cli", "-a"),
+    ("ldap", "-w"),
+    ("7z", "-p"),
+];
 
 /// The arguments of a `cmdline` file, where each ends with a zero byte, in one line of at most 1 KiB.
 pub fn arguments(text: &[u8]) -> String {
     let mut all = String::new();
-    let mut told = false;
+    // What was shown so far says which program has which options.
+    let mut wanted = None;
     for word in text.split(|b| *b == 0).filter(|word| !word.is_empty()) {
         let word: String = String::from_utf8_lossy(word).chars().filter(|c| !c.is_control()).collect();
-        let tells = tells(&word);
-        // An option announces what follows it; else the word itself is what it tells of.
-        let shown = match word.split_once('=') {
-            Some((name, value)) if tells || told => format!("{name}={}", if value.is_empty() { "" } else { HIDDEN }),
-            _ if told && !word.starts_with('-') || tells && !word.starts_with('-') => HIDDEN.to_string(),
-            _ => without_keys(&without_userinfo(&word)),
+        let value = wanted.take().filter(|_| !word.starts_with('-'));
+        let hidden = match (value, option(&all, &word)) {
+            (Some(kind), _) if SecretKind::hides(kind, "", &word) => std::iter::once(0..word.len()).collect(),
+            // An option announces what follows it.
+            (None, Some((at, kind))) if at == word.len() => {
+                wanted = Some(kind);
+                Vec::new()
+            }
+            (None, Some((at, _))) => std::iter::once(at..word.len()).collect(),
+            // A value may have whatever stands between fields of a line.
+            _ => match word.split_once('=') {
+                Some((name, value)) if kind_of(name).is_some_and(|kind| kind.hides(name, value)) => {
+                    std::iter::once(name.len() + 1..word.len()).collect()
+                }
+                _ => secrets(&word),
+            },
         };
-        told = tells && word.starts_with('-') && !word.contains('=');
         if !all.is_empty() {
             all.push(' ');
         }
-        all.push_str(&shown);
+        let mut at = 0;
+        for part in hidden {
+            all.push_str(&word[at..part.start]);
+            all.push_str(HIDDEN);
+            at = part.end;
+        }
+        all.push_str(&word[at..]);
         if all.len() > MAX_BYTES {
-            let end = (0..=MAX_BYTES).rev().find(|n| all.is_char_boundary(*n)).unwrap_or(0);
-            all.truncate(end);
+            all.truncate(all.floor_char_boundary(MAX_BYTES));
             break;
         }
     }
     all
 }
 
-fn tells(word: &str) -> bool {
-    let word = word.to_ascii_lowercase();
-    TELLING.iter().any(|part| word.contains(part))
-}
-
-/// An address without the name and the password before its host.
-fn without_userinfo(word: &str) -> String {
-    let Some((scheme, rest)) = word.split_once("://") else { return word.to_string() };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://{HIDDEN}{}", &rest[at..]),
-        None => word.to_string(),
+/// Where the secret begins that an option has, which is its end where that is the next word, and what it is. None for a word that
+/// is no such option.
+fn option(before: &str, word: &str) -> Option<(usize, SecretKind)> {
+    if !word.starts_with('-') {
+        return None;
     }
-}
-
-/// A word without its long runs of what keys are made of.
-fn without_keys(word: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = word;
-    while !rest.is_empty() {
-        let run = key_length(rest);
-        let end = if run == 0 { rest.chars().next().map_or(0, char::len_utf8) } else { run };
-        shown.push_str(if is_key(&rest[..run]) { HIDDEN } else { &rest[..end] });
-        rest = &rest[end..];
+    let near = &before[before.ceil_char_boundary(before.len().saturating_sub(MAX_COMMAND_BYTES))..];
+    let is_tool = |tool: &str| tool.split(' ').all(|part| near.contains(part));
+    for (tool, flag) in TOOLS {
+        let Some(rest) = word.strip_prefix(flag) else { continue };
+        let is_attached = !flag.starts_with("--") && !rest.starts_with('-');
+        if (rest.is_empty() || is_attached) && is_tool(tool) {
+            return Some((flag.len(), SecretKind::Password));
+        }
     }
-    shown
+    let kind = kind_of(word).filter(|_| !word.contains(['=', ':']))?;
+    Some((word.len(), kind))
 }
 
-/// Bytes at the begin of a text that a key may be made of.
-fn key_length(text: &str) -> usize {
-    text.find(|c: char| !(c.is_ascii_alphanumeric() || "+=_-".contains(c))).unwrap_or(text.len())
-}
-
-/// Whether such bytes are long and mixed enough to be one.
-fn is_key(run: &str) -> bool {
-    run.len() >= MAX_RUN && run.contains(|c: char| c.is_ascii_digit()) && run.contains(char::is_alphabetic)
-}
-
-/// Words between the name of a secret and the secret.
-const BETWEEN: [&str; 8] = ["is", "was", "are", "=", ":", "=>", "->", "set"];
-/// What stands before a secret in a header.
-const SCHEMES: [&str; 4] = ["bearer", "basic", "digest", "token"];
-/// Ends of words that are the name of what follows them.
-const NAMES: [&str; 9] =
-    ["key", "token", "secret", "password", "passwd", "auth", "authorization", "credential", "credentials"];
-/// Ends of names of what Python raises: `KeyError: 'lr'` tells of no secret.
-const RAISED: [&str; 4] = ["error", "exception", "warning", "interrupt"];
-
-/// The parts of a line of console output that look like secrets, rising and apart. Words are told as those of arguments are;
-/// since a line is also prose, a word such as `tokenizer` or `keys` is no secret itself, and `tokens: 1024` is a count.
+/// The parts of a line that look like secrets, rising and apart.
 pub fn secrets(line: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = Vec::new();
-    // Whether the word before announced a secret, and whether as something that is counted.
-    let (mut told, mut counted) = (false, false);
-    for (at, word) in words(line) {
-        let lower = word.to_ascii_lowercase();
-        let bare = lower.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        let is_raised = RAISED.iter().any(|end| bare.ends_with(end));
-        let name = TELLING.iter().filter_map(|part| lower.find(part)).min().filter(|_| !is_raised);
-        if told {
-            let ends_open = lower.ends_with([':', '=']);
-            if BETWEEN.contains(&lower.as_str()) || ends_open && name.is_none() {
-                continue;
-            }
-            if SCHEMES.contains(&bare) {
-                found.push(at..at + word.len());
-                continue;
-            }
-            let is_count = counted && is_number(word);
-            if !(ends_open || is_count || word.starts_with('-')) {
-                found.push(at..at + word.len());
-                told = false;
-                continue;
-            }
-            told = false;
-        }
-        let Some(name) = name else {
-            found.extend(hidden_within(word).map(|part| at + part.start..at + part.end));
-            continue;
-        };
-        let plural = lower.contains("tokens") || lower.contains("keys");
-        let value = lower[name..].find([':', '=']).map(|from| name + from + 1);
-        match value.map(|from| (from, word[from..].trim_matches(['"', '\'', ',', ')', '}', ']']))) {
-            Some((_, "")) => (told, counted) = (true, plural),
-            Some((_, text)) if plural && is_number(text) => {}
-            Some((from, text)) => {
-                found.push(at + from..at + word.len());
-                (told, counted) = (SCHEMES.contains(&text.to_ascii_lowercase().as_str()), false);
-            }
-            None if word.starts_with('-') => (told, counted) = (true, false),
-            None => {
-                let is_plain = !word.contains(|c: char| c.is_ascii_digit());
-                if !is_plain {
-                    found.push(at..at + word.len());
+    Redactor::default().secrets(line)
+}
+
+/// What the next line may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Next {
+    /// A line as any other.
+    #[default]
+    Any,
+    /// The value of a name at the end of the line before, where it is one word.
+    Value,
+    /// So many lines more of a key, until its end.
+    Key(u32),
+    /// So many lines more of a value, which stand deeper than its name.
+    Indented(u32, usize),
+}
+
+/// Looks through the lines of one stream, in their order.
+#[derive(Debug, Default)]
+pub struct Redactor {
+    next: Next,
+}
+
+impl Redactor {
+    /// The parts of the next line that look like secrets, rising and apart. Words are told as those of arguments are; since a
+    /// line is also prose, `tokenizer: bert` and `token 12 of 400` are none.
+    pub fn secrets(&mut self, line: &str) -> Vec<Range<usize>> {
+        let next = std::mem::take(&mut self.next);
+        let text = line.trim();
+        let begin = line.len() - line.trim_start().len();
+        let whole = || std::iter::once(begin..begin + text.len()).collect::<Vec<_>>();
+        match next {
+            Next::Key(left) if left > 0 => {
+                if !text.contains("-----END") {
+                    self.next = Next::Key(left - 1);
                 }
-                (told, counted) = (is_plain && NAMES.iter().any(|end| bare.ends_with(end)), false);
+                return if text.is_empty() { Vec::new() } else { whole() };
+            }
+            Next::Indented(left, indent) if left > 0 && (text.is_empty() || begin > indent) => {
+                self.next = Next::Indented(left - 1, indent);
+                return if text.is_empty() { Vec::new() } else { whole() };
+            }
+            Next::Value if text.is_empty() => self.next = Next::Value,
+            Next::Value if !text.contains(char::is_whitespace) && !is_plain(text) && !text.ends_with([':', '=']) => {
+                return whole();
+            }
+            _ => {}
+        }
+        let mut found = Vec::new();
+        if let Some(from) = line.find("-----BEGIN").filter(|from| line[*from..].contains("PRIVATE KEY")) {
+            let to = line[from..].find("-----END").map(|end| from + end);
+            if to.is_none() {
+                self.next = Next::Key(MAX_BLOCK_LINES);
+            }
+            let to = to.and_then(|to| Some(to + 8 + line[to + 8..].find("-----")? + 5)).unwrap_or(line.len());
+            found.push(from..to);
+        }
+        self.named(line, &mut found);
+        announced(line, &mut found);
+        shapes::find(line, &mut found);
+        joined(found)
+    }
+
+    /// A line is not shown: what it says of the next one counts all the same.
+    pub fn skip(&mut self, line: &[u8]) {
+        let end = line.trim_ascii_end().last();
+        let may_tell = end.is_some_and(|end| b":=|>-".contains(end)) || self.next != Next::Any;
+        if may_tell || line.windows(10).any(|part| part == b"-----BEGIN") {
+            let _ = self.secrets(&String::from_utf8_lossy(line));
+        }
+    }
+
+    /// Values that stand behind the name of a secret and `=` or `:`.
+    fn named(&mut self, line: &str, found: &mut Vec<Range<usize>>) {
+        let bytes = line.as_bytes();
+        let mut at = 0;
+        while let Some(sign) = bytes[at..].iter().position(|byte| matches!(byte, b'=' | b':')).map(|sign| at + sign) {
+            at = sign + 1;
+            let (name, is_quoted) = name_before(&line[..sign]);
+            let Some(mut kind) = kind_of(name) else { continue };
+            if kind == SecretKind::Weak {
+                // `API key` is a name, `key` alone is a word.
+                let (before, _) = name_before(&line[..name.as_ptr() as usize - line.as_ptr() as usize]);
+                kind = names::in_prose(before, &name.to_ascii_lowercase()).unwrap_or(kind);
+            }
+            let mut from = at + bytes[at..].iter().take_while(|byte| matches!(byte, b'=' | b'>' | b':')).count();
+            let is_near = from < bytes.len() && !bytes[from].is_ascii_whitespace();
+            from += bytes[from..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let rest = &line[from..];
+            if matches!(rest.trim_end(), "|" | "|-" | "|+" | ">" | ">-" | ">+") {
+                let indent = line.len() - line.trim_start().len();
+                self.next = Next::Indented(MAX_BLOCK_LINES, indent);
+                continue;
+            }
+            if rest.is_empty() {
+                if kind.tells_next_line() && !is_plural(name) {
+                    self.next = Next::Value;
+                }
+                continue;
+            }
+            // Prose has colons, too.
+            if kind == SecretKind::Weak && !is_near && !is_quoted && !name.to_ascii_lowercase().ends_with("pwd") {
+                continue;
+            }
+            let value = value_of(rest, kind);
+            let text = rest[value.clone()].trim_end_matches([',', ';']);
+            let is_hidden = kind.hides(name, text);
+            if is_hidden {
+                found.push(from + value.start..from + value.start + text.len());
+            }
+            if is_hidden || value.len() > MAX_AGAIN_BYTES {
+                at = from + value.end;
             }
         }
     }
-    found
+}
+
+/// The name at the end of a text, and whether it is quoted.
+fn name_before(text: &str) -> (&str, bool) {
+    let text = text.trim_end();
+    let bare = text.trim_end_matches(['"', '\'']);
+    let (is_quoted, bytes) = (bare.len() < text.len(), bare.as_bytes());
+    let length = bytes
+        .iter()
+        .rev()
+        .take(MAX_NAME_BYTES)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        .count();
+    (&bare[bytes.len() - length..], is_quoted)
+}
+
+fn is_plural(name: &str) -> bool {
+    name.ends_with(['s', 'S']) && !name.to_ascii_lowercase().ends_with("pass")
+}
+
+/// Where the value is at the begin of a text: between quotes, or a word, which ends where another field begins.
+fn value_of(text: &str, kind: SecretKind) -> Range<usize> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
+    if let Some(quote) = quote {
+        return 1..text[1..].find(quote).map_or(text.len(), |end| end + 1);
+    }
+    if kind == SecretKind::Phrase {
+        return 0..text.trim_end().len();
+    }
+    let word = text.find(|c: char| c.is_whitespace() || "\"'&;)}]".contains(c)).unwrap_or(text.len());
+    // The scheme of a header is none of the secret.
+    let scheme = text[..word].to_ascii_lowercase();
+    if kind == SecretKind::Header && SCHEMES.contains(&scheme.as_str()) {
+        let from = word + text[word..].len() - text[word..].trim_start().len();
+        let end =
+            text[from..].find(|c: char| c.is_whitespace() || "\"'".contains(c)).map_or(text.len(), |end| from + end);
+        return from..end;
+    }
+    0..word
+}
+
+/// What stands before a secret in a header.
+const SCHEMES: [&str; 5] = ["bearer", "basic", "digest", "token", "apikey"];
+/// Words between the name of a secret and the secret.
+const BETWEEN: [&str; 9] = ["is", "was", "are", "=", ":", "=>", "->", "set", "to"];
+
+/// Words that are announced: by an option, by a scheme, or in prose as in `the password is ...`.
+fn announced(line: &str, found: &mut Vec<Range<usize>>) {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Told {
+        No,
+        /// By an option: it is the next word.
+        Option(SecretKind),
+        /// By a name; where a sign or a verb has followed, whatever follows is the value.
+        Name(SecretKind, bool),
+        Scheme,
+    }
+    let mut told = Told::No;
+    let mut before: &str = "";
+    for (at, word) in words(line) {
+        let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let value = word.trim_matches(['"', '\'', '`', ',', ';', '(', ')', '{', '}', '[', ']']);
+        let from = at + value.as_ptr() as usize - word.as_ptr() as usize;
+        let lower = bare.to_ascii_lowercase();
+        let now = std::mem::replace(&mut told, Told::No);
+        let is_value = match now {
+            Told::No => false,
+            Told::Option(kind) => !word.starts_with('-') && kind.hides("", value),
+            Told::Scheme => {
+                value.len() >= 12 && shapes::is_odd(value) || before.eq_ignore_ascii_case("bearer") && value.len() > 2
+            }
+            Told::Name(kind, is_certain) => {
+                let word = word.to_ascii_lowercase();
+                if BETWEEN.contains(&word.as_str()) || word.ends_with([':', '=']) && kind_of(bare).is_none() {
+                    told = Told::Name(kind, true);
+                    before = bare;
+                    continue;
+                }
+                (is_certain || shapes::is_odd(value)) && kind.hides("", value)
+            }
+        };
+        let is_plain_value = is_plain(value) || names::ARTICLES.contains(&lower.as_str());
+        if is_value && !is_plain_value && !(now == Told::Scheme && names::FOLLOWS_SCHEME.contains(&lower.as_str())) {
+            found.push(from..from + value.len());
+            before = bare;
+            continue;
+        }
+        if let Some((secret, kind)) = option(&line[..at], word) {
+            match secret == word.len() {
+                true => told = Told::Option(kind),
+                false => found.push(at + secret..at + word.len()),
+            }
+        } else if matches!(lower.as_str(), "bearer" | "basic") {
+            told = Told::Scheme;
+        } else if !word.contains(['=', ':', '(']) && !word.starts_with('-') {
+            // `API key` is a name, `key` alone is a word.
+            told = match names::in_prose(before, &lower) {
+                Some(kind) => Told::Name(kind, false),
+                None => Told::No,
+            };
+        }
+        before = bare;
+    }
 }
 
 /// Words of a line and where they begin.
@@ -145,99 +334,16 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.split_whitespace().map(move |word| (word.as_ptr() as usize - line.as_ptr() as usize, word))
 }
 
-/// Whether it is a number, perhaps with a unit: `1,024`, `3.5k`, `12%`.
-fn is_number(text: &str) -> bool {
-    let of_one = |c: char| c.is_ascii_digit() || ".,+-_%eEkKMGBTs/|".contains(c);
-    text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+') && text.chars().all(of_one)
-}
-
-/// The parts of a word that [`without_userinfo`] and [`without_keys`] would hide.
-fn hidden_within(word: &str) -> impl Iterator<Item = Range<usize>> {
-    let userinfo = word.split_once("://").and_then(|(scheme, rest)| {
-        let (begin, end) = (scheme.len() + 3, rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        rest[..end].rfind('@').map(|at| begin..begin + at)
-    });
-    let behind = userinfo.as_ref().map_or(0, |part| part.end);
-    let mut keys = Vec::new();
-    let mut at = behind;
-    while at < word.len() {
-        let run = key_length(&word[at..]);
-        if is_key(&word[at..at + run]) {
-            keys.push(at..at + run);
-        }
-        at += if run == 0 { word[at..].chars().next().map_or(1, char::len_utf8) } else { run };
-    }
-    userinfo.into_iter().chain(keys)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_looks_like_a_secret_is_left_out_and_the_rest_is_kept() {
-        for (words, shown) in [
-            (&["python3", "train.py", "--lr", "1e-4"][..], "python3 train.py --lr 1e-4"),
-            (&["x", "--api-key", "abc", "--n", "3"], "x --api-key … --n 3"),
-            (&["x", "--api-key=abc", "WANDB_API_KEY=abc"], "x --api-key=… WANDB_API_KEY=…"),
-            (&["x", "-H", "Authorization: Bearer abc"], "x -H …"),
-            (&["x", "--PASSWORD", "a b", "c"], "x --PASSWORD … c"),
-            (&["x", "--token", "--quiet"], "x --token --quiet"),
-            (&["git", "clone", "https://me:pw@host.example/a@b"], "git clone https://…@host.example/a@b"),
-            (&["x", "https://host.example/a@b"], "x https://host.example/a@b"),
-            (&["x", "0123456789abcdef0123456789abcdef"], "x …"),
-            (&["x", "run=0123456789abcdef0123456789abcdef/1"], "x …/1"),
-            (
-                &["/srv/a-very-long-path-without-any-number-in-it/train.py"],
-                "/srv/a-very-long-path-without-any-number-in-it/train.py",
-            ),
-            (&["a\nb\u{1b}[2J"], "ab[2J"),
-        ] {
-            let text: Vec<u8> = words.iter().flat_map(|word| word.bytes().chain([0])).collect();
-            assert_eq!(arguments(&text), shown);
-        }
-        assert_eq!(arguments(b""), "");
-        let long: Vec<u8> = (0..1_000).flat_map(|_| "wörd\0".bytes()).collect();
-        assert!((MAX_BYTES - 8..=MAX_BYTES).contains(&arguments(&long).len()));
-        assert_eq!(arguments(b"x\0--token=\xff\0"), "x --token=…");
-    }
-
-    #[test]
-    fn of_a_line_what_looks_like_a_secret_is_hidden_and_prose_and_counts_stay() {
-        let shown = |line: &str| {
-            let mut line = line.to_string();
-            let found = secrets(&line);
-            assert!(found.windows(2).all(|pair| pair[0].end <= pair[1].start), "{found:?} of {line}");
-            found.into_iter().rev().for_each(|part| line.replace_range(part, HIDDEN));
-            line
-        };
-        for (line, kept) in [
-            (
-                "step 3 loss=0.25 tokens/s: 1,234.5 | n_tokens=4096",
-                "step 3 loss=0.25 tokens/s: 1,234.5 | n_tokens=4096",
-            ),
-            ("<All keys matched successfully>", "<All keys matched successfully>"),
-            ("Loading the tokenizer of the author", "Loading the tokenizer of the author"),
-            ("KeyError: 'lr'", "KeyError: 'lr'"),
-            ("RuntimeError: CUDA out of memory", "RuntimeError: CUDA out of memory"),
-            ("password: hunter2", "password: …"),
-            ("the password is hunter2 !", "the password is … !"),
-            ("API_KEY=abc DB_PASSWORD = x1", "API_KEY=… DB_PASSWORD = …"),
-            ("Authorization: Bearer abc.def", "Authorization: … …"),
-            ("{\"api_key\": \"abc\", \"lr\": 3}", "{\"api_key\": … \"lr\": 3}"),
-            ("{\"api_key\":\"abc\"} x", "{\"api_key\":… x"),
-            ("+ python t.py --token abc --lr 3", "+ python t.py --token … --lr 3"),
-            ("password=1234", "password=…"),
-            ("  indented\tpassword:\tx  y", "  indented\tpassword:\t…  y"),
-            ("to https://me:pw@host.example/a and on", "to https://…@host.example/a and on"),
-            ("got hf_0123456789abcdef0123456789abcdef!", "got …!"),
-            ("usé tökens 数 mytoken7", "usé tökens 数 …"),
-            (
-                "AuthenticationError: Incorrect API key provided: sk-abc",
-                "AuthenticationError: Incorrect API key provided: …",
-            ),
-        ] {
-            assert_eq!(shown(line), kept);
+/// The same parts, rising, of which none touches another.
+fn joined(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    found.retain(|part| !part.is_empty());
+    found.sort_by_key(|part| part.start);
+    let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
+    for part in found {
+        match apart.last_mut() {
+            Some(last) if part.start <= last.end => last.end = last.end.max(part.end),
+            _ => apart.push(part),
         }
     }
+    apart
 }

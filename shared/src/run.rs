@@ -285,12 +285,50 @@ pub enum Told {
 }
 
 impl Told {
+    /// The process of which it tells.
+    pub fn begun(&self) -> &Begun {
+        let (Told::Begin(begun) | Told::End(Over { begun, .. })) = self;
+        begun
+    }
+
+    /// The same, to be changed.
+    pub fn begun_mut(&mut self) -> &mut Begun {
+        let (Told::Begin(begun) | Told::End(Over { begun, .. })) = self;
+        begun
+    }
+
     /// Sets whose process it is.
     pub fn set_user(&mut self, user: &str) {
-        let (Told::Begin(begun) | Told::End(Over { begun, .. })) = self;
-        begun.about.user = Some(user.into());
+        self.begun_mut().about.user = Some(user.into());
     }
 }
+
+/// What is answered to a launcher that told of a run, as JSON, once it is kept; else the answer is a sentence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TellAnswer {
+    /// It is kept.
+    pub taken: bool,
+    /// The id under which the run is listed, where another user has that which it was told by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed: Option<String>,
+    /// The folder, from / on, in which its launcher writes what it tells when nobody answers any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+}
+
+/// What a launcher wrote because nobody answered, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The machine: its host name, and the id of its start. Others may have the same folder.
+    #[serde(default)]
+    pub machine: [Option<String>; 2],
+    /// What it tells.
+    pub told: Told,
+}
+
+/// Endings of the files of [`Kept`]: as they are written, and while they are told.
+pub const KEPT_ENDINGS: [&str; 2] = [".json", ".sending"];
 
 /// A launcher asks on the socket, as JSON, in which folder what a run prints is kept. The answer is a path from / on, or a
 /// sentence.
@@ -572,6 +610,9 @@ pub struct RunProcess {
 pub struct Run {
     /// Its id.
     pub id: String,
+    /// The id by which its machines know it, where another run is listed under that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_as: Option<String>,
     /// Its state.
     pub state: RunState,
     /// The state in words, with its cause.
@@ -591,6 +632,13 @@ pub struct Run {
     /// Processes that are not in the list.
     #[serde(default)]
     pub further: u64,
+}
+
+impl Run {
+    /// The id by which its machines know it.
+    pub fn machine_id(&self) -> &str {
+        self.known_as.as_deref().unwrap_or(&self.id)
+    }
 }
 
 /// A run of a machine in few words.

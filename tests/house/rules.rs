@@ -107,7 +107,8 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "accounts", &["clock", "throttle"]),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     ("backend/src", "providers", &["accounts", "clock", "config"]),
-    ("backend/src", "control", &[]),
+    ("backend/src", "socket_file", &[]),
+    ("backend/src", "control", &["socket_file"]),
     // What is watched, what was found, who is told.
     (
         "backend/src",
@@ -115,7 +116,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         &["accounts", "calls", "clock", "config", "file", "findings", "live", "markers", "runs", "store"],
     ),
     // Training jobs: what is told of them, and the list that records make.
-    ("backend/src", "runs", &["calls", "config", "figure", "live", "markers"]),
+    ("backend/src", "runs", &["calls", "config", "figure", "live", "markers", "socket_file"]),
     // What is wrong with the machines.
     ("backend/src", "findings", &["clock", "config", "file", "live", "recording", "runs", "store", "terminal"]),
     // The commands that administer a hub.

@@ -1,14 +1,14 @@
 //! Writes the lines of a job to files, on a thread of its own. It never holds up who hands lines over: what cannot be written
 //! in time, or at all, is counted and left out.
 
+use super::folder::Folder;
 use super::lines::{Assembler, Gate, text};
-use shared::output::{ENDING, MAX_FILE_BYTES, MAX_RUN_BYTES, OutputLine, OutputStream};
-use std::fs::{self, File};
+use shared::output::{ENDING, MAX_FILE_BYTES, MAX_RUN_BYTES, OutputLine, OutputStream, process_file};
+use shared::redact::Redactor;
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// Lines are written together, this long after the first of them.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -58,28 +58,29 @@ impl Keeper {
 
     /// Takes what was read of a stream at a time, milliseconds since the Unix epoch.
     pub fn take(&self, assembler: &mut Assembler, stream: OutputStream, bytes: &[u8], now: i64) {
-        assembler.take(bytes, |raw, cut| self.line(stream, raw, cut, now));
+        assembler.take(bytes, |raw, cut, redactor| self.line(stream, (raw, cut), redactor, now));
     }
 
     /// Takes the line that nothing ended.
     pub fn rest(&self, assembler: &mut Assembler, stream: OutputStream, now: i64) {
-        if let Some((raw, cut)) = assembler.rest() {
-            self.line(stream, &raw, cut, now);
+        if let Some((raw, cut, redactor)) = assembler.rest() {
+            self.line(stream, (&raw, cut), redactor, now);
         }
     }
 
-    fn line(&self, stream: OutputStream, raw: &[u8], cut: bool, now: i64) {
+    fn line(&self, stream: OutputStream, (raw, cut): (&[u8], bool), redactor: &mut Redactor, now: i64) {
         let mut waiting = self.waiting();
         waiting.n += 1;
         if waiting.bytes.len() > MAX_WAITING_BYTES || !waiting.gate.lets(now, raw.len()) {
             if waiting.lost == 0 {
                 waiting.lost_at = now;
             }
+            redactor.skip(raw);
             return waiting.lost += 1;
         }
         let n = waiting.n;
         // Two streams of a job have one order.
-        let (text, cut) = text(raw, cut);
+        let (text, cut) = text(raw, cut, redactor);
         waiting.lost_row(n - 1);
         let was_empty = waiting.bytes.is_empty();
         waiting.row(&OutputLine { t: now, n, stream, text, cut, lost: 0 });
@@ -99,9 +100,9 @@ impl Keeper {
         self.waiting().failed.clone()
     }
 
-    /// Writes until the end, into files of this name in a folder.
-    pub fn write(&self, folder: &Path, stem: &str) {
-        let mut files = Files::new(folder, stem);
+    /// Writes until the end, into files of this name in the folder of a run, which is one of `logs`.
+    pub fn write(&self, logs: Folder, run: &str, stem: &str) {
+        let mut files = Files::new(logs, run, stem);
         loop {
             let (bytes, ended) = {
                 let mut waiting = self.waiting();
@@ -148,7 +149,9 @@ impl Waiting {
 
 /// The files of one process.
 struct Files {
-    folder: PathBuf,
+    /// The folder of all runs, and the name of that of this one.
+    logs: Folder,
+    run: String,
     stem: String,
     number: u32,
     /// The newest, its bytes, and until when it is written to.
@@ -159,8 +162,8 @@ struct Files {
 }
 
 impl Files {
-    fn new(folder: &Path, stem: &str) -> Files {
-        Files { folder: folder.into(), stem: stem.into(), number: 0, file: None, unseen: 0, retry: None }
+    fn new(logs: Folder, run: &str, stem: &str) -> Files {
+        Files { logs, run: run.into(), stem: stem.into(), number: 0, file: None, unseen: 0, retry: None }
     }
 
     /// Writes rows. What cannot be written is left out: the numbers of the lines tell.
@@ -177,7 +180,7 @@ impl Files {
         written.map_err(|error| {
             // Half a row may be there: the next begins in a file of its own.
             (self.file, self.retry) = (None, Some(Instant::now() + RETRY));
-            format!("{} cannot be written: {error}", self.folder.display())
+            format!("{} cannot be written: {error}", self.logs.path().join(&self.run).display())
         })
     }
 
@@ -189,74 +192,50 @@ impl Files {
         if self.file.is_some() && self.unseen < LOOK_BYTES {
             return Ok(());
         }
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let folder = self.logs.below(&self.run)?;
         self.unseen = 0;
-        bound(&self.folder, MAX_RUN_BYTES - MAX_FILE_BYTES)?;
-        if free(&self.folder).is_some_and(|free| free < LEFT_BYTES) {
+        bound(&folder, MAX_RUN_BYTES - MAX_FILE_BYTES)?;
+        if folder.free().is_some_and(|free| free < LEFT_BYTES) {
             return Err(io::Error::other(format!("less than {} MiB are left", LEFT_BYTES >> 20)));
         }
         while self.file.is_none() {
-            let path = self.folder.join(format!("{}.{:04}.{ENDING}", self.stem, self.number));
+            let name = format!("{}.{:04}.{ENDING}", self.stem, self.number);
             self.number += 1;
-            match fs::OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path) {
+            match folder.new_file(&name) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                file => {
-                    let file = file?;
-                    // Who serves may be another user than root, who launches.
-                    for path in [self.folder.as_path(), path.as_path()] {
-                        let owner = self.folder.parent().and_then(|above| above.metadata().ok());
-                        owner.and_then(|owner| {
-                            std::os::unix::fs::chown(path, Some(owner.uid()), Some(owner.gid())).ok()
-                        });
-                    }
-                    self.file = Some((file, 0, Instant::now() + MAX_FILE_AGE));
-                }
+                file => self.file = Some((file?, 0, Instant::now() + MAX_FILE_AGE)),
             }
         }
         Ok(())
     }
 }
 
-/// Removes the oldest files of a folder until it has at most so many bytes.
+/// Removes the oldest files of lines of a folder until these have at most so many bytes. Other files are none of ours.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn bound(folder: &Path, most: u64) -> io::Result<()> {
-    let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(folder)?
-        .flatten()
-        .filter_map(|entry| {
-            let found = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-            Some((found.modified().ok()?, found.len(), entry.path()))
-        })
-        .collect();
-    files.sort();
-    let mut all: u64 = files.iter().map(|(_, size, _)| size).sum();
-    for (_, size, path) in files {
+pub fn bound(folder: &Folder, most: u64) -> io::Result<()> {
+    let files = folder.files(|name| process_file(name).is_some())?;
+    let mut all: u64 = files.iter().map(|file| file.size).sum();
+    for file in files {
         if all <= most {
             break;
         }
         // Another launcher of the run may have removed it.
-        let _ = fs::remove_file(path);
-        all -= size;
+        let _ = folder.remove(&file.name);
+        all = all.saturating_sub(file.size);
     }
     Ok(())
-}
-
-/// Bytes that are free for us on the disk of a folder; None where that is not told.
-#[allow(clippy::unnecessary_cast, reason = "the fields have other types on other systems")]
-fn free(folder: &Path) -> Option<u64> {
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
-    let mut found = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: the path ends with a zero byte, and the call fills `found`, which is plain numbers.
-    let (told, found) = unsafe { (libc::statvfs(path.as_ptr(), found.as_mut_ptr()), found.assume_init()) };
-    (told == 0).then_some(found.f_bavail as u64 * found.f_frsize as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use shared::output::MAX_LINES_A_SECOND;
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::{Path, PathBuf};
+    use std::time::SystemTime;
 
     fn rows(folder: &Path) -> Vec<OutputLine> {
         let mut files: Vec<PathBuf> = fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()).collect();
@@ -276,7 +255,7 @@ mod tests {
         keeper.take(&mut err, OutputStream::Err, many.as_bytes(), 2_000);
         keeper.rest(&mut out, OutputStream::Out, 3_000);
         keeper.end();
-        keeper.write(&own, "1-7");
+        keeper.write(Folder::make(folder.path()).expect("a folder"), "run", "1-7");
         let rows = rows(&own);
         assert_eq!(keeper.failed(), None);
         let first: Vec<(i64, u64, &str, &str)> =
@@ -297,7 +276,7 @@ mod tests {
         let keeper = Keeper::default();
         keeper.take(&mut Assembler::default(), OutputStream::Out, b"one\n", 1_000);
         keeper.end();
-        keeper.write(&folder.path().join("run"), "1-7");
+        keeper.write(Folder::make(folder.path()).expect("a folder"), "run", "1-7");
         assert!(keeper.failed().is_some_and(|why| why.contains("cannot be written")));
         // Nobody writes: what waits is bounded.
         let keeper = Keeper::default();
@@ -308,20 +287,25 @@ mod tests {
     }
 
     #[test]
-    fn files_are_bounded_and_the_oldest_go() {
+    fn files_are_bounded_and_the_oldest_go_and_none_but_our_own() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
-        for (name, age) in [("a", 30), ("b", 20), ("c", 10)] {
+        let ours = ["1-7.0000.jsonl", "1-7.0001.jsonl", "2-7.0000.jsonl"];
+        // A line would have removed these.
+        let others = ["large", "x.jsonl", "1-7.jsonl", "1-7.x.jsonl", "1-7.0000.jsonl.old", "-1-7-.0.jsonl"];
+        for (name, age) in ours.into_iter().zip([30, 20, 10]).chain(others.map(|name| (name, 90))) {
             let file = File::create(path(name)).expect("a file");
             file.set_len(100).expect("its length");
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(100 - age)).expect("its time");
         }
-        bound(folder.path(), 250).expect("read");
-        assert!(!path("a").exists() && path("b").exists() && path("c").exists());
-        bound(folder.path(), 0).expect("read");
-        assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 0);
+        let open = || Folder::make(folder.path()).expect("a folder");
+        bound(&open(), 250).expect("read");
+        assert_eq!(ours.map(|name| path(name).exists()), [false, true, true]);
+        bound(&open(), 0).expect("read");
+        assert_eq!(ours.map(|name| path(name).exists()), [false; 3]);
+        assert_eq!(others.map(|name| path(name).exists()), [true; 6]);
         // A file that is full, or an hour old, is followed by the next.
-        let mut files = Files::new(&path("run"), "1-7");
+        let mut files = Files::new(open(), "run", "1-7");
         for size in [0, MAX_FILE_BYTES, 0] {
             files.write(b"{}\n").expect("written");
             files.file.as_mut().expect("open").1 += size;

@@ -10,28 +10,30 @@
 //! - [`pod`]: the pod of Kubernetes that it is in.
 //! - [`mark`]: a marker, told on the same socket.
 //! - [`tell`]: the server's socket, and the file where there is no server.
+//! - [`peer`]: sockets on which the kernel says who sent what; [`folder`]: folders in which others may have laid links.
 
 #![cfg(unix)]
 
+pub mod folder;
 pub mod keep;
 pub mod lines;
 pub mod mark;
 pub mod memory;
+pub mod peer;
 pub mod pod;
 pub mod process;
 pub mod pty;
 pub mod relay;
 pub mod tell;
 
+use folder::Folder;
 use memory::Watched;
 use process::{Child, End};
 use relay::{Relay, Streams};
 use shared::run::{About, Begun, How, Over, RUN_ID, SOCKET, Told, check_id};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use tell::Teller;
 
 /// What is to be run.
@@ -75,22 +77,22 @@ pub fn run(
     let inherited = inherited.filter(|id| check_id(id).is_ok());
     let joined = job.id.is_none() && inherited.is_some();
     let id = job.id.or(inherited).unwrap_or_else(|| random_id(now()));
-    let teller = Teller::new(job.sockets, job.untold);
+    let mut teller = Teller::new(job.sockets, job.untold);
     let mut environment = vec![(RUN_ID, OsString::from(&id))];
     if let Some(socket) = teller.socket() {
         environment.push((SOCKET, socket.as_os_str().to_owned()));
     }
-    let memory = Watched::own();
+    let mut memory = Watched::own();
     let folder = job.logs.then(|| teller.folder(&id));
-    let kept = folder.map(|folder| folder.and_then(|folder| relay(folder.join(&id))));
+    let kept = folder.map(|folder| folder.and_then(relay));
     // Where nobody listens that is said once, and what comes of it.
     let (kept, unkept) = match kept {
         Some(Ok(kept)) => (Some(kept), None),
         Some(Err(why)) => (None, Some(why)),
         None => (None, None),
     };
-    let (mut kept, streams) = match kept {
-        Some((folder, relay, streams)) => (Some((folder, relay)), streams),
+    let (kept, streams) = match kept {
+        Some((place, relay, streams)) => (Some((place, relay)), streams),
         None => (None, Streams::default()),
     };
     let child = match Child::start(&job.command, &environment, streams) {
@@ -106,27 +108,31 @@ pub fn run(
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
     let (slurm, pod) = (job.slurm, pod::of(pid));
     let begun = Begun { run: id, t: now(), pid, start, namespace, joined, rank: None, slurm, pod, told: false, about };
-    let told = teller.tell(&Told::Begin(begun.clone()));
-    match (told, unkept) {
+    // A server that does not answer holds up nothing of the job.
+    let kept = kept.map(|((folder, run), mut relay)| {
+        relay.begin(folder, (run, format!("{}-{pid}", begun.t)), now);
+        relay
+    });
+    match (teller.tell(&Told::Begin(begun.clone())), unkept) {
         (Err(sentence), Some(_)) => complain(&format!("{sentence}; what it prints is not kept")),
         (Err(sentence), None) => complain(&sentence),
-        (Ok(()), Some(why)) => complain(&format!("what it prints is not kept: {why}")),
-        (Ok(()), None) => {}
+        (Ok(said), why) => {
+            said.iter().for_each(|said| complain(said));
+            why.iter().for_each(|why| complain(&format!("what it prints is not kept: {why}")));
+            teller.deliver();
+        }
     }
-    if let Some((folder, relay)) = &mut kept {
-        relay.begin(folder.clone(), format!("{}-{pid}", begun.t), now);
-    }
-    let (end, asked) = child.wait(kept.as_ref().map(|(_, relay)| relay));
+    let (end, asked) = child.wait(kept.as_ref(), || memory.look());
     let how = match end {
         End::Status(status) => How { exit: Some(status), ..How::default() },
         End::Signal(signal) => How { signal: Some(process::signal_name(signal)), ..How::default() },
     };
-    let ended_well = end == End::Status(0);
-    let memory = if ended_well { None } else { memory.killed() };
+    let victim = (end == End::Signal(libc::SIGKILL)).then_some(pid);
+    let memory = if end == End::Status(0) { None } else { memory.killed(victim) };
     let how = How { asked: asked.map(process::signal_name), memory, ..how };
     // A second line would stand in the job's own output: what could not be told at the end is kept as the begin was.
     let _ = teller.tell(&Told::End(Over { begun, t: now(), how }));
-    if let Some((_, relay)) = kept
+    if let Some(relay) = kept
         && let Some(why) = relay.end(|| child.give_signals_back())
     {
         complain(&format!("not all that it printed is kept: {why}"));
@@ -138,10 +144,10 @@ pub fn run(
 }
 
 /// What stands between a job and our streams, and the folder in which its lines are kept.
-fn relay(folder: PathBuf) -> Result<(PathBuf, Relay, Streams), String> {
+fn relay(place: (Folder, String)) -> Result<((Folder, String), Relay, Streams), String> {
     let (relay, streams) =
         Relay::new().map_err(|error| format!("the system grants no terminal and no pipe: {error}"))?;
-    Ok((folder, relay, streams))
+    Ok((place, relay, streams))
 }
 
 /// Eight letters and digits, as W&B's ids are.
@@ -154,21 +160,6 @@ fn random_id(now: i64) -> String {
         bytes = (u64::from(std::process::id()) << 40 ^ now as u64).to_le_bytes();
     }
     bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()
-}
-
-/// A socket to which can be answered, and which is not waited for longer. Nothing of it stands in a folder.
-fn named_socket(timeout: Duration) -> io::Result<UnixDatagram> {
-    #[cfg(target_os = "linux")]
-    let socket = {
-        use std::os::linux::net::SocketAddrExt;
-        let name = format!("watchglass-{}", random_id(i64::from(std::process::id())));
-        UnixDatagram::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)?
-    };
-    #[cfg(not(target_os = "linux"))]
-    let socket = UnixDatagram::unbound()?;
-    socket.set_read_timeout(Some(timeout))?;
-    socket.set_write_timeout(Some(timeout))?;
-    Ok(socket)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Lines out of what a job writes: without what a terminal would act on but colours, and without what looks like a secret.
 
 use shared::output::{MAX_LINE_BYTES, MAX_LINES_A_SECOND};
-use shared::redact::{HIDDEN, secrets};
+use shared::redact::{HIDDEN, Redactor};
 use std::ops::Range;
 
 /// Bytes of a line that are looked at, escape sequences included.
@@ -20,14 +20,16 @@ pub struct Assembler {
     raw: Vec<u8>,
     /// It was longer.
     cut: bool,
+    /// What the lines before say of secrets in the next.
+    redactor: Redactor,
 }
 
 impl Assembler {
     /// Takes what was read; `whole` gets each line that ends in it, its bytes and whether there were more of them.
-    pub fn take(&mut self, mut bytes: &[u8], mut whole: impl FnMut(&[u8], bool)) {
+    pub fn take(&mut self, mut bytes: &[u8], mut whole: impl FnMut(&[u8], bool, &mut Redactor)) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.add(&bytes[..end]);
-            whole(&self.raw, self.cut);
+            whole(&self.raw, self.cut, &mut self.redactor);
             self.raw.clear();
             self.cut = false;
             bytes = &bytes[end + 1..];
@@ -36,9 +38,9 @@ impl Assembler {
     }
 
     /// The line that nothing ended.
-    pub fn rest(&mut self) -> Option<(Vec<u8>, bool)> {
+    pub fn rest(&mut self) -> Option<(Vec<u8>, bool, &mut Redactor)> {
         let cut = std::mem::take(&mut self.cut);
-        Some((std::mem::take(&mut self.raw), cut)).filter(|(raw, _)| !raw.is_empty())
+        Some((std::mem::take(&mut self.raw), cut, &mut self.redactor)).filter(|(raw, ..)| !raw.is_empty())
     }
 
     fn add(&mut self, part: &[u8]) {
@@ -73,14 +75,14 @@ impl Assembler {
 }
 
 /// The text of a line as it is kept, and whether it is cut.
-pub fn text(raw: &[u8], mut cut: bool) -> (String, bool) {
+pub fn text(raw: &[u8], mut cut: bool, redactor: &mut Redactor) -> (String, bool) {
     let (mut plain, mut colours) = shown(&String::from_utf8_lossy(raw));
     if cut {
         // The half of a secret would not look like one.
         let whole = plain.rfind(char::is_whitespace).unwrap_or(0);
         plain.truncate(whole);
     }
-    let hidden = secrets(&plain);
+    let hidden = redactor.secrets(&plain);
     colours.retain(|(at, _)| *at <= plain.len());
     let mut text = String::with_capacity(plain.len());
     let (mut at, mut colours, mut hidden) = (0, colours.into_iter().peekable(), hidden.into_iter().peekable());
@@ -214,9 +216,9 @@ mod tests {
     fn lines(parts: &[&[u8]]) -> Vec<(String, bool)> {
         let (mut assembler, mut found) = (Assembler::default(), Vec::new());
         for part in parts {
-            assembler.take(part, |raw, cut| found.push(text(raw, cut)));
+            assembler.take(part, |raw, cut, redactor| found.push(text(raw, cut, redactor)));
         }
-        found.extend(assembler.rest().map(|(raw, cut)| text(&raw, cut)));
+        found.extend(assembler.rest().map(|(raw, cut, redactor)| text(&raw, cut, redactor)));
         found
     }
 
@@ -270,11 +272,11 @@ mod tests {
     fn a_line_without_end_takes_a_bounded_room() {
         let (mut assembler, mut count) = (Assembler::default(), 0);
         for _ in 0..1_000 {
-            assembler.take(&[b'x'; 4096], |_, _| count += 1);
+            assembler.take(&[b'x'; 4096], |_, _, _| count += 1);
         }
         assert!(assembler.raw.capacity() <= 4 * MAX_RAW_BYTES && count == 0);
-        let (raw, cut) = assembler.rest().expect("a line");
-        assert_eq!(text(&raw, cut), (String::new(), true), "one word without end may be a key");
+        let (raw, cut, redactor) = assembler.rest().expect("a line");
+        assert_eq!(text(&raw, cut, redactor), (String::new(), true), "one word without end may be a key");
         let line = ["é ".repeat(MAX_LINE_BYTES), "\n".into()].concat();
         let (text, cut) = lines(&[line.as_bytes()]).remove(0);
         assert!(cut && text.len() <= MAX_LINE_BYTES && text.len() > MAX_LINE_BYTES - 4, "{}", text.len());

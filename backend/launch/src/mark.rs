@@ -1,5 +1,6 @@
 //! `watchglass mark` and `watchglass alert`: one datagram to the server of this machine, which says whether it was taken.
 
+use super::peer::Server;
 use serde::Serialize;
 use shared::alert::AlertSeverity;
 use shared::run::{MAX_MARKER_BYTES, Mark, TAKEN};
@@ -65,22 +66,13 @@ fn ask(sockets: &[PathBuf], message: &impl Serialize, timeout: Duration, (what, 
     if message.len() > MAX_MARKER_BYTES {
         return Marked::Refused(format!("this text is too long for a {what}"));
     }
-    let socket = match super::named_socket(timeout) {
-        Ok(socket) => socket,
-        Err(error) => return Marked::Nobody(format!("this system grants no socket: {error}; {nothing}")),
-    };
-    let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-    let sent = sockets
-        .iter()
-        .any(|path| socket.set_write_timeout(Some(left())).and_then(|()| socket.send_to(&message, path)).is_ok());
-    if !sent {
+    let sent = |path: &PathBuf| Server::at(path).and_then(|server| server.send(&message).map(|()| server)).ok();
+    let Some(server) = sockets.iter().find_map(sent) else {
         return Marked::Nobody(format!("no watchglass listens on this machine; {nothing}"));
-    }
-    let mut answer = [0; MAX_MARKER_BYTES];
-    let read = socket.set_read_timeout(Some(left())).and_then(|()| socket.recv(&mut answer));
-    match read.map(|read| String::from_utf8_lossy(&answer[..read]).into_owned()) {
-        Ok(answer) if answer == TAKEN => Marked::Taken,
-        Ok(sentence) => Marked::Refused(sentence),
+    };
+    match server.answer(until) {
+        Ok((answer, _)) if answer == TAKEN => Marked::Taken,
+        Ok((sentence, _)) => Marked::Refused(sentence),
         Err(_) => Marked::Nobody(format!("the server does not answer; whether it has the {what} is not known")),
     }
 }

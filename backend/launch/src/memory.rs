@@ -1,31 +1,88 @@
 //! What the kernel killed because memory was short: counters of the cgroups that this process is in, and of the machine.
 //!
-//! Read are, of `/sys/fs/cgroup` as `/proc/self/cgroup` says, `memory.events` (`oom_kill`), `memory.max` and `memory.peak` of
-//! version 2; `memory.oom_control` (`oom_kill`), `memory.limit_in_bytes` and `memory.max_usage_in_bytes` of version 1; and
-//! `oom_kill` of `/proc/vmstat`. The files stay open: a scheduler removes the cgroup together with the job.
+//! Read are, of `/sys/fs/cgroup` as `/proc/self/cgroup` says, `memory.events` and `memory.events.local` (`oom_kill`),
+//! `memory.max`, `memory.peak` and `cgroup.procs` of version 2; `memory.oom_control` (`oom_kill`), `memory.limit_in_bytes` and
+//! `memory.max_usage_in_bytes` of version 1; `oom_kill` of `/proc/vmstat`; and who was killed in `/dev/kmsg`. The files stay
+//! open: a scheduler removes the cgroup together with the job.
+//!
+//! A counter says that somebody was killed, and not who. It counts where it rose in the seconds before an end, and the kernel's
+//! log names that process; where the log is not to be read, only while no other job was in the cgroup.
 
+use super::process::{namespace, parent, started};
 use shared::run::MemoryKill;
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::io::Read;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The longest of these files that is read, bytes.
 const MAX_BYTES: usize = 16 << 10;
 
-/// Files of one cgroup with a limit, and its count at the beginning.
-struct Group {
-    events: File,
-    peak: Option<File>,
-    limit: u64,
-    kills: u64,
+/// How often is looked: what rose in the last two of these times before an end may have to do with it.
+pub const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The most processes of a cgroup that are looked at, and of each how many above it.
+const MAX_PROCESSES: usize = 256;
+const MAX_DEPTH: usize = 64;
+
+/// The most messages of the kernel's log that are read, and the longest, bytes.
+const MAX_MESSAGES: usize = 100_000;
+const MAX_MESSAGE_BYTES: usize = 8 << 10;
+
+/// The namespace of processes in which the kernel's log names them, as the kernel numbers it.
+const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// A counter, with what it was at the look before the last, and at the last.
+struct Counter {
+    file: File,
+    before: [u64; 2],
 }
 
-/// The counters, as they were when the job began.
+impl Counter {
+    fn open(path: &Path) -> Option<Counter> {
+        let file = File::open(path).ok()?;
+        let kills = counter(&text(&file)?, "oom_kill")?;
+        Some(Counter { file, before: [kills; 2] })
+    }
+
+    fn look(&mut self) {
+        // A cgroup that has gone says no more.
+        let now = text(&self.file).and_then(|text| counter(&text, "oom_kill"));
+        self.before = [self.before[1], now.unwrap_or(self.before[1])];
+    }
+
+    /// How far it rose since the look before the last; None where it did not.
+    fn risen(&self) -> Option<u64> {
+        let now = text(&self.file).and_then(|text| counter(&text, "oom_kill"));
+        now.unwrap_or(self.before[1]).checked_sub(self.before[0]).filter(|kills| *kills > 0)
+    }
+}
+
+/// One cgroup with a limit.
+struct Group {
+    events: Counter,
+    peak: Option<File>,
+    limit: u64,
+}
+
+/// The counters.
 pub struct Watched {
     groups: Vec<Group>,
     /// The innermost cgroup that counts, with or without a limit: it knows of each process of its own, whoever ran short.
-    own: Option<(File, u64)>,
-    machine: Option<(File, u64)>,
+    own: Option<Counter>,
+    machine: Option<Counter>,
+    /// The processes of the innermost cgroup.
+    members: Option<File>,
+    /// The process at or below which those of the job are, and those above it.
+    above: Vec<u32>,
+    /// Others were there, too.
+    is_shared: bool,
+    looked: Instant,
+    /// Who was killed; None where that is not to be read.
+    log: Option<PathBuf>,
+    /// When it began, microseconds since boot.
+    began: i64,
 }
 
 /// Names of the files in one version of cgroups.
@@ -39,67 +96,148 @@ const V2: Names = Names { events: "memory.events", limit: "memory.max", peak: "m
 const V1: Names =
     Names { events: "memory.oom_control", limit: "memory.limit_in_bytes", peak: "memory.max_usage_in_bytes" };
 
+/// Counts the processes of a cgroup itself, without those of cgroups in it.
+const LOCAL: &str = "memory.events.local";
+
 /// A limit above this is none: version 1 writes the largest number of pages.
 const NO_LIMIT: u64 = 1 << 62;
 
 impl Watched {
-    /// Opens the counters of the cgroups that this process is in.
+    /// Opens the counters of the cgroups that this process is in, whose job is below it.
     pub fn own() -> Watched {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat"))
+        Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat")).with(std::process::id())
     }
 
-    /// Likewise of those that another process is in.
+    /// Likewise of those that another process is in, whose job is below its parent.
     pub fn of(pid: u32) -> Watched {
         let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-        Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat"))
+        let watched = Watched::new(&own, Path::new("/sys/fs/cgroup"), Path::new("/proc/vmstat"));
+        watched.with(parent(pid).unwrap_or(pid))
+    }
+
+    fn with(mut self, root: u32) -> Watched {
+        self.above = line(root).collect();
+        self.log = (namespace() == Some(FIRST_NAMESPACE)).then(|| "/dev/kmsg".into());
+        self.look_at_members();
+        self
     }
 
     /// Likewise of those that `own`, the text of `/proc/PID/cgroup`, names below `root`.
     pub fn new(own: &str, root: &Path, vmstat: &Path) -> Watched {
         let folders = folders(own, root);
-        let counted = |path: &Path| {
-            let file = File::open(path).ok()?;
-            let kills = counter(&text(&file)?, "oom_kill")?;
-            Some((file, kills))
-        };
-        // That of all processes counts none, or not all.
-        let is_below = |folder: &Path| folder != root && folder != root.join("memory");
-        let own = folders.iter().filter(|(folder, _)| is_below(folder));
-        let own = own.map(|(folder, names)| folder.join(names.events)).find_map(|events| counted(&events));
+        // Of version 1, that of all processes counts none, or not all.
+        let counts = |folder: &Path| folder != root.join("memory");
+        let own = folders.iter().filter(|(folder, _)| counts(folder));
+        let own = own.flat_map(|(folder, names)| [folder.join(LOCAL), folder.join(names.events)]);
+        let own = own.into_iter().find_map(|events| Counter::open(&events));
         let groups = folders.iter().filter_map(|(folder, names)| Group::open(folder, names)).collect();
-        Watched { groups, own, machine: counted(vmstat) }
+        let members = folders.first().and_then(|(folder, _)| File::open(folder.join("cgroup.procs")).ok());
+        Watched {
+            groups,
+            own,
+            machine: Counter::open(vmstat),
+            members,
+            above: Vec::new(),
+            is_shared: false,
+            looked: Instant::now(),
+            log: None,
+            began: since_boot(),
+        }
     }
 
-    /// What was killed since, first of the innermost cgroup with a limit; None where nothing was.
-    pub fn killed(&self) -> Option<MemoryKill> {
+    /// Looks, where it is time to.
+    pub fn look(&mut self) {
+        if self.looked.elapsed() >= LOOK_INTERVAL {
+            self.look_now();
+        }
+    }
+
+    fn look_now(&mut self) {
+        self.looked = Instant::now();
+        let groups = self.groups.iter_mut().map(|group| &mut group.events);
+        groups.chain(&mut self.own).chain(&mut self.machine).for_each(Counter::look);
+        self.look_at_members();
+    }
+
+    /// Looks whether others are in the cgroup: neither below the job's process, nor above it.
+    fn look_at_members(&mut self) {
+        let (Some(root), Some(members)) = (self.above.first(), self.members.as_ref().and_then(text)) else { return };
+        // The first process of all, or of a container, is above each.
+        let is_other = |pid: &u32| *pid > 1 && !self.above.contains(pid) && !line(*pid).any(|pid| pid == *root);
+        let members = members.lines().filter_map(|line| line.parse().ok()).take(MAX_PROCESSES);
+        // One that has gone meanwhile is nobody's.
+        self.is_shared |= members.filter(is_other).any(|pid| started(pid).is_some());
+    }
+
+    /// What was killed just now, first of the innermost cgroup with a limit; None where nothing was, or where it may have been
+    /// somebody else. `victim` is the process that was ended by SIGKILL, where one was.
+    pub fn killed(&mut self, victim: Option<u32>) -> Option<MemoryKill> {
+        self.look_at_members();
         let of_group = |group: &Group| {
-            let kills =
-                counter(&text(&group.events)?, "oom_kill")?.checked_sub(group.kills).filter(|kills| *kills > 0)?;
+            let kills = group.events.risen()?;
             let peak = group.peak.as_ref().and_then(text).and_then(|text| text.trim().parse().ok());
             Some(MemoryKill { kills, limit: Some(group.limit), peak })
         };
-        let since = |(file, before): &(File, u64)| {
-            counter(&text(file)?, "oom_kill")?.checked_sub(*before).filter(|kills| *kills > 0)
-        };
-        self.groups.iter().find_map(of_group).or_else(|| {
-            // Another job may have been killed, also for a limit of its own.
-            if self.own.as_ref().is_some_and(|own| since(own).is_none()) {
-                return None;
-            }
-            let kills = since(self.machine.as_ref()?)?;
-            Some(MemoryKill { kills, limit: None, peak: None })
-        })
+        // Another job may have been killed, also for a limit of its own.
+        if self.own.as_ref().is_some_and(|own| own.risen().is_none()) {
+            return None;
+        }
+        let of_machine = || Some(MemoryKill { kills: self.machine.as_ref()?.risen()?, limit: None, peak: None });
+        let kill = self.groups.iter().find_map(of_group).or_else(of_machine)?;
+        let named = victim.and_then(|pid| Some(killed_since(self.log.as_deref()?, self.began)?.contains(&pid)));
+        named.unwrap_or(!self.is_shared).then_some(kill)
     }
+}
+
+/// A process and those above it.
+fn line(pid: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(pid), |pid| parent(*pid)).take(MAX_DEPTH)
+}
+
+/// Microseconds since boot, as the kernel's log counts them; a second less, because the two clocks are not the same.
+#[allow(clippy::unnecessary_cast, reason = "the fields have other types on other systems")]
+fn since_boot() -> i64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills `now`.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    (now.tv_sec as i64 - 1) * 1_000_000 + now.tv_nsec as i64 / 1_000
+}
+
+/// The processes that the kernel says to have killed for memory since a time; None where its log is not to be read.
+fn killed_since(log: &Path, since: i64) -> Option<Vec<u32>> {
+    let mut log = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(log).ok()?;
+    let (mut found, mut bytes) = (Vec::new(), [0; MAX_MESSAGE_BYTES]);
+    for _ in 0..MAX_MESSAGES {
+        match log.read(&mut bytes) {
+            Ok(0) => break,
+            Ok(read) => found.extend(victims(&String::from_utf8_lossy(&bytes[..read]), since)),
+            // What was overwritten is skipped.
+            Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+            Err(_) => return None,
+        }
+    }
+    Some(found)
+}
+
+/// Who was killed since a time, as messages of `/dev/kmsg` say: `3,812,5312345678,-;Out of memory: Killed process 1234 (x)`.
+fn victims(messages: &str, since: i64) -> Vec<u32> {
+    let one = |line: &str| {
+        let (head, message) = line.split_once(';')?;
+        let t: i64 = head.split(',').nth(2)?.parse().ok()?;
+        let rest = message.split_once("ut of memory").filter(|_| t >= since)?.1.split_once("Killed process ")?.1;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    messages.lines().filter_map(one).collect()
 }
 
 impl Group {
     fn open(folder: &Path, names: &Names) -> Option<Group> {
         let limit =
             fs::read_to_string(folder.join(names.limit)).ok()?.trim().parse().ok().filter(|max| *max < NO_LIMIT)?;
-        let events = File::open(folder.join(names.events)).ok()?;
-        let kills = counter(&text(&events)?, "oom_kill")?;
-        Some(Group { events, peak: File::open(folder.join(names.peak)).ok(), limit, kills })
+        let events = Counter::open(&folder.join(names.events))?;
+        Some(Group { events, peak: File::open(folder.join(names.peak)).ok(), limit })
     }
 }
 
@@ -152,19 +290,76 @@ mod tests {
         write(root, "slurm/job/memory.max", "max\n");
         write(root, "slurm/job/memory.events", "oom_kill 2\n");
         write(root, "vmstat", "nr_free_pages 1\noom_kill 7\n");
-        let watched = Watched::new("0::/slurm/job\n", root, &root.join("vmstat"));
-        assert_eq!(watched.killed(), None);
+        let mut watched = Watched::new("0::/slurm/job\n", root, &root.join("vmstat"));
+        assert_eq!(watched.killed(None), None);
         write(root, "vmstat", "oom_kill 8\n");
-        assert_eq!(watched.killed(), None, "it was none of this job's");
-        write(root, "slurm/job/memory.events", "oom_kill 3\n");
-        assert_eq!(
-            watched.killed(),
-            Some(MemoryKill { kills: 1, limit: None, peak: None }),
-            "only the machine says so"
-        );
+        assert_eq!(watched.killed(None), None, "it was none of this job's");
         write(root, "slurm/memory.events", "oom 1\noom_kill 3\n");
+        assert_eq!(watched.killed(None), None, "it was another job below the limit");
+        write(root, "slurm/job/memory.events", "oom_kill 3\n");
         let kill = MemoryKill { kills: 1, limit: Some(34_359_738_368), peak: Some(34_359_738_000) };
-        assert_eq!(watched.killed(), Some(kill));
+        assert_eq!(watched.killed(None), Some(kill));
+        write(root, "slurm/memory.events", "oom 1\noom_kill 2\n");
+        let machine = MemoryKill { kills: 1, limit: None, peak: None };
+        assert_eq!(watched.killed(None), Some(machine), "only the machine says so");
+        // Those of cgroups in it are others.
+        write(root, "slurm/job/memory.events.local", "oom_kill 0\n");
+        let mut watched = Watched::new("0::/slurm/job\n", root, &root.join("vmstat"));
+        write(root, "slurm/job/memory.events", "oom_kill 4\n");
+        write(root, "slurm/memory.events", "oom 1\noom_kill 5\n");
+        assert_eq!(watched.killed(None), None);
+    }
+
+    #[test]
+    fn what_was_killed_long_before_an_end_is_none_of_it() {
+        let root = tempfile::tempdir().expect("a folder");
+        let root = root.path();
+        write(root, "job/memory.max", "1048576\n");
+        write(root, "job/memory.events", "oom_kill 0\n");
+        let mut watched = Watched::new("0::/job\n", root, &root.join("none"));
+        write(root, "job/memory.events", "oom_kill 1\n");
+        let kill = MemoryKill { kills: 1, limit: Some(1 << 20), peak: None };
+        assert_eq!(watched.killed(Some(7)), Some(kill.clone()));
+        watched.look_now();
+        assert_eq!(watched.killed(Some(7)), Some(kill.clone()), "it rose since the look before the last");
+        watched.look_now();
+        assert_eq!(watched.killed(Some(7)), None);
+        write(root, "job/memory.events", "oom_kill 2\n");
+        assert_eq!(watched.killed(Some(7)), Some(kill));
+    }
+
+    #[test]
+    fn where_others_are_in_the_cgroup_the_kernels_log_says_who_was_killed() {
+        let root = tempfile::tempdir().expect("a folder");
+        let root = root.path();
+        write(root, "job/memory.max", "1048576\n");
+        write(root, "job/memory.events", "oom_kill 0\n");
+        #[allow(clippy::disallowed_methods, reason = "two jobs")]
+        let job = || std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().expect("it starts");
+        let mut jobs = [job(), job()];
+        let [own, other] = [jobs[0].id(), jobs[1].id()];
+        write(root, "job/cgroup.procs", &format!("1\n{}\n{own}\n", std::process::id()));
+        let watched = |log: Option<&str>| {
+            let mut watched = Watched::new("0::/job\n", root, &root.join("none")).with(own);
+            write(root, "log", log.unwrap_or_default());
+            (watched.log, watched.began) = (log.map(|_| root.join("log")), 1_000);
+            write(root, "job/memory.events", "oom_kill 1\n");
+            let killed = [Some(7), Some(9), None].map(|victim| watched.killed(victim).is_some());
+            write(root, "job/memory.events", "oom_kill 0\n");
+            killed
+        };
+        let log = "4,1,999,-;Memory cgroup out of memory: Killed process 9 (x)\n\
+                   6,2,2000,-;oom-kill:constraint=CONSTRAINT_MEMCG,task=x,pid=9,uid=0\n\
+                   3,3,2001,-;Memory cgroup out of memory: Killed process 7 (x) total-vm:1kB\n SUBSYSTEM=memory\n";
+        assert_eq!(watched(None), [true; 3], "nobody else is there");
+        assert_eq!(watched(Some(log)), [true, false, true]);
+        write(root, "job/cgroup.procs", &format!("1\n{}\n{own}\n{other}\n", std::process::id()));
+        assert_eq!(watched(None), [false; 3]);
+        assert_eq!(watched(Some(log)), [true, false, false]);
+        for job in &mut jobs {
+            job.stdin.take();
+            job.wait().expect("it ended");
+        }
     }
 
     #[test]
@@ -176,10 +371,10 @@ mod tests {
         write(root, "memory/job/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
         write(root, "memory/memory.limit_in_bytes", "9223372036854771712\n");
         let own = "11:cpu,cpuacct:/job\n9:memory:/job\n0::/\n";
-        let watched = Watched::new(own, root, &root.join("none"));
-        assert_eq!(watched.killed(), None);
+        let mut watched = Watched::new(own, root, &root.join("none"));
+        assert_eq!(watched.killed(None), None);
         write(root, "memory/job/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
         let kill = MemoryKill { kills: 4, limit: Some(1 << 20), peak: Some(1 << 20) };
-        assert_eq!(watched.killed(), Some(kill));
+        assert_eq!(watched.killed(None), Some(kill));
     }
 }

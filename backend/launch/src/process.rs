@@ -2,6 +2,7 @@
 //!
 //! Where it has a terminal of its own, a process of ours in the session there starts it, and ends as it ends.
 
+use super::memory::LOOK_INTERVAL;
 use super::pty::{pipe, set_mode};
 use super::relay::{Relay, Streams};
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::ptr;
+use std::time::Duration;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +124,9 @@ impl Child {
         self.pid as u32
     }
 
-    /// Waits for its end, and passes signals on meanwhile; with the first signal that asked it to end.
-    pub fn wait(&self, relay: Option<&Relay>) -> (End, Option<i32>) {
+    /// Waits for its end, and passes signals on meanwhile; with the first signal that asked it to end. `look` is called now and
+    /// then.
+    pub fn wait(&self, relay: Option<&Relay>, mut look: impl FnMut()) -> (End, Option<i32>) {
         let ours = self.leader.unwrap_or(self.pid);
         let mut asked = None;
         loop {
@@ -136,7 +139,10 @@ impl Child {
                 }
                 Some(Reaped::Stop) | None => {}
             }
-            let Some(Came { signal, from_terminal, from }) = next(&self.waited_for) else { continue };
+            look();
+            let Some(Came { signal, from_terminal, from }) = next(&self.waited_for, Some(LOOK_INTERVAL)) else {
+                continue;
+            };
             let signal = match signal {
                 libc::SIGCHLD => continue,
                 libc::SIGWINCH => {
@@ -178,21 +184,25 @@ struct Came {
     from: Option<libc::pid_t>,
 }
 
-/// The next of these signals.
-fn next(waited_for: &libc::sigset_t) -> Option<Came> {
+/// The next of these signals; None where none comes in a time.
+fn next(waited_for: &libc::sigset_t, timeout: Option<Duration>) -> Option<Came> {
     const KEYS: [i32; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP];
     #[cfg(target_os = "linux")]
     {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: the set is a valid one, and the call fills `info`, which is plain numbers.
-        let (signal, info) = unsafe { (libc::sigwaitinfo(waited_for, info.as_mut_ptr()), info.assume_init()) };
+        let timeout = timeout.map(|time| libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: 0 });
+        let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: the set is a valid one, the time is one or none, and the call fills `info`, which is plain numbers.
+        let (signal, info) =
+            unsafe { (libc::sigtimedwait(waited_for, info.as_mut_ptr(), timeout), info.assume_init()) };
         // SAFETY: the field is a number whatever the signal is, and counts where a process sent it.
         let from = (info.si_code <= 0).then(|| unsafe { info.si_pid() });
         (signal > 0).then_some(Came { signal, from_terminal: info.si_code > 0 && KEYS.contains(&signal), from })
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let mut signal = 0;
+        // Here no cgroup has to be looked at meanwhile.
+        let (mut signal, _) = (0, timeout);
         // SAFETY: the set is a valid one, and the call fills `signal`.
         let waited = unsafe { libc::sigwait(waited_for, &mut signal) };
         // Who sent it is not told here; keys are the usual way.
@@ -272,7 +282,7 @@ fn lead(
             },
             Some(Reaped::Stop) | None => {}
         }
-        let Some(Came { signal, from, .. }) = next(&waited_for) else { continue };
+        let Some(Came { signal, from, .. }) = next(&waited_for, None) else { continue };
         match signal {
             libc::SIGCHLD => {}
             // All that stopped with it goes on with it.

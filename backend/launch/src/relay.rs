@@ -1,5 +1,6 @@
 //! Carries what a job writes to where it would have gone, byte by byte, and has a copy kept; and carries keys to its terminal.
 
+use super::folder::Folder;
 use super::keep::Keeper;
 use super::lines::Assembler;
 use super::pty::{OwnTerminal, Pty, copy_size, is_terminal, key_of, pipe};
@@ -7,7 +8,6 @@ use shared::output::OutputStream;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -126,8 +126,14 @@ impl Relay {
         Ok((relay, streams))
     }
 
-    /// Begins: lines are kept in a folder, under this name. `now` tells milliseconds since the Unix epoch.
-    pub fn begin(&mut self, folder: PathBuf, stem: String, now: impl Fn() -> i64 + Copy + Send + 'static) {
+    /// Begins: lines are kept in the folder of a run, which is one of `logs`, under the name `stem`. `now` tells milliseconds since
+    /// the Unix epoch.
+    pub fn begin(
+        &mut self,
+        logs: Folder,
+        (run, stem): (String, String),
+        now: impl Fn() -> i64 + Copy + Send + 'static,
+    ) {
         for (from, to, stream) in std::mem::take(&mut self.outputs) {
             let (keeper, wake, ended, done) =
                 (self.keeper.clone(), self.wake.0.clone(), self.ended.clone(), self.done.0.clone());
@@ -148,7 +154,7 @@ impl Relay {
         }
         let (keeper, (tell, told)) = (self.keeper.clone(), mpsc::sync_channel(1));
         let write = move || {
-            keeper.write(&folder, &stem);
+            keeper.write(logs, &run, &stem);
             let _ = tell.send(());
         };
         self.written = Builder::new().name("logs".into()).spawn(write).ok().map(|_| told);

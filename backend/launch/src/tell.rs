@@ -1,134 +1,286 @@
-//! The server of this machine, which is told on a socket for datagrams; a file where nobody is there.
+//! The server of this machine, which is told on a socket for datagrams and says that it has taken it; a file where nobody says
+//! so.
 
-use super::named_socket;
-use shared::run::{LogsOf, MAX_MARKER_BYTES, Told};
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::os::unix::net::UnixDatagram;
+use super::folder::Folder;
+use super::peer::Server;
+use shared::run::{KEPT_ENDINGS, Kept, LogsOf, MAX_MESSAGE_BYTES, TellAnswer, Told, check_id};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long is waited for the answer of a server, before the job begins.
+/// How long is waited for the answer of a server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How often a message is sent to a socket whose queue is full, and how long is waited between: 0.2 s in all.
-const TRIES: u32 = 20;
-const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+/// The most files of runs before that are told, and how long that may take.
+const MAX_DELIVERED: usize = 100;
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What root is called in a file that belongs to another user, in whose folder it is.
+const ROOT: &str = "root";
 
 /// Tells of one run.
 pub struct Teller {
     sockets: Vec<PathBuf>,
     untold: Option<PathBuf>,
+    /// Where the server that answered looks for what it could not be told.
+    of_server: Option<Folder>,
+    /// Where what was not taken is kept.
+    kept: Option<Folder>,
+}
+
+/// What a server makes of a message.
+enum Answered {
+    Taken(TellAnswer, Option<u32>),
+    Refused(String),
+    Silent,
+    Nobody,
 }
 
 impl Teller {
     /// Tells whoever listens on the first of these sockets; else writes below `untold`.
     pub fn new(sockets: Vec<PathBuf>, untold: Option<PathBuf>) -> Teller {
-        Teller { sockets, untold }
+        Teller { sockets, untold, of_server: None, kept: None }
     }
 
     /// The first socket on which somebody listens, for the command's own messages.
-    pub fn socket(&self) -> Option<&Path> {
-        let listens = |path: &&PathBuf| UnixDatagram::unbound().and_then(|socket| socket.connect(path)).is_ok();
-        self.sockets.iter().find(listens).map(PathBuf::as_path)
+    pub fn socket(&self) -> Option<PathBuf> {
+        Server::first(&self.sockets).map(|server| server.path)
     }
 
-    /// The folder in which a server keeps what jobs print. It is waited for a second.
+    /// The folder in which a server keeps what jobs print, and the id that it has for a run. It is waited for a second.
     ///
     /// # Errors
-    /// Nobody listens, or answers, or the server keeps none; the sentence says which.
-    pub fn folder(&self, run: &str) -> Result<PathBuf, String> {
+    /// Nobody listens, or answers, or the server keeps none, or not for us; the sentence says which.
+    pub fn folder(&self, run: &str) -> Result<(Folder, String), String> {
         let asked = serde_json::to_vec(&LogsOf { logs: run.into() }).unwrap_or_default();
-        let failed = |error: io::Error| format!("this system grants no socket: {error}");
-        let socket = named_socket(ANSWER_TIMEOUT).map_err(failed)?;
-        socket.set_nonblocking(true).map_err(failed)?;
-        if !self.sockets.iter().any(|path| socket.send_to(&asked, path).is_ok()) {
-            return Err("no watchglass listens on this machine".into());
-        }
-        socket.set_nonblocking(false).map_err(failed)?;
-        let mut answer = [0; MAX_MARKER_BYTES];
-        let read = socket.recv(&mut answer).map_err(|_| "the server does not answer".to_string())?;
-        let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
-        match Path::new(&answer) {
-            folder if folder.is_absolute() && folder.is_dir() => Ok(folder.into()),
-            folder if folder.is_absolute() => Err(format!("{answer} is not seen from here")),
+        let Some(server) = self.sent(&asked) else { return Err("no watchglass listens on this machine".into()) };
+        let answer = server.answer(Instant::now() + ANSWER_TIMEOUT);
+        let (answer, user) = answer.map_err(|_| "the server does not answer".to_string())?;
+        let (answer, run) = match answer.split_once('\n').filter(|(_, run)| check_id(run).is_ok()) {
+            Some((folder, run)) => (folder.to_string(), run.to_string()),
+            None => (answer, run.to_string()),
+        };
+        let folder = Path::new(&answer);
+        if !folder.is_absolute() {
             // What a server says that knows of no such question.
-            _ if answer.starts_with("this is no marker") => Err("the server keeps no output".into()),
-            _ => Err(answer),
+            let is_unknown = answer.starts_with("this is no marker");
+            return Err(if is_unknown { "the server keeps no output".into() } else { answer });
+        }
+        if !folder.is_dir() {
+            return Err(format!("{answer} is not seen from here"));
+        }
+        let user = user.ok_or("this system does not say who answers")?;
+        if is_open(&server.path, user) {
+            let place = server.path.display();
+            return Err(format!("others may write to the folder of {place}: name a socket in a folder of the server"));
+        }
+        let folder = Folder::of_server(folder, user).map_err(|error| format!("{answer} is not used: {error}"))?;
+        Ok((folder, run))
+    }
+
+    /// Sends a message to the first server that takes it.
+    fn sent(&self, message: &[u8]) -> Option<Server> {
+        let sent = |path: &PathBuf| Server::at(path).and_then(|server| server.send(message).map(|()| server)).ok();
+        self.sockets.iter().find_map(sent)
+    }
+
+    /// Tells, and waits for a second until it is taken: a server that does not answer is as one that is not there. What it says
+    /// to it, where it says something.
+    ///
+    /// # Errors
+    /// Nobody has taken it; the sentence says what comes of it.
+    pub fn tell(&mut self, told: &Told) -> Result<Option<String>, String> {
+        let message = serde_json::to_vec(told).map_err(|error| format!("the run cannot be told of: {error}"))?;
+        let nobody = match self.sent(&message).map_or(Answered::Nobody, |server| answered(&server)) {
+            Answered::Taken(answer, user) => {
+                let folder = answer.folder.map(PathBuf::from).zip(user);
+                self.of_server = folder.and_then(|(folder, user)| Folder::of_server(&folder, user).ok());
+                if let Some(kept) = self.kept.take() {
+                    let _ = kept.remove(&name(told));
+                }
+                let run = &told.begun().run;
+                return Ok(answer.listed.map(|id| format!("another user has a run {run}; this one is listed as {id}")));
+            }
+            Answered::Refused(sentence) => return Err(format!("{sentence}; this run is not listed")),
+            Answered::Silent => "the server does not answer",
+            Answered::Nobody => "no watchglass listens on this machine",
+        };
+        match self.keep(told) {
+            Ok(()) => Err(format!("{nobody}; this run is listed once one of yours starts")),
+            Err(None) => Err(format!("{nobody}, and there is no HOME to write to: this run will not be listed")),
+            Err(Some(why)) => Err(format!("{nobody}, and {why}; it will not be listed")),
         }
     }
 
-    /// Tells. It hardly waits: a server that does not read is as one that is not there.
-    ///
-    /// # Errors
-    /// Nobody was told; the sentence says what comes of it.
-    pub fn tell(&self, told: &Told) -> Result<(), String> {
-        let message = serde_json::to_vec(told).map_err(|error| format!("the run cannot be told of: {error}"))?;
-        if self.sockets.iter().any(|path| send(path, &message).is_ok()) {
-            return Ok(());
+    /// Writes what was not taken, in the place of what was written before: the newest message of a run has what the one before
+    /// said. Where that is not possible, why, or that there is no place.
+    fn keep(&mut self, told: &Told) -> Result<(), Option<String>> {
+        let before = [self.kept.take(), self.of_server.take()].into_iter().flatten().map(Ok);
+        let own = self.untold.iter().map(|path| Folder::make(path).map_err(|error| (path.clone(), error)));
+        let mut failed = None;
+        for folder in before.chain(own) {
+            let written = folder.and_then(|folder| {
+                let mut kept = Kept { machine: machine(), told: told.clone() };
+                if folder.is_of_another() {
+                    kept.told.set_user(ROOT);
+                }
+                let bytes = serde_json::to_vec(&kept).unwrap_or_default();
+                match folder.write(&name(told), &bytes) {
+                    Ok(()) => Ok(folder),
+                    Err(error) => Err((folder.path().to_path_buf(), error)),
+                }
+            });
+            match written {
+                Ok(folder) => {
+                    self.kept = Some(folder);
+                    return Ok(());
+                }
+                Err((path, error)) => failed = Some(format!("{} cannot be written: {error}", path.display())),
+            }
         }
-        let nobody = "no watchglass listens on this machine";
-        let Some(folder) = &self.untold else {
-            return Err(format!("{nobody}, and there is no HOME to write to: this run will not be listed"));
-        };
-        match keep(folder, told, &message) {
-            Ok(()) => Err(format!("{nobody}; this run is listed once one of yours starts")),
-            Err(error) => {
-                Err(format!("{nobody}, and {} cannot be written: {error}; it will not be listed", folder.display()))
+        Err(failed)
+    }
+
+    /// Tells what was kept of runs before on this machine, when nobody was there for them. It takes a second at most.
+    pub fn deliver(&self) {
+        let Some(path) = self.untold.as_ref().filter(|path| path.is_dir()) else { return };
+        // A server looks into its own folder by itself.
+        if self.of_server.as_ref().is_some_and(|folder| is_same(folder.path(), path)) {
+            return;
+        }
+        let Ok(folder) = Folder::make(path) else { return };
+        let (until, here) = (Instant::now() + DELIVERY_TIMEOUT, machine());
+        let files = folder.files(|name| KEPT_ENDINGS.iter().any(|ending| name.ends_with(ending))).unwrap_or_default();
+        for name in files.into_iter().map(|file| file.name).take(MAX_DELIVERED) {
+            if folder.is_of_another() || Instant::now() >= until {
+                return;
+            }
+            let Ok(Kept { machine, .. }) = read(&folder, &name) else { continue };
+            if !is_this(&machine, &here) {
+                continue;
+            }
+            // Its launcher may write more of it meanwhile, which is not removed then.
+            let sending = name.trim_end_matches(KEPT_ENDINGS[0]).trim_end_matches(KEPT_ENDINGS[1]);
+            let sending = format!("{sending}{}", KEPT_ENDINGS[1]);
+            let _ = folder.rename(&name, &sending);
+            let Ok(Kept { told, .. }) = read(&folder, &sending) else { continue };
+            let message = serde_json::to_vec(&told).unwrap_or_default();
+            let Some(server) = self.sent(&message) else { return };
+            match answered(&server) {
+                Answered::Taken(..) => _ = folder.remove(&sending),
+                Answered::Refused(_) => {}
+                Answered::Silent | Answered::Nobody => return,
             }
         }
     }
 }
 
-fn send(path: &Path, message: &[u8]) -> io::Result<()> {
-    let socket = UnixDatagram::unbound()?;
-    socket.set_nonblocking(true)?;
-    // The queue of a socket holds some ten messages, and a job of many ranks begins them at once.
-    for _ in 0..TRIES {
-        match socket.send_to(message, path) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(BETWEEN_TRIES),
-            other => return other.map(drop),
-        }
+/// What a server answers to a message that tells of a run.
+fn answered(server: &Server) -> Answered {
+    let Ok((answer, user)) = server.answer(Instant::now() + ANSWER_TIMEOUT) else { return Answered::Silent };
+    match serde_json::from_str(&answer) {
+        Ok(answer @ TellAnswer { taken: true, .. }) => Answered::Taken(answer, user),
+        Ok(_) => Answered::Silent,
+        Err(_) => Answered::Refused(answer),
     }
-    Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// Writes what nobody was told: the newest message of a run, which has what the one before said.
-fn keep(folder: &Path, told: &Told, message: &[u8]) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let begun = match told {
-        Told::Begin(begun) => begun,
-        Told::End(over) => &over.begun,
-    };
-    let name = format!("{}-{}", begun.run, begun.pid);
-    let (path, new) = (folder.join(format!("{name}.json")), folder.join(format!("{name}.new")));
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    file.write_all(message)?;
-    fs::rename(new, path)
+/// The file of a process of a run.
+fn name(told: &Told) -> String {
+    let begun = told.begun();
+    format!("{}-{}{}", begun.run, begun.pid, KEPT_ENDINGS[0])
 }
 
-#[cfg(test)]
+fn read(folder: &Folder, name: &str) -> Result<Kept, ()> {
+    let (bytes, _) = folder.read(name, MAX_MESSAGE_BYTES).map_err(drop)?;
+    serde_json::from_slice(&bytes).map_err(drop)
+}
+
+/// This machine, as [`Kept`] names it.
+pub fn machine() -> [Option<String>; 2] {
+    let read = |path| std::fs::read_to_string(path).ok().map(|text| text.trim().to_string());
+    ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"].map(read)
+}
+
+/// Whether a machine is this one: of containers the names change, and the id with each start.
+pub fn is_this(machine: &[Option<String>; 2], here: &[Option<String>; 2]) -> bool {
+    machine.iter().zip(here).any(|(one, here)| one == here)
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let ids = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino())).ok();
+    ids(one).is_some_and(|one| Some(one) == ids(other))
+}
+
+/// Whether somebody other than its server may have put a socket where it is. That matters to root alone: others use no folder but
+/// their own.
+fn is_open(socket: &Path, server: u32) -> bool {
+    // SAFETY: the call cannot fail.
+    let own = unsafe { libc::geteuid() };
+    let is_closed = |folder: std::fs::Metadata| [0, server].contains(&folder.uid()) && folder.mode() & 0o022 == 0;
+    server != own && !socket.parent().and_then(|folder| folder.metadata().ok()).is_some_and(is_closed)
+}
+
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
     use shared::run::{Begun, How, Over};
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixDatagram;
+    use std::thread::JoinHandle;
 
     fn begun() -> Begun {
         Begun { run: "abc".into(), t: 1, pid: 7, ..Begun::default() }
     }
+
+    fn end() -> Told {
+        Told::End(Over { begun: begun(), t: 9, how: How { exit: Some(5), ..How::default() } })
+    }
+
+    /// A server that answers so, and then what it was told.
+    fn serve(server: &UnixDatagram, answers: &[&str]) -> JoinHandle<Vec<Told>> {
+        let server = server.try_clone().expect("a socket");
+        let answers: Vec<String> = answers.iter().map(|answer| (*answer).into()).collect();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            let answer = |answer: String| {
+                let (read, from) = server.recv_from(&mut bytes).expect("a message");
+                server.send_to_addr(answer.as_bytes(), &from).expect("it waits");
+                serde_json::from_slice(&bytes[..read]).expect("JSON")
+            };
+            answers.into_iter().map(answer).collect()
+        })
+    }
+
+    fn kept(folder: &Path) -> Vec<(String, Told)> {
+        let files = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut all: Vec<(String, Told)> = files
+            .map(|file| {
+                let kept: Kept = serde_json::from_slice(&fs::read(file.path()).expect("a file")).expect("JSON");
+                (file.file_name().into_string().expect("text"), kept.told)
+            })
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    const TAKEN: &str = r#"{"taken":true}"#;
 
     #[test]
     fn who_listens_is_told_and_nothing_is_written() {
         let folder = tempfile::tempdir().expect("a folder");
         let (none, path) = (folder.path().join("none"), folder.path().join("run.sock"));
         let server = UnixDatagram::bind(&path).expect("a socket");
-        let teller = Teller::new(vec![none, path.clone()], Some(folder.path().join("runs")));
-        assert_eq!(teller.socket(), Some(path.as_path()));
+        let mut teller = Teller::new(vec![none, path.clone()], Some(folder.path().join("runs")));
+        assert_eq!(teller.socket(), Some(path));
         let told = Told::Begin(begun());
-        assert_eq!(teller.tell(&told), Ok(()));
-        let mut bytes = [0; 4096];
-        let read = server.recv(&mut bytes).expect("a message");
-        assert_eq!(serde_json::from_slice::<Told>(&bytes[..read]).expect("JSON"), told);
+        let served = serve(&server, &[TAKEN, r#"{"taken":true,"listed":"abc-2"}"#, "the process 7 is another user's"]);
+        assert_eq!(teller.tell(&told), Ok(None));
+        assert_eq!(teller.tell(&told), Ok(Some("another user has a run abc; this one is listed as abc-2".into())));
+        let refused = teller.tell(&told).expect_err("refused");
+        assert_eq!(refused, "the process 7 is another user's; this run is not listed");
+        assert_eq!(served.join().expect("no panic"), [told.clone(), told.clone(), told]);
         assert!(!folder.path().join("runs").exists());
     }
 
@@ -137,15 +289,66 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("run.sock");
         let _deaf = UnixDatagram::bind(&path).expect("a socket");
+        let filler = UnixDatagram::unbound().expect("a socket");
+        filler.set_nonblocking(true).expect("a socket");
+        while filler.send_to(b"x", &path).is_ok() {}
         let runs = folder.path().join("state/runs");
-        let teller = Teller::new(vec![path], Some(runs.clone()));
-        let full = (0..100_000).find_map(|_| teller.tell(&Told::Begin(begun())).err()).expect("a full socket");
+        let mut teller = Teller::new(vec![path], Some(runs.clone()));
+        let full = teller.tell(&Told::Begin(begun())).expect_err("a full socket");
         assert!(full.contains("listed once"), "{full}");
-        let end = Told::End(Over { begun: begun(), t: 9, how: How::default() });
-        assert!(teller.tell(&end).is_err());
-        let kept = fs::read(runs.join("abc-7.json")).expect("the file");
-        assert_eq!(serde_json::from_slice::<Told>(&kept).expect("JSON"), end, "the end has what the begin said");
-        assert_eq!(fs::read_dir(&runs).expect("a folder").count(), 1);
+        assert!(teller.tell(&end()).is_err());
+        assert_eq!(kept(&runs), [("abc-7.json".into(), end())], "the end has what the begin said");
+    }
+
+    #[test]
+    fn what_the_server_had_not_taken_when_it_died_is_kept_where_it_looks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let own = folder.path().canonicalize().expect("there").join("server/runs");
+        fs::create_dir_all(&own).expect("made");
+        fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).expect("set");
+        let (path, state) = (folder.path().join("run.sock"), folder.path().join("state"));
+        let server = UnixDatagram::bind(&path).expect("a socket");
+        let mut teller = Teller::new(vec![path.clone()], Some(state.clone()));
+        let answer = format!(r#"{{"taken":true,"folder":{own:?}}}"#);
+        let served = serve(&server, &[&answer]);
+        assert_eq!(teller.tell(&Told::Begin(begun())), Ok(None));
+        served.join().expect("no panic");
+        // It is killed with the end in its queue.
+        assert!(teller.tell(&end()).is_err_and(|why| why.contains("the server does not answer")));
+        assert_eq!((kept(&own), kept(&state)), (vec![("abc-7.json".into(), end())], Vec::new()));
+        // One that answers once more has all.
+        let mut bytes = [0; 4096];
+        server.recv(&mut bytes).expect("what nobody answered");
+        let served = serve(&server, &[TAKEN]);
+        assert_eq!(teller.tell(&end()), Ok(None));
+        served.join().expect("no panic");
+        assert_eq!(kept(&own), []);
+        // Where its folder has gone, or is none of its own, our own is there.
+        let served = serve(&server, &[&answer]);
+        assert_eq!(teller.tell(&Told::Begin(begun())), Ok(None));
+        served.join().expect("no panic");
+        fs::remove_dir(&own).expect("removed");
+        drop(server);
+        fs::remove_file(&path).expect("removed");
+        assert!(teller.tell(&end()).is_err());
+        assert_eq!(kept(&state), [("abc-7.json".into(), end())]);
+    }
+
+    #[test]
+    fn what_was_kept_is_told_to_the_next_server_that_takes_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, state) = (folder.path().join("run.sock"), folder.path().join("state"));
+        assert!(Teller::new(Vec::new(), Some(state.clone())).tell(&end()).is_err());
+        let elsewhere = Kept { machine: [Some("other".into()), Some("boot".into())], told: Told::Begin(begun()) };
+        fs::write(state.join("far-1.json"), serde_json::to_vec(&elsewhere).expect("JSON")).expect("written");
+        let teller = Teller::new(vec![path.clone()], Some(state.clone()));
+        teller.deliver();
+        assert_eq!(kept(&state).len(), 2, "nobody is there");
+        let server = UnixDatagram::bind(&path).expect("a socket");
+        let served = serve(&server, &[TAKEN]);
+        teller.deliver();
+        assert_eq!(served.join().expect("no panic"), [end()]);
+        assert_eq!(kept(&state), [("far-1.json".into(), Told::Begin(begun()))], "it is another machine's");
     }
 
     #[test]
@@ -153,31 +356,43 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (none, path) = (folder.path().join("none"), folder.path().join("run.sock"));
         let teller = Teller::new(vec![none, path.clone()], None);
-        assert!(teller.folder("abc").is_err_and(|why| why.contains("no watchglass listens")));
+        let why = || teller.folder("abc").expect_err("none");
+        assert!(why().contains("no watchglass listens"));
         let server = UnixDatagram::bind(&path).expect("a socket");
-        assert!(teller.folder("abc").is_err_and(|why| why.contains("does not answer")));
-        let own = folder.path().to_str().expect("plain letters").to_string();
+        assert!(why().contains("does not answer"));
+        let own = folder.path().canonicalize().expect("there").join("logs");
+        fs::create_dir(&own).expect("made");
+        fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).expect("set");
+        let own = own.to_str().expect("plain letters").to_string();
+        let answers = ["", "\nabc-2"].map(|id| format!("{own}{id}"));
+        let answers = answers
+            .into_iter()
+            .chain(["/no/such/folder", "this is no marker; a text", "it has none", "/tmp"].map(Into::into));
         let serve = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             server.recv(&mut bytes).expect("what nobody answered");
-            for answer in [own.as_str(), "/no/such/folder", "this is no marker; a text", "it has no folder"] {
+            for answer in answers {
                 let (read, from) = server.recv_from(&mut bytes).expect("a question");
                 assert_eq!(&bytes[..read], br#"{"logs":"abc"}"#);
                 server.send_to_addr(answer.as_bytes(), &from).expect("it waits");
             }
         });
-        assert_eq!(teller.folder("abc").as_deref(), Ok(folder.path()));
-        assert!(teller.folder("abc").is_err_and(|why| why.contains("is not seen from here")));
-        assert!(teller.folder("abc").is_err_and(|why| why.contains("keeps no output")));
-        assert!(teller.folder("abc").is_err_and(|why| why == "it has no folder"));
+        for id in ["abc", "abc-2"] {
+            let (folder, run) = teller.folder("abc").expect("a folder");
+            assert_eq!((folder.path(), run.as_str()), (Path::new(&own), id));
+        }
+        assert!(why().contains("is not seen from here"));
+        assert!(why().contains("keeps no output"));
+        assert_eq!(why(), "it has none");
+        assert!(why().contains("it is not the server's alone"), "everybody may write there");
         serve.join().expect("no panic");
     }
 
     #[test]
     fn without_a_folder_that_is_said() {
-        let teller = Teller::new(Vec::new(), None);
+        let mut teller = Teller::new(Vec::new(), None);
         assert!(teller.tell(&Told::Begin(begun())).unwrap_err().contains("no HOME"));
-        let teller = Teller::new(Vec::new(), Some("/dev/null/runs".into()));
+        let mut teller = Teller::new(Vec::new(), Some("/dev/null/runs".into()));
         assert!(teller.tell(&Told::Begin(begun())).unwrap_err().contains("cannot be written"));
     }
 }

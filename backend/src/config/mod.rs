@@ -318,7 +318,7 @@ fn parse_with(
     }
     let mut config = Config {
         collectors,
-        data_dir: state_folder(env),
+        data_dir: state_folder_of(env),
         disk_paths: vec![collectors::default_disk_path(cfg!(windows), env("SystemDrive").as_deref())],
         ..Config::default()
     };
@@ -414,8 +414,13 @@ fn check_bind(config: &Config) -> Result<(), ConfigError> {
     )))
 }
 
+/// Where this user's `watchglass run` writes without a server.
+pub fn state_folder() -> Option<PathBuf> {
+    state_folder_of(&|name| std::env::var(name).ok())
+}
+
 /// Where programs keep what they know, by the XDG base directories; a relative path there is none.
-fn state_folder(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+fn state_folder_of(env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
     Some(state.join("watchglass"))

@@ -14,6 +14,7 @@ pub mod servers;
 
 pub use bind::bind;
 
+use crate::accounts::Accounts;
 use crate::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub, StoredChecker};
 use crate::archive::{self, Archive};
 use crate::calls::{self, Calls};
@@ -37,7 +38,8 @@ use crate::stderr;
 use notify::Road;
 use shared::embedded::EmbeddedPage;
 use shared::output::{LinesAsked, MAX_PART_BYTES};
-use shared::wire::SourceId;
+use shared::wire::{Source, SourceId};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,6 +56,9 @@ const MAX_HUB_MEMORY_BYTES: usize = 1 << 30;
 
 /// Time between two looks at whether the server's log can be written.
 const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Time between two looks at whether there are machines whose team is not known.
+const TEAMS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Where a server listens, and how it and its caller signal to each other.
 pub struct Serving {
@@ -139,6 +144,7 @@ async fn serve(
     let of_others = hub.is_some();
     let cluster = hub.as_ref().and_then(|hub| hub.cluster.clone());
     let alerts = alert_book(config, &live, hub.as_ref(), kept_in.as_deref());
+    let accounts = hub.as_ref().map(|hub| hub.accounts.clone());
     let app = http::App::new(live.clone(), guard.clone(), site, stop.clone(), remote.clone(), hub, alerts);
     look_for_findings(config, &live, &app, of_others, kept_in.clone(), &stop);
     let sharing = cluster.as_ref().map(|cluster| SharingHub {
@@ -154,6 +160,10 @@ async fn serve(
     let findings = app.findings();
     let of_runs =
         move |span| findings.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
+    if let Some(accounts) = accounts {
+        app.runs().set_teams(HashMap::new());
+        tokio::spawn(know_teams(live.clone(), app.runs(), accounts, stop.clone()));
+    }
     // There is one book of runs.
     let _ = app.runs().findings.set(Box::new(of_runs));
     let _ = app.runs().prices.set(config.cost.clone());
@@ -279,6 +289,26 @@ fn socket_of(folder: &Path, socket: FolderSocket) -> Option<Bound> {
     control::bind(&path).inspect_err(failed).ok()
 }
 
+/// Tells the runs of which team each machine of a hub is, until `stop` becomes true.
+async fn know_teams(live: Arc<Live>, book: Arc<RunBook>, accounts: Accounts, mut stop: watch::Receiver<bool>) {
+    let mut due = tokio::time::interval(TEAMS_INTERVAL);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = due.tick() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        let sources = live.store().sources();
+        // A machine stays with its team. Without the database nothing is joined that is not known to belong together.
+        if !book.knows_teams(&sources)
+            && let Ok(homes) = accounts.usage_homes().await
+        {
+            let team = |source: &Arc<Source>| Some((source.key.clone(), homes.team_of(&source.key)?.into()));
+            book.set_teams(sources.iter().filter_map(team).collect());
+        }
+    }
+}
+
 /// Follows the runs of this machine that are told of in a data folder, until `stop` becomes true.
 fn follow_runs(
     config: &Config,
@@ -305,7 +335,8 @@ fn follow_runs(
                 let (reports, asked) = runs::reports();
                 let _ = reported.reports.set(reports);
                 tokio::spawn(async move {
-                    runs::follow(live, source, (socket, asked), &folder, (markers, calls), settings, stop).await
+                    let folders = (&*folder, crate::config::state_folder());
+                    runs::follow(live, source, (socket, asked), folders, (markers, calls), settings, stop).await
                 });
             }
             Err(why) => tracing::warn!("no run of this machine is told of: {why}"),

@@ -1,14 +1,15 @@
 //! The runs of all machines, kept up with their records as these come, so that a list reads from the disk only what it has
 //! not read before.
 
-use super::fold::{Runs, Silence, clipped, judged, merged};
+use super::fold::{Part, Runs, Silence, apart, clipped, judged, merged};
 use super::kept::KeptRuns;
+use super::other_id;
 use super::output::RunLogs;
 use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
 use crate::config::CostSettings;
 use crate::live::{Live, Reader};
-use shared::run::Run;
+use shared::run::{Run, RunProcess};
 use shared::standing::Standing;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, HashMap};
@@ -22,7 +23,7 @@ const LOST_MS: i64 = 12 * 3_600_000;
 
 /// What is known of the runs of one machine.
 #[derive(Debug, Default)]
-struct Part {
+struct OfMachine {
     key: String,
     forgotten: u64,
     /// Number of the newest record that was read.
@@ -33,7 +34,9 @@ struct Part {
 /// The runs of all machines.
 #[derive(Default)]
 pub struct RunBook {
-    parts: Mutex<HashMap<SourceId, Part>>,
+    parts: Mutex<HashMap<SourceId, OfMachine>>,
+    /// The teams of machines, by the keys of these; None where there are no teams.
+    teams: Mutex<Option<HashMap<String, Arc<str>>>>,
     made: Arc<Made>,
     /// Those whose samples may have gone.
     pub kept: KeptRuns,
@@ -47,13 +50,10 @@ pub struct RunBook {
     pub prices: OnceLock<CostSettings>,
 }
 
-/// What machines, which are called so, know of a run.
-type Parts = Vec<(Arc<str>, Arc<Run>)>;
-
 /// What a run in a list is made of.
 enum Entry {
-    /// What the machines' records say.
-    Parts(Parts),
+    /// What the machines' records say, and the id under which it is listed.
+    Parts(String, Vec<Part>),
     /// What was kept.
     Kept(Arc<Run>),
 }
@@ -61,7 +61,7 @@ enum Entry {
 impl Entry {
     fn id(&self) -> &str {
         match self {
-            Entry::Parts(parts) => parts.first().map_or("", |(_, run)| run.id.as_str()),
+            Entry::Parts(id, _) => id,
             Entry::Kept(run) => &run.id,
         }
     }
@@ -70,7 +70,10 @@ impl Entry {
 /// Runs that have ended on all their machines, as they were made of what these know, by their ids: a long list is made again
 /// and again.
 #[derive(Default)]
-struct Made(Mutex<HashMap<String, (Parts, Arc<Run>)>>);
+struct Made(Mutex<MadeRuns>);
+
+/// By the ids under which they are listed: of what they were made, and the runs.
+type MadeRuns = HashMap<String, (Vec<Part>, Arc<Run>)>;
 
 /// The most that are remembered; then all are made anew.
 const MAX_MADE: usize = 100_000;
@@ -79,27 +82,32 @@ const MAX_MADE: usize = 100_000;
 const FORGET_EVERY: usize = 1_024;
 
 impl Made {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Parts, Arc<Run>)>> {
+    fn lock(&self) -> MutexGuard<'_, MadeRuns> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The run of these parts as it was in a span; None where it was not there then. `silent` says of a machine that it is not
-    /// heard.
-    fn run(&self, parts: Parts, span: (i64, i64), silent: impl Fn(&str) -> Option<Silence>) -> Option<Arc<Run>> {
-        let all = || parts.iter().flat_map(|(_, part)| &part.processes);
+    /// The run of these parts, which is listed under an id, as it was in a span; None where it was not there then. `silent` says
+    /// of a machine that it is not heard.
+    fn run(
+        &self,
+        (id, parts): (String, Vec<Part>),
+        span: (i64, i64),
+        silent: impl Fn(&str) -> Option<Silence>,
+    ) -> Option<Arc<Run>> {
+        let all = || parts.iter().flat_map(|part| &part.run.processes);
         if !all().any(|one| one.began <= span.1 && one.ended.is_none_or(|ended| ended >= span.0)) {
             return None;
         }
         let is_over = all().all(|one| one.began >= span.0 && one.ended.is_some_and(|ended| ended <= span.1));
-        let id = &parts.first()?.1.id;
-        let same = |known: &Parts| {
+        let same = |known: &Vec<Part>| {
             let pairs = known.iter().zip(&parts);
-            known.len() == parts.len() && pairs.into_iter().all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(&a.1, &b.1))
+            known.len() == parts.len()
+                && pairs.into_iter().all(|(a, b)| a.name == b.name && Arc::ptr_eq(&a.run, &b.run))
         };
-        if is_over && let Some((_, run)) = self.lock().get(id).filter(|(known, _)| same(known)) {
+        if is_over && let Some((_, run)) = self.lock().get(&id).filter(|(known, _)| same(known)) {
             return Some(run.clone());
         }
-        let run = Arc::new(judged(clipped(merged(&parts)?, span)?, &silent));
+        let run = Arc::new(judged(clipped(listed(&id, &parts)?, span)?, &silent));
         if is_over {
             let mut made = self.lock();
             if made.len() >= MAX_MADE {
@@ -108,10 +116,28 @@ impl Made {
                 // Where nobody else holds a part, its machine has let go of it.
                 made.retain(|_, (parts, _)| parts.iter().any(|(_, part)| Arc::strong_count(part) > 1));
             }
-            made.insert(id.clone(), (parts, run.clone()));
+            made.insert(id, (parts, run.clone()));
         }
         Some(run)
     }
+}
+
+/// The run of these parts under an id.
+fn listed(id: &str, parts: &[Part]) -> Option<Run> {
+    let mut run = merged(parts)?;
+    if run.id != id {
+        run.known_as = Some(std::mem::replace(&mut run.id, id.into()));
+    }
+    Some(run)
+}
+
+/// The runs of one id, each with that under which it is listed: the first has it, and the others one of their own.
+fn with_ids(parts: Vec<Part>) -> impl Iterator<Item = (String, Vec<Part>)> {
+    apart(parts).into_iter().enumerate().filter_map(|(at, parts)| {
+        let Part { key, run, .. } = parts.first()?;
+        let id = if at == 0 { run.id.clone() } else { other_id(&run.id, key) };
+        Some((id, parts))
+    })
 }
 
 impl RunBook {
@@ -126,7 +152,7 @@ impl RunBook {
                 (store.records_forgotten(source.id), store.last_record(source.id))
             };
             if part.key != source.key || part.forgotten != forgotten {
-                *part = Part { key: source.key.clone(), forgotten, ..Part::default() };
+                *part = OfMachine { key: source.key.clone(), forgotten, ..OfMachine::default() };
             }
             if part.read < last {
                 let records = live.store().records_behind(source.id, part.read);
@@ -176,26 +202,36 @@ impl RunBook {
         kept: Vec<Arc<Run>>,
     ) -> impl Iterator<Item = Arc<Run>> + use<> {
         let all = self.refresh(live, sources);
-        let mut by_id: HashMap<&str, Parts> = HashMap::with_capacity(all.iter().map(Vec::len).sum());
+        let mut by_id: HashMap<&str, Vec<Part>> = HashMap::with_capacity(all.iter().map(Vec::len).sum());
         for (source, runs) in sources.iter().zip(&all) {
-            let name: Arc<str> = source.name.as_str().into();
+            let part = self.part_of(source);
             for run in runs {
-                by_id.entry(&run.id).or_insert_with(|| Vec::with_capacity(1)).push((name.clone(), run.clone()));
+                let part = part(run);
+                by_id.entry(&run.id).or_insert_with(|| Vec::with_capacity(1)).push(part);
             }
         }
-        let began = |parts: &Parts| parts.iter().map(|(_, run)| run.began).min().unwrap_or_default();
-        by_id.retain(|_, parts| parts.iter().any(|(_, run)| fits(run)));
-        let kept: Vec<(i64, Entry)> = kept
-            .into_iter()
-            .filter(|run| !by_id.contains_key(run.id.as_str()))
-            .map(|run| (run.began, Entry::Kept(run)))
-            .collect();
-        let parts = by_id.into_values().map(|parts| (began(&parts), Entry::Parts(parts)));
+        by_id.retain(|_, parts| parts.iter().any(|part| fits(&part.run)));
+        // Whoever sees a part of the machines may see a run under another id than it was kept under.
+        let is_there = |kept: &Run| {
+            let first = kept.processes.first();
+            let same = |one: &RunProcess| {
+                first.is_some_and(|kept| (kept.pid, kept.began, &kept.source) == (one.pid, one.began, &one.source))
+            };
+            let has = |parts: &Vec<Part>| parts.iter().any(|part| part.run.processes.iter().any(same));
+            by_id.contains_key(kept.id.as_str())
+                || kept.known_as.as_deref().and_then(|id| by_id.get(id)).is_some_and(has)
+        };
+        let kept = kept.into_iter().filter(|run| !is_there(run));
+        let kept: Vec<(i64, Entry)> = kept.map(|run| (run.began, Entry::Kept(run))).collect();
+        let parts = by_id.into_values().flat_map(with_ids).map(|(id, parts)| {
+            let began = parts.iter().map(|part| part.run.began).min().unwrap_or_default();
+            (began, Entry::Parts(id, parts))
+        });
         let mut sorted: Vec<(i64, Entry)> = parts.chain(kept).collect();
         sorted.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.id().cmp(b.1.id())));
         let (silent, made) = (silent(live, sources), self.made.clone());
         let one = move |(_, entry)| match entry {
-            Entry::Parts(parts) => made.run(parts, span, |source: &str| silent.get(source).copied()),
+            Entry::Parts(id, parts) => made.run((id, parts), span, |source: &str| silent.get(source).copied()),
             Entry::Kept(run) => {
                 let is_whole = run
                     .processes
@@ -227,12 +263,38 @@ impl RunBook {
     /// One run by its id. It may read the disk.
     pub fn find(&self, live: &Live, sources: &[Arc<Source>], id: &str, span: (i64, i64)) -> Option<Run> {
         let all = self.refresh(live, sources);
-        let own = |(source, runs): (&Arc<Source>, Vec<Arc<Run>>)| {
-            runs.into_iter().find(|run| run.id == id).map(|run| (source.name.as_str().into(), run))
-        };
-        let parts: Parts = sources.iter().zip(all).filter_map(own).collect();
+        // One that is not the first of its id has one of its own, which says nothing of the first.
+        let begin = id.rsplit_once('-').map(|(begin, _)| begin).filter(|begin| begin.len() + 9 == id.len());
+        let may_be = |run: &&Arc<Run>| run.id == id || begin.is_some_and(|begin| run.id.starts_with(begin));
+        let mut by_id: BTreeMap<&str, Vec<Part>> = BTreeMap::new();
+        for (source, runs) in sources.iter().zip(&all) {
+            let part = self.part_of(source);
+            runs.iter().filter(may_be).for_each(|run| by_id.entry(&run.id).or_default().push(part(run)));
+        }
+        let mut found = by_id.into_values().flat_map(with_ids).filter(|(own, _)| own == id);
+        let (id, parts) = found.next()?;
         let silent = silent(live, sources);
-        clipped(merged(&parts)?, span).map(|run| judged(run, &|source: &str| silent.get(source).copied()))
+        clipped(listed(&id, &parts)?, span).map(|run| judged(run, &|source: &str| silent.get(source).copied()))
+    }
+
+    /// What a machine knows of a run.
+    fn part_of(&self, source: &Source) -> impl Fn(&Arc<Run>) -> Part + use<> {
+        let [key, name]: [Arc<str>; 2] = [&source.key, &source.name].map(|text| text.as_str().into());
+        // Of a machine whose team is not known no other is.
+        let teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        let team = teams.as_ref().map(|teams| teams.get(&source.key).unwrap_or(&key).clone());
+        move |run| Part { key: key.clone(), name: name.clone(), team: team.clone(), run: run.clone() }
+    }
+
+    /// Whether the team of each of these machines is known.
+    pub fn knows_teams(&self, sources: &[Arc<Source>]) -> bool {
+        let teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.iter().all(|source| teams.as_ref().is_none_or(|teams| teams.contains_key(&source.key)))
+    }
+
+    /// Sets the teams of machines, by the keys of these: what runs on machines of two teams is two runs.
+    pub fn set_teams(&self, teams: HashMap<String, Arc<str>>) {
+        *self.teams.lock().unwrap_or_else(PoisonError::into_inner) = Some(teams);
     }
 }
 

@@ -71,6 +71,8 @@ impl Runs {
     /// The process that began, which is entered where it is new; None beyond [`MAX_PROCESSES`].
     fn process(&mut self, source: &str, begun: Begun) -> Option<&mut RunProcess> {
         let Begun { run: id, t, pid, joined, rank, told, about, .. } = begun;
+        // It is what a machine says.
+        let t = t.max(0);
         let label = about.label.clone();
         if self.runs.len() >= MAX_RUNS + SURPLUS {
             self.forget_oldest();
@@ -78,6 +80,7 @@ impl Runs {
         let run = self.runs.entry(id.clone()).or_insert_with(|| {
             Arc::new(Run {
                 id,
+                known_as: None,
                 state: RunState::Running,
                 sentence: String::new(),
                 cause: None,
@@ -140,22 +143,79 @@ fn is_name(user: &str) -> bool {
     user.bytes().any(|byte| !byte.is_ascii_digit())
 }
 
-/// One run of what several machines, which are called so, know of it.
-pub(super) fn merged(parts: &[(Arc<str>, Arc<Run>)]) -> Option<Run> {
-    let is_root = |run: &Run| run.processes.iter().any(|process| !process.joined);
-    let user = |(_, run): &&(Arc<str>, Arc<Run>)| run.about.user.clone().filter(|user| is_name(user));
-    // The id of a run is no secret: it is whose it was first, and not of another user on another machine.
-    let (_, owner) = parts.iter().filter_map(|part| Some((part.1.began, user(&part)?))).min().unzip();
-    let parts: Vec<_> =
-        parts.iter().filter(|part| user(part).is_none_or(|user| owner.as_ref() == Some(&user))).collect();
-    let first = parts.iter().position(|(_, run)| is_root(run)).unwrap_or(0);
-    let mut whole = Run { processes: Vec::new(), further: 0, ..Run::clone(&parts.get(first)?.1) };
-    for (source, part) in parts {
-        whole.began = whole.began.min(part.began);
+/// What a machine knows of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    /// Key of the machine.
+    pub key: Arc<str>,
+    /// What it is called.
+    pub name: Arc<str>,
+    /// The team that it belongs to; None where machines belong to none.
+    pub team: Option<Arc<str>>,
+    pub run: Arc<Run>,
+}
+
+impl Part {
+    /// Whether the process that began the run is there.
+    fn is_root(&self) -> bool {
+        self.run.processes.iter().any(|process| !process.joined)
+    }
+
+    fn user(&self) -> Option<&String> {
+        self.run.about.user.as_ref().filter(|user| is_name(user))
+    }
+
+    /// Whether it may be a part of the same run as another: of the same team, and of the same user where both name one. The id of
+    /// a run is no secret.
+    fn fits(&self, other: &Part) -> bool {
+        let users = self.user().zip(other.user());
+        self.team == other.team && users.is_none_or(|(one, other)| one == other)
+    }
+}
+
+/// The runs that have one id, of what machines in their order know of it. A run is that of the machine on which it began, and
+/// what joined it on others has no say in what it is called and how it does; two machines that began it have two runs. Times
+/// are what machines say, and decide nothing here.
+pub(super) fn apart(parts: Vec<Part>) -> Vec<Vec<Part>> {
+    if parts.len() <= 1 {
+        return vec![parts];
+    }
+    let (roots, joined): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(Part::is_root);
+    let mut runs: Vec<Vec<Part>> = roots.into_iter().map(|root| vec![root]).collect();
+    let mut others: Vec<Vec<Part>> = Vec::new();
+    for part in joined {
+        let mut fits = false;
+        for run in runs.iter_mut().filter(|run| run[0].fits(&part)) {
+            fits = true;
+            run.push(part.clone());
+        }
+        if fits {
+            continue;
+        }
+        match others.iter_mut().find(|run| run.iter().all(|own| own.fits(&part))) {
+            Some(run) => run.push(part),
+            None => others.push(vec![part]),
+        }
+    }
+    runs.append(&mut others);
+    // The id is that of the machine which came first.
+    let place = |run: &[Part]| parts.iter().position(|part| part.key == run[0].key);
+    runs.sort_by_key(|run| place(run));
+    runs
+}
+
+/// One run of what several machines, of which the first began it, know of it.
+pub(super) fn merged(parts: &[Part]) -> Option<Run> {
+    let first = parts.first()?;
+    let mut whole = Run { processes: Vec::new(), further: 0, ..Run::clone(&first.run) };
+    for Part { name, run: part, .. } in parts {
+        if !first.is_root() {
+            whole.began = whole.began.min(part.began);
+        }
         let room = MAX_PROCESSES - whole.processes.len();
         whole.further += part.further + part.processes.len().saturating_sub(room) as u64;
-        // A machine may be called something else by now.
-        let own = part.processes.iter().take(room).map(|one| RunProcess { source: source.to_string(), ..one.clone() });
+        // A machine may be called something else by now; and nobody but the first has begun it.
+        let own = part.processes.iter().take(room).map(|one| RunProcess { source: name.to_string(), ..one.clone() });
         whole.processes.extend(own);
     }
     Some(whole)
@@ -184,7 +244,10 @@ pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) ->
     };
     run.ended = over;
     if over.is_none() {
-        let running = run.processes.iter().filter(|process| process.ended.is_none());
+        // Of a run that somebody began, the machine on which they did says how it does.
+        let of_root = root.map(|root| root.source.clone());
+        let has_say = |process: &&RunProcess| of_root.as_ref().is_none_or(|source| process.source == *source);
+        let running = run.processes.iter().filter(has_say).filter(|process| process.ended.is_none());
         let stopped = running.clone().count() > 0 && running.clone().all(|process| process.stopped);
         let unheard = running.clone().filter_map(|process| {
             let of_source = silent(&process.source).map(|silence| (silence, process.source.clone()));
@@ -279,25 +342,73 @@ mod tests {
         Record { n: 1, t: 0, kind: kind.into(), body: serde_json::to_vec(body).expect("JSON") }
     }
 
+    /// What a machine of a team says of the run "a": its process began at `t`, and ended so.
+    fn part(source: &str, team: Option<&str>, user: Option<&str>, (t, joined): (i64, bool), end: Option<How>) -> Part {
+        let mut runs = Runs::default();
+        let mut begun = begun("a", 7, t, joined);
+        begun.about.user = user.map(Into::into);
+        begun.about.name = Some(format!("as {source} calls it"));
+        runs.take(source, &record(BEGIN_KIND, &begun));
+        if let Some(how) = end {
+            runs.take(source, &record(END_KIND, &Over { begun, t: t + 5, how }));
+        }
+        let run = runs.all().next().expect("a run").clone();
+        Part { key: source.into(), name: source.into(), team: team.map(Into::into), run }
+    }
+
+    fn names(runs: &[Vec<Part>]) -> Vec<Vec<&str>> {
+        runs.iter().map(|run| run.iter().map(|part| &*part.name).collect()).collect()
+    }
+
     #[test]
     fn a_run_is_one_users_on_all_machines() {
-        let part = |source: &str, user: Option<&str>, t| {
-            let mut runs = Runs::default();
-            let mut begun = begun("a", t as u32, t, source != "node-1");
-            begun.about.user = user.map(Into::into);
-            runs.take(source, &record(BEGIN_KIND, &begun));
-            let run = runs.all().next().expect("a run").clone();
-            (Arc::from(source), run)
-        };
-        let parts = [part("node-1", Some("ann"), 10), part("node-2", Some("ann"), 12), part("node-3", Some("bob"), 11)];
-        let sources = |parts: &[(Arc<str>, Arc<Run>)]| {
-            let all = merged(parts).expect("a run").processes.into_iter();
-            all.map(|one| one.source).collect::<Vec<_>>()
-        };
-        assert_eq!(sources(&parts), ["node-1", "node-2"], "another user knows the id, and has not this run");
+        let part = |source: &str, user, t, joined| part(source, None, user, (t, joined), None);
+        let (root, rank) = (false, true);
+        let ann = [part("node-1", Some("ann"), 10, root), part("node-2", Some("ann"), 12, rank)];
+        let bob = part("node-3", Some("bob"), 11, rank);
+        let all = apart([&ann[..], &[bob]].concat());
+        assert_eq!(
+            names(&all),
+            [vec!["node-1", "node-2"], vec!["node-3"]],
+            "another user knows the id: it is another run"
+        );
         // A machine that knows no name, and one that tells of none, say nothing against it.
-        let unnamed = [part("node-1", Some("ann"), 10), part("node-2", Some("1000"), 9), part("node-3", None, 11)];
-        assert_eq!(sources(&unnamed), ["node-1", "node-2", "node-3"]);
+        let unnamed = [part("node-2", Some("1000"), 9, rank), part("node-3", None, 11, rank)];
+        assert_eq!(names(&apart([&ann[..1], &unnamed].concat())), [["node-1", "node-2", "node-3"]]);
+        // Ranks that nobody began are of one run, too, user by user.
+        let ranks = [("node-1", "ann"), ("node-2", "bob"), ("node-3", "ann")];
+        let ranks = ranks.map(|(node, user)| part(node, Some(user), 1, rank)).to_vec();
+        assert_eq!(names(&apart(ranks)), [vec!["node-1", "node-3"], vec!["node-2"]]);
+    }
+
+    #[test]
+    fn no_machine_has_a_say_in_a_run_that_began_on_another() {
+        let own = || part("node-a", Some("alpha"), Some("ann"), (1_000, false), None);
+        let failed = || Some(how(Some(3), None));
+        let judge = |run: &[Part], silent: &str| {
+            let silence = |source: &str| (source == silent).then_some(Silence { since: 1, for_good: true });
+            judged(merged(run).expect("a run"), &silence)
+        };
+        let alone = judge(&apart(vec![own()])[0], "");
+        for (team, user) in [("alpha", "ann"), ("alpha", "eve"), ("alpha", "1000"), ("beta", "ann"), ("beta", "eve")] {
+            for (t, joined) in [(0, false), (i64::MIN, false), (0, true), (9_000, false), (9_000, true)] {
+                for end in [None, failed()] {
+                    let rogue = part("rogue", Some(team), Some(user), (t, joined), end);
+                    for all in [vec![own(), rogue.clone()], vec![rogue, own()]] {
+                        let runs = apart(all);
+                        let theirs = runs.iter().find(|run| &*run[0].name == "node-a").expect("it is listed");
+                        let theirs = judge(theirs, "rogue");
+                        let said = (&theirs.about, theirs.state, &theirs.sentence, theirs.began, theirs.ended);
+                        let was = (&alone.about, alone.state, &alone.sentence, alone.began, alone.ended);
+                        assert_eq!(said, was, "{team} {user} {t} {joined}");
+                        assert!(team == "alpha" || theirs.processes.len() == 1, "another team joins nothing");
+                    }
+                }
+            }
+        }
+        // The true job's run is listed also where somebody was there before it.
+        let squatter = part("rogue", Some("alpha"), Some("ann"), (0, false), failed());
+        assert_eq!(names(&apart(vec![squatter, own()])), [["rogue"], ["node-a"]]);
     }
 
     #[test]

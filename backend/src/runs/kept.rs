@@ -72,7 +72,7 @@ impl KeptRuns {
         for path in files.filter(|path| path.extension().is_some_and(|ending| ending == "json")).take(MAX_KEPT) {
             match read(&path) {
                 Some(summary) if summary.made < oldest => {
-                    let _ = (fs::remove_file(&path), fs::remove_file(last_file(folder, &summary.run.id)));
+                    let _ = (fs::remove_file(&path), fs::remove_file(last_file(folder, summary.run.machine_id())));
                 }
                 Some(RunSummary { run, machines, numbers, .. }) => {
                     rows.insert(run.id.clone(), Arc::new(Row { run: Arc::new(run), machines, numbers, path }));
@@ -111,7 +111,11 @@ impl KeptRuns {
                 row.run.ended.unwrap_or(row.run.began) > oldest && !row.machines.values().any(|key| removed(key));
             if !keeps {
                 // What it printed goes with it.
-                let lines = row.path.parent().map(|folder| last_file(folder, &row.run.id)).filter(|file| file.exists());
+                let lines = row
+                    .path
+                    .parent()
+                    .map(|folder| last_file(folder, row.run.machine_id()))
+                    .filter(|file| file.exists());
                 for path in lines.iter().chain([&row.path]) {
                     if let Err(error) = fs::remove_file(path) {
                         tracing::warn!(%error, "{} cannot be removed", path.display());

@@ -9,6 +9,8 @@
 
 mod book;
 mod briefs;
+#[cfg(unix)]
+mod by_request;
 #[cfg(target_os = "linux")]
 mod environ;
 mod fold;
@@ -62,3 +64,14 @@ pub use sums::Sums;
 pub use track::follow;
 #[cfg(unix)]
 pub use untold::FOLDER as UNTOLD;
+
+/// The id of a run where another has the id by which it was told; `whose` tells it apart from further ones.
+fn other_id(id: &str, whose: &str) -> String {
+    use sha2::{Digest, Sha256};
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    const ADDED: usize = 8;
+    let hash = Sha256::digest(format!("{id}\n{whose}").as_bytes());
+    let added: String = hash.iter().take(ADDED).map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect();
+    let room = shared::run::MAX_ID_BYTES - ADDED - 1;
+    format!("{}-{added}", &id[..id.floor_char_boundary(id.len().min(room))])
+}

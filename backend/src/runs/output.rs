@@ -1,7 +1,7 @@
 //! What the jobs of this machine printed, read from the files that their launchers write; see [`shared::output`]. It is in no
 //! record and no summary, because those are told to everybody who may see a run.
 
-use shared::output::{ENDING, FOLDER, LAST_LINES, OutputLine, OutputStream, plain};
+use shared::output::{ENDING, FOLDER, LAST_LINES, OutputLine, OutputStream, plain, process_file};
 use shared::run::{Run, RunProcess, check_id};
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +109,7 @@ impl RunLogs {
         let Some(place) = self.place() else { return Ok(()) };
         let ranks = Ranks::of(run, source);
         let mut rows: BTreeMap<_, Vec<PrintedRow>> = BTreeMap::new();
-        for (process, files) in processes(&place.folder, &run.id) {
+        for (process, files) in processes(&place.folder, run.machine_id()) {
             // A launcher's ranks write in turn: some have their last lines far before others.
             let many = LAST_LINES * (1 + ranks.numbers.len());
             for row in newest_of(process, &files, i64::MIN, many, &|_| true) {
@@ -126,7 +126,7 @@ impl RunLogs {
         let mut rows: Vec<PrintedRow> = rows.into_values().flatten().collect();
         rows.sort_by_key(|row| (row.line.t, row.process, row.line.n));
         fs::create_dir_all(&place.ended)?;
-        let path = last_file(&place.ended, &run.id);
+        let path = last_file(&place.ended, run.machine_id());
         let new = path.with_extension("new-lines");
         let mut file = private(&new)?;
         for PrintedRow { process, line } in rows {
@@ -143,9 +143,16 @@ impl RunLogs {
         let oldest =
             SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(now - retention - SLACK_MS).unwrap_or(0));
         let mut files = Vec::new();
-        for run in fs::read_dir(&place.folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        // A link is no folder of a run.
+        let runs = fs::read_dir(&place.folder).into_iter().flatten().flatten();
+        let runs = runs.filter(|entry| entry.file_type().is_ok_and(|found| found.is_dir()));
+        for run in runs.map(|entry| entry.path()) {
             let mut left = 0;
             for entry in fs::read_dir(&run).into_iter().flatten().flatten() {
+                if entry.file_name().to_str().and_then(process_file).is_none() {
+                    left += 1;
+                    continue;
+                }
                 let Some((found, written)) =
                     entry.metadata().ok().and_then(|found| Some((found.len(), found.modified().ok()?)))
                 else {
@@ -205,13 +212,7 @@ fn processes(folder: &Path, run: &str) -> BTreeMap<(i64, u32), Vec<PathBuf>> {
         Err(_) => return BTreeMap::new(),
     };
     for path in entries.map(|entry| entry.path()).take(MAX_FILES) {
-        let known = path.file_name().and_then(|name| {
-            let (stem, ending) = name.to_str()?.rsplit_once('.')?;
-            let (process, number) = stem.split_once('.').filter(|_| ending == ENDING)?;
-            let (began, pid) = process.split_once('-')?;
-            Some(((began.parse().ok()?, pid.parse().ok()?), number.parse().ok()?))
-        });
-        if let Some((process, number)) = known {
+        if let Some((process, number)) = path.file_name().and_then(|name| process_file(name.to_str()?)) {
             found.entry(process).or_default().insert(number, path);
         }
     }

@@ -2,14 +2,18 @@
 //!
 //! | message | the user of this program, root | another user |
 //! |---|---|---|
-//! | a process begins | yes | one of theirs, in a run that is theirs or new; 256 at once |
-//! | a process ended | yes | in a run that is theirs or new |
+//! | a process begins | yes | one of theirs; 256 at once |
+//! | a process ended | yes | yes |
 //! | a marker, an alert | yes | of the machine, or of a run that is theirs |
 //! | where output is kept | yes | no: the folder is this program's alone |
+//!
+//! A run is whose it is that began it. Whoever else tells of the same id has a run of their own, under an id of its own.
 
+use super::other_id;
 use super::output::ENDED;
 use super::socket::{Message, SentBy};
 use launch::process::{Stat, namespace};
+use serde::Deserialize;
 use shared::run::{Begun, How, Over, Told};
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +25,9 @@ const MAX_RUNNING: usize = 256;
 /// How late a message may come, milliseconds.
 const LATE_MS: i64 = 2_000;
 
+/// How late what another user's launcher could not tell may come, milliseconds: runs are given up after that.
+const KEPT_MS: i64 = 12 * 3_600_000;
+
 /// So many runs are looked through for those that have no records any more.
 const MANY: usize = 100_000;
 
@@ -31,6 +38,18 @@ pub(super) struct Owners {
     ended: PathBuf,
     /// What the user of this program is called, and root.
     trusted: [String; 2],
+}
+
+/// What is read of a run that ended.
+#[derive(Deserialize)]
+struct Ended {
+    run: EndedRun,
+}
+
+#[derive(Deserialize)]
+struct EndedRun {
+    #[serde(default)]
+    user: Option<String>,
 }
 
 impl Owners {
@@ -56,14 +75,34 @@ impl Owners {
         self.runs.clear();
     }
 
-    /// Whether a process that was found may belong to the run that its environment alone names.
-    pub fn fits(&self, begun: &Begun) -> bool {
-        let user = begun.about.user.as_ref();
-        match self.runs.get(&begun.run) {
+    /// Who has a run, where it is known: None within that is told of by requests, which name no user.
+    fn owner(&self, run: &str) -> Option<Option<String>> {
+        if let Some(owner) = self.runs.get(run) {
+            return Some(owner.clone());
+        }
+        let ended = std::fs::read(self.ended.join(format!("{run}.json"))).ok()?;
+        Some(serde_json::from_slice::<Ended>(&ended).ok()?.run.user)
+    }
+
+    /// Whether somebody has this run.
+    pub fn is_somebodys(&self, run: &str) -> bool {
+        self.owner(run).flatten().is_some()
+    }
+
+    /// Whether a process of a user may belong to a run by its word alone.
+    pub fn fits(&self, run: &str, user: Option<&str>) -> bool {
+        match self.owner(run) {
             None => true,
-            Some(Some(owner)) => user == Some(owner),
-            // It is told of by requests, which name no user.
-            Some(None) => user.is_some_and(|user| self.trusted.contains(user)),
+            Some(Some(owner)) => user == Some(&owner),
+            Some(None) => user.is_some_and(|user| self.trusted.iter().any(|trusted| trusted == user)),
+        }
+    }
+
+    /// The id of the run that a user calls so: another one where somebody else has a run of that id.
+    pub fn id(&self, run: &str, user: Option<&str>) -> String {
+        match self.fits(run, user) {
+            true => run.into(),
+            false => other_id(run, user.unwrap_or_default()),
         }
     }
 
@@ -72,31 +111,29 @@ impl Owners {
     /// # Errors
     /// A sentence for whoever sent it.
     pub fn check(&self, sender: &SentBy, message: &Message, running: impl FnOnce(&str) -> usize) -> Result<(), String> {
-        let Some(user) = &sender.other else { return Ok(()) };
-        let owner = |run: &str| self.runs.get(run).map(|owner| owner.as_ref() == Some(user));
-        let has_ended = |run: &str| self.ended.join(format!("{run}.json")).exists();
-        let own_or_new = |run: &str| match owner(run) {
-            Some(true) => Ok(()),
-            None if !has_ended(run) => Ok(()),
-            _ => Err(format!("the run {run} is another user's; choose another id")),
-        };
+        if !sender.is_other {
+            return Ok(());
+        }
+        let user = &sender.user;
         let own = |run: &Option<String>| match run {
-            Some(run) if owner(run) != Some(true) => Err(format!("no run {run} of yours is known on this machine")),
+            Some(run) if self.owner(&self.id(run, Some(user))) != Some(Some(user.clone())) => {
+                Err(format!("no run {run} of yours is known on this machine"))
+            }
             _ => Ok(()),
         };
         match message {
             Message::Told(told) => match &**told {
-                Told::Begin(begun) if is_of_another(begun, sender.uid) => {
+                Told::Begin(begun) if is_of_another(begun, sender.from.uid) => {
                     Err(format!("the process {} is another user's", begun.pid))
                 }
                 Told::Begin(_) if running(user) >= MAX_RUNNING => {
                     Err(format!("{MAX_RUNNING} processes of your runs are known; further ones are left out"))
                 }
-                Told::Begin(begun) | Told::End(Over { begun, .. }) => own_or_new(&begun.run),
+                Told::Begin(_) | Told::End(_) => Ok(()),
             },
             Message::Marker(marker) => own(&marker.run),
             Message::Alert(alert) => own(&alert.run),
-            Message::Logs => Err("what jobs of other users print is not kept by this server".into()),
+            Message::Logs(_) => Err("what jobs of other users print is not kept by this server".into()),
         }
     }
 }
@@ -117,17 +154,18 @@ fn is_in_job(pid: u32, job: &str) -> bool {
 }
 
 /// What another user tells, without what only the kernel and schedulers can know: a place among ranks, GPUs, a pod, another
-/// time than about now.
+/// time than about now. How a job ended may come late, with its own times.
 pub(super) fn without_claims(told: Told, now: i64) -> Told {
-    let about_now = |t: i64| t.clamp(now - LATE_MS, now);
-    let begun = |begun: Begun| {
+    let begun = |begun: Begun, late: i64| {
         let slurm = begun.slurm.filter(|job| begun.namespace == namespace() && is_in_job(begun.pid, job));
-        Begun { t: about_now(begun.t), rank: None, slurm, pod: None, told: false, ..begun }
+        Begun { t: begun.t.clamp(now - late, now), rank: None, slurm, pod: None, told: false, ..begun }
     };
     match told {
-        Told::Begin(one) => Told::Begin(begun(one)),
+        Told::Begin(one) => Told::Begin(begun(one, LATE_MS)),
         Told::End(Over { begun: one, t, how }) => {
-            Told::End(Over { begun: begun(one), t: about_now(t), how: How { claim: None, ..how } })
+            // Without its begin a run may have taken longer than is waited for.
+            let begun = Begun { t: one.t.min(now), ..begun(one, LATE_MS) };
+            Told::End(Over { begun, t: t.clamp(now - KEPT_MS, now), how: How { claim: None, ..how } })
         }
     }
 }
@@ -176,35 +214,58 @@ mod tests {
         let marker = |run: Option<&str>| {
             Message::Marker(Box::new(NewMarker { run: run.map(Into::into), ..NewMarker::default() }))
         };
-        let allowed = [
-            begin("of-bob"),
-            begin("new"),
-            end("of-bob"),
-            end("new"),
-            marker(None),
-            marker(Some("of-bob")),
-            alert(None),
-            alert(Some("of-bob")),
-        ];
+        let mut allowed = vec![marker(None), marker(Some("of-bob")), alert(None), alert(Some("of-bob"))];
+        let mut refused = vec![marker(Some("new")), alert(Some("new")), Message::Logs("new".into())];
+        for run in ["of-ann", "of-root", "by-report"] {
+            refused.extend([marker(Some(run)), alert(Some(run))]);
+        }
+        for run in ["of-bob", "new", "of-ann", "of-root", "by-report"] {
+            allowed.extend([begin(run), end(run)]);
+        }
         for message in &allowed {
             assert_eq!(owners.check(&bob, message, |_| 0), Ok(()), "{message:?}");
-        }
-        let mut refused = vec![marker(Some("new")), alert(Some("new")), Message::Logs];
-        for run in ["of-ann", "of-root", "by-report"] {
-            refused.extend([begin(run), end(run), marker(Some(run)), alert(Some(run))]);
         }
         for message in &refused {
             assert!(owners.check(&bob, message, |_| 0).is_err(), "{message:?}");
             assert_eq!(owners.check(&us, message, |_| MAX_RUNNING), Ok(()), "{message:?}");
         }
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir(folder.path().join(ENDED)).expect("a folder");
-        std::fs::write(folder.path().join(ENDED).join("old.json"), "{}").expect("written");
-        let old = Owners::new(folder.path(), ["watchglass".into(), "root".into()]);
-        assert!(old.check(&bob, &begin("old"), |_| 0).is_err() && old.check(&bob, &end("old"), |_| 0).is_err());
-        assert_eq!(old.check(&bob, &begin("new"), |_| 0), Ok(()));
         assert!(owners.check(&bob, &begin("new"), |user| if user == "bob" { MAX_RUNNING } else { 0 }).is_err());
         assert_eq!(owners.check(&bob, &end("of-bob"), |_| MAX_RUNNING), Ok(()), "an end makes room");
+    }
+
+    #[test]
+    fn who_calls_a_run_as_somebody_else_does_has_one_of_their_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ended = folder.path().join(ENDED);
+        std::fs::create_dir(&ended).expect("a folder");
+        let run = shared::run::Run { id: "old".into(), about: begun("old", "ann").about, ..Default::default() };
+        let summary = crate::runs::RunSummary { run, ..Default::default() };
+        std::fs::write(ended.join("old.json"), serde_json::to_vec(&summary).expect("JSON")).expect("written");
+        let mut owners = Owners { ended, ..owners() };
+        let id = |owners: &Owners, run: &str, user: &str| owners.id(run, Some(user));
+        for (run, user) in [("of-ann", "ann"), ("old", "ann"), ("new", "bob"), ("by-report", "root")] {
+            assert_eq!(id(&owners, run, user), run, "{user}");
+        }
+        let mut others = Vec::new();
+        for (run, user) in
+            [("of-ann", "bob"), ("of-ann", "root"), ("of-root", "bob"), ("old", "bob"), ("by-report", "bob")]
+        {
+            let other = id(&owners, run, user);
+            assert!(other.starts_with(run) && other != run && shared::run::check_id(&other).is_ok(), "{other}");
+            assert_eq!(id(&owners, run, user), other, "always the same");
+            others.push(other);
+        }
+        others.sort();
+        others.dedup();
+        assert_eq!(others.len(), 5);
+        let long = "x".repeat(shared::run::MAX_ID_BYTES);
+        owners.take(&begun(&long, "ann"));
+        assert_eq!(shared::run::check_id(&id(&owners, &long, "bob")), Ok(()));
+        // Their own is theirs from then on, also for what they mark and alert.
+        owners.take(&begun(&id(&owners, "of-ann", "bob"), "bob"));
+        assert_eq!(owners.check(&SentBy::of(Some("bob"), 1), &alert(Some("of-ann")), |_| 0), Ok(()));
+        assert!(owners.is_somebodys("of-ann") && owners.is_somebodys("old"));
+        assert!(!owners.is_somebodys("new") && !owners.is_somebodys("by-report"));
     }
 
     #[test]
@@ -214,11 +275,20 @@ mod tests {
         let said = Begun { t: i64::MAX, rank: Some(Rank::default()), slurm, pod, told: true, ..begun("new", "bob") };
         let claim = Some(Claim { who: "slurm".into(), word: "PREEMPTED".into() });
         let how = How { exit: Some(3), claim, ..How::default() };
-        let end = Told::End(Over { begun: said.clone(), t: 0, how });
-        let plain = Begun { t: 1_000_000, ..begun("new", "bob") };
-        assert_eq!(without_claims(Told::Begin(said), 1_000_000), Told::Begin(plain.clone()));
+        const NOW: i64 = 1_000_000_000;
+        let end = |t| Told::End(Over { begun: said.clone(), t, how: how.clone() });
+        let plain = Begun { t: NOW, ..begun("new", "bob") };
+        assert_eq!(without_claims(Told::Begin(said.clone()), NOW), Told::Begin(plain.clone()));
+        let early = Told::Begin(Begun { t: 0, ..said.clone() });
+        assert_eq!(without_claims(early, NOW), Told::Begin(Begun { t: NOW - LATE_MS, ..plain.clone() }));
         let how = How { exit: Some(3), ..How::default() };
-        assert_eq!(without_claims(end, 1_000_000), Told::End(Over { begun: plain, t: 998_000, how }));
+        // How a job ended may come late, where nobody could be told.
+        for (t, late) in [(NOW + 1, NOW), (NOW - 3_600_000, NOW - 3_600_000), (0, NOW - KEPT_MS)] {
+            assert_eq!(
+                without_claims(end(t), NOW),
+                Told::End(Over { begun: plain.clone(), t: late, how: how.clone() })
+            );
+        }
     }
 
     #[test]
@@ -236,7 +306,7 @@ mod tests {
         }
         assert_eq!(check(&Begun { pid: u32::MAX, ..ours.clone() }, uid + 1), Ok(()), "it has ended");
         assert_eq!(check(&Begun { namespace: None, ..ours }, uid + 1), Ok(()), "of a container");
-        let fits = |run: &str, user: &str| owners().fits(&begun(run, user));
+        let fits = |run: &str, user: &str| owners().fits(run, Some(user));
         assert!(fits("of-ann", "ann") && fits("new", "bob") && fits("by-report", "watchglass"));
         for run in ["of-ann", "of-root", "by-report"] {
             assert!(!fits(run, "bob"), "its environment names a run of another user: {run}");

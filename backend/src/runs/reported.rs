@@ -2,10 +2,14 @@
 //! launcher's word, and says so.
 
 use serde::Deserialize;
+#[cfg(unix)]
+use shared::run::Begun;
 use shared::run::{About, Claim, How, MAX_TAGS, MAX_TEXT_BYTES, REPORT, RunState, check_id};
 use std::collections::BTreeMap;
 use std::fmt;
 use tokio::sync::{mpsc, oneshot};
+#[cfg(unix)]
+use tokio::time::Instant;
 
 /// The most runs that are told of at once; further ones are refused and counted.
 pub(super) const MAX_REPORTED: usize = 1_000;
@@ -170,6 +174,14 @@ impl Reports {
         self.0.try_send(ReportAsk { report, answer }).map_err(|_| RefusedReport::TooMany)?;
         answered.await.unwrap_or(Err(RefusedReport::Nobody))
     }
+}
+
+/// A run that is told of by requests, and goes on as far as is known.
+#[cfg(unix)]
+pub(super) struct Reported {
+    pub begun: Begun,
+    pub heard: Instant,
+    pub unheard: bool,
 }
 
 #[cfg(test)]

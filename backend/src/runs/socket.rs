@@ -5,6 +5,8 @@
 use crate::config::user::{gid_of, login_of, own_uid};
 use crate::config::{RunsSettings, SocketMode};
 use crate::markers::marker::NewMarker;
+use crate::socket_file;
+use launch::peer::{Sender, ask_for_senders, receive};
 use shared::alert::{AlertSeverity, CodeAlert};
 use shared::run::{
     About, Begun, LogsOf, MAX_ID_BYTES, MAX_MARKER_BYTES, MAX_MESSAGE_BYTES, MAX_TAGS, MAX_TEXT_BYTES, Over, Told,
@@ -12,9 +14,10 @@ use shared::run::{
 };
 use std::collections::HashMap;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::fd::AsRawFd;
+#[cfg(all(test, target_os = "linux"))]
+use std::os::fd::RawFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -46,31 +49,26 @@ pub(super) enum Message {
     Marker(Box<NewMarker>),
     /// A script alerts.
     Alert(Box<CodeAlert>),
-    /// A launcher asks where what its run prints is kept.
-    Logs,
+    /// A launcher asks where what a run, by its id, prints is kept.
+    Logs(String),
 }
 
 /// Who sent a message.
 #[derive(Debug)]
 pub(super) struct SentBy {
-    /// Its process, by our numbers, where the kernel says it.
-    pub pid: Option<u32>,
-    /// Its user, likewise.
-    pub uid: Option<u32>,
-    /// What that user is called; None where that is who runs this program, or root.
-    pub other: Option<String>,
-    name: libc::sockaddr_un,
-    /// Bytes of the name; one that has none cannot be answered.
-    length: libc::socklen_t,
+    /// Its process and user, as the kernel says, and where to answer.
+    pub from: Sender,
+    /// What that user is called.
+    pub user: String,
+    /// That is neither who runs this program, nor root.
+    pub is_other: bool,
 }
 
 #[cfg(test)]
 impl SentBy {
     /// Who cannot be answered.
     pub fn of(other: Option<&str>, uid: u32) -> SentBy {
-        // SAFETY: plain numbers, of which all zeros are a value.
-        let name = unsafe { std::mem::zeroed() };
-        SentBy { pid: None, uid: Some(uid), other: other.map(Into::into), name, length: 0 }
+        SentBy { from: Sender::of(Some(uid)), user: other.unwrap_or("root").into(), is_other: other.is_some() }
     }
 }
 
@@ -98,12 +96,10 @@ impl RunSocket {
             }
             None => format!("{}: {error}", path.display()),
         };
-        if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-            if settings.socket.is_some() {
-                // Whatever the mask of this program is: others are to enter.
-                std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).map_err(failed)?;
-            }
+        if let Some(folder) = path.parent() {
+            // Others are to enter one that was named.
+            let mode = if settings.socket.is_some() { 0o755 } else { 0o700 };
+            socket_file::make_folder(folder, mode).map_err(failed)?;
         }
         if settings.socket.is_some() {
             is_free(path)?;
@@ -125,16 +121,16 @@ impl RunSocket {
         let (unread, refused) = Default::default();
         let others = is_shared.then(Mutex::default);
         let socket = RunSocket { socket, path: path.into(), unread, refused, users, others };
-        if let Some(group) = &settings.socket_group {
-            let gid = gid_of(group).map_err(|why| format!("runs.socket_group: {why}"))?;
-            std::os::unix::fs::chown(path, None, Some(gid)).map_err(|error| {
-                format!("runs.socket_group: {error}; is the user of this program a member of the group {group}?")
-            })?;
-        }
-        #[cfg(target_os = "linux")]
+        let group = settings.socket_group.as_deref().map(gid_of).transpose();
+        let group = group.map_err(|why| format!("runs.socket_group: {why}"))?;
         ask_for_senders(socket.socket.as_raw_fd()).map_err(failed)?;
         // Nobody else may write to it before the kernel says who does.
-        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).map_err(failed)?;
+        socket_file::open_to(path, mode, group).map_err(|error| match &settings.socket_group {
+            Some(group) if error.kind() == io::ErrorKind::PermissionDenied => {
+                format!("runs.socket_group: {error}; is the user of this program a member of the group {group}?")
+            }
+            _ => failed(error),
+        })?;
         Ok(socket)
     }
 
@@ -168,16 +164,15 @@ impl RunSocket {
         loop {
             let received = self.socket.async_io(Interest::READABLE, || receive(self.socket.as_raw_fd(), &mut bytes));
             match received.await {
-                Ok((read, mut sender)) => match message(&bytes[..read]).zip(self.user(sender.uid)) {
+                Ok((read, from)) => match message(&bytes[..read]).zip(self.user(from.uid)) {
                     Some((mut message, (user, is_other))) => {
                         if let Message::Told(told) = &mut message {
                             told.set_user(&user);
                         }
-                        sender.other = is_other.then_some(user);
-                        return (message, sender);
+                        return (message, SentBy { from, user, is_other });
                     }
                     None => {
-                        self.answer(&sender, "this is no marker; a text, or JSON with text, step and kind, or with alert, text, severity and wait");
+                        self.answer(&from, "this is no marker; a text, or JSON with text, step and kind, or with alert, text, severity and wait");
                         let unread = self.unread.fetch_add(1, Ordering::Relaxed) + 1;
                         if unread.is_power_of_two() {
                             tracing::warn!(unread, "messages on the socket of runs cannot be read");
@@ -197,20 +192,19 @@ impl RunSocket {
     pub(super) fn refuse(&self, sender: &SentBy, why: &str) {
         let refused = self.refused.fetch_add(1, Ordering::Relaxed) + 1;
         if refused.is_power_of_two() {
-            let user = sender.other.as_deref().unwrap_or_default();
+            let user = &sender.user;
             tracing::warn!(refused, user, "a message of another user on the socket of runs is not taken: {why}");
         }
-        self.answer(sender, why);
+        self.answer(&sender.from, why);
     }
 
     /// Answers whom can be answered, without waiting. Another user is not by a path: at it may stand what listens to us alone.
-    pub(super) fn answer(&self, sender: &SentBy, text: &str) {
-        let has_name = usize::try_from(sender.length).is_ok_and(|length| length > size_of::<libc::sa_family_t>());
-        let is_path = sender.name.sun_path[0] != 0;
-        if has_name && (!is_path || self.trusted_user(sender.uid).is_some()) {
-            let (fd, name) = (self.socket.as_raw_fd(), (&raw const sender.name).cast());
+    pub(super) fn answer(&self, to: &Sender, text: &str) {
+        let is_path = to.name.sun_path[0] != 0;
+        if to.has_name() && (!is_path || self.trusted_user(to.uid).is_some()) {
+            let (fd, name) = (self.socket.as_raw_fd(), (&raw const to.name).cast());
             // SAFETY: text and name are whole for the call, with their lengths; who has gone is an error, which is none of ours.
-            unsafe { libc::sendto(fd, text.as_ptr().cast(), text.len(), libc::MSG_DONTWAIT, name, sender.length) };
+            unsafe { libc::sendto(fd, text.as_ptr().cast(), text.len(), libc::MSG_DONTWAIT, name, to.length) };
         }
     }
 }
@@ -234,64 +228,6 @@ fn is_free(path: &Path) -> Result<(), String> {
 impl Drop for RunSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-/// Has the kernel say with each message who sent it.
-#[cfg(target_os = "linux")]
-fn ask_for_senders(fd: RawFd) -> io::Result<()> {
-    let yes: libc::c_int = 1;
-    let (value, length) = ((&raw const yes).cast(), size_of::<libc::c_int>() as libc::socklen_t);
-    // SAFETY: the value is whole for the call, with its length.
-    match unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_PASSCRED, value, length) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Takes a message from the socket; how long it is, and who sent it.
-fn receive(fd: RawFd, bytes: &mut [u8]) -> io::Result<(usize, SentBy)> {
-    /// Room for what the kernel says of the sender, aligned as it writes it: so much that no file which is sent along fits in,
-    /// which the kernel closes then.
-    #[repr(C, align(8))]
-    struct Control([u8; 32]);
-    let mut control = Control([0; 32]);
-    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let mut name = MaybeUninit::<libc::sockaddr_un>::zeroed();
-    // SAFETY: plain numbers and pointers, of which all zeros are a value.
-    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-    header.msg_name = name.as_mut_ptr().cast();
-    header.msg_namelen = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-    header.msg_iov = &raw mut part;
-    header.msg_iovlen = 1;
-    header.msg_control = (&raw mut control.0).cast();
-    header.msg_controllen = control.0.len() as _;
-    // SAFETY: the header names buffers that live for the call, with their lengths.
-    let read = unsafe { libc::recvmsg(fd, &raw mut header, 0) };
-    let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
-    // SAFETY: it was zeroed, and the kernel wrote at most its length.
-    let name = unsafe { name.assume_init() };
-    let (pid, uid) = credentials(&header).unzip();
-    Ok((read, SentBy { pid: pid.filter(|pid| *pid > 0), uid, other: None, name, length: header.msg_namelen }))
-}
-
-/// Process and user that the kernel names in a message's header.
-fn credentials(header: &libc::msghdr) -> Option<(u32, u32)> {
-    #[cfg(target_os = "linux")]
-    {
-        // SAFETY: the macro gives the first part of the control buffer, or none, by the length that the kernel wrote.
-        let part = unsafe { libc::CMSG_FIRSTHDR(header).as_ref()? };
-        let is_one = part.cmsg_level == libc::SOL_SOCKET
-            && part.cmsg_type == libc::SCM_CREDENTIALS
-            && part.cmsg_len as usize >= size_of::<libc::ucred>();
-        // SAFETY: a part of this type holds one `ucred`, wherever it lies.
-        let one = is_one.then(|| unsafe { libc::CMSG_DATA(part).cast::<libc::ucred>().read_unaligned() })?;
-        Some((u32::try_from(one.pid).unwrap_or(0), one.uid))
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = header;
-        None
     }
 }
 
@@ -337,9 +273,10 @@ fn message(bytes: &[u8]) -> Option<Message> {
         return Some(Message::Told(Box::new(told)));
     }
     if bytes.len() <= MAX_MARKER_BYTES
-        && serde_json::from_slice(bytes).is_ok_and(|LogsOf { logs }| check_id(&logs).is_ok())
+        && let Ok(LogsOf { logs }) = serde_json::from_slice(bytes)
+        && check_id(&logs).is_ok()
     {
-        return Some(Message::Logs);
+        return Some(Message::Logs(logs));
     }
     let text = str::from_utf8(bytes).ok().filter(|text| (1..=MAX_MARKER_BYTES).contains(&text.len()))?;
     let is_id = |run: &Option<String>| run.as_ref().is_none_or(|id| check_id(id).is_ok());
@@ -359,11 +296,15 @@ fn message(bytes: &[u8]) -> Option<Message> {
 }
 
 /// What a launcher tells, when it keeps to the bounds.
-pub(super) fn parse(bytes: &[u8]) -> Option<Told> {
+fn parse(bytes: &[u8]) -> Option<Told> {
     if bytes.len() > MAX_MESSAGE_BYTES {
         return None;
     }
-    let mut told: Told = serde_json::from_slice(bytes).ok()?;
+    bounded(serde_json::from_slice(bytes).ok()?)
+}
+
+/// The same of what was read.
+pub(super) fn bounded(mut told: Told) -> Option<Told> {
     let (begun, how) = match &mut told {
         Told::Begin(begun) => (begun, None),
         Told::End(Over { begun, how, .. }) => (begun, Some(&*how)),
@@ -482,7 +423,7 @@ mod tests {
 
     #[test]
     fn who_asks_for_the_folder_of_output_names_its_run() {
-        let asks = |bytes: &[u8]| matches!(message(bytes), Some(Message::Logs));
+        let asks = |bytes: &[u8]| matches!(message(bytes), Some(Message::Logs(run)) if run == "abc");
         assert!(asks(br#"{"logs":"abc"}"#));
         for wrong in [&br#"{"logs":"../abc"}"#[..], br#"{"logs":3}"#, br#"{"logs":"abc","text":"x"}"#, b"logs"] {
             assert!(!asks(wrong), "{}", String::from_utf8_lossy(wrong));
@@ -503,7 +444,7 @@ mod tests {
         drop(files);
         let (message, sender) = socket.next().await;
         assert!(matches!(message, Message::Marker(_)), "{message:?}");
-        assert_eq!(sender.uid, Some(own_uid()));
+        assert_eq!(sender.from.uid, Some(own_uid()));
         let open = std::fs::read_dir("/proc/self/fd").expect("files").flatten();
         let open = open.filter(|file| std::fs::read_link(file.path()).is_ok_and(|to| to == sent)).count();
         assert_eq!(open, 0);
@@ -543,8 +484,8 @@ mod tests {
         named.send_to(b"epoch 3", &path).expect("sent");
         let (message, sender) = socket.next().await;
         assert!(matches!(message, Message::Marker(_)), "{message:?}");
-        assert_eq!((sender.pid, sender.uid), (Some(std::process::id()), Some(own_uid())));
-        socket.answer(&sender, "ok");
+        assert_eq!((sender.from.pid, sender.from.uid), (Some(std::process::id()), Some(own_uid())));
+        socket.answer(&sender.from, "ok");
         let mut bytes = [0; 128];
         let mut answer = || named.recv(&mut bytes).map(|read| bytes[..read].to_vec()).expect("an answer");
         assert!(answer().starts_with(b"this is no marker"));
@@ -552,6 +493,6 @@ mod tests {
         // Who has no name is not answered.
         std::os::unix::net::UnixDatagram::unbound().and_then(|one| one.send_to(b"x", &path)).expect("sent");
         let (_, sender) = socket.next().await;
-        socket.answer(&sender, "ok");
+        socket.answer(&sender.from, "ok");
     }
 }

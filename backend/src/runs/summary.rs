@@ -214,13 +214,13 @@ impl RunSummary {
         let sums = measure(live, &owned, &run, now, (1, false)).sums;
         numbers.hold(&sums, prices);
         numbers.drivers = drivers(&owned);
-        if let Some(steps) = steps::steps(&steps::told(live, &owned, &run.id, (from, to))) {
+        if let Some(steps) = steps::steps(&steps::told(live, &owned, run.machine_id(), (from, to))) {
             (numbers.step, numbers.steps_per_second) = (Some(steps.step), steps.per_second);
         }
         let mut findings = findings.map(|of| of((from, to))).unwrap_or_default();
         findings.retain(|one| is_about(one, &run, &machines));
         findings.truncate(MAX_FINDINGS);
-        let markers = marks(live, &owned, &run.id, (from, to));
+        let markers = marks(live, &owned, run.machine_id(), (from, to));
         RunSummary { run, machines, made: now, step, numbers, curves, findings, markers }
     }
 }

@@ -3,21 +3,23 @@
 use super::kubernetes::Kubernetes;
 use super::looking::{Here, Looking};
 use super::permit::{Owners, without_claims};
-use super::reported::{MAX_REPORTED, RefusedReport, Report, ReportAsk};
+use super::reported::{RefusedReport, ReportAsk, Reported};
 use super::series;
 use super::slurm;
 use super::socket::{Message, RunSocket, SentBy};
-use super::untold;
+use super::untold::{self, Untold};
 use crate::calls::{Calls, TOO_MANY_CALLS};
 use crate::config::RunsSettings;
 use crate::live::Live;
 use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
-use launch::memory::Watched;
+use launch::memory::{LOOK_INTERVAL, Watched};
 use shared::alert::CodeAlert;
 use shared::alert_call::AlertCall;
-use shared::run::{BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, TAKEN, Told};
+use shared::run::{
+    BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, TAKEN, TellAnswer, Told,
+};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -60,9 +62,7 @@ const MAX_ASKED: usize = 256;
 /// How long after a marker of the kind `preempting` the end of a run is that.
 const PREEMPTING_MS: i64 = 10 * 60_000;
 
-/// Who tells of a run by requests is not heard after so long, and given up after so long; and how often that is looked at.
-const UNHEARD: Duration = Duration::from_secs(60);
-const GIVEN_UP: Duration = Duration::from_secs(12 * 3600);
+/// How often is looked at what launchers wrote, and who of those that tell by requests is not heard any more.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// A run that lives longer than samples are kept is told again so often.
@@ -71,15 +71,20 @@ const AGAIN: Duration = Duration::from_secs(3600);
 /// What is answered to who puts more markers than are taken.
 const TOO_MANY: &str = "too many markers: 100 a second and 10,000 an hour are taken of a run; this one is left out";
 
-/// A run that is told of by requests, and goes on as far as is known.
-struct Reported {
-    begun: Begun,
-    heard: Instant,
-    unheard: bool,
+/// A process of a run, as it is told of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    run: String,
+    /// Who tells of it: nobody else ends it.
+    user: Option<String>,
+    pid: u32,
 }
 
-/// A process of a run, by run and number.
-type Key = (String, u32);
+impl Key {
+    fn of(begun: &Begun) -> Key {
+        Key { run: begun.run.clone(), user: begun.about.user.clone(), pid: begun.pid }
+    }
+}
 
 /// A process whose end is waited for.
 struct Awaited {
@@ -88,14 +93,14 @@ struct Awaited {
     was_there: bool,
 }
 
-struct Tracker {
-    live: Arc<Live>,
-    source: SourceId,
+pub(super) struct Tracker {
+    pub live: Arc<Live>,
+    pub source: SourceId,
     /// Those that run, as far as is known.
     running: HashMap<Key, Begun>,
-    owners: Owners,
+    pub owners: Owners,
     /// Ends that the kernel tells, and when they were.
-    ends: JoinSet<(Begun, i64, How)>,
+    ends: JoinSet<(Key, Begun, i64, How)>,
     /// Those whose ends it tells.
     awaited: HashMap<Key, Awaited>,
     /// How schedulers say that processes ended.
@@ -103,7 +108,7 @@ struct Tracker {
     scontrol: PathBuf,
     kubernetes: Option<Arc<Kubernetes>>,
     /// Those that are told of by requests, by their ids.
-    reported: HashMap<String, Reported>,
+    pub reported: HashMap<String, Reported>,
     /// When runs said that they are being preempted.
     preempting: HashMap<String, i64>,
     stopped: HashSet<Key>,
@@ -113,12 +118,12 @@ struct Tracker {
 }
 
 /// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket and by requests, what they
-/// wrote into the data folder, and what ran when this process started.
+/// wrote into the data folder or that of this user, and what ran when this process started.
 pub async fn follow(
     live: Arc<Live>,
     source: SourceId,
     (socket, mut reports): (RunSocket, mpsc::Receiver<ReportAsk>),
-    folder: &Path,
+    (folder, of_user): (&Path, Option<PathBuf>),
     (markers, calls): (Arc<Markers>, Arc<Calls>),
     settings: RunsSettings,
     mut stop: watch::Receiver<bool>,
@@ -143,10 +148,24 @@ pub async fn follow(
     let others = [TOLD_BY_OTHERS, MARKED_BY_OTHERS].map(governor::RateLimiter::keyed);
     let markers_limit = governor::RateLimiter::direct(MAX_MARKERS);
     let calls_limit = governor::RateLimiter::direct(MAX_MARKERS);
-    for told in untold::take(&folder.join(untold::FOLDER)) {
-        tracker.told(told);
+    let untold = folder.canonicalize().ok();
+    let untold = untold.and_then(|folder| Untold::of_server(&folder.join(untold::FOLDER), socket.trusted()));
+    let open = tracker.open();
+    let written = untold.as_ref().map_or_else(Vec::new, |untold| untold.read(true));
+    let ends = written.iter().filter(|(_, told)| matches!(told, Told::End(_))).map(|(_, told)| told.begun());
+    let ends: HashSet<(u32, Option<u64>)> = ends.map(|begun| (begun.pid, begun.start)).collect();
+    if let Some(untold) = &untold {
+        tracker.take(untold, written);
     }
-    tracker.resume();
+    tracker.resume(open.into_values().filter(|begun| !ends.contains(&(begun.pid, begun.start))));
+    // A home may be on a disk that does not answer.
+    let (trusted, of_user) = (socket.trusted(), of_user.filter(|path| *path != folder));
+    let mut of_user = tokio::task::spawn_blocking(move || {
+        let untold = Untold::of_user(&of_user?.join(untold::FOLDER), trusted)?;
+        let read = untold.read(true);
+        Some((untold, read))
+    });
+    let mut is_read = false;
     let mut again =
         tokio::time::interval(AGAIN.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)));
     again.tick().await;
@@ -157,47 +176,68 @@ pub async fn follow(
         tracker.tell_collectors();
         tokio::select! {
             (message, sender) = socket.next() => match message {
-                message if sender.other.is_some() && is_too_much(&others, &sender, &message) => tracker.drop_one(),
+                // Who is not answered keeps it.
+                message if sender.is_other && is_too_much(&others, &sender, &message) => tracker.drop_one(),
                 message if let Err(why) = tracker.permits(&sender, &message) => socket.refuse(&sender, &why),
-                Message::Told(told) if sender.other.is_some() || limit.check().is_ok() => {
+                Message::Told(told) if sender.is_other || limit.check().is_ok() => {
                     let now = tracker.live.clock.wall();
-                    tracker.told(if sender.other.is_some() { without_claims(*told, now) } else { *told });
+                    let (is_taken, listed) =
+                        tracker.told(if sender.is_other { without_claims(*told, now) } else { *told });
+                    if is_taken {
+                        let place = untold.as_ref().filter(|_| !sender.is_other).and_then(|untold| untold.path().to_str());
+                        let answer = TellAnswer { taken: true, listed, folder: place.map(Into::into) };
+                        socket.answer(&sender.from, &serde_json::to_string(&answer).expect("texts only"));
+                    }
                     looking.soon();
                 }
                 Message::Told(_) => tracker.drop_one(),
-                Message::Logs => socket.answer(&sender, &log_folder(folder).unwrap_or_else(|error| {
-                    tracing::warn!(%error, "what runs print is not kept: there is no folder for it");
-                    format!("the server has no folder for it: {error}")
-                })),
+                Message::Logs(run) => {
+                    let run = tracker.owners.id(&run, Some(&sender.user));
+                    let answer = log_folder(folder).map(|folder| format!("{folder}\n{run}"));
+                    socket.answer(&sender.from, &answer.unwrap_or_else(|error| {
+                        tracing::warn!(%error, "what runs print is not kept: there is no folder for it");
+                        format!("the server has no folder for it: {error}")
+                    }));
+                }
                 Message::Marker(mut new) => {
-                    if let (Some(user), Some(id)) = (&sender.other, &mut new.id) {
+                    if sender.is_other {
                         // It is theirs alone: it stands for no marker of somebody else.
-                        *id = format!("{user}.{id}");
+                        new.id = new.id.map(|id| format!("{}.{id}", sender.user));
+                        new.run = new.run.map(|run| tracker.owners.id(&run, Some(&sender.user)));
                     }
                     let answer = match markers_limit.check() {
-                        Ok(()) => tracker.marker(&markers, *new, sender.pid),
+                        Ok(()) => tracker.marker(&markers, *new, sender.from.pid),
                         Err(_) => {
                             markers.drop_one();
                             Err(TOO_MANY.into())
                         }
                     };
-                    socket.answer(&sender, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
+                    socket.answer(&sender.from, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
                 }
-                Message::Alert(said) => {
+                Message::Alert(mut said) => {
+                    if sender.is_other {
+                        said.run = said.run.map(|run| tracker.owners.id(&run, Some(&sender.user)));
+                    }
                     let answer = match calls_limit.check() {
-                        Ok(()) => tracker.alert(&calls, *said, sender.pid),
+                        Ok(()) => tracker.alert(&calls, *said, sender.from.pid),
                         Err(_) => {
                             calls.drop_one();
                             Err(TOO_MANY_CALLS.into())
                         }
                     };
-                    socket.answer(&sender, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
+                    socket.answer(&sender.from, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
                 }
             },
+            found = &mut of_user, if !is_read => {
+                is_read = true;
+                if let Ok(Some((untold, read))) = found {
+                    tracker.take(&untold, read);
+                }
+            }
             Some(ended) = tracker.ends.join_next() => {
                 // Who was told of by somebody else is waited for no more.
-                if let Ok((begun, t, how)) = ended {
-                    tracker.gone(begun, t, how);
+                if let Ok((key, begun, t, how)) = ended {
+                    tracker.gone(key, begun, t, how);
                 }
             }
             Some(Ok((over, Some(how)))) = tracker.claims.join_next() => {
@@ -205,7 +245,7 @@ pub async fn follow(
             }
             found = looking.next() => match found {
                 Some((found, stopped)) => {
-                    found.into_iter().for_each(|(begun, below)| tracker.found(begun, below));
+                    tracker.found_all(found);
                     tracker.paused(&stopped);
                 }
                 None => looking.look(tracker.here(), tracker.live.clock.wall()),
@@ -220,7 +260,12 @@ pub async fn follow(
                 };
                 let _ = answer.send(answered);
             }
-            _ = look.tick() => tracker.look_at_reported(),
+            _ = look.tick() => {
+                tracker.look_at_reported();
+                if let Some(untold) = &untold {
+                    tracker.take(untold, untold.read(false));
+                }
+            }
             _ = again.tick() => tracker.again(),
             _ = stop.wait_for(|stop| *stop) => return,
         }
@@ -233,7 +278,7 @@ type Limits = [governor::DefaultKeyedRateLimiter<Option<u32>>; 2];
 fn is_too_much(limits: &Limits, sender: &SentBy, message: &Message) -> bool {
     let [told, rest] = limits;
     let limit = if matches!(message, Message::Told(_)) { told } else { rest };
-    limit.check_key(&sender.uid).is_err()
+    limit.check_key(&sender.from.uid).is_err()
 }
 
 /// Kubernetes, where it is to be asked and can be.
@@ -258,11 +303,11 @@ fn is_alive(begun: &Begun) -> bool {
     launch::process::Stat::of(begun.pid).is_some_and(|stat| Some(stat.start) == begun.start && !stat.has_ended)
 }
 
-fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &impl serde::Serialize) {
+/// Whether it is kept.
+pub(super) fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &impl serde::Serialize) -> bool {
     let body = serde_json::to_vec(body).expect("texts and numbers only");
-    if let Err(error) = live.append_record(source, t, kind, body) {
-        tracing::warn!(%error, "a run is not kept");
-    }
+    let appended = live.append_record(source, t, kind, body);
+    appended.inspect_err(|error| tracing::warn!(%error, "a run is not kept")).is_ok() && live.is_logged()
 }
 
 impl Tracker {
@@ -271,26 +316,60 @@ impl Tracker {
         self.owners.check(sender, message, of)
     }
 
-    fn told(&mut self, told: Told) {
-        match told {
-            Told::Begin(begun) => {
-                let known =
-                    self.running.get(&(begun.run.clone(), begun.pid)).filter(|known| known.start == begun.start);
-                match known.cloned() {
-                    Some(known) if known == begun => {}
-                    // It was found before it was told of: it is the same process, and its launcher knows its names.
-                    Some(Begun { t, rank, pod, .. }) => {
-                        let (rank, pod) = (begun.rank.clone().or(rank), begun.pod.clone().or(pod));
-                        self.enter(Begun { t, rank, pod, ..begun });
-                    }
-                    None => {
-                        self.append(begun.t, BEGIN_KIND, &begun);
-                        self.watch(begun, TELL_TIMEOUT);
-                    }
-                }
+    /// Takes what launchers wrote down.
+    fn take(&mut self, untold: &Untold, read: Vec<(String, Told)>) {
+        for (name, told) in read {
+            if self.told(told).0 {
+                untold.remove(&name);
             }
-            Told::End(over) => self.over(over),
         }
+    }
+
+    /// Whether what was told is kept, and the id of its run, where it is not that by which it was told.
+    fn told(&mut self, mut told: Told) -> (bool, Option<String>) {
+        let by = Key::of(told.begun());
+        let key = self.placed(told.begun_mut(), by.clone());
+        let listed = Some(&key.run).filter(|run| **run != by.run).cloned();
+        let is_kept = match told {
+            Told::Begin(begun) => match self.running.get(&key).filter(|known| known.start == begun.start).cloned() {
+                Some(known) if known == begun => true,
+                // It was found before it was told of: it is the same process, and its launcher knows its names.
+                Some(Begun { t, rank, pod, .. }) => {
+                    let (rank, pod) = (begun.rank.clone().or(rank), begun.pod.clone().or(pod));
+                    self.enter(key, Begun { t, rank, pod, ..begun })
+                }
+                None => {
+                    let is_kept = self.append(begun.t, BEGIN_KIND, &begun);
+                    self.watch(key, begun, TELL_TIMEOUT);
+                    is_kept
+                }
+            },
+            Told::End(over) => self.over(&key, over),
+        };
+        (is_kept, listed)
+    }
+
+    /// Sets the run of a process that somebody tells of: where the kernel says that it stands below a process of the run that it
+    /// names, that one, whosever it is; else their own. `by` is how it is told of.
+    fn placed(&self, begun: &mut Begun, by: Key) -> Key {
+        let own = self.owners.id(&by.run, by.user.as_deref());
+        // One that is known has its place, and may have gone.
+        let known = [&by.run, &own].into_iter().find_map(|run| {
+            let key = Key { run: run.clone(), ..by.clone() };
+            self.running.get(&key).filter(|known| known.start == begun.start).map(|known| (key, known))
+        });
+        if let Some((key, known)) = known {
+            begun.run.clone_from(&key.run);
+            begun.about.user.clone_from(&known.about.user);
+            return key;
+        }
+        let is_here = begun.joined && own != by.run && begun.namespace == launch::process::namespace();
+        if let Some(above) = is_here.then(|| self.above(begun.pid)).flatten().filter(|above| above.run == by.run) {
+            begun.about.user.clone_from(&above.about.user);
+            return by;
+        }
+        begun.run.clone_from(&own);
+        Key { run: own, ..by }
     }
 
     /// A marker of a script: of the run in which its process runs, as far as the kernel tells.
@@ -303,7 +382,7 @@ impl Tracker {
             None => new,
         };
         let preempting = new.run.clone().filter(|_| new.kind.as_deref() == Some("preempting"));
-        if let Some(run) = preempting.filter(|run| self.running.keys().any(|(known, _)| known == run)) {
+        if let Some(run) = preempting.filter(|run| self.is_running(run)) {
             self.preempting.insert(run, self.live.clock.wall());
         }
         match markers.take(&self.live, self.source, vec![new]) {
@@ -319,7 +398,7 @@ impl Tracker {
         let (run, rank) = match own {
             Some(begun) => (Some(begun.run.clone()), begun.rank.as_ref().map(|rank| rank.rank)),
             // What is outside of all runs may speak of one that runs here, and of no other.
-            None => (said.run.clone().filter(|run| self.running.keys().any(|(known, _)| known == run)), None),
+            None => (said.run.clone().filter(|run| self.is_running(run)), None),
         };
         if run.is_none() && said.run.is_some() {
             return Err("no such run is on this machine now; `watchglass runs` lists them".into());
@@ -328,6 +407,10 @@ impl Tracker {
             AlertCall::checked(CodeAlert { run, ..said }, self.live.clock.wall()).map_err(|bad| bad.to_string())?;
         let call = AlertCall { ranks: rank.into_iter().collect(), ..call };
         calls.take(&self.live, self.source, call).map(drop).map_err(|why| why.to_string())
+    }
+
+    pub fn is_running(&self, run: &str) -> bool {
+        self.running.keys().any(|key| key.run == run)
     }
 
     /// The process of a run that is this one, or the nearest above it.
@@ -339,14 +422,26 @@ impl Tracker {
         line.take(MAX_DEPTH).find_map(|pid| by_pid.get(&pid).copied())
     }
 
-    /// A rank that was found. What is known already is written once more only when there is more to say of it.
-    fn found(&mut self, mut begun: Begun, below: Option<String>) {
-        if below.as_ref() != Some(&begun.run) && !self.owners.fits(&begun) {
-            // It names a run of another user: it is of the run below which it stands, if of any.
-            let Some(below) = below else { return };
-            begun.run = below;
+    /// Ranks that were found.
+    fn found_all(&mut self, found: Vec<(Begun, Option<String>)>) {
+        // The kernel knows a process by its number, whoever tells of it.
+        let known = self.running.iter().map(|(key, known)| ((key.run.clone(), key.pid, known.start), key.clone()));
+        let known: HashMap<(String, u32, Option<u64>), Key> =
+            if found.is_empty() { HashMap::new() } else { known.collect() };
+        for (mut begun, below) in found {
+            let user = begun.about.user.clone();
+            if below.as_ref() != Some(&begun.run) && !self.owners.fits(&begun.run, user.as_deref()) {
+                // It names a run of another user: it is of the run below which it stands, or of one of its own.
+                begun.run = below.unwrap_or_else(|| self.owners.id(&begun.run, user.as_deref()));
+            }
+            let key = known.get(&(begun.run.clone(), begun.pid, begun.start)).cloned();
+            self.found(key.unwrap_or_else(|| Key::of(&begun)), begun);
         }
-        match self.running.get(&(begun.run.clone(), begun.pid)) {
+    }
+
+    /// A rank that was found. What is known already is written once more only when there is more to say of it.
+    fn found(&mut self, key: Key, begun: Begun) {
+        match self.running.get(&key) {
             Some(known) if known.start == begun.start => {
                 let says_more = |new: &Rank, old: &Rank| {
                     new.attempt != old.attempt || new.gpus.iter().any(|gpu| !old.gpus.contains(gpu)) && !new.assumed
@@ -356,23 +451,25 @@ impl Tracker {
                     (new, _) => new.is_some(),
                 };
                 if more {
-                    self.enter(Begun { rank: begun.rank, ..known.clone() });
+                    let known = Begun { rank: begun.rank, ..known.clone() };
+                    self.enter(key, known);
                 }
             }
             // It may have ended while the others were looked at.
             _ if self.running.len() < MAX_RUNNING && is_alive(&begun) => {
                 self.append(begun.t, BEGIN_KIND, &begun);
-                self.watch(begun, Duration::ZERO);
+                self.watch(key, begun, Duration::ZERO);
             }
             _ => {}
         }
     }
 
     /// Says more of a process that is known.
-    fn enter(&mut self, begun: Begun) {
-        self.append(self.live.clock.wall(), BEGIN_KIND, &begun);
-        self.running.insert((begun.run.clone(), begun.pid), begun);
+    fn enter(&mut self, key: Key, begun: Begun) -> bool {
+        let is_kept = self.append(self.live.clock.wall(), BEGIN_KIND, &begun);
+        self.running.insert(key, begun);
         self.changed = true;
+        is_kept
     }
 
     /// Says which processes have series, where that has changed.
@@ -406,29 +503,30 @@ impl Tracker {
         }
     }
 
-    fn over(&mut self, mut over: Over) {
+    /// Whether the end of a process is kept.
+    fn over(&mut self, key: &Key, mut over: Over) -> bool {
         // More may be known of what began than who tells of its end knows.
-        let key = (over.begun.run.clone(), over.begun.pid);
-        if let Some(known) = self.running.remove(&key)
+        if let Some(known) = self.running.remove(key)
             && known.start == over.begun.start
         {
             over.begun = known;
         }
-        if let Some(awaited) = self.awaited.remove(&key) {
+        if let Some(awaited) = self.awaited.remove(key) {
             awaited.task.abort();
         }
         self.owners.take(&over.begun);
         self.changed = true;
-        self.stopped.remove(&(over.begun.run.clone(), over.begun.pid));
+        self.stopped.remove(key);
         let said = self.preempting.get(&over.begun.run);
         if said.is_some_and(|said| over.t - said <= PREEMPTING_MS) {
             over.how.claim = Some(Claim { who: "marker".into(), word: "PREEMPTED".into() });
         }
-        if !self.running.keys().any(|(run, _)| *run == over.begun.run) {
+        if !self.is_running(&over.begun.run) {
             self.preempting.remove(&over.begun.run);
         }
-        self.append(over.t, END_KIND, &over);
+        let is_kept = self.append(over.t, END_KIND, &over);
         self.ask(over);
+        is_kept
     }
 
     /// Has the scheduler say why a process ended that did not end well.
@@ -446,91 +544,32 @@ impl Tracker {
         }
     }
 
-    /// What a launcher tells by a request; whether it is new.
-    fn report(&mut self, report: Report) -> Result<bool, RefusedReport> {
-        let now = self.live.clock.wall();
-        match report {
-            Report::Begin(id, about) => {
-                if let Some(known) = self.reported.get_mut(&id) {
-                    known.heard = Instant::now();
-                    return Ok(false);
-                }
-                // The id of a run whose processes are known is theirs: nobody else speaks for it.
-                if self.running.keys().any(|(run, _)| *run == id) {
-                    return Err(RefusedReport::Other(id));
-                }
-                if self.reported.len() >= MAX_REPORTED {
-                    self.drop_one();
-                    return Err(RefusedReport::TooMany);
-                }
-                let begun = Begun { run: id.clone(), t: now, told: true, about, ..Begun::default() };
-                self.append(now, BEGIN_KIND, &begun);
-                self.owners.take(&begun);
-                self.reported.insert(id, Reported { begun, heard: Instant::now(), unheard: false });
-                Ok(true)
-            }
-            Report::Heartbeat(id) => {
-                let Some(known) = self.reported.get_mut(&id) else { return Err(RefusedReport::Unknown(id)) };
-                known.heard = Instant::now();
-                if std::mem::take(&mut known.unheard) {
-                    self.append(now, STATE_KIND, &Paused { run: id, pid: 0, stopped: false, unheard: None });
-                }
-                Ok(false)
-            }
-            Report::End(id, how) => {
-                let Some(known) = self.reported.remove(&id) else { return Err(RefusedReport::Unknown(id)) };
-                self.append(now, END_KIND, &Over { begun: known.begun, t: now, how });
-                Ok(false)
-            }
-        }
-    }
-
-    /// Says whose launcher is not heard any more, and gives up those that were not for half a day.
-    fn look_at_reported(&mut self) {
-        let now = self.live.clock.wall();
-        let mut given_up = Vec::new();
-        for (id, one) in &mut self.reported {
-            let silent = one.heard.elapsed();
-            if silent >= GIVEN_UP {
-                given_up.push(id.clone());
-            } else if silent >= UNHEARD && !std::mem::replace(&mut one.unheard, true) {
-                let unheard = Some(now - silent.as_millis() as i64);
-                let body = Paused { run: id.clone(), pid: 0, stopped: false, unheard };
-                append(&self.live, self.source, now, STATE_KIND, &body);
-            }
-        }
-        for id in given_up {
-            if let Some(one) = self.reported.remove(&id) {
-                self.append(now, END_KIND, &Over { begun: one.begun, t: now, how: How::default() });
-            }
-        }
-    }
-
     /// Says of those that are stopped now that they are, and of the others that they go on.
     fn paused(&mut self, stopped: &HashSet<u32>) {
         let own = launch::process::namespace();
         let here = self.running.iter().filter(|(_, begun)| begun.namespace == own && stopped.contains(&begun.pid));
         let now: HashSet<Key> = here.map(|(key, _)| key.clone()).collect();
         let changed: Vec<Key> = now.symmetric_difference(&self.stopped).cloned().collect();
-        for (run, pid) in changed {
-            let stopped = now.contains(&(run.clone(), pid));
+        for key in changed {
+            let stopped = now.contains(&key);
+            let Key { run, pid, .. } = key;
             self.append(self.live.clock.wall(), STATE_KIND, &Paused { run, pid, stopped, unheard: None });
         }
         self.stopped = now;
     }
 
     /// The kernel says that a process is gone.
-    fn gone(&mut self, begun: Begun, t: i64, how: How) {
+    fn gone(&mut self, key: Key, begun: Begun, t: i64, how: How) {
         // Its launcher may have said more.
-        if self.running.get(&(begun.run.clone(), begun.pid)).is_some_and(|known| known.start == begun.start) {
-            self.over(Over { begun, t, how });
+        if self.running.get(&key).is_some_and(|known| known.start == begun.start) {
+            self.over(&key, Over { begun, t, how });
         }
     }
 
-    /// Those that our own records say run. Those that ended while nobody looked are said to have ended.
-    fn resume(&mut self) {
+    /// Those that our own records say run, by run and number.
+    fn open(&mut self) -> HashMap<(String, u32), Begun> {
         let records = self.live.store().records(self.source, 0, i64::MAX);
-        let mut open: HashMap<Key, Begun> = HashMap::new();
+        let mut open: HashMap<(String, u32), Begun> = HashMap::new();
         for record in records.into_iter().flatten().flatten() {
             if record.kind == BEGIN_KIND
                 && let Ok(begun) = serde_json::from_slice::<Begun>(&record.body)
@@ -544,8 +583,16 @@ impl Tracker {
                 open.remove(&(begun.run, begun.pid));
             }
         }
-        open.retain(|key, _| !self.running.contains_key(key));
-        for begun in open.into_values() {
+        open
+    }
+
+    /// Goes on with those that ran. Those that ended while nobody looked are said to have ended.
+    fn resume(&mut self, open: impl Iterator<Item = Begun>) {
+        for begun in open {
+            let key = Key::of(&begun);
+            if self.running.contains_key(&key) {
+                continue;
+            }
             if begun.told {
                 // It is heard of again, or not.
                 let one = Reported { heard: Instant::now(), unheard: false, begun };
@@ -554,10 +601,10 @@ impl Tracker {
             }
             let is_ours = begun.namespace == launch::process::namespace();
             match !is_ours || begun.start.is_some() && launch::process::started(begun.pid) == begun.start {
-                true => self.watch(begun, TELL_TIMEOUT),
+                true => self.watch(key, begun, TELL_TIMEOUT),
                 false => {
                     let t = self.live.clock.wall();
-                    self.over(Over { begun, t, how: How::default() });
+                    self.over(&key, Over { begun, t, how: How::default() });
                 }
             }
         }
@@ -578,9 +625,8 @@ impl Tracker {
     }
 
     /// Waits for the end of a process; `told` is how long somebody else may take to tell of it better.
-    fn watch(&mut self, begun: Begun, told: Duration) {
+    fn watch(&mut self, key: Key, begun: Begun, told: Duration) {
         self.owners.take(&begun);
-        let key = (begun.run.clone(), begun.pid);
         self.running.insert(key.clone(), begun.clone());
         self.changed = true;
         // Elsewhere its number means nothing, as that of a process in a container: its launcher alone tells.
@@ -593,12 +639,17 @@ impl Tracker {
             let memory = (told.is_zero() && self.awaited.len() < MAX_MEMORIES).then(|| Watched::of(begun.pid));
             let process = super::pidfd::ProcessFd::open(begun.pid, start).ok();
             let was_there = process.is_some();
+            let ended = key.clone();
             let task = self.ends.spawn(async move {
                 let (t, how) = match process {
                     Some(process) => {
-                        process.ended().await;
+                        let mut memory = memory;
+                        while tokio::time::timeout(LOOK_INTERVAL, process.ended()).await.is_err() {
+                            memory.iter_mut().for_each(Watched::look);
+                        }
                         // The scheduler removes the cgroup soon.
-                        let (t, memory) = (live.clock.wall(), memory.and_then(|memory| memory.killed()));
+                        let memory = memory.and_then(|mut memory| memory.killed(Some(begun.pid)));
+                        let t = live.clock.wall();
                         let how = process.how().await;
                         let killed = how.signal.as_deref() == Some("SIGKILL");
                         (t, How { memory: memory.filter(|_| killed), ..how })
@@ -606,7 +657,7 @@ impl Tracker {
                     None => (live.clock.wall(), How::default()), // It has ended already.
                 };
                 tokio::time::sleep(told).await;
-                (begun, t, how)
+                (ended, begun, t, how)
             });
             if let Some(before) = self.awaited.insert(key, Awaited { task, was_there }) {
                 before.task.abort();
@@ -616,11 +667,11 @@ impl Tracker {
         let _ = (key, told);
     }
 
-    fn append(&self, t: i64, kind: &str, body: &impl serde::Serialize) {
-        append(&self.live, self.source, t, kind, body);
+    pub fn append(&self, t: i64, kind: &str, body: &impl serde::Serialize) -> bool {
+        append(&self.live, self.source, t, kind, body)
     }
 
-    fn drop_one(&mut self) {
+    pub fn drop_one(&mut self) {
         self.dropped += 1;
         if self.dropped.is_power_of_two() {
             tracing::warn!(

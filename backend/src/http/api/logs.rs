@@ -261,7 +261,7 @@ pub(super) async fn words_of(app: &Arc<App>, slot: &AnswerSlot, run: &Run, reada
     let machine = readable.0.iter().find(|machine| machine.source.name == cause.source)?;
     let began = run.processes.iter().find(|one| one.source == cause.source && one.pid == cause.pid)?.began;
     let asked = LinesAsked {
-        run: run.id.clone(),
+        run: run.machine_id().into(),
         span: (i64::MIN, i64::MAX),
         rank: cause.rank,
         process: Some((began, cause.pid)),
@@ -276,7 +276,7 @@ pub(super) async fn words_of(app: &Arc<App>, slot: &AnswerSlot, run: &Run, reada
 /// The last lines of a run: of each process, and of each rank that a launcher names.
 pub(super) async fn tail(app: &Arc<App>, slot: &AnswerSlot, run: &Run, readable: &Readable) -> LoggedLines {
     let many = (LAST_LINES * (1 + run.processes.len())).min(MAX_LINES);
-    let (run, span, limit) = (run.id.clone(), (i64::MIN, i64::MAX), many as u32);
+    let (run, span, limit) = (run.machine_id().to_string(), (i64::MIN, i64::MAX), many as u32);
     let mut all =
         readable.newest(app, slot, &LinesAsked { run, span, limit, newest: true, ..LinesAsked::default() }).await;
     let mut left = BTreeMap::new();
@@ -345,7 +345,7 @@ pub(in crate::http) async fn get(
             ),
         });
     };
-    let (asked, form) = (wish.asked(&run.id), wish.form);
+    let (asked, form) = (wish.asked(run.machine_id()), wish.form);
     if wish.limit.is_none() {
         return Ok(all(app, slot, readable, &asked, form).await);
     }

@@ -96,7 +96,7 @@ pub(in crate::http) async fn one(
         let fields = row.as_object_mut().expect("an object");
         fields.extend(figures(&theirs, &measured.sums));
         let span = (found.began, found.ended.unwrap_or(now));
-        let told = markers::steps::told(&live, &sources, &found.id, span);
+        let told = markers::steps::told(&live, &sources, found.machine_id(), span);
         fields.insert("curves".into(), curves(&measured, span, &told));
         if let Some(steps) = markers::steps::steps(&told) {
             let steps = object!({ "step": steps.step, "per_second": steps.per_second.map(rounded) });
@@ -377,6 +377,7 @@ mod tests {
         let one = |id: &str, state, project: Option<&str>, began| {
             Arc::new(Run {
                 id: id.into(),
+                known_as: None,
                 state,
                 sentence: String::new(),
                 cause: None,
