@@ -114,7 +114,7 @@ impl Made {
                 made.clear();
             } else if made.len() % FORGET_EVERY == FORGET_EVERY - 1 {
                 // Where nobody else holds a part, its machine has let go of it.
-                made.retain(|_, (parts, _)| parts.iter().any(|(_, part)| Arc::strong_count(part) > 1));
+                made.retain(|_, (parts, _)| parts.iter().any(|part| Arc::strong_count(&part.run) > 1));
             }
             made.insert(id, (parts, run.clone()));
         }
