@@ -75,7 +75,7 @@ fn watches(what: &str, get: impl Fn(&str) -> Answer) {
             let mut rules = states.as_array().into_iter().flatten();
             rules.any(|one| one["rule"] == **rule && one["state"] == "watching")
         };
-        OF_ANY_MACHINE.iter().all(|rule| watching(rule)).then_some(())
+        OF_ANY_MACHINE.iter().all(watching).then_some(())
     });
     assert!(all.is_some(), "{what}: {states}");
 }

@@ -120,17 +120,17 @@ impl Soak {
             // One that fails is told nowhere: it is the hub that is looked at.
             drop(command.stdout(Stdio::null()).stderr(Stdio::null()).status());
         };
-        if minute % 5 == 0 {
+        if minute.is_multiple_of(5) {
             run(watchglass(["mark"]), &[&format!("minute {minute}")]);
         }
         // What is known of each outlives the samples, and is bounded by number.
-        if minute % 15 == 0 {
+        if minute.is_multiple_of(15) {
             run(watchglass(["alert"]), &[&format!("loss is NaN in minute {minute}")]);
             let mut job = watchglass(["run", "--name", &format!("job {minute}"), "--data-dir"]);
             job.arg(&folder).args(["--", "true"]).envs(self.clock.environment());
             drop(job.stdout(Stdio::null()).stderr(Stdio::null()).status());
         }
-        if minute % 5 == 0 {
+        if minute.is_multiple_of(5) {
             self.viewers.clear();
             let addr = self.fleet.server().addr();
             let key = Some(self.fleet.keys["data"].clone());
