@@ -202,15 +202,18 @@ fn runs_outlive_the_server_that_was_told_of_them() {
 fn a_scheduler_says_why_a_job_ended() {
     let bench = Bench::new();
     let tool = bench.folder.path().join("scontrol");
-    std::fs::write(&tool, "#!/bin/sh\necho \"JobId=1 JobName=x\n   JobState=$3 Reason=None\"\n").expect("written");
+    std::fs::write(&tool, "").expect("written");
     std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
     // A job that Slurm has forgotten by now stands in its accounts.
     let forgets =
         "#!/bin/sh\n[ \"$3\" = GONE ] && { echo 'slurm_load_jobs error: Invalid job id specified'; exit 1; }\n";
-    std::fs::write(&tool, format!("{forgets}echo \"JobId=1 JobName=x\n   JobState=$3 Reason=None\"\n"))
-        .expect("written");
+    std::fs::write(
+        &tool,
+        format!("{forgets}echo \"JobId=1 JobState=TIMEOUT\n\nJobId=$3 JobName=x\n   JobState=$3 Reason=None\"\n"),
+    )
+    .expect("written");
     let kept = bench.folder.path().join("sacct");
-    std::fs::write(&kept, "#!/bin/sh\n[ \"$7\" = GONE ] && echo 'CANCELLED by 1000'\n").expect("written");
+    std::fs::write(&kept, "#!/bin/sh\n[ \"$7\" = GONE ] && echo 'GONE|CANCELLED by 1000|Unknown'\n").expect("written");
     std::fs::set_permissions(&kept, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
     let config = bench.folder.path().join("watchglass.toml");
     std::fs::write(&config, format!("[runs]\nscontrol = {tool:?}\n")).expect("written");

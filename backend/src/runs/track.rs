@@ -536,7 +536,7 @@ impl Tracker {
         }
         let how = over.how.clone();
         if let Some(job) = over.begun.slurm.clone().filter(|_| slurm::is_there(&self.scontrol)) {
-            let asked = slurm::asked(self.scontrol.clone(), job, how);
+            let asked = slurm::asked(self.scontrol.clone(), job, over.begun.t, how);
             self.claims.spawn(async move { (over, asked.await) });
         } else if let Some((asks, pod)) = self.kubernetes.clone().zip(over.begun.pod.clone()) {
             let asked = asks.asked(pod, how);
