@@ -1,7 +1,7 @@
 //! `cargo deny`: whether the licences, sources and versions of all crates are those that `deny.toml` allows, and whether a
 //! crate has a fault that is known.
 
-use crate::exec::cmd;
+use crate::exec::{cargo, cmd};
 use crate::paths;
 use crate::setup;
 use crate::steps::{Done, Steps};
@@ -26,6 +26,8 @@ pub fn check(steps: &mut Steps) {
     let Some(deny) = setup::deny(steps) else { return };
     // The table of steps has the errors.
     let _ = steps.step("licences, sources, versions", || {
+        // Also those of other systems, which are never built here.
+        cargo().args(["fetch", "--quiet", "--locked"]).run()?;
         run(&deny, &RULES, &["bans"])?;
         Ok(Done::Now("passed".to_owned()))
     });

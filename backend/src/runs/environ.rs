@@ -52,14 +52,15 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("JOB_COMPLETION_INDEX", Number),
     ("JOB_NAME", Word),
     ("KUBERNETES_SERVICE_HOST", Word),
-    ("LOCAL_RANK", Number),
+    (LOCAL_RANK, Number),
     ("MASTER_ADDR", Word),
     ("MASTER_PORT", Number),
     ("MPI_LOCALRANKID", Number),
     ("MV2_COMM_WORLD_LOCAL_RANK", Number),
     ("MV2_COMM_WORLD_RANK", Number),
     ("MV2_COMM_WORLD_SIZE", Number),
-    ("NVIDIA_VISIBLE_DEVICES", Devices),
+    ("NODE_RANK", Number),
+    (OF_CONTAINER, Devices),
     ("OMPI_COMM_WORLD_LOCAL_RANK", Number),
     ("OMPI_COMM_WORLD_RANK", Number),
     ("OMPI_COMM_WORLD_SIZE", Number),
@@ -73,7 +74,7 @@ const VARIABLES: &[(&str, Grammar)] = &[
     ("POD_NAMESPACE", Word),
     ("RANK", Number),
     ("RAY_JOB_ID", Word),
-    ("ROCR_VISIBLE_DEVICES", Devices),
+    (OF_RUNTIME, Devices),
     ("ROLE_NAME", Text),
     ("SLURM_ARRAY_JOB_ID", Word),
     ("SLURM_ARRAY_TASK_ID", Number),
@@ -124,6 +125,9 @@ struct Launcher {
     attempt: &'static str,
 }
 
+/// The number of a process among those of its launcher on its machine.
+const LOCAL_RANK: &str = "LOCAL_RANK";
+
 /// Launchers, best first. The second is torchrun's, Accelerate's, Lightning's, DeepSpeed's and of plain DDP.
 const LAUNCHERS: &[Launcher] = &[
     plain("watchglass", "WATCHGLASS_RANK"),
@@ -132,9 +136,19 @@ const LAUNCHERS: &[Launcher] = &[
         rank: "RANK",
         needs: "WORLD_SIZE",
         world: "WORLD_SIZE",
-        local: "LOCAL_RANK",
+        local: LOCAL_RANK,
         node: &["GROUP_RANK", "CROSS_RANK", "PET_NODE_RANK"],
         attempt: "TORCHELASTIC_RESTART_COUNT",
+    },
+    // Lightning's own: the first process of all has none of these.
+    Launcher {
+        name: TORCH,
+        rank: LOCAL_RANK,
+        needs: "NODE_RANK",
+        world: "WORLD_SIZE",
+        local: LOCAL_RANK,
+        node: &["NODE_RANK"],
+        attempt: "",
     },
     Launcher {
         name: "slurm",
@@ -178,6 +192,9 @@ const KEYS: &[(&str, &[&str])] = &[
     ("wandb", &["WANDB_ENTITY", "WANDB_PROJECT", "WANDB_RUN_ID"]),
     ("wandb", &["WANDB_PROJECT", "WANDB_RUN_ID"]),
     ("wandb", &["WANDB_RUN_ID"]),
+    // Each step of a job is a run; what a batch script starts without one is the job's.
+    ("slurm", &["SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID"]),
+    ("slurm", &["SLURM_JOB_ID", "SLURM_STEP_ID"]),
     ("slurm", &["SLURM_CLUSTER_NAME", "SLURM_JOB_ID"]),
     ("slurm", &["SLURM_JOB_ID"]),
     ("kubernetes", &["KUBERNETES_SERVICE_HOST", "POD_NAMESPACE", "JOB_NAME"]),
@@ -194,16 +211,13 @@ const KEYS: &[(&str, &[&str])] = &[
 const CUDA_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 const CUDA_ORDER: &str = "CUDA_DEVICE_ORDER";
 
-/// Lists of the GPUs that a process sees, best first.
-const DEVICES: &[&str] = &[
-    CUDA_DEVICES,
-    "ROCR_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES",
-    "ZE_AFFINITY_MASK",
-    "SLURM_STEP_GPUS",
-    "SLURM_JOB_GPUS",
-    "NVIDIA_VISIBLE_DEVICES",
-];
+/// Lists of the GPUs that a process sees. Each of the first two groups counts within what the next has left.
+const OF_PROGRAM: &[&str] = &[CUDA_DEVICES, "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"];
+const OF_RUNTIME: &str = "ROCR_VISIBLE_DEVICES";
+/// The job's, by the machine's own numbers.
+const OF_JOB: &[&str] = &["SLURM_STEP_GPUS", "SLURM_JOB_GPUS"];
+/// The container's, likewise.
+const OF_CONTAINER: &str = "NVIDIA_VISIBLE_DEVICES";
 
 /// What an environment says of the run of its process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -331,6 +345,7 @@ fn key<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<(&'static str, St
 }
 
 /// A GPU in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Device {
     Number(u32),
     /// A UUID, or how it begins.
@@ -339,6 +354,7 @@ enum Device {
 
 impl Device {
     fn of(text: &str) -> Option<Device> {
+        let text = text.trim();
         if let Ok(number) = text.parse::<u16>() {
             return Some(Device::Number(number.into()));
         }
@@ -351,16 +367,78 @@ impl Device {
     }
 }
 
+/// GPUs of a list; None stands for one of which it is not known which it is.
+type DeviceList = Vec<Option<Device>>;
+
 /// The GPU that a process is told to use: of several that it sees the one of its number; who sees one alone takes that.
 fn own_device<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Device> {
-    let visible: Vec<&str> = DEVICES.iter().find_map(|name| value(name))?.split(',').collect();
+    let visible = visible(value)?;
     let local = || {
         LAUNCHERS.iter().find(|launcher| says(launcher, value)).and_then(|one| value(one.local)?.parse::<u32>().ok())
     };
     match visible.as_slice() {
-        [one] => Device::of(one),
-        several => Device::of(several.get(local()? as usize)?),
+        [one] => one.clone(),
+        several => several.get(local()? as usize)?.clone(),
     }
+}
+
+/// The GPUs that a process sees, by the machine's own numbers or by UUIDs. Lists nest: where a job or a container has some of the
+/// machine's GPUs, a program in it counts those from 0.
+fn visible<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<DeviceList> {
+    let list = |name: &str| -> Option<DeviceList> { Some(value(name)?.split(',').map(Device::of).collect()) };
+    let first = |names: &[&str]| names.iter().find_map(|name| list(name));
+    let inner = first(OF_PROGRAM);
+    let seen = match (inner, list(OF_RUNTIME)) {
+        (Some(inner), Some(runtime)) => Some(counted_in(&inner, &runtime)),
+        (inner, runtime) => inner.or(runtime),
+    };
+    let (job, container) = (first(OF_JOB), list(OF_CONTAINER));
+    let outer = match (&job, &container) {
+        (Some(job), Some(container)) if job != container => {
+            // Which of both is within the other is not known.
+            return Some(seen.unwrap_or_else(|| job.clone()).into_iter().map(|one| one.filter(is_named)).collect());
+        }
+        (Some(job), _) => job,
+        (None, Some(container)) => {
+            return Some(seen.map_or_else(|| container.clone(), |seen| counted_in(&seen, container)));
+        }
+        // What a pod has of the machine's GPUs nobody says.
+        (None, None) if value("KUBERNETES_SERVICE_HOST").is_some() => {
+            return Some(seen?.into_iter().map(|one| one.filter(is_named)).collect());
+        }
+        (None, None) => return seen,
+    };
+    let Some(seen) = seen else { return Some(outer.clone()) };
+    // Slurm has programs count from 0 only where it keeps them from the other GPUs.
+    let numbers = || seen.iter().flatten().filter(|one| !is_named(one));
+    let by_machine = numbers().all(|one| outer.contains(&Some(one.clone())));
+    let by_place = numbers().all(|one| place_in(one, outer).is_some());
+    Some(match (by_machine, by_place) {
+        (true, false) => seen,
+        (false, true) => counted_in(&seen, outer),
+        _ => {
+            let alike = |one: &Device| is_named(one) || place_in(one, outer).as_ref() == Some(one);
+            seen.into_iter().map(|one| one.filter(alike)).collect()
+        }
+    })
+}
+
+/// Devices of a list whose numbers are places in another.
+fn counted_in(inner: &DeviceList, outer: &DeviceList) -> DeviceList {
+    let of = |one: &Device| if is_named(one) { Some(one.clone()) } else { place_in(one, outer) };
+    inner.iter().map(|one| one.as_ref().and_then(of)).collect()
+}
+
+/// What stands at a place of a list.
+fn place_in(place: &Device, list: &DeviceList) -> Option<Device> {
+    match place {
+        Device::Number(place) => list.get(*place as usize)?.clone(),
+        Device::Named(_) => None,
+    }
+}
+
+fn is_named(device: &Device) -> bool {
+    matches!(device, Device::Named(_))
 }
 
 /// Whether a launcher gives a process its number.
@@ -371,6 +449,10 @@ fn says<'a>(launcher: &Launcher, value: &impl Fn(&str) -> Option<&'a str>) -> bo
 fn rank<'a>(value: &impl Fn(&str) -> Option<&'a str>) -> Option<Rank> {
     let number = |name: &str| value(name)?.parse::<u32>().ok();
     let launcher = LAUNCHERS.iter().find(|launcher| says(launcher, value))?;
+    // How many processes the nodes before have, Lightning does not say.
+    if launcher.rank == LOCAL_RANK && number("NODE_RANK") != Some(0) {
+        return None;
+    }
     let gpu = match own_device(value) {
         Some(Device::Number(number)) => Some(number),
         _ => None,
@@ -408,7 +490,7 @@ mod tests {
         ),
         (
             "SLURM_JOB_ID=42 SLURM_CLUSTER_NAME=big SLURM_STEP_ID=0 SLURM_PROCID=5 SLURM_NTASKS=16 SLURM_LOCALID=1 SLURM_NODEID=1",
-            Some(("slurm", "big:42")),
+            Some(("slurm", "big:42:0")),
             Some(("slurm", 5, Some(16))),
         ),
         ("SLURM_JOB_ID=42 SLURM_STEP_ID=batch SLURM_PROCID=0", Some(("slurm", "42")), None),
@@ -436,12 +518,18 @@ mod tests {
         ("WANDB_ENTITY=team WANDB_PROJECT=llm WANDB_RUN_ID=abc123", Some(("wandb", "team:llm:abc123")), None),
         (
             "SLURM_JOB_ID=43 SLURM_ARRAY_JOB_ID=42 SLURM_ARRAY_TASK_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1",
-            Some(("slurm", "43")),
+            Some(("slurm", "43:0")),
             Some(("slurm", 0, Some(1))),
         ),
         ("TPU_WORKER_ID=3 TPU_WORKER_HOSTNAMES=a.b,c.d", Some(("jax", "ffc1d330")), Some(("jax", 3, None))),
         ("CLOUD_TPU_TASK_ID=1 TPU_WORKER_HOSTNAMES=a;b", None, Some(("jax", 1, None))),
         ("WANDB_RUN_ID=abc123 SLURM_JOB_ID=42", Some(("wandb", "abc123")), None),
+        (
+            "LOCAL_RANK=3 NODE_RANK=0 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=12910",
+            Some(("ddp", "127.0.0.1:12910")),
+            Some((TORCH, 3, Some(4))),
+        ),
+        ("LOCAL_RANK=1 NODE_RANK=1 WORLD_SIZE=4", None, None),
         // Other programs say RANK, too, and bad values are as if absent.
         ("RANK=3", None, None),
         ("RANK=12345678 WORLD_SIZE=8 MASTER_ADDR=a;b MASTER_PORT=1", None, None),
@@ -461,7 +549,8 @@ mod tests {
         }
         for launcher in LAUNCHERS {
             let names = [launcher.rank, launcher.needs, launcher.world, launcher.local, launcher.attempt];
-            let lists = KEYS.iter().flat_map(|(_, names)| names.iter()).chain(launcher.node).chain(DEVICES);
+            let lists =
+                KEYS.iter().flat_map(|(_, names)| names.iter()).chain(launcher.node).chain(OF_PROGRAM).chain(OF_JOB);
             for name in names.into_iter().chain(lists.copied()) {
                 let known = VARIABLES.iter().any(|(known, _)| *known == name);
                 assert!(known || name.is_empty(), "{name} is not in the table");
@@ -476,6 +565,52 @@ mod tests {
         assert_eq!(gpus("ROCR_VISIBLE_DEVICES=3"), Some(vec![3]));
         assert_eq!(gpus("CUDA_VISIBLE_DEVICES=GPU-1234"), Some(vec![]));
         assert_eq!(gpus(""), Some(vec![]));
+    }
+
+    #[test]
+    fn lists_of_gpus_nest_and_what_is_not_known_is_left_out() {
+        let of = |words: &[&str]| {
+            let said = Said::of([&["RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1"], words].concat().join("\0").as_bytes());
+            (said.rank.expect("a rank").gpus.first().copied(), said.device)
+        };
+        for (words, gpu) in [
+            // Slurm keeps the job to its GPUs, and programs count from 0.
+            (&["SLURM_STEP_GPUS=2,3", "CUDA_VISIBLE_DEVICES=0,1"][..], Some(3)),
+            (&["SLURM_JOB_GPUS=4,5,6", "CUDA_VISIBLE_DEVICES=0,1,2"], Some(5)),
+            // Or does not, and they have the machine's numbers.
+            (&["SLURM_STEP_GPUS=2,3", "CUDA_VISIBLE_DEVICES=2,3"], Some(3)),
+            (&["SLURM_STEP_GPUS=0,1", "CUDA_VISIBLE_DEVICES=0,1"], Some(1)),
+            (&["SLURM_STEP_GPUS=1,2", "CUDA_VISIBLE_DEVICES=1"], None),
+            (&["SLURM_STEP_GPUS=2,3", "CUDA_VISIBLE_DEVICES=5,6"], None),
+            (&["SLURM_STEP_GPUS=2,3", "ROCR_VISIBLE_DEVICES=0,1"], Some(3)),
+            // A container's are counted from 0 in it.
+            (&["NVIDIA_VISIBLE_DEVICES=4,6", "CUDA_VISIBLE_DEVICES=1"], Some(6)),
+            (&["NVIDIA_VISIBLE_DEVICES=4,6"], Some(6)),
+            (&["NVIDIA_VISIBLE_DEVICES=4", "CUDA_VISIBLE_DEVICES=0,1"], None),
+            (&["NVIDIA_VISIBLE_DEVICES=all", "CUDA_VISIBLE_DEVICES=0,1"], Some(1)),
+            (&["SLURM_STEP_GPUS=2,3", "NVIDIA_VISIBLE_DEVICES=2,3", "CUDA_VISIBLE_DEVICES=0,1"], Some(3)),
+            (&["SLURM_STEP_GPUS=2,3", "NVIDIA_VISIBLE_DEVICES=0,1", "CUDA_VISIBLE_DEVICES=0,1"], None),
+            (&["KUBERNETES_SERVICE_HOST=10.0.0.1", "CUDA_VISIBLE_DEVICES=0,1"], None),
+            // HIP counts what ROCr has left.
+            (&["ROCR_VISIBLE_DEVICES=5,7", "HIP_VISIBLE_DEVICES=0,1"], Some(7)),
+            (&["ROCR_VISIBLE_DEVICES=5,7", "CUDA_VISIBLE_DEVICES=1,0"], Some(5)),
+            // Blanks.
+            (&["CUDA_VISIBLE_DEVICES=4, 6"], Some(6)),
+            (&["SLURM_STEP_GPUS= 2 , 3 ", "CUDA_VISIBLE_DEVICES= 0, 1"], Some(3)),
+            (&["CUDA_VISIBLE_DEVICES="], None),
+            (&["CUDA_VISIBLE_DEVICES=-1"], None),
+        ] {
+            assert_eq!(of(words), (gpu, None), "{words:?}");
+        }
+        let (one, two) = ("GPU-aaaa", "GPU-bbbb");
+        let both = format!("NVIDIA_VISIBLE_DEVICES={one},{two}");
+        assert_eq!(of(&[&both, "CUDA_VISIBLE_DEVICES=1,0"]), (None, Some(one.into())));
+        assert_eq!(
+            of(&["SLURM_STEP_GPUS=2,3", &format!("CUDA_VISIBLE_DEVICES={one},{two}")]),
+            (None, Some(two.into()))
+        );
+        let mig = "MIG-8932f937-d72c-4106-c12f-20bd9faed9f6";
+        assert_eq!(of(&[&format!("NVIDIA_VISIBLE_DEVICES={mig}"), "CUDA_VISIBLE_DEVICES=0"]), (None, Some(mig.into())));
     }
 
     #[test]

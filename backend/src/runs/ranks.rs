@@ -22,7 +22,8 @@ const MAX_DEPTH: usize = 16;
 /// When an environment is read, after the process was seen first: a launcher's child has its own only once it has exec'd.
 const READS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(5), Duration::from_secs(30)];
 
-/// How long a rank may take to start ranks of its own, as a task of Slurm does that is a torchrun.
+/// How long a rank is looked below at each look: a task of Slurm may be a torchrun, which starts ranks of its own. Later it is
+/// looked once in so long, since some load data for minutes first.
 const LAUNCHES: Duration = Duration::from_secs(60);
 
 /// A rank that was found.
@@ -60,6 +61,8 @@ struct Seen {
     number: Option<u32>,
     /// Ranks stand below it, so it is a launcher whatever its environment says.
     launches: bool,
+    /// When it was looked below it last.
+    looked_below: Option<Instant>,
 }
 
 /// The GPUs of this machine, as their driver calls them.
@@ -163,6 +166,7 @@ impl Look<'_> {
             refused: false,
             number: None,
             launches: false,
+            looked_below: None,
         });
         if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
             seen.reads += 1;
@@ -189,18 +193,22 @@ impl Look<'_> {
         let Some((start, seen)) = self.process(pid) else { return false };
         let named = seen.named.clone();
         let rank = named.rank.clone().filter(|_| !seen.launches);
-        let for_good = rank.as_ref().is_some_and(|rank| rank.launcher == TORCH);
-        let settled = rank.is_some() && now.duration_since(seen.first) >= LAUNCHES;
+        // Without a local number it may be the pod's environment, below which torchrun starts others.
+        let for_good = rank.as_ref().is_some_and(|rank| rank.launcher == TORCH && rank.local.is_some());
+        let lately = seen.looked_below.is_some_and(|then| now.duration_since(then) < LAUNCHES);
+        let settled = rank.is_some() && now.duration_since(seen.first) >= LAUNCHES && lately;
         if !for_good && !settled && depth < MAX_DEPTH {
+            seen.looked_below = Some(now);
             let before = self.found.len();
             let mut ranks = false;
             for child in children(pid) {
                 ranks |= self.below(child, run, depth + 1);
             }
             // Below a rank only torch's are others; the rest has inherited what the rank says of itself.
-            if rank.is_some() {
+            if let Some(rank) = &rank {
                 let mut own = self.found.split_off(before);
-                own.retain(|found| found.rank.launcher == TORCH);
+                let place = |rank: &Rank| (rank.rank, rank.world, rank.local);
+                own.retain(|found| found.rank.launcher == TORCH && place(&found.rank) != place(rank));
                 ranks = !own.is_empty();
                 self.found.append(&mut own);
             }
@@ -232,9 +240,16 @@ impl Look<'_> {
             let is_known = |pid: &u32| self.found.iter().any(|found| found.pid == *pid);
             let line = line(pid);
             let is_within = line[1..].iter().any(|above| without.iter().any(|(.., pid, _)| pid == above));
-            // What stands above ranks is their launcher, whatever it holds.
-            let launches = || self.found.iter().any(|found| line_above(found.pid, pid));
-            if line.iter().any(is_known) || is_within || launches() {
+            // What stands above ranks is their launcher, whatever it holds; but for one that is the first of them.
+            let ranks: Vec<&Found> = self.found.iter().filter(|found| line_above(found.pid, pid)).collect();
+            let is_first = first_of(&ranks);
+            if line.iter().any(is_known) || is_within || (!ranks.is_empty() && is_first.is_none()) {
+                continue;
+            }
+            if let Some((run, below, rank)) = is_first {
+                let Some((start, seen)) = self.process(pid) else { continue };
+                let named = seen.named.clone();
+                self.add(run, below.as_deref(), (pid, start), rank, &named);
                 continue;
             }
             let root = line.iter().find_map(|one| roots.iter().find(|(pid, _)| pid == one));
@@ -315,6 +330,21 @@ impl Look<'_> {
         let below = below.map(String::from);
         self.found.push(Found { run, below, pid, start, rank, slurm, pod, about });
     }
+}
+
+/// What a process is that stands above these ranks and holds a GPU, where the first of them lacks: Lightning's own process is a
+/// rank that starts the others, and has no number. Its run, the one below which it stands, and its rank.
+fn first_of(ranks: &[&Found]) -> Option<(String, Option<String>, Rank)> {
+    let one = ranks.first()?;
+    let lacks = |found: &&Found| {
+        found.run == one.run && found.rank.launcher == TORCH && found.rank.local.is_some_and(|n| n > 0)
+    };
+    if !ranks.iter().all(lacks) {
+        return None;
+    }
+    let number = one.rank.rank.checked_sub(one.rank.local?)?;
+    let rank = Rank { rank: number, local: Some(0), gpus: Vec::new(), assumed: false, ..one.rank.clone() };
+    Some((one.run.clone(), one.below.clone(), rank))
 }
 
 /// The children of all threads of a process.
@@ -607,6 +637,76 @@ mod tests {
         root.wait().expect("it ended");
         assert_eq!(looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now()), []);
         assert!(looks.seen.is_empty(), "who is gone is forgotten");
+    }
+
+    #[test]
+    fn below_a_pod_that_is_a_rank_itself_torchrun_starts_the_ranks() {
+        let torch = |n: u32| format!("RANK={} WORLD_SIZE=4 LOCAL_RANK={n} sh -c 'cat <&3 & wait' &", n + 2);
+        // The pod's own environment, which torchrun has, too.
+        let pod = "RANK=1 WORLD_SIZE=2 MASTER_ADDR=job-master-0 PET_NODE_RANK=1";
+        let mut root = shell(&format!("exec 3<&0; {pod} sh -c '{} {} wait' & wait", torch(0), torch(1)));
+        let mut looks = Looks::default();
+        let found = look(&mut looks, &root, 2);
+        assert_eq!(numbers(&found), [(2, TORCH.into()), (3, TORCH.into())]);
+        // One that is a job of one process a pod, with a child that has its environment.
+        let mut alone = shell(&format!("exec 3<&0; {pod} sh -c 'cat <&3 & wait' & wait"));
+        assert_eq!(numbers(&look(&mut Looks::default(), &alone, 1)), [(1, TORCH.into())]);
+        for mut root in [root.stdin.take().map(|_| root), alone.stdin.take().map(|_| alone)].into_iter().flatten() {
+            root.wait().expect("it ended");
+        }
+    }
+
+    #[test]
+    fn a_process_that_starts_the_other_ranks_and_holds_a_gpu_is_the_first() {
+        // As Lightning does: the first process has no number, or that of a task of Slurm.
+        for own in ["", "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1"] {
+            let rank = |n: u32| format!("LOCAL_RANK={n} NODE_RANK=0 WORLD_SIZE=3 cat <&3 &");
+            let mut root = shell(&format!("exec 3<&0; {own} sh -c '{} {} wait' & wait", rank(1), rank(2)));
+            let mut looks = Looks::default();
+            let found = look(&mut looks, &root, 2);
+            assert_eq!(numbers(&found), [(1, TORCH.into()), (2, TORCH.into())], "{own}");
+            let first = parent(found[0].pid).expect("the process above them");
+            let holders = BTreeMap::from([(first, vec![5]), (found[0].pid, vec![6]), (found[1].pid, vec![7])]);
+            let held = looks.look(&[(root.id(), "run".into())], &holders, Instant::now());
+            let mut all: Vec<_> = held.iter().map(|one| (one.rank.rank, one.rank.gpus.clone())).collect();
+            all.sort_unstable();
+            let numbers: Vec<u32> = all.iter().map(|(number, _)| *number).collect();
+            let mut gpus: Vec<u32> = all.into_iter().flat_map(|(_, gpus)| gpus).collect();
+            gpus.sort_unstable();
+            assert_eq!((numbers, gpus), (vec![0, 1, 2], vec![5, 6, 7]), "{own}");
+            assert!(held.iter().all(|one| one.run == "run"), "{own}");
+            drop(root.stdin.take());
+            root.wait().expect("it ended");
+        }
+    }
+
+    #[test]
+    fn ranks_that_a_task_starts_minutes_later_are_found() {
+        let mut root = shell(
+            "exec 3<&0; SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 sh -c 'read go <&3; RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 cat <&3 & wait' & wait",
+        );
+        let mut looks = Looks::default();
+        let task = look(&mut looks, &root, 1).remove(0);
+        assert_eq!(task.rank.launcher, "slurm");
+        let roots = [(root.id(), "run".to_string())];
+        let begin = Instant::now();
+        let later = |minutes: u64| begin + Duration::from_secs(60 * minutes);
+        looks.look(&roots, &BTreeMap::new(), later(2));
+        std::io::Write::write_all(root.stdin.as_mut().expect("open"), b"go\n").expect("written");
+        let end = Instant::now() + Duration::from_secs(60);
+        let mut minutes = 3;
+        loop {
+            let found = looks.look(&roots, &BTreeMap::new(), later(minutes));
+            if found.first().is_some_and(|one| one.rank.launcher == TORCH) {
+                assert_eq!(found.len(), 1, "the task is no rank beside it");
+                break;
+            }
+            assert!(Instant::now() < end, "{found:?}");
+            minutes += 2;
+            std::thread::yield_now();
+        }
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
     }
 
     #[test]

@@ -77,6 +77,40 @@ pub(super) struct DcgmReading {
     pub host: Option<String>,
     /// Of the device that MIG cuts from the GPU, when it is not the whole.
     pub mig: Option<u32>,
+    /// It names a pod: of pods that share a GPU there is a sample each.
+    pub is_of_pod: bool,
+}
+
+/// Labels by which an exporter names the pod that uses a GPU, as it is and as Prometheus renames it.
+const POD_LABELS: [&str; 5] = ["pod", "exported_pod", "pod_name", "container", "exported_container"];
+
+/// The readings of one row of one GPU in a page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OneReading {
+    value: f64,
+    is_of_pod: bool,
+    /// Pods have other values each: none of them is the device's.
+    differs: bool,
+}
+
+impl OneReading {
+    pub(super) fn new(value: f64, is_of_pod: bool) -> Self {
+        OneReading { value, is_of_pod, differs: false }
+    }
+
+    /// Another sample of the same. What names no pod is the device's own.
+    pub(super) fn add(&mut self, value: f64, is_of_pod: bool) {
+        match (self.is_of_pod, is_of_pod) {
+            (true, false) => *self = OneReading::new(value, false),
+            (false, true) => {}
+            _ => self.differs |= self.value != value,
+        }
+    }
+
+    /// The device's value, where it is known.
+    pub(super) fn value(self) -> Option<f64> {
+        (!self.differs).then_some(self.value)
+    }
 }
 
 impl DcgmReading {
@@ -94,7 +128,8 @@ impl DcgmReading {
         let host = label("Hostname").or_else(|| label("instance")).map(str::to_string);
         let node = host.as_ref().map_or(String::new(), |host| format!(", {host}"));
         let identity = label("UUID").map_or_else(|| format!("{endpoint}{node}, GPU {index}"), str::to_string);
-        Some(DcgmReading { def, factor, identity, index, host, mig })
+        let is_of_pod = POD_LABELS.iter().any(|name| label(name).is_some());
+        Some(DcgmReading { def, factor, identity, index, host, mig, is_of_pod })
     }
 
     /// What stands in the tag's place, when the GPU has this number.

@@ -4,7 +4,7 @@
 //! labels are parsed, sorted and matched against filters only when a line is new. `known.rs` keeps the lines, and
 //! forgets those that were not seen for a while.
 
-use super::dcgm::{self, DcgmReading};
+use super::dcgm::{self, DcgmReading, OneReading};
 use super::filter::Filters;
 use super::histogram::{Histogram, QUANTILES};
 use super::key;
@@ -16,7 +16,7 @@ use super::text::{self, About, Bad};
 use crate::Out;
 use crate::devices::numbers::GpuNumbers;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What a page had.
@@ -183,6 +183,8 @@ impl Page {
 
     fn put(&mut self, out: &mut Out) {
         let now = out.at();
+        // By tag, GPU and device that MIG cuts from it: pods that share one have a sample each.
+        let mut readings: BTreeMap<(&str, u32, Option<u32>), (&DcgmReading, OneReading)> = BTreeMap::new();
         for (line, &value) in self.known.lines.iter().zip(&self.known.values) {
             match &line.target {
                 _ if value.is_nan() => {}
@@ -191,14 +193,24 @@ impl Page {
                 Target::Dcgm(def, instance) => out.put(def, &**instance, value),
                 Target::Gpu(reading, def, instance) => {
                     match self.numbers.claim_scraped(&reading.identity, reading.index, reading.host.as_deref(), now) {
-                        Some(number) if reading.mig.is_none() => {
-                            out.put_some(reading.def, number, reading.value(value))
+                        Some(number) => {
+                            let Some(value) = reading.value(value) else { continue };
+                            let of_pod = reading.is_of_pod;
+                            readings
+                                .entry((reading.def.tag, number, reading.mig))
+                                .and_modify(|(_, one)| one.add(value, of_pod))
+                                .or_insert((reading, OneReading::new(value, of_pod)));
                         }
-                        Some(number) => out.put_some(reading.def, &*reading.instance(number), reading.value(value)),
                         None => out.put(def, &**instance, value),
                     }
                 }
                 Target::Bucket | Target::Left => {}
+            }
+        }
+        for ((_, number, mig), (reading, one)) in readings {
+            match mig {
+                None => out.put_some(reading.def, number, one.value()),
+                Some(_) => out.put_some(reading.def, &*reading.instance(number), one.value()),
             }
         }
         for quantiles in self.known.histograms.values_mut() {

@@ -342,6 +342,27 @@ fn a_gpu_that_a_driver_reports_is_not_counted_twice() {
 }
 
 #[test]
+fn of_a_gpu_that_pods_share_the_devices_own_value_counts_or_none() {
+    let row = |pod: &str, value: &str| format!("DCGM_FI_DEV_GPU_UTIL{{gpu=\"0\",UUID=\"GPU-1\"{pod}}} {value}\n");
+    let (a, b, none) = (",pod=\"a\",container=\"x\"", ",pod=\"b\"", ",pod=\"\",namespace=\"\"");
+    for (page, value) in [
+        (row(a, "30"), Some(30.0)),
+        (row(a, "30") + &row(b, "30"), Some(30.0)),
+        (row(a, "30") + &row(b, "50"), None),
+        (row(a, "30") + &row(b, "50") + &row(a, "30").replace("\"x\"", "\"y\""), None),
+        (row(a, "30") + &row("", "80") + &row(b, "50"), Some(80.0)),
+        (row(none, "80") + &row(a, "30") + &row(b, "50"), Some(80.0)),
+        (row(&a.replace("pod", "exported_pod"), "30") + &row(b, "50"), None),
+    ] {
+        let found = tags(&page).into_iter().find(|(tag, _)| tag == "gpu.0.gpu").map(|(_, value)| value);
+        assert_eq!(found, value, "{page}");
+    }
+    // Devices that MIG cuts from it have each their own.
+    let mig = |id: u32, value: u32| row(&format!(",GPU_I_ID=\"{id}\",pod=\"p{id}\""), &value.to_string());
+    is(&tags(&(mig(1, 10) + &mig(2, 20))), &[("gpu.0.mig.1.gpu", 10.0), ("gpu.0.mig.2.gpu", 20.0)]);
+}
+
+#[test]
 fn what_is_no_page_puts_nothing_and_says_where() {
     for (text, bad) in [
         ("<html>\n", Bad::Line(1)),
