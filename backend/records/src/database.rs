@@ -150,6 +150,14 @@ impl Records {
         }
     }
 
+    /// Whether the disk was full when the file was opened, and is so still as far as is known: then it is read, and changes fail.
+    pub fn is_read_only(&self) -> bool {
+        match &self.pools {
+            Pools::Sqlite(file) => file.is_alone(),
+            Pools::Postgres { .. } => false,
+        }
+    }
+
     /// Whether no hub has written anything into it yet.
     ///
     /// # Errors

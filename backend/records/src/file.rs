@@ -66,10 +66,6 @@ impl File {
         let writer =
             writer(generation).connect_with(disk.alone.clone()).await.map_err(migrate::failed(path, "open"))?;
         migrate::need_newest(&writer, path).await?;
-        tracing::error!(
-            "the disk with {} is full: accounts and keys are read, and nothing about them can be changed until there is room",
-            path.display()
-        );
         Ok(File { writer, readers: readers(&disk.shared), full: Arc::new(Mutex::new(Some(disk))) })
     }
 
@@ -105,7 +101,8 @@ impl File {
         self.writer.close().await;
     }
 
-    fn is_alone(&self) -> bool {
+    /// Whether the disk was full when it was opened, and is so still as far as is known.
+    pub(crate) fn is_alone(&self) -> bool {
         self.full.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
@@ -121,10 +118,7 @@ impl File {
         self.writer.set_connect_options(shared);
         self.writer.acquire().await?.close().await?;
         match self.writer.acquire().await {
-            Ok(_) => {
-                *self.full.lock().unwrap_or_else(PoisonError::into_inner) = None;
-                tracing::info!("there is room again for the hub's database, which is changed as before");
-            }
+            Ok(_) => *self.full.lock().unwrap_or_else(PoisonError::into_inner) = None,
             Err(_) => self.writer.set_connect_options(alone),
         }
         Ok(())

@@ -48,7 +48,16 @@ impl Database {
 
     /// Opens it. A new PostgreSQL beside a file from before is refused: somebody means to move.
     pub(super) async fn open(&self) -> Result<Records, OpenError> {
-        let Some(server) = &self.server else { return Records::open(&self.folder).await };
+        let Some(server) = &self.server else {
+            let records = Records::open(&self.folder).await?;
+            if records.is_read_only() {
+                tracing::error!(
+                    "the disk with {} is full: accounts and keys are read, and none can be changed until there is room",
+                    self.folder.join(FILE).display()
+                );
+            }
+            return Ok(records);
+        };
         let records = Records::connect(server).await?;
         let file = self.folder.join(FILE);
         if file.exists() && records.is_new().await.map_err(|error| server.unread(&error))? {

@@ -1,9 +1,7 @@
 //! What is answered in place of what was asked for.
 
-use crate::throttle::Throttle;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A request that is not granted. Its text is one sentence that says what to do, and holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,16 +102,12 @@ impl std::error::Error for Denied {}
 
 impl From<records::Error> for Denied {
     fn from(error: records::Error) -> Self {
-        if !error.is_full() {
-            tracing::error!(%error, "the database failed");
-            return Denied::Unavailable;
+        if error.is_full() {
+            // It is said where the file is opened, and by whoever waits for room.
+            tracing::debug!(%error, "the disk with the database is full");
+            return Denied::Full;
         }
-        // A full disk stays so for a while, in which much would be written.
-        static FULL: Mutex<Throttle> = Mutex::new(Throttle::new());
-        let came = FULL.lock().unwrap_or_else(PoisonError::into_inner).came(Instant::now());
-        if let Some(repeated) = came {
-            tracing::error!(%error, repeated, "the disk with the hub's database is full");
-        }
-        Denied::Full
+        tracing::error!(%error, "the database failed");
+        Denied::Unavailable
     }
 }

@@ -227,7 +227,7 @@ mod tests {
             ("python /usr/lib/site-packages/ipykernel_launcher.py -f /r/kernel-4711.json", "4711"),
             ("python -m spyder_kernels.console -- -f /r/kernel-0a1b2c3d4e5f.json", "0a1b2c3d4e5f"),
             ("R --slave -e IRkernel::main() --args --conn=/r/kernel-x_1.json", "x_1"),
-            ("python -m colab_kernel_launcher -f /root/.local/share/jupyter/runtime/kernel-a1.json", "a1"),
+            ("python -m colab_kernel_launcher -f /home/u/.local/share/jupyter/runtime/kernel-a1.json", "a1"),
         ] {
             assert_eq!(of(line).as_deref(), Some(id), "{line}");
         }
