@@ -399,13 +399,13 @@ struct Done<'a> {
 /// Makes what every database has: the letters of its cookie, and a team. Where it is there, nothing is written: a hub starts
 /// on a full disk, too.
 async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
-    let mut on = records.read().await?;
-    if let Some(instance) = records::meta::get(&mut on, "instance").await?
+    // A server that takes its time for the first connection has more of it for a change.
+    if let Ok(mut on) = records.read().await
+        && let Ok(Some(instance)) = records::meta::get(&mut on, "instance").await
         && !team_rows::all(&mut on).await?.is_empty()
     {
         return Ok((instance, records::accounts::count(&mut on).await? > 0));
     }
-    drop(on);
     let mut change = records.change().await?;
     let instance = match records::meta::get(&mut change, "instance").await? {
         Some(instance) => instance,

@@ -93,7 +93,7 @@ fn kept(printed: &str, job: &str) -> Option<Said> {
         }
         _ => None,
     };
-    rows.filter_map(of).last()
+    rows.rev().find_map(of)
 }
 
 fn is_time(text: &str) -> Option<String> {
