@@ -641,7 +641,7 @@ mod tests {
 
     #[test]
     fn below_a_pod_that_is_a_rank_itself_torchrun_starts_the_ranks() {
-        let torch = |n: u32| format!("RANK={} WORLD_SIZE=4 LOCAL_RANK={n} sh -c 'cat <&3 & wait' &", n + 2);
+        let torch = |n: u32| format!("RANK={} WORLD_SIZE=4 LOCAL_RANK={n} cat <&3 &", n + 2);
         // The pod's own environment, which torchrun has, too.
         let pod = "RANK=1 WORLD_SIZE=2 MASTER_ADDR=job-master-0 PET_NODE_RANK=1";
         let mut root = shell(&format!("exec 3<&0; {pod} sh -c '{} {} wait' & wait", torch(0), torch(1)));
@@ -651,7 +651,8 @@ mod tests {
         // One that is a job of one process a pod, with a child that has its environment.
         let mut alone = shell(&format!("exec 3<&0; {pod} sh -c 'cat <&3 & wait' & wait"));
         assert_eq!(numbers(&look(&mut Looks::default(), &alone, 1)), [(1, TORCH.into())]);
-        for mut root in [root.stdin.take().map(|_| root), alone.stdin.take().map(|_| alone)].into_iter().flatten() {
+        for root in [&mut root, &mut alone] {
+            drop(root.stdin.take());
             root.wait().expect("it ended");
         }
     }
