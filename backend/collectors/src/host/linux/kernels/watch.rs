@@ -16,6 +16,8 @@ const PROPORTIONAL_INTERVAL: Duration = Duration::from_millis(4_900);
 const LIMITS_INTERVAL: Duration = Duration::from_secs(10);
 /// Processes of a kernel whose proportional set size is read; of others the resident set counts.
 const MAX_PROPORTIONAL: usize = 256;
+/// How long a process may live after it was killed for memory.
+const KILL_TIME: Duration = Duration::from_secs(5);
 /// Of how long a time growth is measured, and how soon it must reach the limit to be warned of.
 const GROWTH_SPAN: Duration = Duration::from_secs(10);
 const MIN_GROWTH_SPAN: Duration = Duration::from_secs(5);
@@ -47,7 +49,7 @@ pub(super) struct Watch {
     /// Percent of what it may use, since the tick before.
     pub cpu_percent: Option<f64>,
     kills: f64,
-    killed: bool,
+    killed: Option<Duration>,
     used: VecDeque<(Duration, u64)>,
     /// Processes that have a GPU open, by number and start.
     on_gpu: HashSet<(u32, u64)>,
@@ -72,7 +74,7 @@ impl Watch {
             before: None,
             cpu_percent: None,
             kills: 0.0,
-            killed: false,
+            killed: None,
             used: VecDeque::new(),
             on_gpu: HashSet::new(),
             proc: roots.proc.clone(),
@@ -180,11 +182,15 @@ impl Watch {
     /// Ends a tick: how it stands, or how it ended. `uptime` is the system's, seconds.
     pub fn judge(&mut self, now: Duration, wall: i64, uptime: Option<f64>) {
         let kills = self.limits.kills().unwrap_or(self.kills);
-        self.killed = kills > self.kills;
+        if kills > self.kills {
+            self.killed = Some(now);
+        }
         self.kills = kills;
         if !self.lives() {
             // What it held last stays said.
-            self.kernel.end = Some(KernelEnd { at: wall, killed_for_memory: self.killed, cell: None });
+            // What is killed gives its memory back before it ends, which takes a while.
+            let killed_for_memory = self.killed.is_some_and(|at| now.saturating_sub(at) <= KILL_TIME);
+            self.kernel.end = Some(KernelEnd { at: wall, killed_for_memory, cell: None });
             self.kernel.warning = None;
             return;
         }
