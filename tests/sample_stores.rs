@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use watchglass_tests::cluster::Cluster;
 use watchglass_tests::programs::Program;
 use watchglass_tests::server::{Server, watchglass};
-use watchglass_tests::waiting::{MAX_WAIT, until_or, until_so};
+use watchglass_tests::waiting::{MAX_WAIT, until_or, until_so, within};
 
 /// Keeps a sample once that was sent twice.
 pub(crate) const DEDUP: &str = "-dedup.minScrapeInterval=1ms";
@@ -279,9 +279,17 @@ fn with_victoria_metrics_killed_and_the_binary_too_each_sample_is_there_once() {
         let last = || exported(&store, &selector).pop().filter(|(t, _)| *t >= newest);
         until_or(5 * MAX_WAIT, last, || "what came meanwhile arrives".into());
     }
-    let theirs = exported(&store, &selector);
-    let end = theirs.last().expect("a sample").0;
-    let ours: Vec<(i64, f64)> = own(&server).into_iter().filter(|(t, _)| *t <= end).collect();
+    // What went once more is shown some moments after what came behind it.
+    let up_to = |end: i64| own(&server).into_iter().filter(|(t, _)| *t <= end).collect::<Vec<_>>();
+    let all = within(MAX_WAIT, || {
+        let theirs = exported(&store, &selector);
+        let ours = up_to(theirs.last()?.0);
+        (ours.len() == theirs.len()).then_some((ours, theirs))
+    });
+    let (ours, theirs) = all.unwrap_or_else(|| {
+        let theirs = exported(&store, &selector);
+        (up_to(theirs.last().expect("a sample").0), theirs)
+    });
     assert!(ours.len() > 80, "{}", ours.len());
     // Sample by sample, with their values: percent here, a ratio there.
     let ratios: Vec<(i64, f64)> = ours.iter().map(|(t, v)| (*t, v / 100.0)).collect();
