@@ -119,7 +119,15 @@ fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
         check(steps, "tests of the Python package", || {
             let unittest = ["-m", "unittest", "discover", "-t", ".", "-s", "tests"];
             let folder = paths::root().join("notebook").join("python");
-            cmd(&python).args(unittest).dir(&folder).env("PYTHONDONTWRITEBYTECODE", "1").run_shown()
+            let run = || cmd(&python).args(unittest).dir(&folder).env("PYTHONDONTWRITEBYTECODE", "1").run_shown();
+            // An interpreter (3.11.7, with IPython) was seen to fall itself: no test of ours has failed then.
+            run().or_else(|reason| match reason.contains("signal: 11") {
+                true => {
+                    repeated.0.push(format!("tests of the Python package ({reason})"));
+                    run()
+                }
+                false => Err(reason),
+            })
         });
     }
 }
