@@ -8,7 +8,7 @@
 //! - both of them with a hub and an agent, on either side ([`pair`]).
 //! - a soak ([`soak`]): 12 h of a hub's own clock, after which its memory no longer grows.
 //!
-//! Power cuts and disks need root, and say so. File systems are mounted in a namespace of this process, so that they disappear
+//! Power cuts and disks need root, and say so; `--cuts 0` leaves out both. File systems are mounted in a namespace of this process, so that they disappear
 //! with it, however it ends.
 
 mod full;

@@ -108,13 +108,12 @@ impl File {
 
     /// Opens the file anew where there was no room for that before.
     async fn share_again(&self) -> sqlx::Result<()> {
-        let options = {
+        let (shared, alone) = {
             let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(disk) = full.as_mut().filter(|disk| disk.tried.elapsed() >= RETRY_INTERVAL) else { return Ok(()) };
             disk.tried = Instant::now();
             (disk.shared.clone(), disk.alone.clone())
         };
-        let (shared, alone) = options;
         self.writer.set_connect_options(shared);
         self.writer.acquire().await?.close().await?;
         match self.writer.acquire().await {

@@ -142,7 +142,7 @@ impl Link {
         let kind = text("type");
         let is_loopback = name == "lo" || kind.as_deref() == Some(LOOPBACK);
         let uevent = text("uevent").unwrap_or_default();
-        let is_guests = text("phys_port_name").is_some_and(|port| {
+        let represents = text("phys_port_name").is_some_and(|port| {
             // Of a card's function: pf0vf3, pf0sf1, c1pf0vf0; a card's own is p0.
             port.contains("pf") && (port.contains("vf") || port.contains("sf"))
         });
@@ -150,7 +150,7 @@ impl Link {
         Link {
             is_loopback,
             is_real: link.join("device").exists(),
-            represents: is_guests,
+            represents,
             kind: uevent.lines().find_map(|line| line.strip_prefix("DEVTYPE=")).map(String::from),
             is_ethernet: kind.map(|kind| kind == ETHERNET),
             other_end: other_end.filter(|end| index.as_ref() != Some(end)),

@@ -49,7 +49,8 @@ pub(super) struct Watch {
     /// Percent of what it may use, since the tick before.
     pub cpu_percent: Option<f64>,
     kills: f64,
-    killed: Option<Duration>,
+    /// When the kernel last killed something for memory in its group.
+    killed_at: Option<Duration>,
     used: VecDeque<(Duration, u64)>,
     /// Processes that have a GPU open, by number and start.
     on_gpu: HashSet<(u32, u64)>,
@@ -74,7 +75,7 @@ impl Watch {
             before: None,
             cpu_percent: None,
             kills: 0.0,
-            killed: None,
+            killed_at: None,
             used: VecDeque::new(),
             on_gpu: HashSet::new(),
             proc: roots.proc.clone(),
@@ -183,13 +184,13 @@ impl Watch {
     pub fn judge(&mut self, now: Duration, wall: i64, uptime: Option<f64>) {
         let kills = self.limits.kills().unwrap_or(self.kills);
         if kills > self.kills {
-            self.killed = Some(now);
+            self.killed_at = Some(now);
         }
         self.kills = kills;
         if !self.lives() {
+            // A process that is killed gives its memory back before it ends, which takes a while.
+            let killed_for_memory = self.killed_at.is_some_and(|at| now.saturating_sub(at) <= KILL_TIME);
             // What it held last stays said.
-            // What is killed gives its memory back before it ends, which takes a while.
-            let killed_for_memory = self.killed.is_some_and(|at| now.saturating_sub(at) <= KILL_TIME);
             self.kernel.end = Some(KernelEnd { at: wall, killed_for_memory, cell: None });
             self.kernel.warning = None;
             return;
