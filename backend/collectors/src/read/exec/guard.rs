@@ -52,11 +52,17 @@ pub(super) fn announce(command: &mut Command) {
                 break;
             }
         }
-        // SAFETY: a plain system call with a live buffer, on a descriptor that this closure owns.
-        unsafe { libc::write(pipe.as_raw_fd(), line.as_ptr().cast(), line.len()) };
+        // Where another tool's start has failed since, that shell is gone, and its pipe must not end this tool. The standard
+        // library has set the signal to its default already, as tools expect it.
+        // SAFETY: plain system calls with a live buffer, on a descriptor that this closure owns.
+        unsafe {
+            libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+            libc::write(pipe.as_raw_fd(), line.as_ptr().cast(), line.len());
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
         Ok(()) // What was not written, `watch` writes.
     };
-    // SAFETY: the closure makes two system calls, takes no lock and allocates nothing.
+    // SAFETY: the closure makes plain system calls, takes no lock and allocates nothing.
     unsafe { std::os::unix::process::CommandExt::pre_exec(command, announce) };
 }
 
@@ -125,4 +131,19 @@ fn start() -> Option<Child> {
     // SAFETY: a plain system call on a descriptor that `shell` owns.
     unsafe { libc::fcntl(pipe, libc::F_SETFL, libc::O_NONBLOCK | libc::O_WRONLY) };
     Some(shell)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "as a tool is started")]
+    fn a_tool_outlives_the_shell_that_it_was_announced_to() {
+        let mut command = std::process::Command::new("/bin/true");
+        super::announce(&mut command);
+        super::renew();
+        let mut child = command.spawn().unwrap();
+        let status = child.wait().unwrap();
+        super::renew(); // Its number may be another's.
+        assert!(status.success(), "{status}");
+    }
 }
