@@ -32,7 +32,7 @@ impl Bench {
         command.args(words).env_remove("WATCHGLASS_RUN_ID").env_remove("WATCHGLASS_SOCKET");
         let begin = Instant::now();
         let output = command.output().expect("it ran");
-        assert!(begin.elapsed() < Duration::from_secs(10), "a machine that is loaded takes a part of it");
+        assert!(begin.elapsed() < Duration::from_secs(60), "a machine that is loaded takes a part of it");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 

@@ -76,19 +76,17 @@ fn a_machine_says_itself_how_it_stands_and_one_that_is_away_says_that() {
     let vera = hub.cookie("vera");
     let rows = processes(&hub, &[&vera]);
     assert!(rows.iter().all(|row| row["args"].is_null()), "nobody asked for arguments there: {rows:?}");
-    let doctor = |vera: &str| hub.send("GET", "/api/v1/doctor?source=node-9", &[vera], "");
-    let told = doctor(&vera);
-    let state = |told: &Value, id: &str| {
-        let checks = told["checks"].as_array().expect("a list").clone();
-        checks.iter().find(|check| check["id"] == id).map(|check| check["state"].clone())
+    let cpu = || {
+        let told = hub.send("GET", "/api/v1/doctor?source=node-9", &[&vera], "");
+        let checks = (told.status == 200).then(|| json(&told)["checks"].as_array().cloned())??;
+        checks.into_iter().find(|check| check["id"] == "cpu").map(|check| check["state"].clone())
     };
-    assert_eq!((told.status, state(&json(&told), "cpu")), (200, Some("ok".into())), "{told:?}");
+    // On a busy machine an answer may come too late, or before the first tick.
+    until("its processor is well", || cpu().filter(|state| state == "ok"));
     drop(machine);
-    let gone = until("the link has ended", || {
+    until("it is said that its link has ended", || {
         let answer = hub.send("GET", "/api/v1/processes?source=node-9", &[&vera], "");
-        (answer.status != 200).then_some(answer)
+        (answer.status == 503 && answer.error().contains("no link")).then_some(())
     });
-    assert_eq!(gone.status, 503);
-    assert!(gone.error().contains("no link"), "{gone:?}");
-    assert_eq!(state(&json(&doctor(&vera)), "cpu"), Some("ok".into()), "what it said last stays");
+    assert_eq!(cpu(), Some("ok".into()), "what it said last stays");
 }
