@@ -29,8 +29,11 @@ Partition: p1 [active]
  |--- Id: [3], DNC Id: [0], PCI Domain: [3]
 ";
 
-/// It watches these on a machine where they run.
-fn graphcore(pids: &[u32]) -> Graphcore {
+/// It watches these on a machine where they run, and the folder of that machine.
+fn graphcore(pids: &[u32]) -> (Graphcore, Option<tempfile::TempDir>) {
+    if pids.is_empty() {
+        return (Graphcore { tools: Vec::new(), watched: None, listed: None }, None);
+    }
     let dir = tempfile::tempdir().unwrap();
     for pid in pids {
         let folder = dir.path().join("proc").join(pid.to_string());
@@ -38,14 +41,13 @@ fn graphcore(pids: &[u32]) -> Graphcore {
         let stat = format!("{pid} (a) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 1 0\n");
         std::fs::write(folder.join("stat"), stat).unwrap();
     }
-    let roots = Roots::below(&dir.keep());
-    let watched = (!pids.is_empty()).then(|| Watched::new(&roots, pids));
-    Graphcore { tools: Vec::new(), watched, listed: None }
+    let watched = Some(Watched::new(&Roots::below(dir.path()), pids));
+    (Graphcore { tools: Vec::new(), watched, listed: None }, Some(dir))
 }
 
 /// What is put of an output, at the first reading and at the one after it.
 fn twice(output: &[u8], pids: &[u32]) -> [Vec<(String, f64)>; 2] {
-    let (mut graphcore, mut out) = (graphcore(pids), Out::default());
+    let ((mut graphcore, _dir), mut out) = (graphcore(pids), Out::default());
     [0, 1].map(|second| {
         out.begin(Duration::from_secs(second));
         graphcore.put(&attributes::devices(output), &mut out);
@@ -87,7 +89,7 @@ fn what_names_and_does_not_measure_is_in_no_chart() {
         "  link width: 8\n  board ipu index: 1\n  numa node: 0\n  pcie physical slot: 3\n",
     );
     let text = text.replace("  pci id: 0000:1a:00.0\n", "  sysfs file id: 0\n  grid: 5\n");
-    let (mut graphcore, mut out) = (graphcore(&[]), Out::default());
+    let ((mut graphcore, _), mut out) = (graphcore(&[]), Out::default());
     out.begin(Duration::ZERO);
     graphcore.put(&attributes::devices(text.as_bytes()), &mut out);
     let others: std::collections::BTreeMap<String, bool> = out
@@ -237,7 +239,7 @@ fn a_tool_whose_output_is_unknown_makes_way_for_the_next() {
     std::fs::write(dir.path().join("both"), format!("{LIST}{TEXT}")).unwrap();
     let first = place(dir.path(), "gc-inventory", "line nothing of use");
     let second = place(dir.path(), "gc-info", "print both");
-    let mut graphcore = graphcore(&[]);
+    let (mut graphcore, _) = graphcore(&[]);
     graphcore.tools = vec![first.clone(), second.clone()];
     let mut out = Out::default();
     for second in 0..2 {
