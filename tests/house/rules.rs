@@ -54,6 +54,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ),
     ("frontend", &["shared", "charts", "viewer"], &["plotters", "plotters-backend", "tokio", "axum"]),
     ("xtask", &[], &["leptos", "plotters", "axum"]),
+    ("xtask/bindgen", &[], &["leptos", "plotters", "axum"]),
     // No code, and so no arrow: features of dependencies alone.
     ("tests/features", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
     ("tests/features/base", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),

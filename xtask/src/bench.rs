@@ -41,11 +41,7 @@ pub fn bench(args: &[String]) -> Result<(), Failure> {
 fn redraw(tools: &PageTools, uplot: &Path, folder: &Path) -> Result<Done, String> {
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let wasm = page::binary(tools, "redraw")?;
-    cmd(tools.wasm_bindgen.join("wasm-bindgen"))
-        .args(["--target", "web", "--no-typescript", "--out-name", "redraw", "--out-dir"])
-        .arg(folder)
-        .arg(wasm)
-        .run()?;
+    cmd(&tools.wasm_bindgen).arg(wasm).arg(folder).arg("redraw").run()?;
     let own = paths::root().join("tests/bench/redraw");
     let theirs = uplot.join("node_modules/uplot/dist");
     let scenarios = std::fs::read_dir(&own).map_err(|e| format!("{}: {e}", own.display()))?;

@@ -128,11 +128,7 @@ pub fn build(tools: &PageTools, whom: PageFor) -> Result<Done, String> {
 fn module(tools: &PageTools, whom: PageFor) -> Result<(Module, String), String> {
     let folder = paths::page_target().join("bindgen");
     paths::remove(&folder)?;
-    cmd(tools.wasm_bindgen.join("wasm-bindgen"))
-        .args(["--target", "web", "--no-typescript", "--out-name", PROGRAM, "--out-dir"])
-        .arg(&folder)
-        .arg(compiled(whom, PROGRAM))
-        .run()?;
+    cmd(&tools.wasm_bindgen).arg(compiled(whom, PROGRAM)).arg(&folder).arg(PROGRAM).run()?;
     let wasm = folder.join(format!("{PROGRAM}_bg.wasm"));
     let size = smaller(tools, whom, &wasm)?;
     let script = paths::read(&folder.join(format!("{PROGRAM}.js")))?;

@@ -47,7 +47,7 @@ impl PageFor {
 pub struct PageTools {
     /// The compiler for wasm32.
     pub compiler: Compiler,
-    /// Folder of the wasm-bindgen with the version in Cargo.lock.
+    /// Path of the program that has wasm-bindgen write the page's script.
     pub wasm_bindgen: PathBuf,
     /// Path of wasm-opt, for what is handed out; None when it is missing, and then the page is larger.
     pub wasm_opt: Option<PathBuf>,
