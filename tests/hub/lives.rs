@@ -24,7 +24,7 @@ fn root(folder: &Path, boot: &str) -> String {
 #[track_caller]
 fn sound(audit: &Audit) {
     assert!(audit.sound(), "lost {:?}, doubled {:?}, wrong {:?}", audit.lost, audit.doubled, audit.wrong);
-    assert!(audit.stored > 30, "{} samples", audit.stored);
+    assert!(audit.stored > 15, "{} samples, and each test waits for more", audit.stored);
 }
 
 /// A fleet whose agent is known by its machine, or where it is in a container by its name.
