@@ -12,7 +12,7 @@ fn each_sample_of_an_agent_is_at_its_hub_once_though_the_link_is_cut_and_both_ar
     }
     let audit = fleet.settle();
     assert!(audit.sound(), "lost {:?}, doubled {:?}, wrong {:?}", audit.lost, audit.doubled, audit.wrong);
-    assert!(audit.stored > 100, "{} samples", audit.stored);
+    assert!(audit.stored > 50, "{} samples", audit.stored);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn two_hubs_of_an_agent_are_two_whole_copies_though_each_is_cut_off_for_a_while(
     one.grows("the first goes on");
     other.grows("and the second, too");
     let audit = one.settle();
-    assert!(audit.sound() && audit.stored > 100, "{audit:?}");
+    assert!(audit.sound() && audit.stored > 50, "{audit:?}");
     one.until("the second lacks nothing", || other.lacks().is_empty().then_some(()));
     // Sample by sample, with its bits, as far as both have got.
     let (ours, theirs) = (one.stored(), other.stored());

@@ -44,7 +44,7 @@ fn through(mut fleet: Fleet, start: impl Fn() -> Program, silence: impl FnOnce()
     let _again = start();
     fleet.grows("samples come again through the proxy");
     let audit = fleet.settle();
-    assert!(audit.sound() && audit.stored > 100, "{audit:?}");
+    assert!(audit.sound() && audit.stored > 30, "{audit:?}");
 }
 
 #[test]
