@@ -29,6 +29,9 @@ Partition: p1 [active]
  |--- Id: [3], DNC Id: [0], PCI Domain: [3]
 ";
 
+/// The number of a process here that has no device open.
+const NO_HOLDER: u32 = 4713;
+
 /// It watches these on a machine where they run.
 fn graphcore(pids: &[u32]) -> Graphcore {
     let dir = tempfile::tempdir().unwrap();
@@ -37,10 +40,15 @@ fn graphcore(pids: &[u32]) -> Graphcore {
         std::fs::create_dir_all(&folder).unwrap();
         let stat = format!("{pid} (a) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 1 0\n");
         std::fs::write(folder.join("stat"), stat).unwrap();
+        std::fs::create_dir(folder.join("fd")).unwrap();
+        // One of them merely has the number of a process elsewhere that the tool tells.
+        let file = if *pid == NO_HOLDER { "/dev/null" } else { "/dev/ipu3" };
+        std::os::unix::fs::symlink(file, folder.join("fd/3")).unwrap();
     }
     let roots = Roots::below(&dir.keep());
     let watched = (!pids.is_empty()).then(|| Watched::new(&roots, pids));
-    Graphcore { tools: Vec::new(), watched, listed: None }
+    let pids = Pids::new(&roots.proc, "ipu");
+    Graphcore { tools: Vec::new(), watched, pids, listed: None }
 }
 
 /// What is put of an output, at the first reading and at the one after it.
@@ -140,6 +148,8 @@ fn watched_processes_choose_their_devices() {
     assert_eq!(twice(TEXT.as_bytes(), &[4712])[0], []);
     let nobodys = TEXT.replace("  user process id: 4711\n", "");
     assert_eq!(twice(nobodys.as_bytes(), &[4711])[0], []);
+    let others = TEXT.replace("4711", "4713");
+    assert_eq!(twice(others.as_bytes(), &[NO_HOLDER])[0], []);
 }
 
 /// Every prefix gives values of the whole only.
