@@ -124,7 +124,7 @@ mod linux {
     }
 
     fn begun(found: Found, now: i64, up: Option<i64>, namespace: Option<u64>) -> (Begun, Option<String>) {
-        let Found { run, below, pid, start, rank, slurm, pod, about } = found;
+        let Found { run, below, pid, start, rank, slurm, pod, about, is_address } = found;
         // SAFETY: the call takes a number and gives one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
@@ -135,6 +135,8 @@ mod linux {
             start: Some(start),
             namespace,
             joined: true,
+            // Of which job of that address it is, is told by those that are known.
+            generation: is_address.then_some(t),
             rank: Some(rank),
             slurm,
             pod,

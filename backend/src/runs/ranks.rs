@@ -42,6 +42,8 @@ pub(super) struct Found {
     /// The pod that it is in.
     pub pod: Option<Pod>,
     pub about: About,
+    /// The id of the run is an address, which the next job may have, too.
+    pub is_address: bool,
 }
 
 /// What is known of a process, by its number and its start.
@@ -312,6 +314,9 @@ impl Look<'_> {
             Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
             None => self.told_to_use(rank, named),
         };
+        // Ranks that were found by an id tell what that is, also of one that does not say it itself.
+        let same = |found: &Found| found.run == run && found.is_address;
+        let is_address = below.is_none() && (named.is_address() || self.found.iter().any(same));
         let named = named.clone();
         let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
         let seen = self.seen.get(&(pid, start));
@@ -328,7 +333,7 @@ impl Look<'_> {
             program: seen.map(|seen| seen.program.clone()).unwrap_or_default(),
         };
         let below = below.map(String::from);
-        self.found.push(Found { run, below, pid, start, rank, slurm, pod, about });
+        self.found.push(Found { run, below, pid, start, rank, slurm, pod, about, is_address });
     }
 }
 
@@ -539,6 +544,23 @@ mod tests {
             assert!(Instant::now() < end, "{workers:?}");
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn ranks_that_an_address_alone_names_say_so() {
+        let mut root = shell("exec 3<&0; RANK=0 WORLD_SIZE=1 MASTER_ADDR=n1 MASTER_PORT=29500 cat <&3 & wait");
+        let holders = BTreeMap::from([(workers(&root, 1)[0], vec![0])]);
+        let roots = [(root.id(), "run".to_string())];
+        let mut look = |roots: &[(u32, String)]| Looks::default().look(roots, &holders, Instant::now()).remove(0);
+        let alone = look(&[]);
+        assert!(alone.run.starts_with("ddp-n1-29500-") && alone.is_address, "{alone:?}");
+        let below = look(&roots);
+        assert!(below.run == "run" && !below.is_address, "{below:?}");
+        let named = |who, key: &str| Said { key: Some((who, key.into())), ..Said::default() };
+        assert!(named("jax", "n1:1234").is_address() && !named("torchrun", "job-7").is_address());
+        assert!(!named("slurm", "7:0").is_address() && !Said::default().is_address());
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
     }
 
     #[test]

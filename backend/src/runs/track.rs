@@ -1,5 +1,6 @@
 //! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
 
+use super::jobs::{Jobs, Process};
 use super::kubernetes::Kubernetes;
 use super::looking::{Here, Looking};
 use super::permit::{Owners, without_claims};
@@ -99,6 +100,8 @@ pub(super) struct Tracker {
     /// Those that run, as far as is known.
     running: HashMap<Key, Begun>,
     pub owners: Owners,
+    /// Those whose ids are addresses.
+    jobs: Jobs,
     /// Ends that the kernel tells, and when they were.
     ends: JoinSet<(Key, Begun, i64, How)>,
     /// Those whose ends it tells.
@@ -133,6 +136,7 @@ pub async fn follow(
         source,
         running: HashMap::new(),
         owners: Owners::new(folder, socket.trusted()),
+        jobs: Jobs::default(),
         ends: JoinSet::new(),
         awaited: HashMap::new(),
         claims: JoinSet::new(),
@@ -300,7 +304,18 @@ fn log_folder(folder: &Path) -> std::io::Result<String> {
 
 /// Whether a process of this machine goes on.
 fn is_alive(begun: &Begun) -> bool {
-    launch::process::Stat::of(begun.pid).is_some_and(|stat| Some(stat.start) == begun.start && !stat.has_ended)
+    is_process(begun.pid, begun.start)
+}
+
+/// Whether that process goes on, by its number and its start.
+fn is_process(pid: u32, start: Option<u64>) -> bool {
+    launch::process::Stat::of(pid).is_some_and(|stat| Some(stat.start) == start && !stat.has_ended)
+}
+
+/// The process that started another.
+fn launcher_of(pid: u32) -> Option<Process> {
+    let launcher = launch::process::parent(pid)?;
+    Some((launcher, launch::process::started(launcher)?))
 }
 
 /// Whether it is kept.
@@ -435,6 +450,10 @@ impl Tracker {
                 begun.run = below.unwrap_or_else(|| self.owners.id(&begun.run, user.as_deref()));
             }
             let key = known.get(&(begun.run.clone(), begun.pid, begun.start)).cloned();
+            if key.is_none() && begun.generation.is_some() {
+                let launcher = launcher_of(begun.pid);
+                begun.generation = Some(self.jobs.of(&begun, launcher, |(pid, start)| is_process(pid, Some(start))));
+            }
             self.found(key.unwrap_or_else(|| Key::of(&begun)), begun);
         }
     }
@@ -515,6 +534,7 @@ impl Tracker {
             awaited.task.abort();
         }
         self.owners.take(&over.begun);
+        self.jobs.ended(&over.begun, over.t);
         self.changed = true;
         self.stopped.remove(key);
         let said = self.preempting.get(&over.begun.run);
@@ -575,11 +595,16 @@ impl Tracker {
                 && let Ok(begun) = serde_json::from_slice::<Begun>(&record.body)
             {
                 self.owners.take(&begun);
+                if let Some(generation) = begun.generation {
+                    let launcher = launcher_of(begun.pid).filter(|_| is_alive(&begun));
+                    self.jobs.enter(&begun, generation, launcher);
+                }
                 open.insert((begun.run.clone(), begun.pid), begun);
             } else if record.kind == END_KIND
-                && let Ok(Over { begun, .. }) = serde_json::from_slice(&record.body)
+                && let Ok(Over { begun, t, .. }) = serde_json::from_slice(&record.body)
             {
                 self.owners.take(&begun);
+                self.jobs.ended(&begun, t);
                 open.remove(&(begun.run, begun.pid));
             }
         }
