@@ -1,8 +1,8 @@
 //! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
 
-use super::jobs::{Jobs, Process};
+use super::jobs::Jobs;
 use super::kubernetes::Kubernetes;
-use super::looking::{Here, Looking};
+use super::looking::{Here, LookedRank, Looking};
 use super::permit::{Owners, without_claims};
 use super::reported::{RefusedReport, ReportAsk, Reported};
 use super::series;
@@ -312,12 +312,6 @@ fn is_process(pid: u32, start: Option<u64>) -> bool {
     launch::process::Stat::of(pid).is_some_and(|stat| Some(stat.start) == start && !stat.has_ended)
 }
 
-/// The process that started another.
-fn launcher_of(pid: u32) -> Option<Process> {
-    let launcher = launch::process::parent(pid)?;
-    Some((launcher, launch::process::started(launcher)?))
-}
-
 /// Whether it is kept.
 pub(super) fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &impl serde::Serialize) -> bool {
     let body = serde_json::to_vec(body).expect("texts and numbers only");
@@ -438,21 +432,25 @@ impl Tracker {
     }
 
     /// Ranks that were found.
-    fn found_all(&mut self, found: Vec<(Begun, Option<String>)>) {
+    fn found_all(&mut self, found: Vec<LookedRank>) {
         // The kernel knows a process by its number, whoever tells of it.
         let known = self.running.iter().map(|(key, known)| ((key.run.clone(), key.pid, known.start), key.clone()));
         let known: HashMap<(String, u32, Option<u64>), Key> =
             if found.is_empty() { HashMap::new() } else { known.collect() };
-        for (mut begun, below) in found {
+        for LookedRank { mut begun, below, launcher } in found {
             let user = begun.about.user.clone();
             if below.as_ref() != Some(&begun.run) && !self.owners.fits(&begun.run, user.as_deref()) {
                 // It names a run of another user: it is of the run below which it stands, or of one of its own.
                 begun.run = below.unwrap_or_else(|| self.owners.id(&begun.run, user.as_deref()));
             }
             let key = known.get(&(begun.run.clone(), begun.pid, begun.start)).cloned();
-            if key.is_none() && begun.generation.is_some() {
-                let launcher = launcher_of(begun.pid);
-                begun.generation = Some(self.jobs.of(&begun, launcher, |(pid, start)| is_process(pid, Some(start))));
+            match key.as_ref().and_then(|key| self.running.get(key)) {
+                Some(known) => known.generation.iter().for_each(|one| self.jobs.enter(known, *one, launcher)),
+                None if begun.generation.is_some() => {
+                    let is_alive = |(pid, start)| is_process(pid, Some(start));
+                    begun.generation = Some(self.jobs.of(&begun, launcher, is_alive));
+                }
+                None => {}
             }
             self.found(key.unwrap_or_else(|| Key::of(&begun)), begun);
         }
@@ -596,8 +594,7 @@ impl Tracker {
             {
                 self.owners.take(&begun);
                 if let Some(generation) = begun.generation {
-                    let launcher = launcher_of(begun.pid).filter(|_| is_alive(&begun));
-                    self.jobs.enter(&begun, generation, launcher);
+                    self.jobs.enter(&begun, generation, None);
                 }
                 open.insert((begun.run.clone(), begun.pid), begun);
             } else if record.kind == END_KIND
