@@ -633,6 +633,67 @@ fn ranks_are_found_by_themselves_and_which_fell_first_is_said() {
     assert!(!files_with(Path::new(bench.data()), "run.begin").is_empty(), "records can be searched");
 }
 
+/// Two ranks as torchrun starts them, which meet at an address that means the same on all machines; their launcher, and they.
+fn job_at_an_address() -> (Child, Vec<u32>) {
+    let world =
+        "WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=0 MASTER_ADDR=node-1 MASTER_PORT=29500";
+    let rank = |n: u32| format!("RANK={n} LOCAL_RANK={n} {world} sleep 1000 &");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{} {} wait", rank(0), rank(1))]);
+    let launcher = started(command);
+    let id = launcher.id();
+    let ranks = until("two ranks", || {
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        let ranks: Vec<u32> = children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        let name = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        (ranks.len() == 2 && ranks.iter().all(|pid| name(pid) == "sleep\n")).then_some(ranks)
+    });
+    (launcher, ranks)
+}
+
+#[test]
+fn the_next_job_at_an_address_is_another_run() {
+    let bench = Bench::new();
+    let mut known: Vec<Value> = Vec::new();
+    for jobs in 1..=2 {
+        let (mut launcher, ranks) = job_at_an_address();
+        let gpu = |(n, pid): (usize, &u32)| {
+            let process = serde_json::json!({"pid": pid, "type": "C", "used_gpu_memory": 4096});
+            serde_json::json!({"uuid": format!("GPU-{n}"), "name": "Test", "utilization": {"gpu": 5, "memory": 0}, "processes": [process]})
+        };
+        let gpus: Vec<Value> = ranks.iter().enumerate().map(gpu).collect();
+        let scenario = serde_json::json!({"driver_version": "590.48.01", "gpm_min_ms": 0, "gpus": gpus});
+        let fake = fake_nvml::Fake::new(&scenario.to_string());
+        let config = bench.folder.path().join("watchglass.toml");
+        let library = fake.library().display().to_string();
+        std::fs::write(&config, format!("[collectors.nvidia]\nlibrary = {library:?}\n")).expect("a file");
+        let config = config.to_str().expect("plain letters");
+        let server = Server::start(["--collectors", "cpu,nvidia", "--config", config, "--data-dir", bench.data()]);
+        // Newest first.
+        let listed = || -> Vec<Value> {
+            let all: Value = serde_json::from_str(&server.get("/api/v1/runs", &[]).body).expect("JSON");
+            let runs = all["runs"].as_array().expect("a list").iter();
+            runs.filter(|run| run["id"].as_str().is_some_and(|id| id.starts_with("ddp-node-1-29500")))
+                .cloned()
+                .collect()
+        };
+        let processes = |run: &Value| run["processes"].as_array().map_or(0, Vec::len);
+        let runs = until("the job is listed with both ranks", || {
+            let runs = listed();
+            (runs.len() == jobs && processes(&runs[0]) == 2).then_some(runs)
+        });
+        assert_eq!(runs[0]["state"], "running", "{runs:?}");
+        ranks.iter().for_each(|pid| kill(*pid, libc::SIGTERM));
+        launcher.wait().expect("it ended");
+        let runs = until("its end", || Some(listed()).filter(|runs| !runs[0]["ended"].is_null()));
+        // What was known of the job before is as it was.
+        assert_eq!(runs[1..], known[..]);
+        assert_eq!((runs.len(), processes(&runs[0])), (jobs, 2), "{runs:?}");
+        known = runs;
+        server.end_by("TERM");
+    }
+}
+
 #[test]
 fn a_hub_lists_the_runs_of_its_agents_also_those_of_while_it_was_away() {
     let mut fleet = Fleet::start();

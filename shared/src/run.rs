@@ -106,6 +106,10 @@ pub struct Begun {
     /// It joined a run that had begun: its environment named one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joined: bool,
+    /// When the first process of its job on this machine began, milliseconds since the Unix epoch, where the id of the run is
+    /// an address: other jobs have it before and after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
     /// Its place among the processes of the run, where a launcher gave it one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
@@ -610,7 +614,8 @@ pub struct RunProcess {
 pub struct Run {
     /// Its id.
     pub id: String,
-    /// The id by which its machines know it, where another run is listed under that.
+    /// The id by which its machines know it, where another run is listed under that, or may be: jobs that come one after the
+    /// other at one address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_as: Option<String>,
     /// Its state.

@@ -107,7 +107,7 @@ pub fn run(
     let about = About { program: program.to_string_lossy().into_owned(), ..job.about };
     let (pid, start, namespace) = (child.pid(), process::started(child.pid()), process::namespace());
     let (slurm, pod) = (job.slurm, pod::of(pid));
-    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, rank: None, slurm, pod, told: false, about };
+    let begun = Begun { run: id, t: now(), pid, start, namespace, joined, slurm, pod, about, ..Begun::default() };
     // A server that does not answer holds up nothing of the job.
     let kept = kept.map(|((folder, run), mut relay)| {
         relay.begin(folder, (run, format!("{}-{pid}", begun.t)), now);

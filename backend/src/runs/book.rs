@@ -133,16 +133,29 @@ fn listed(id: &str, parts: &[Part]) -> Option<Run> {
 
 /// The runs of one id, each with that under which it is listed: the first has it, and the others one of their own.
 fn with_ids(parts: Vec<Part>) -> impl Iterator<Item = (String, Vec<Part>)> {
-    apart(parts).into_iter().enumerate().filter_map(|(at, parts)| {
-        let Part { key, run, .. } = parts.first()?;
-        let id = if at == 0 { run.id.clone() } else { other_id(&run.id, key) };
-        Some((id, parts))
-    })
+    apart(parts).into_iter().enumerate().filter_map(|(at, parts)| Some((own_id(parts.first()?, at == 0), parts)))
+}
+
+/// The id of a run whose first part this is.
+fn own_id(Part { key, run, generation, .. }: &Part, is_first: bool) -> String {
+    match generation {
+        // Of the jobs of an address none has the id for itself.
+        Some(generation) => other_id(&run.id, &format!("{key} {generation}")),
+        None if is_first => run.id.clone(),
+        None => other_id(&run.id, key),
+    }
+}
+
+/// Whether a run is meant by an id under which it is not listed: by that of what one of its machines alone knows of it, or by the
+/// address of its job.
+fn is_called(parts: &[Part], id: &str) -> bool {
+    let jobs = parts.iter().filter(|part| part.generation.is_some());
+    jobs.into_iter().any(|part| part.run.id == id || own_id(part, false) == id)
 }
 
 impl RunBook {
     /// Reads what came since. It may read the disk.
-    fn refresh(&self, live: &Live, sources: &[Arc<Source>]) -> Vec<Vec<Arc<Run>>> {
+    fn refresh(&self, live: &Live, sources: &[Arc<Source>]) -> Vec<Vec<(Option<i64>, Arc<Run>)>> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::with_capacity(sources.len());
         for source in sources {
@@ -159,7 +172,7 @@ impl RunBook {
                 records.into_iter().flatten().flatten().for_each(|record| part.runs.take(&source.name, &record));
                 part.read = last;
             }
-            all.push(part.runs.all().cloned().collect());
+            all.push(part.runs.all().map(|(generation, run)| (generation, run.clone())).collect());
         }
         all
     }
@@ -205,8 +218,8 @@ impl RunBook {
         let mut by_id: HashMap<&str, Vec<Part>> = HashMap::with_capacity(all.iter().map(Vec::len).sum());
         for (source, runs) in sources.iter().zip(&all) {
             let part = self.part_of(source);
-            for run in runs {
-                let part = part(run);
+            for (generation, run) in runs {
+                let part = part(*generation, run);
                 by_id.entry(&run.id).or_insert_with(|| Vec::with_capacity(1)).push(part);
             }
         }
@@ -265,25 +278,35 @@ impl RunBook {
         let all = self.refresh(live, sources);
         // One that is not the first of its id has one of its own, which says nothing of the first.
         let begin = id.rsplit_once('-').map(|(begin, _)| begin).filter(|begin| begin.len() + 9 == id.len());
-        let may_be = |run: &&Arc<Run>| run.id == id || begin.is_some_and(|begin| run.id.starts_with(begin));
+        let may_be = |run: &Run| run.id == id || begin.is_some_and(|begin| run.id.starts_with(begin));
         let mut by_id: BTreeMap<&str, Vec<Part>> = BTreeMap::new();
         for (source, runs) in sources.iter().zip(&all) {
             let part = self.part_of(source);
-            runs.iter().filter(may_be).for_each(|run| by_id.entry(&run.id).or_default().push(part(run)));
+            for (generation, run) in runs.iter().filter(|(_, run)| may_be(run)) {
+                by_id.entry(&run.id).or_default().push(part(*generation, run));
+            }
         }
-        let mut found = by_id.into_values().flat_map(with_ids).filter(|(own, _)| own == id);
-        let (id, parts) = found.next()?;
+        let mut all: Vec<(String, Vec<Part>)> = by_id.into_values().flat_map(with_ids).collect();
+        let at = all.iter().position(|(own, _)| own == id).or_else(|| {
+            // The newest job of an address is the one that is meant by it.
+            let called = (0..all.len()).filter(|at| is_called(&all[*at].1, id));
+            called.max_by_key(|at| all[*at].1.iter().map(|part| part.run.began).min())
+        });
+        let (id, parts) = all.swap_remove(at?);
         let silent = silent(live, sources);
         clipped(listed(&id, &parts)?, span).map(|run| judged(run, &|source: &str| silent.get(source).copied()))
     }
 
     /// What a machine knows of a run.
-    fn part_of(&self, source: &Source) -> impl Fn(&Arc<Run>) -> Part + use<> {
+    fn part_of(&self, source: &Source) -> impl Fn(Option<i64>, &Arc<Run>) -> Part + use<> {
         let [key, name]: [Arc<str>; 2] = [&source.key, &source.name].map(|text| text.as_str().into());
         // Of a machine whose team is not known no other is.
         let teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
         let team = teams.as_ref().map(|teams| teams.get(&source.key).unwrap_or(&key).clone());
-        move |run| Part { key: key.clone(), name: name.clone(), team: team.clone(), run: run.clone() }
+        move |generation, run| {
+            let (key, name, team, run) = (key.clone(), name.clone(), team.clone(), run.clone());
+            Part { key, name, team, generation, run }
+        }
     }
 
     /// Whether the team of each of these machines is known.
@@ -307,4 +330,65 @@ fn silent(live: &Live, sources: &[Arc<Source>]) -> BTreeMap<String, Silence> {
         (silent && age >= SILENCE_MS).then(|| (source.name.clone(), Silence { since, for_good: age >= LOST_MS }))
     };
     sources.iter().filter_map(unheard).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Manual;
+    use crate::store::{Limits, Store};
+    use shared::catalog::{Catalog, cpu};
+    use shared::run::{BEGIN_KIND, Begun, END_KIND, How, Over, Rank, RunState};
+    use std::time::Duration;
+
+    const ALWAYS: (i64, i64) = (i64::MIN, i64::MAX);
+
+    #[test]
+    fn two_jobs_at_one_address_are_two_runs_of_two_agents_each_under_an_id_that_stays() {
+        let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+        let mut store = Store::new(catalog, Limits { retention: 3_600_000, bytes: usize::MAX });
+        let nodes = [1, 2].map(|n| store.add_source(format!("node-{n}"), 1_000, Vec::new()));
+        let live = Live::new(store, Arc::new(Manual::at(1_000_000, Duration::ZERO)), 1, 3_600_000);
+        let book = RunBook::default();
+        let sources = || live.store().sources();
+        let rank = |node: usize, t: i64| Begun {
+            run: "ddp-n1-29500-00000000".into(),
+            t,
+            pid: 100,
+            joined: true,
+            generation: Some(t),
+            rank: Some(Rank { rank: node as u32, launcher: "torch".into(), ..Rank::default() }),
+            ..Begun::default()
+        };
+        let tell = |node: usize, t: i64, kind: &str, body: Vec<u8>| {
+            live.append_record(nodes[node], t, kind, body).expect("kept");
+        };
+        let begin = |node: usize, t| tell(node, t, BEGIN_KIND, serde_json::to_vec(&rank(node, t)).expect("JSON"));
+        let end = |node: usize, (from, t)| {
+            let over = Over { begun: rank(node, from), t, how: How { exit: Some(0), ..How::default() } };
+            tell(node, t, END_KIND, serde_json::to_vec(&over).expect("JSON"));
+        };
+        let listed = || -> Vec<(String, usize, RunState)> {
+            let all = book.newest_first(&live, &sources(), ALWAYS);
+            all.map(|run| (run.id.clone(), run.processes.len(), run.state)).collect()
+        };
+        begin(0, 100_000);
+        let first = listed()[0].0.clone();
+        assert_eq!(listed(), [(first.clone(), 1, RunState::Running)]);
+        begin(1, 101_000);
+        assert_eq!(listed(), [(first.clone(), 2, RunState::Running)], "the same job, under the same id");
+        (end(0, (100_000, 200_000)), end(1, (101_000, 200_500)));
+        (begin(0, 210_000), begin(1, 330_000));
+        let all = listed();
+        let second = all[0].0.clone();
+        assert_eq!(all, [(second.clone(), 2, RunState::Running), (first.clone(), 2, RunState::Finished)]);
+        let found = |id: &str| book.find(&live, &sources(), id, ALWAYS).map(|run| run.id);
+        assert_eq!((found(&first), found(&second)), (Some(first.clone()), Some(second.clone())));
+        // What is known by the address is of the newest; and one machine alone calls it otherwise.
+        assert_eq!(found("ddp-n1-29500-00000000"), Some(second.clone()));
+        let alone: Vec<Arc<Source>> = sources().into_iter().skip(1).collect();
+        let of_one = book.newest_first(&live, &alone, ALWAYS).next().expect("it is there").id.clone();
+        assert_ne!(of_one, second);
+        assert_eq!(found(&of_one), Some(second));
+    }
 }

@@ -207,6 +207,9 @@ const KEYS: &[(&str, &[&str])] = &[
     ("jax", &["TPU_WORKER_HOSTNAMES"]),
 ];
 
+/// Who names a run by the address at which its processes meet: the next job may meet there, too.
+const ADDRESSES: &[&str] = &["ddp", "jax"];
+
 /// The list of GPUs that CUDA obeys, and in which order it counts them.
 const CUDA_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 const CUDA_ORDER: &str = "CUDA_DEVICE_ORDER";
@@ -259,6 +262,11 @@ pub(super) fn read(pid: u32) -> io::Result<Said> {
 }
 
 impl Said {
+    /// Whether it names the run by an address.
+    pub fn is_address(&self) -> bool {
+        self.run.is_none() && self.key.as_ref().is_some_and(|(who, _)| ADDRESSES.contains(who))
+    }
+
     fn of(bytes: &[u8]) -> Said {
         let mut values: [Option<String>; VARIABLES.len()] = [const { None }; VARIABLES.len()];
         for pair in bytes.split(|byte| *byte == 0) {

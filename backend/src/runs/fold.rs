@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// instant in which the first falls, and the kernel's words of them come in any order.
 const TOGETHER_MS: i64 = 5_000;
 
+/// The launcher of ranks that nobody gave a number: each machine counts its own.
+const COUNTED: &str = "gpu";
+
 /// The most runs of a machine that are known; of more the oldest are forgotten.
 const MAX_RUNS: usize = 100_000;
 
@@ -29,7 +32,8 @@ pub(super) struct Silence {
 /// Runs, made from the records of sources.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    runs: BTreeMap<String, Arc<Run>>,
+    /// By their ids, and by when they began where the id is an address.
+    runs: BTreeMap<(String, Option<i64>), Arc<Run>>,
 }
 
 impl Runs {
@@ -53,15 +57,16 @@ impl Runs {
                 }
             }
             STATE_KIND => {
-                if let Ok(Paused { run, pid, stopped, unheard }) = serde_json::from_slice(&record.body)
-                    && let Some(run) = self.runs.get_mut(&run)
-                {
+                if let Ok(Paused { run, pid, stopped, unheard }) = serde_json::from_slice(&record.body) {
                     let own = |one: &&mut RunProcess| one.source == source && one.pid == pid && one.ended.is_none();
-                    Arc::make_mut(run)
-                        .processes
-                        .iter_mut()
-                        .filter(own)
-                        .for_each(|one| (one.stopped, one.unheard) = (stopped, unheard));
+                    let all = self.runs.range_mut((run.clone(), None)..).take_while(|((id, _), _)| *id == run);
+                    for (_, run) in all {
+                        Arc::make_mut(run)
+                            .processes
+                            .iter_mut()
+                            .filter(own)
+                            .for_each(|one| (one.stopped, one.unheard) = (stopped, unheard));
+                    }
                 }
             }
             _ => {}
@@ -70,14 +75,14 @@ impl Runs {
 
     /// The process that began, which is entered where it is new; None beyond [`MAX_PROCESSES`].
     fn process(&mut self, source: &str, begun: Begun) -> Option<&mut RunProcess> {
-        let Begun { run: id, t, pid, joined, rank, told, about, .. } = begun;
+        let Begun { run: id, t, pid, joined, rank, told, about, generation, .. } = begun;
         // It is what a machine says.
         let t = t.max(0);
         let label = about.label.clone();
         if self.runs.len() >= MAX_RUNS + SURPLUS {
             self.forget_oldest();
         }
-        let run = self.runs.entry(id.clone()).or_insert_with(|| {
+        let run = self.runs.entry((id.clone(), generation)).or_insert_with(|| {
             Arc::new(Run {
                 id,
                 known_as: None,
@@ -125,9 +130,9 @@ impl Runs {
         run.processes.last_mut()
     }
 
-    /// All of them, not judged yet.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Run>> {
-        self.runs.values()
+    /// All of them, not judged yet, each with its generation.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Option<i64>, &Arc<Run>)> {
+        self.runs.iter().map(|((_, generation), run)| (*generation, run))
     }
 
     fn forget_oldest(&mut self) {
@@ -152,6 +157,8 @@ pub(super) struct Part {
     pub name: Arc<str>,
     /// The team that it belongs to; None where machines belong to none.
     pub team: Option<Arc<str>>,
+    /// Which of the jobs of its address it is, as [`Begun::generation`].
+    pub generation: Option<i64>,
     pub run: Arc<Run>,
 }
 
@@ -175,11 +182,19 @@ impl Part {
 
 /// The runs that have one id, of what machines in their order know of it. A run is that of the machine on which it began, and
 /// what joined it on others has no say in what it is called and how it does; two machines that began it have two runs. Times
-/// are what machines say, and decide nothing here.
+/// are what machines say, and decide nothing here but of which job of an address ranks are, which nobody began.
 pub(super) fn apart(parts: Vec<Part>) -> Vec<Vec<Part>> {
     if parts.len() <= 1 {
         return vec![parts];
     }
+    let (jobs, parts): (Vec<Part>, Vec<Part>) = parts.into_iter().partition(|part| part.generation.is_some());
+    let mut runs = if parts.is_empty() { Vec::new() } else { by_begin(parts) };
+    runs.extend(together(jobs));
+    runs
+}
+
+/// Those whose id is one run's.
+fn by_begin(parts: Vec<Part>) -> Vec<Vec<Part>> {
     let (roots, joined): (Vec<Part>, Vec<Part>) = parts.iter().cloned().partition(Part::is_root);
     let mut runs: Vec<Vec<Part>> = roots.into_iter().map(|root| vec![root]).collect();
     let mut others: Vec<Vec<Part>> = Vec::new();
@@ -202,6 +217,66 @@ pub(super) fn apart(parts: Vec<Part>) -> Vec<Vec<Part>> {
     let place = |run: &[Part]| parts.iter().position(|part| part.key == run[0].key);
     runs.sort_by_key(|run| place(run));
     runs
+}
+
+/// The jobs of an address, of what machines know of each. One job runs on several machines at once, each knows it once, and none of
+/// its ranks runs twice. Of several that fit those belong together that began next to each other: clocks differ by less than
+/// jobs last, and ranks may come late.
+fn together(mut parts: Vec<Part>) -> Vec<Vec<Part>> {
+    parts.sort_by(|a, b| (a.run.began, &a.key).cmp(&(b.run.began, &b.key)));
+    let spans: Vec<(i64, i64)> = parts.iter().map(|part| span(&part.run)).collect();
+    let mut pairs: Vec<(i64, usize, usize)> = Vec::new();
+    for (first, span) in spans.iter().enumerate() {
+        let later = spans.iter().enumerate().skip(first + 1).take_while(|(_, later)| later.0 < span.1);
+        let beside = later.filter(|(_, later)| are_together(*span, **later));
+        pairs.extend(beside.map(|(second, later)| (later.0 - span.0, first, second)));
+    }
+    pairs.sort_unstable();
+    let mut runs: Vec<Vec<usize>> = (0..parts.len()).map(|at| vec![at]).collect();
+    let mut run_of: Vec<usize> = (0..parts.len()).collect();
+    for (_, first, second) in pairs {
+        let (one, other) = (run_of[first], run_of[second]);
+        let fit = |a: usize, b: usize| {
+            let (a, b) = (&parts[a], &parts[b]);
+            a.key != b.key && a.fits(b) && !has_rank_of(&a.run, &b.run)
+        };
+        if one == other || !runs[one].iter().all(|a| runs[other].iter().all(|b| fit(*a, *b))) {
+            continue;
+        }
+        let moved = std::mem::take(&mut runs[other]);
+        moved.iter().for_each(|at| run_of[*at] = one);
+        runs[one].extend(moved);
+    }
+    let own = |mut run: Vec<usize>| {
+        run.sort_unstable();
+        run.into_iter().map(|at| parts[at].clone()).collect()
+    };
+    runs.into_iter().filter(|run| !run.is_empty()).map(own).collect()
+}
+
+/// When a part of a run began, and when it ended; the end of time where a process of it goes on.
+fn span(run: &Run) -> (i64, i64) {
+    let ends = run.processes.iter().map(|one| one.ended.unwrap_or(i64::MAX));
+    (run.began, ends.max().unwrap_or(i64::MAX).max(run.began))
+}
+
+/// Whether two spans are together for at least half of the shorter.
+fn are_together(a: (i64, i64), b: (i64, i64)) -> bool {
+    let both = a.1.min(b.1).saturating_sub(a.0.max(b.0));
+    both >= 0 && both >= a.1.saturating_sub(a.0).min(b.1.saturating_sub(b.0)) / 2
+}
+
+/// Whether a rank runs in both at once. Those that are counted here say nothing.
+fn has_rank_of(a: &Run, b: &Run) -> bool {
+    let ranks = |run: &Run| -> Vec<(u32, (i64, i64))> {
+        let of = |one: &RunProcess| {
+            let rank = one.rank.as_ref().filter(|rank| rank.launcher != COUNTED)?;
+            Some((rank.rank, (one.began, one.ended.unwrap_or(i64::MAX))))
+        };
+        run.processes.iter().filter_map(of).collect()
+    };
+    let others = ranks(b);
+    ranks(a).iter().any(|(rank, span)| others.iter().any(|(other, time)| other == rank && are_together(*span, *time)))
 }
 
 /// One run of what several machines, of which the first began it, know of it.
@@ -352,8 +427,8 @@ mod tests {
         if let Some(how) = end {
             runs.take(source, &record(END_KIND, &Over { begun, t: t + 5, how }));
         }
-        let run = runs.all().next().expect("a run").clone();
-        Part { key: source.into(), name: source.into(), team: team.map(Into::into), run }
+        let run = runs.all().next().expect("a run").1.clone();
+        Part { key: source.into(), name: source.into(), team: team.map(Into::into), generation: None, run }
     }
 
     fn names(runs: &[Vec<Part>]) -> Vec<Vec<&str>> {
@@ -379,6 +454,70 @@ mod tests {
         let ranks = [("node-1", "ann"), ("node-2", "bob"), ("node-3", "ann")];
         let ranks = ranks.map(|(node, user)| part(node, Some(user), 1, rank)).to_vec();
         assert_eq!(names(&apart(ranks)), [vec!["node-1", "node-3"], vec!["node-2"]]);
+    }
+
+    /// What a machine knows of a job at an address: its ranks, from and until a second; None where it goes on.
+    fn job(source: &str, ranks: std::ops::Range<u32>, (from, until): (i64, Option<i64>)) -> Part {
+        let mut runs = Runs::default();
+        for number in ranks {
+            let rank = Some(shared::run::Rank { rank: number, launcher: "torch".into(), ..Default::default() });
+            let generation = Some(from * 1_000);
+            let begun = Begun { rank, generation, ..begun("ddp", 100 + number, from * 1_000, true) };
+            runs.take(source, &record(BEGIN_KIND, &begun));
+            if let Some(until) = until {
+                runs.take(source, &record(END_KIND, &Over { begun, t: until * 1_000, how: how(Some(0), None) }));
+            }
+        }
+        let (generation, run) = runs.all().next().expect("a run");
+        Part { key: source.into(), name: source.into(), team: None, generation, run: run.clone() }
+    }
+
+    #[test]
+    fn jobs_one_behind_the_other_at_one_address_are_several_on_all_machines() {
+        let listed = |parts: &[Part]| {
+            let one =
+                |run: &Vec<Part>| run.iter().map(|part| format!("{} {}", part.name, part.run.began / 1_000)).collect();
+            let mut all: Vec<Vec<String>> = apart(parts.to_vec()).iter().map(one).collect();
+            all.sort();
+            all
+        };
+        // The clock of b is 6 s behind that of a.
+        let first = [job("a", 0..2, (100, Some(200))), job("b", 2..4, (94, Some(194)))];
+        let second = [job("a", 0..2, (205, Some(300))), job("b", 2..4, (199, Some(294)))];
+        let both = [vec!["a 205".to_string(), "b 199".into()], vec!["b 94".into(), "a 100".into()]];
+        let sorted = |mut all: Vec<Vec<String>>| {
+            all.iter_mut().for_each(|run| run.sort());
+            all.sort();
+            all
+        };
+        assert_eq!(sorted(listed(&[first.clone(), second.clone()].concat())), sorted(both.to_vec()));
+        // A machine that the first job did not have; and ranks that come minutes later.
+        let late = [job("a", 0..2, (205, None)), job("c", 4..6, (600, None))];
+        let all = [&first[..1], &second[1..], &late].concat();
+        let expected = [vec!["a 100".to_string()], vec!["a 205".into(), "b 199".into(), "c 600".into()]];
+        assert_eq!(sorted(listed(&all)), sorted(expected.to_vec()));
+        // A rank of the first job that hangs is of the first.
+        let hangs = [job("a", 0..2, (100, Some(200))), job("b", 2..4, (101, Some(400)))];
+        let next = [job("a", 0..2, (205, None)), job("b", 2..4, (206, None))];
+        let expected = [vec!["a 100".to_string(), "b 101".into()], vec!["a 205".into(), "b 206".into()]];
+        assert_eq!(sorted(listed(&[hangs, next].concat())), sorted(expected.to_vec()));
+        // Two that have the same rank at once are two, whatever their address is called.
+        assert_eq!(apart(vec![job("a", 0..2, (100, None)), job("b", 0..2, (101, None))]).len(), 2);
+        // On one machine alone they are what it says.
+        assert_eq!(apart(vec![first[0].clone(), second[0].clone()]).len(), 2);
+    }
+
+    #[test]
+    fn a_machine_knows_the_jobs_of_an_address_apart_and_who_is_stopped_in_which() {
+        let mut runs = Runs::default();
+        let rank = |generation: i64, pid| Begun { generation: Some(generation), ..begun("ddp", pid, generation, true) };
+        runs.take("a", &record(END_KIND, &Over { begun: rank(1, 7), t: 5, how: how(Some(0), None) }));
+        runs.take("a", &record(BEGIN_KIND, &rank(9, 7)));
+        runs.take("a", &record(BEGIN_KIND, &rank(9, 8)));
+        runs.take("a", &record(STATE_KIND, &Paused { run: "ddp".into(), pid: 7, stopped: true, unheard: None }));
+        let stopped = |run: &Arc<Run>| run.processes.iter().map(|one| one.stopped).collect::<Vec<_>>();
+        let all: Vec<_> = runs.all().map(|(generation, run)| (generation, stopped(run))).collect();
+        assert_eq!(all, [(Some(1), vec![false]), (Some(9), vec![true, false])]);
     }
 
     #[test]

@@ -18,9 +18,17 @@ pub(super) struct Here {
     pub gpus: KnownGpus,
 }
 
-/// What a look has found: ranks, each with the run at or below whose process it stands, and which processes of runs are
-/// stopped.
-pub(super) type Looked = (Vec<(Begun, Option<String>)>, HashSet<u32>);
+/// A rank that a look has found.
+pub(super) struct LookedRank {
+    pub begun: Begun,
+    /// The run at or below whose process it stands.
+    pub below: Option<String>,
+    /// What started it, where the id of its run is an address: number and start.
+    pub launcher: Option<(u32, u64)>,
+}
+
+/// What a look has found: ranks, and which processes of runs are stopped.
+pub(super) type Looked = (Vec<LookedRank>, HashSet<u32>);
 
 /// Number and labels of each GPU, as [`collectors::GpuNumbers::known`] lists them.
 pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
@@ -44,7 +52,7 @@ type Answer = tokio::sync::oneshot::Receiver<(Looks, Looked)>;
 #[cfg(target_os = "linux")]
 mod linux {
     use super::super::ranks::{Found, Gpus};
-    use super::{Begun, Detect, Here, Looked, Looking, Looks};
+    use super::{Begun, Detect, Here, Looked, LookedRank, Looking, Looks};
     use std::collections::HashSet;
     use std::time::{Duration, Instant};
     use tokio::time::MissedTickBehavior;
@@ -123,8 +131,8 @@ mod linux {
         Some((seconds * 1000.0) as i64)
     }
 
-    fn begun(found: Found, now: i64, up: Option<i64>, namespace: Option<u64>) -> (Begun, Option<String>) {
-        let Found { run, below, pid, start, rank, slurm, pod, about } = found;
+    fn begun(found: Found, now: i64, up: Option<i64>, namespace: Option<u64>) -> LookedRank {
+        let Found { run, below, pid, start, rank, slurm, pod, about, is_address, launcher } = found;
         // SAFETY: the call takes a number and gives one.
         let ticks = (unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64).max(1.0);
         let t = up.map_or(now, |up| now - (up - (start as f64 * 1000.0 / ticks) as i64).max(0));
@@ -135,13 +143,15 @@ mod linux {
             start: Some(start),
             namespace,
             joined: true,
+            // Of which job of that address it is, is told by those that are known.
+            generation: is_address.then_some(t),
             rank: Some(rank),
             slurm,
             pod,
             told: false,
             about,
         };
-        (begun, below)
+        LookedRank { begun, below, launcher }
     }
 }
 

@@ -16,6 +16,8 @@ mod environ;
 mod fold;
 #[cfg(target_os = "linux")]
 mod frozen;
+#[cfg(unix)]
+mod jobs;
 mod keeping;
 mod kept;
 #[cfg(unix)]

@@ -42,6 +42,10 @@ pub(super) struct Found {
     /// The pod that it is in.
     pub pod: Option<Pod>,
     pub about: About,
+    /// The id of the run is an address, which the next job may have, too.
+    pub is_address: bool,
+    /// Then what started it: number and start.
+    pub launcher: Option<(u32, u64)>,
 }
 
 /// What is known of a process, by its number and its start.
@@ -61,6 +65,8 @@ struct Seen {
     number: Option<u32>,
     /// Ranks stand below it, so it is a launcher whatever its environment says.
     launches: bool,
+    /// What started it, once that was looked for.
+    launcher: Option<Option<(u32, u64)>>,
     /// When it was looked below it last.
     looked_below: Option<Instant>,
 }
@@ -166,6 +172,7 @@ impl Look<'_> {
             refused: false,
             number: None,
             launches: false,
+            launcher: None,
             looked_below: None,
         });
         if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
@@ -312,8 +319,13 @@ impl Look<'_> {
             Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
             None => self.told_to_use(rank, named),
         };
+        // Ranks that were found by an id tell what that is, also of one that does not say it itself.
+        let same = |found: &Found| found.run == run && found.is_address;
+        let is_address = below.is_none() && (named.is_address() || self.found.iter().any(same));
         let named = named.clone();
         let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
+        let of_address = self.seen.get_mut(&(pid, start)).filter(|_| is_address);
+        let launcher = of_address.and_then(|seen| *seen.launcher.get_or_insert_with(|| launcher_of(pid)));
         let seen = self.seen.get(&(pid, start));
         let (pod, user) = seen.map(|seen| (seen.pod.clone(), seen.user.clone())).unwrap_or_default();
         let about = About {
@@ -328,7 +340,7 @@ impl Look<'_> {
             program: seen.map(|seen| seen.program.clone()).unwrap_or_default(),
         };
         let below = below.map(String::from);
-        self.found.push(Found { run, below, pid, start, rank, slurm, pod, about });
+        self.found.push(Found { run, below, pid, start, rank, slurm, pod, about, is_address, launcher });
     }
 }
 
@@ -362,6 +374,17 @@ fn line(pid: u32) -> Vec<u32> {
 
 fn line_above(pid: u32, above: u32) -> bool {
     line(pid).contains(&above)
+}
+
+/// What started a rank: number and start of the nearest process above it that has not the rank's own environment, as a script has
+/// between torchrun and its rank.
+fn launcher_of(pid: u32) -> Option<(u32, u64)> {
+    let is_rank = |pid: &u32| {
+        let rank = environ::read(*pid).ok().and_then(|said| said.rank);
+        rank.is_some_and(|rank| rank.attempt.is_some())
+    };
+    let launcher = line(pid).into_iter().skip(1).find(|above| !is_rank(above))?;
+    Some((launcher, started(launcher)?))
 }
 
 /// The number of the user of a process.
@@ -539,6 +562,54 @@ mod tests {
             assert!(Instant::now() < end, "{workers:?}");
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn ranks_that_an_address_alone_names_say_so() {
+        let mut root = shell("exec 3<&0; RANK=0 WORLD_SIZE=1 MASTER_ADDR=n1 MASTER_PORT=29500 cat <&3 & wait");
+        let holders = BTreeMap::from([(workers(&root, 1)[0], vec![0])]);
+        let roots = [(root.id(), "run".to_string())];
+        let look = |roots: &[(u32, String)]| Looks::default().look(roots, &holders, Instant::now()).remove(0);
+        let alone = look(&[]);
+        assert!(alone.run.starts_with("ddp-n1-29500-") && alone.is_address, "{alone:?}");
+        let below = look(&roots);
+        assert!(below.run == "run" && !below.is_address, "{below:?}");
+        let named = |who, key: &str| Said { key: Some((who, key.into())), ..Said::default() };
+        assert!(named("jax", "n1:1234").is_address() && !named("torchrun", "job-7").is_address());
+        assert!(!named("slurm", "7:0").is_address() && !Said::default().is_address());
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn what_started_a_rank_is_the_launcher_and_no_script_between() {
+        let rank = "TORCHELASTIC_RESTART_COUNT=0 RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR=n1 MASTER_PORT=29500";
+        let mut root = shell(&format!("exec 3<&0; {rank} sh -c 'cat <&3 & wait' & wait"));
+        let end = Instant::now() + Duration::from_secs(60);
+        let script = loop {
+            let script = children(root.id()).first().copied();
+            if let Some(script) = script.filter(|pid| children(*pid).len() == 1 && launcher_of(*pid).is_some()) {
+                break script;
+            }
+            assert!(Instant::now() < end, "no script");
+            std::thread::yield_now();
+        };
+        let launcher = Some((root.id(), started(root.id()).expect("it runs")));
+        let worker = loop {
+            let worker = children(script)[0];
+            if launcher_of(worker) == launcher {
+                break worker;
+            }
+            // It has its environment once it has exec'd.
+            assert!(Instant::now() < end, "{:?}", launcher_of(worker));
+            std::thread::yield_now();
+        };
+        assert_eq!(launcher_of(script), launcher);
+        let holders = BTreeMap::from([(worker, vec![0])]);
+        let found = Looks::default().look(&[], &holders, Instant::now()).remove(0);
+        assert!(found.is_address && found.launcher == launcher, "{found:?}");
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
     }
 
     #[test]

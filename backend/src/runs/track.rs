@@ -1,7 +1,8 @@
 //! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
 
+use super::jobs::Jobs;
 use super::kubernetes::Kubernetes;
-use super::looking::{Here, Looking};
+use super::looking::{Here, LookedRank, Looking};
 use super::permit::{Owners, without_claims};
 use super::reported::{RefusedReport, ReportAsk, Reported};
 use super::series;
@@ -99,6 +100,8 @@ pub(super) struct Tracker {
     /// Those that run, as far as is known.
     running: HashMap<Key, Begun>,
     pub owners: Owners,
+    /// Those whose ids are addresses.
+    jobs: Jobs,
     /// Ends that the kernel tells, and when they were.
     ends: JoinSet<(Key, Begun, i64, How)>,
     /// Those whose ends it tells.
@@ -133,6 +136,7 @@ pub async fn follow(
         source,
         running: HashMap::new(),
         owners: Owners::new(folder, socket.trusted()),
+        jobs: Jobs::default(),
         ends: JoinSet::new(),
         awaited: HashMap::new(),
         claims: JoinSet::new(),
@@ -300,7 +304,12 @@ fn log_folder(folder: &Path) -> std::io::Result<String> {
 
 /// Whether a process of this machine goes on.
 fn is_alive(begun: &Begun) -> bool {
-    launch::process::Stat::of(begun.pid).is_some_and(|stat| Some(stat.start) == begun.start && !stat.has_ended)
+    is_process(begun.pid, begun.start)
+}
+
+/// Whether that process goes on, by its number and its start.
+fn is_process(pid: u32, start: Option<u64>) -> bool {
+    launch::process::Stat::of(pid).is_some_and(|stat| Some(stat.start) == start && !stat.has_ended)
 }
 
 /// Whether it is kept.
@@ -423,18 +432,26 @@ impl Tracker {
     }
 
     /// Ranks that were found.
-    fn found_all(&mut self, found: Vec<(Begun, Option<String>)>) {
+    fn found_all(&mut self, found: Vec<LookedRank>) {
         // The kernel knows a process by its number, whoever tells of it.
         let known = self.running.iter().map(|(key, known)| ((key.run.clone(), key.pid, known.start), key.clone()));
         let known: HashMap<(String, u32, Option<u64>), Key> =
             if found.is_empty() { HashMap::new() } else { known.collect() };
-        for (mut begun, below) in found {
+        for LookedRank { mut begun, below, launcher } in found {
             let user = begun.about.user.clone();
             if below.as_ref() != Some(&begun.run) && !self.owners.fits(&begun.run, user.as_deref()) {
                 // It names a run of another user: it is of the run below which it stands, or of one of its own.
                 begun.run = below.unwrap_or_else(|| self.owners.id(&begun.run, user.as_deref()));
             }
             let key = known.get(&(begun.run.clone(), begun.pid, begun.start)).cloned();
+            match key.as_ref().and_then(|key| self.running.get(key)) {
+                Some(known) => known.generation.iter().for_each(|one| self.jobs.enter(known, *one, launcher)),
+                None if begun.generation.is_some() => {
+                    let is_alive = |(pid, start)| is_process(pid, Some(start));
+                    begun.generation = Some(self.jobs.of(&begun, launcher, is_alive));
+                }
+                None => {}
+            }
             self.found(key.unwrap_or_else(|| Key::of(&begun)), begun);
         }
     }
@@ -515,6 +532,7 @@ impl Tracker {
             awaited.task.abort();
         }
         self.owners.take(&over.begun);
+        self.jobs.ended(&over.begun, over.t);
         self.changed = true;
         self.stopped.remove(key);
         let said = self.preempting.get(&over.begun.run);
@@ -575,11 +593,15 @@ impl Tracker {
                 && let Ok(begun) = serde_json::from_slice::<Begun>(&record.body)
             {
                 self.owners.take(&begun);
+                if let Some(generation) = begun.generation {
+                    self.jobs.enter(&begun, generation, None);
+                }
                 open.insert((begun.run.clone(), begun.pid), begun);
             } else if record.kind == END_KIND
-                && let Ok(Over { begun, .. }) = serde_json::from_slice(&record.body)
+                && let Ok(Over { begun, t, .. }) = serde_json::from_slice(&record.body)
             {
                 self.owners.take(&begun);
+                self.jobs.ended(&begun, t);
                 open.remove(&(begun.run, begun.pid));
             }
         }

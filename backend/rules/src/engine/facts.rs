@@ -22,6 +22,9 @@ pub struct Fact {
 /// What is kept of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
+    /// The id by which its machines know it, where that is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_as: Option<String>,
     pub state: Option<RunState>,
     pub name: String,
     pub began: i64,
@@ -285,8 +288,16 @@ impl Engine {
         let moved = before.is_none_or(|b| b.hosts != hosts || b.labels != labels) || was != Some(run.state);
         let name = about.name.clone().unwrap_or_else(|| run.id.clone());
         let marked = before.map_or(run.began, |b| b.marked);
-        let facts =
-            RunFacts { state: Some(run.state), name, began: run.began, ended: run.ended, marked, labels, hosts };
+        let facts = RunFacts {
+            known_as: run.known_as.clone(),
+            state: Some(run.state),
+            name,
+            began: run.began,
+            ended: run.ended,
+            marked,
+            labels,
+            hosts,
+        };
         if before == Some(&facts) && !self.facts.keys().any(|(_, subject)| *subject == run.id) {
             return;
         }
@@ -341,8 +352,11 @@ impl Engine {
 
     /// A run has put a marker, at `t`, milliseconds since the Unix epoch.
     pub fn marker(&mut self, run: &str, t: i64) {
-        let Some(facts) = self.runs.get_mut(run) else { return };
-        facts.marked = facts.marked.max(t);
+        // Machines call it by an id of their own where another run is listed under that.
+        let own = |(id, facts): &(&String, &mut RunFacts)| *id == run || facts.known_as.as_deref() == Some(run);
+        for (_, facts) in self.runs.iter_mut().filter(own).filter(|(_, facts)| facts.began <= t) {
+            facts.marked = facts.marked.max(t);
+        }
     }
 
     /// A finding was raised, has changed, or has ended.

@@ -12,6 +12,8 @@ pub(super) struct Named {
     /// The value of this label chooses the row.
     pub only: Option<(&'static str, &'static str)>,
     pub how: How,
+    /// Where ours is not quite theirs, how: then the nearest rule is told, and none is made.
+    pub differs: Option<&'static str>,
 }
 
 /// What is done to theirs before it is ours.
@@ -26,7 +28,7 @@ pub(super) enum How {
 }
 
 const fn row(name: &'static str, tag: &'static str, label: &'static str) -> Named {
-    Named { name, tag, times: 1.0, plus: 0.0, label, only: None, how: How::Plain }
+    Named { name, tag, times: 1.0, plus: 0.0, label, only: None, how: How::Plain, differs: None }
 }
 
 const fn scaled(name: &'static str, tag: &'static str, label: &'static str, times: f64) -> Named {
@@ -37,20 +39,43 @@ const fn share(name: &'static str, tag: &'static str, label: &'static str) -> Na
     Named { how: How::Rate, ..row(name, tag, label) }
 }
 
-const fn cores(mode: &'static str, tag: &'static str, times: f64, plus: f64) -> Named {
+const fn cores(mode: &'static str, tag: &'static str) -> Named {
     let name = "node_cpu_seconds_total";
-    Named { times, plus, only: Some(("mode", mode)), how: How::MeanRate, ..row(name, tag, "") }
+    Named { only: Some(("mode", mode)), how: How::MeanRate, ..row(name, tag, "") }
 }
+
+const fn unlike(named: Named, differs: &'static str) -> Named {
+    Named { differs: Some(differs), ..named }
+}
+
+/// Why DCGM's counts of memory errors are not ours.
+const ALL_MEMORIES: &str = "it counts errors of the GPU's caches, too, and ours those of its memory alone";
+
+/// Why shares of a GPU's memory are not alike.
+const RESERVED: &str = "what the driver reserves is no part of it, and a part of the memory that ours is a share of";
+
+/// Why shares of a file system are not alike.
+const BLOCKS_OF_ROOT: &str =
+    "the blocks that are root's alone are a part of its size, and ours leaves them out as `df` does";
 
 const MIB: f64 = (1u64 << 20) as f64;
 
 /// All of them.
 pub(super) const NAMES: &[Named] = &[
-    cores("idle", "system.cpu_percent", -1.0, 1.0),
-    cores("user", "system.cpu_user_percent", 1.0, 0.0),
-    cores("system", "system.cpu_system_percent", 1.0, 0.0),
-    cores("iowait", "system.cpu_iowait_percent", 1.0, 0.0),
-    cores("steal", "system.cpu_steal_percent", 1.0, 0.0),
+    unlike(
+        Named { times: -1.0, plus: 1.0, ..cores("idle", "system.cpu_percent") },
+        "what is not idle includes waiting for I/O, and `system.cpu_percent` does not",
+    ),
+    unlike(
+        cores("user", "system.cpu_user_percent"),
+        "niced programs have a mode of their own there, and ours includes them",
+    ),
+    unlike(
+        cores("system", "system.cpu_system_percent"),
+        "interrupts have modes of their own there, and ours includes them",
+    ),
+    cores("iowait", "system.cpu_iowait_percent"),
+    cores("steal", "system.cpu_steal_percent"),
     row("node_load1", "system.load1", ""),
     row("node_load5", "system.load5", ""),
     row("node_load15", "system.load15", ""),
@@ -81,7 +106,10 @@ pub(super) const NAMES: &[Named] = &[
     row("node_network_receive_bytes_total", "network.*.recv", "device"),
     row("node_network_transmit_bytes_total", "network.*.sent", "device"),
     row("node_netstat_Tcp_RetransSegs", "network.tcpRetransmits", ""),
-    row("node_hwmon_temp_celsius", "cpu.avg_temp", ""),
+    unlike(
+        row("node_hwmon_temp_celsius", "cpu.avg_temp", ""),
+        "it is each sensor of each chip, disks and networks too, and ours is the mean of the processor's",
+    ),
     scaled("DCGM_FI_DEV_GPU_UTIL", "gpu.*.gpu", "gpu", 100.0),
     scaled("DCGM_FI_DEV_MEM_COPY_UTIL", "gpu.*.memory", "gpu", 100.0),
     scaled("DCGM_FI_DEV_ENC_UTIL", "gpu.*.encoderUtilization", "gpu", 100.0),
@@ -94,10 +122,12 @@ pub(super) const NAMES: &[Named] = &[
     scaled("DCGM_FI_DEV_MEM_CLOCK", "gpu.*.memoryClock", "gpu", 1e-6),
     scaled("DCGM_FI_DEV_FB_USED", "gpu.*.memoryAllocatedBytes", "gpu", 1.0 / MIB),
     scaled("DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryTotalBytes", "gpu", 1.0 / MIB),
-    row("DCGM_FI_DEV_FB_USED_PERCENT", "gpu.*.memoryAllocated", "gpu"),
+    unlike(row("DCGM_FI_DEV_FB_USED_PERCENT", "gpu.*.memoryAllocated", "gpu"), RESERVED),
     row("DCGM_FI_DEV_XID_ERRORS", "gpu.*.lastXid", "gpu"),
-    row("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "gpu.*.uncorrectedMemoryErrors", "gpu"),
-    row("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "gpu.*.correctedMemoryErrors", "gpu"),
+    row("DCGM_FI_DEV_ECC_DBE_VOL_DEV", "gpu.*.uncorrectedMemoryErrors", "gpu"),
+    row("DCGM_FI_DEV_ECC_SBE_VOL_DEV", "gpu.*.correctedMemoryErrors", "gpu"),
+    unlike(row("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "gpu.*.uncorrectedMemoryErrors", "gpu"), ALL_MEMORIES),
+    unlike(row("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "gpu.*.correctedMemoryErrors", "gpu"), ALL_MEMORIES),
     row("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", "gpu.*.uncorrectedRemappedRows", "gpu"),
     row("DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS", "gpu.*.correctedRemappedRows", "gpu"),
     row("DCGM_FI_DEV_ROW_REMAP_PENDING", "gpu.*.rowRemapPending", "gpu"),
@@ -122,10 +152,12 @@ pub(super) struct Shared {
     pub times: f64,
     pub plus: f64,
     pub label: &'static str,
+    /// As in [`Named`].
+    pub differs: Option<&'static str>,
 }
 
 const fn of(part: &'static str, whole: &'static str, tag: &'static str, label: &'static str) -> Shared {
-    Shared { part, whole, tag, times: 1.0, plus: 0.0, label }
+    Shared { part, whole, tag, times: 1.0, plus: 0.0, label, differs: None }
 }
 
 /// Ours is what is in use, theirs what is left.
@@ -133,20 +165,39 @@ const fn left(part: &'static str, whole: &'static str, tag: &'static str, label:
     Shared { times: -1.0, plus: 1.0, ..of(part, whole, tag, label) }
 }
 
+const fn unlike_share(shared: Shared, differs: &'static str) -> Shared {
+    Shared { differs: Some(differs), ..shared }
+}
+
 /// All of them.
 pub(super) const SHARES: &[Shared] = &[
     left("node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes", "memory.working_set_percent", ""),
     left("node_memory_SwapFree_bytes", "node_memory_SwapTotal_bytes", "swap.used_percent", ""),
-    left("node_filesystem_avail_bytes", "node_filesystem_size_bytes", "disk.*.usagePercent", "mountpoint"),
-    left("node_filesystem_free_bytes", "node_filesystem_size_bytes", "disk.*.usagePercent", "mountpoint"),
+    unlike_share(
+        left("node_filesystem_avail_bytes", "node_filesystem_size_bytes", "disk.*.usagePercent", "mountpoint"),
+        BLOCKS_OF_ROOT,
+    ),
+    unlike_share(
+        left("node_filesystem_free_bytes", "node_filesystem_size_bytes", "disk.*.usagePercent", "mountpoint"),
+        BLOCKS_OF_ROOT,
+    ),
+    left("node_filesystem_avail_bytes", USABLE, "disk.*.usagePercent", "mountpoint"),
+    of(USED, USABLE, "disk.*.usagePercent", "mountpoint"),
     of("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryAllocated", "gpu"),
-    left("DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryAllocated", "gpu"),
+    unlike_share(left("DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_TOTAL", "gpu.*.memoryAllocated", "gpu"), RESERVED),
+    unlike_share(of("DCGM_FI_DEV_FB_USED", UNRESERVED, "gpu.*.memoryAllocated", "gpu"), RESERVED),
+    unlike_share(left("DCGM_FI_DEV_FB_FREE", UNRESERVED, "gpu.*.memoryAllocated", "gpu"), RESERVED),
     of("watchglass_memory_used_bytes", "watchglass_memory_total_bytes", "memory.working_set_percent", ""),
     left("watchglass_memory_available_bytes", "watchglass_memory_total_bytes", "memory.working_set_percent", ""),
     of("watchglass_swap_used_bytes", "watchglass_swap_total_bytes", "swap.used_percent", ""),
     of("watchglass_gpu_memory_used_bytes", "watchglass_gpu_memory_total_bytes", "gpu.*.memoryAllocated", "gpu"),
     of("watchglass_gpu_power_watts", "watchglass_gpu_power_limit_watts", "gpu.*.powerPercent", "gpu"),
 ];
+
+/// What is reckoned of several names: `size - free` and that with `avail` of a file system, and `used + free` of a GPU.
+pub(super) const USED: &str = "node_filesystem_size_bytes - node_filesystem_free_bytes";
+pub(super) const USABLE: &str = "node_filesystem_size_bytes - node_filesystem_free_bytes + node_filesystem_avail_bytes";
+pub(super) const UNRESERVED: &str = "DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE";
 
 /// File systems that fill up: what is left of them in bytes, of which we have the share in use.
 pub(super) const FILLING: [&str; 2] = ["node_filesystem_avail_bytes", "node_filesystem_free_bytes"];
@@ -155,7 +206,31 @@ pub(super) const FILLING: [&str; 2] = ["node_filesystem_avail_bytes", "node_file
 pub(super) const FACTS: [&str; 3] = ["node_uname_info", "node_os_info", "node_exporter_build_info"];
 
 /// Labels that say how Prometheus came by a series, and nothing of the machine.
-pub(super) const IDLE_LABELS: [&str; 6] = ["job", "fstype", "prometheus", "cluster_name", "endpoint", "exporter"];
+pub(super) const IDLE_LABELS: [&str; 5] = ["job", "fstype", "prometheus", "endpoint", "exporter"];
+
+/// Labels that choose among the series of a machine, where a row of ours has no such.
+pub(super) const SERIES_LABELS: [&str; 20] = [
+    "modelName",
+    "UUID",
+    "uuid",
+    "pci_bus_id",
+    "GPU_I_ID",
+    "GPU_I_PROFILE",
+    "err_code",
+    "pod",
+    "container",
+    "namespace",
+    "exported_pod",
+    "exported_container",
+    "exported_namespace",
+    "chip",
+    "sensor",
+    "cpu",
+    "mode",
+    "device",
+    "mountpoint",
+    "type",
+];
 
 /// Labels that name the machine.
 pub(super) const MACHINE_LABELS: [&str; 6] = ["instance", "source", "nodename", "Hostname", "hostname", "node"];

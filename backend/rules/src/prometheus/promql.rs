@@ -293,7 +293,10 @@ impl Reader {
         while let Some(Token::Word(word)) = self.peek() {
             match word.as_str() {
                 "bool" => return Err("`bool` makes a number of a comparison, which a rule here cannot".into()),
-                "on" | "ignoring" | "group_left" | "group_right" => {
+                "ignoring" | "group_right" => {
+                    return Err(format!("`{word}` leaves open by which labels two sides match; write `on (instance)`"));
+                }
+                "on" | "group_left" => {
                     self.at += 1;
                     if self.takes("(") {
                         self.names()?;

@@ -1,9 +1,11 @@
 //! One expression of PromQL as one `when`.
 
-use super::names::{FACTS, FILLING, How, IDLE_LABELS, MACHINE_LABELS, NAMES, SHARES};
+use super::names::{
+    FACTS, FILLING, How, IDLE_LABELS, MACHINE_LABELS, NAMES, SERIES_LABELS, SHARES, UNRESERVED, USABLE, USED,
+};
 use super::promql::{Expr, Op, Selector};
-use shared::catalog::Catalog;
 use shared::catalog::prometheus::{Family, Names, written};
+use shared::catalog::{Catalog, Kind};
 use shared::rule::{MAX_DURATION, number_text, parse};
 use std::collections::BTreeMap;
 
@@ -20,6 +22,8 @@ pub(super) struct Translated {
     pub on: BTreeMap<String, String>,
     /// What was left out, and why that says the same here.
     pub notes: Vec<String>,
+    /// Why it does not say the same, where it does not.
+    differs: Vec<String>,
 }
 
 /// A number that is reckoned from one tag: `times` what we have in the base unit, and `plus`.
@@ -34,8 +38,12 @@ struct Reckoned {
     plus: f64,
     /// It counts seconds or cores, and must stand in `rate` yet, or in a mean.
     pending: How,
+    /// It is named as another exporter names it.
+    is_foreign: bool,
     on: BTreeMap<String, String>,
     notes: Vec<String>,
+    /// As in [`Translated`].
+    differs: Vec<String>,
 }
 
 /// Translates.
@@ -61,7 +69,17 @@ impl<'a> Translator<'a> {
     /// What of it is not plainly ours.
     pub(super) fn rule(&mut self, expr: &Expr, hold: u32, keep: Option<u32>) -> Told<Translated> {
         (self.hold, self.keep) = (hold, keep);
-        self.condition(expr)
+        let translated = self.condition(expr)?;
+        match translated.differs.as_slice() {
+            [] => Ok(translated),
+            differs => {
+                let Translated { when, on, .. } = &translated;
+                let on = on.iter().map(|(key, value)| format!(", on {key} = {value}")).collect::<String>();
+                // In our own spelling, with units.
+                let when = parse(when, self.catalog).map_or_else(|_| when.clone(), |condition| condition.to_string());
+                Err(format!("{}; the nearest rule here is `{when}`{on}", differs.join("; ")))
+            }
+        }
     }
 
     fn condition(&self, expr: &Expr) -> Told<Translated> {
@@ -69,7 +87,7 @@ impl<'a> Translator<'a> {
         match bare {
             Expr::Binary(Op::And, left, right) => self.both(left, right),
             Expr::Binary(Op::Compare(sign), left, right) => self.comparison(sign, left, right),
-            Expr::Call(name, inner) if name == "absent" || name == "absent_over_time" => self.absent(inner),
+            Expr::Call(name, inner) if name == "absent" || name == "absent_over_time" => self.absent(name, inner),
             Expr::Binary(op @ (Op::Or | Op::Unless), ..) => {
                 Err(format!("`{op}` of two conditions is not one condition; write two rules"))
             }
@@ -94,13 +112,19 @@ impl<'a> Translator<'a> {
         else {
             return Err("`and` stands here between two comparisons of values, and only once".into());
         };
-        let (mut first, on, notes) = self.side(a, al, ar)?;
-        let (second, other, more) = self.side(b, bl, br)?;
-        if on != other {
+        let first = self.side(a, al, ar)?;
+        let second = self.side(b, bl, br)?;
+        if first.on != second.on {
             return Err("both sides of `and` must be of the same machines".into());
         }
-        first = format!("{first} and {second}{}", self.held());
-        Ok(Translated { when: first, on, notes: [notes, more].concat() })
+        if self.keep.is_some() {
+            return Err(
+                "`keep_firing_for` of two conditions is not translated: it says of neither when it is over".into()
+            );
+        }
+        let when = format!("{} and {}{}", first.when, second.when, self.held());
+        let notes = [first.notes, second.notes].concat();
+        Ok(Translated { when, on: first.on, notes, differs: [first.differs, second.differs].concat() })
     }
 
     fn held(&self) -> String {
@@ -118,13 +142,25 @@ impl<'a> Translator<'a> {
                 ("==", 0.0) | ("<", 1.0) | ("!=", 1.0) => {
                     let (on, _) = self.machines(up, "")?;
                     let when = format!("source lost for {}s", self.hold.max(LEAST_LOST));
-                    let notes = vec!["`up` is Prometheus' word for a target; here it is the machine's agent".into()];
-                    Ok(Translated { when, on, notes })
+                    let mut notes =
+                        vec!["`up` is Prometheus' word for a target; here it is the machine's agent".into()];
+                    if self.hold < LEAST_LOST {
+                        notes.push("a machine is lost once it was silent for a minute".into());
+                    }
+                    // A target of another name is a program of the machine, which may be away while that is there.
+                    let is_machine =
+                        |(label, _, value): &&(String, &str, String)| label == "job" && !value.contains("node");
+                    let differs = up.labels.iter().find(is_machine).map(|(_, _, value)| {
+                        format!(
+                            "the job {value:?} is a program of a machine, which may be away while the machine is there"
+                        )
+                    });
+                    Ok(Translated { when, on, notes, differs: differs.into_iter().collect() })
                 }
                 _ => Err("`up` is 0 or 1".into()),
             };
         }
-        let (text, on, notes) = self.side(sign, left, right)?;
+        let Translated { when: text, on, notes, differs } = self.side(sign, left, right)?;
         let until = match self.keep {
             Some(keep) => {
                 let against = opposite(sign_of(&text));
@@ -133,11 +169,11 @@ impl<'a> Translator<'a> {
             }
             None => String::new(),
         };
-        Ok(Translated { when: format!("{text}{}{until}", self.held()), on, notes })
+        Ok(Translated { when: format!("{text}{}{until}", self.held()), on, notes, differs })
     }
 
     /// `TAG OP NUMBER`, and where.
-    fn side(&self, sign: &str, left: &Expr, right: &Expr) -> Told<(String, BTreeMap<String, String>, Vec<String>)> {
+    fn side(&self, sign: &str, left: &Expr, right: &Expr) -> Told<Translated> {
         let (mut sign, value, limit) = match (number(left), number(right)) {
             (None, Some(limit)) => (sign, left, limit),
             (Some(limit), None) => (turned(sign), right, limit),
@@ -160,7 +196,8 @@ impl<'a> Translator<'a> {
             (None, Some((name, by))) => format!("{name} over {by} of {tag}"),
             (None, None) => tag,
         };
-        Ok((format!("{text} {sign} {}", number_text(rounded(limit))), reckoned.on, reckoned.notes))
+        let when = format!("{text} {sign} {}", number_text(rounded(limit)));
+        Ok(Translated { when, on: reckoned.on, notes: reckoned.notes, differs: reckoned.differs })
     }
 
     /// A limit in the base unit in that of the tag.
@@ -170,6 +207,15 @@ impl<'a> Translator<'a> {
         let template = probe.tags().first().map(|tag| tag.template.clone()).unwrap_or_default();
         let metric = self.catalog.position(&template).and_then(|at| self.catalog.metrics.get(usize::from(at)));
         let metric = metric.ok_or_else(|| format!("no metric has the tag {}", reckoned.tag))?;
+        // Theirs counts since the machine's start.
+        let is_whole = reckoned.function.is_none() && metric.kind == Kind::Counter;
+        if is_whole && reckoned.is_foreign && !reckoned.tag.starts_with("gpu.") {
+            return Err(
+                "it compares what was counted since the machine's start; here counts begin with Watchglass: write \
+                        `increase` or `rate` of it"
+                    .into(),
+            );
+        }
         Ok(match reckoned.function {
             // A rate is told in the base unit.
             Some(("rate", _)) => base,
@@ -199,7 +245,10 @@ impl<'a> Translator<'a> {
             let tag = quoted(&"disk.*.usagePercent".replace('*', &instance));
             let when = format!("{tag} reaches 100 within {}s", whole(within)?);
             notes.extend(dropped(of));
-            return Ok(Some(Translated { when, on, notes }));
+            let of_root = of.name == "node_filesystem_free_bytes";
+            let differs =
+                of_root.then(|| "blocks that are root's alone count as free there, and here as full".to_string());
+            return Ok(Some(Translated { when, on, notes, differs: differs.into_iter().collect() }));
         }
         let plain = Selector { range: None, ..of.clone() };
         let reckoned = self.value(&Expr::Selector(plain))?;
@@ -207,20 +256,28 @@ impl<'a> Translator<'a> {
         let limit = number_text(rounded(self.stored(&reckoned, base)?));
         let when = format!("{} reaches {limit} within {}s", quoted(&reckoned.tag), whole(within)?);
         notes.extend(reckoned.notes);
-        Ok(Some(Translated { when, on: reckoned.on, notes }))
+        Ok(Some(Translated { when, on: reckoned.on, notes, differs: reckoned.differs }))
     }
 
-    fn absent(&self, inner: &[Expr]) -> Told<Translated> {
+    fn absent(&self, name: &str, inner: &[Expr]) -> Told<Translated> {
         let [Expr::Selector(of)] = inner else { return Err("`absent` stands here around one metric".into()) };
         if of.name == "up" {
             return Err("a target that Prometheus does not know is none that we do; write `source lost`".into());
         }
-        let looked_back = of.range.unwrap_or(LOOK_BACK);
         let reckoned = self.named(&Selector { range: None, ..of.clone() })?;
-        let seconds = whole(looked_back.max(f64::from(self.hold)))?;
-        let notes =
-            [vec!["it fires for each series that stopped while its machine is heard".into()], reckoned.notes].concat();
-        Ok(Translated { when: format!("{} missing for {seconds}s", quoted(&reckoned.tag)), on: reckoned.on, notes })
+        // Without a range a series is gone at once where a page lacks it, and after the time looked back where that is away.
+        let seconds = match of.range {
+            Some(range) if name == "absent_over_time" => whole(range + f64::from(self.hold))?,
+            _ => whole(LOOK_BACK.max(f64::from(self.hold)))?,
+        };
+        let one = |text: &String| !text.contains(['*', ',', '!']);
+        let mut differs = reckoned.differs;
+        if !one(&reckoned.tag) || !reckoned.on.get("source").is_some_and(one) {
+            differs.push("it fires there once no machine has the series, and here for each series that stops".into());
+        }
+        let notes = [vec!["it fires while the machine is heard".into()], reckoned.notes].concat();
+        let when = format!("{} missing for {seconds}s", quoted(&reckoned.tag));
+        Ok(Translated { when, on: reckoned.on, notes, differs })
     }
 
     fn value(&self, expr: &Expr) -> Told<Reckoned> {
@@ -239,6 +296,19 @@ impl<'a> Translator<'a> {
             && let Some(share) = self.share(left, right)?
         {
             return Ok(share);
+        }
+        // (part * 100) / whole, too.
+        if let (Op::Over, Expr::Binary(Op::Times, a, b)) = (op, without_facts(left)) {
+            let (part, by) = match (number(a), number(b)) {
+                (None, Some(by)) => (a, by),
+                (Some(by), None) => (b, by),
+                _ => (a, 0.0),
+            };
+            if by != 0.0
+                && let Some(share) = self.share(part, right)?
+            {
+                return Ok(Reckoned { times: share.times * by, plus: share.plus * by, ..share });
+            }
         }
         // (whole - part) / whole is 1 less the share.
         if let (Op::Over, Expr::Binary(Op::Minus, whole, part)) = (op, without_facts(left))
@@ -280,35 +350,23 @@ impl<'a> Translator<'a> {
 
     /// A share that the catalogue has.
     fn share(&self, part: &Expr, whole: &Expr) -> Told<Option<Reckoned>> {
-        // used / (used + free) is a share, too.
-        let sum = match without_facts(whole) {
-            Expr::Binary(Op::Plus, a, b) => match (without_facts(a), without_facts(b)) {
-                (Expr::Selector(used), Expr::Selector(free))
-                    if (used.name.as_str(), free.name.as_str()) == ("DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE") =>
-                {
-                    Some("DCGM_FI_DEV_FB_TOTAL")
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        let Expr::Selector(part) = without_facts(part) else { return Ok(None) };
-        let of = match (without_facts(whole), sum) {
-            (_, Some(of)) => of,
-            (Expr::Selector(whole), None) => whole.name.as_str(),
-            _ => return Ok(None),
-        };
-        let Some(shared) = SHARES.iter().find(|one| one.part == part.name && one.whole == of) else {
-            return match NAMES.iter().any(|one| one.name == part.name) || part.name.starts_with("node_filesystem_files")
-            {
-                true => Err(format!("the catalogue has no share of {} in {of}", part.name)),
+        let (Some((part, selector)), Some((of, other))) = (sum_of(part), sum_of(whole)) else { return Ok(None) };
+        let Some(shared) = SHARES.iter().find(|one| one.part == part && one.whole == of) else {
+            return match NAMES.iter().any(|one| one.name == part) || part.starts_with("node_filesystem_files") {
+                true => Err(format!("the catalogue has no share of {part} in {of}")),
                 false => Ok(None),
             };
         };
+        // What the part is chosen by is enough: the whole has the same labels.
+        if !other.labels.iter().all(|label| selector.labels.contains(label)) {
+            return Err(format!("the labels of {part} and {of} choose different series"));
+        }
+        let part = selector;
         let (on, instance) = self.machines(part, shared.label)?;
         let tag = shared.tag.replace('*', &instance);
         let notes = dropped(part);
-        Ok(Some(Reckoned { times: shared.times, plus: shared.plus, on, notes, ..plain(tag) }))
+        let differs = shared.differs.map(String::from).into_iter().collect();
+        Ok(Some(Reckoned { times: shared.times, plus: shared.plus, on, notes, differs, ..plain(tag) }))
     }
 
     fn function(&self, name: &str, inner: &[Expr]) -> Told<Reckoned> {
@@ -318,6 +376,12 @@ impl<'a> Translator<'a> {
         let Some(range) = of.range else { return Err(format!("`{name}` is not translated")) };
         let reckoned = self.named(&Selector { range: None, ..of.clone() })?;
         let shares = reckoned.pending != How::Plain;
+        let mut reckoned = reckoned;
+        if name == "irate" {
+            reckoned.differs.push(
+                "`irate` goes by the two newest scrapes, and how far these are apart Prometheus alone knows".into(),
+            );
+        }
         let function = match (name, shares) {
             // They count time; we have the share of the time.
             ("rate" | "irate", true) => {
@@ -349,6 +413,23 @@ impl<'a> Translator<'a> {
         let of_machine = by.iter().any(|label| MACHINE_LABELS.contains(&label.as_str()));
         let of_gpu = by.iter().any(|label| label == "gpu" || label == "UUID");
         let reckoned = self.value(inner)?;
+        // What makes smaller groups than we have, or others.
+        let own = self.label_of(inner);
+        let is_known = |label: &&String| {
+            let label = label.as_str();
+            MACHINE_LABELS.contains(&label)
+                || IDLE_LABELS.contains(&label)
+                || ["gpu", "UUID"].contains(&label)
+                || own.as_deref() == Some(label)
+                || label == "mode" && reckoned.pending != How::Plain
+        };
+        if let Some(label) = by.iter().find(|label| !is_known(label)) {
+            return Err(format!("groups by {label} are not translated; write `{name} by (instance)`"));
+        }
+        // Each series is a group of its own.
+        if of_machine && own.is_some_and(|own| by.contains(&own)) && ["avg", "min", "max", "sum"].contains(&name) {
+            return Ok(reckoned);
+        }
         if reckoned.pending == How::MeanRate {
             return match (name, of_machine) {
                 ("avg", true) => Ok(Reckoned { pending: How::Plain, ..reckoned }),
@@ -374,6 +455,24 @@ impl<'a> Translator<'a> {
         }
     }
 
+    /// The label that tells the series of a metric of a machine apart.
+    fn label_of(&self, expr: &Expr) -> Option<String> {
+        let of = match without_facts(expr) {
+            Expr::Selector(of) => of,
+            Expr::Call(_, inner) => return self.label_of(inner.first()?),
+            Expr::Binary(_, left, right) => return self.label_of(left).or_else(|| self.label_of(right)),
+            _ => return None,
+        };
+        let theirs = NAMES.iter().find(|one| one.name == of.name).map(|one| one.label.to_string());
+        let ours = || {
+            let at = (0..self.catalog.metrics.len() as u16)
+                .find(|at| self.names.family(*at).is_some_and(|family| family.name == of.name))?;
+            let written = written(self.catalog.metrics.get(usize::from(at))?);
+            written.split_once('{').map(|(_, label)| label.trim_end_matches('}').to_string())
+        };
+        theirs.or_else(ours).filter(|label| !label.is_empty())
+    }
+
     /// The tag of a metric.
     fn named(&self, of: &Selector) -> Told<Reckoned> {
         let chosen = |only: &(&str, &str)| {
@@ -391,6 +490,8 @@ impl<'a> Translator<'a> {
                 pending: one.how,
                 on,
                 notes: dropped(&left),
+                is_foreign: true,
+                differs: one.differs.map(String::from).into_iter().collect(),
                 ..plain(tag)
             });
         }
@@ -461,6 +562,8 @@ impl<'a> Translator<'a> {
                 instance = pattern;
             } else if IDLE_LABELS.contains(&name) || own == "mountpoint" && name == "device" {
                 // See `dropped`.
+            } else if SERIES_LABELS.contains(&name) {
+                return Err(format!("the label {name} chooses among the series of a machine, which it cannot here"));
             } else if *op == "=" && !name.starts_with("__") {
                 on.insert(name.to_ascii_lowercase(), value.clone());
             } else {
@@ -476,15 +579,58 @@ fn plain(tag: String) -> Reckoned {
 }
 
 fn plain_on(tag: String, on: BTreeMap<String, String>, notes: Vec<String>) -> Reckoned {
-    Reckoned { tag, function: None, over: None, times: 1.0, plus: 0.0, pending: How::Plain, on, notes }
+    Reckoned {
+        tag,
+        function: None,
+        over: None,
+        times: 1.0,
+        plus: 0.0,
+        pending: How::Plain,
+        is_foreign: false,
+        on,
+        notes,
+        differs: Vec::new(),
+    }
 }
 
 /// What of a selector is left out.
 fn dropped(of: &Selector) -> Vec<String> {
-    let filters = of.labels.iter().filter(|(label, ..)| ["fstype", "device"].contains(&label.as_str()));
-    match of.name.starts_with("node_filesystem") && filters.count() > 0 {
-        true => vec!["watched are the paths that disk_paths names, of whatever type and device".into()],
-        false => Vec::new(),
+    let mut notes = Vec::new();
+    if of.name.starts_with("node_filesystem") {
+        notes.push("watched are the paths that disk_paths names, of whatever type and device".into());
+    }
+    if ["node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes"].contains(&of.name.as_str()) {
+        notes.push("where a control group limits the memory of Watchglass, ours is of that limit".into());
+    }
+    if of.labels.iter().any(|(label, ..)| label == "job") {
+        notes.push("`job` names how Prometheus came by a series, and was left out".into());
+    }
+    notes
+}
+
+/// Half of [`USABLE`], as it is written without brackets.
+const AVAIL_AND_SIZE: &str = "node_filesystem_avail_bytes + node_filesystem_size_bytes";
+
+/// The name of a metric, or of what the tables have of several, and a selector with its labels. All of a sum have the same.
+fn sum_of(expr: &Expr) -> Option<(&str, &Selector)> {
+    match without_facts(expr) {
+        Expr::Selector(of) => Some((&of.name, of)),
+        Expr::Binary(op @ (Op::Plus | Op::Minus), left, right) => {
+            let ((a, of), (b, other)) = (sum_of(left)?, sum_of(right)?);
+            let name = match (op, a, b) {
+                (Op::Minus, "node_filesystem_size_bytes", "node_filesystem_free_bytes") => USED,
+                (Op::Plus, USED, "node_filesystem_avail_bytes") | (Op::Plus, "node_filesystem_avail_bytes", USED) => {
+                    USABLE
+                }
+                (Op::Plus, "node_filesystem_avail_bytes", "node_filesystem_size_bytes") => AVAIL_AND_SIZE,
+                (Op::Minus, AVAIL_AND_SIZE, "node_filesystem_free_bytes") => USABLE,
+                (Op::Plus, "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE")
+                | (Op::Plus, "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_FB_USED") => UNRESERVED,
+                _ => return None,
+            };
+            (of.labels == other.labels).then_some((name, of))
+        }
+        _ => None,
     }
 }
 

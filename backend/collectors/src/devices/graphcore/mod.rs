@@ -8,7 +8,9 @@ mod attributes;
 use self::attributes::{Device, IpuAttribute};
 use crate::host::process::Watched;
 use crate::read::exec::{self, RunLimits};
+use crate::read::pids::Pids;
 use crate::{CollectError, Collector, OpenError, OptionRow, Options, Out, Part, Roots};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,7 +48,8 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     }
     let tried: Vec<String> = tools.iter().map(|tool| tool.display().to_string()).collect();
     let watched = (!options.pids.is_empty()).then(|| Watched::new(roots, &options.pids));
-    let graphcore = Graphcore { tools, watched, listed: None };
+    let pids = Pids::new(&roots.proc, "ipu");
+    let graphcore = Graphcore { tools, watched, pids, listed: None };
     Ok(Part::only(tried, graphcore))
 }
 
@@ -59,6 +62,8 @@ struct Graphcore {
     tools: Vec<PathBuf>,
     /// Absent where no process is watched: then all devices count.
     watched: Option<Watched>,
+    /// Which processes are meant by the tools' numbers.
+    pids: Pids,
     /// Devices by gc-info, and when they were listed.
     listed: Option<(Duration, Vec<u32>)>,
 }
@@ -129,8 +134,12 @@ impl Graphcore {
 
     fn put(&mut self, devices: &[Device], out: &mut Out) {
         let watched = self.watched.as_mut().map(Watched::pids);
-        let is_ours =
-            |device: &&Device| watched.as_ref().is_none_or(|pids| device.user.is_some_and(|user| pids.contains(&user)));
+        let own = &mut self.pids;
+        let is_ours = |device: &&Device| {
+            let is_watched =
+                |pids: &HashSet<u32>| device.user.is_some_and(|user| pids.contains(&user) && own.is_own(user));
+            watched.as_ref().is_none_or(is_watched)
+        };
         for device in devices.iter().filter(is_ours) {
             for IpuAttribute { row, instance, value } in &device.attributes {
                 match instance {

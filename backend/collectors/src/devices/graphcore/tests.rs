@@ -29,20 +29,26 @@ Partition: p1 [active]
  |--- Id: [3], DNC Id: [0], PCI Domain: [3]
 ";
 
+/// The number of a process here that has no device open.
+const NO_HOLDER: u32 = 4713;
+
 /// It watches these on a machine where they run, and the folder of that machine.
-fn graphcore(pids: &[u32]) -> (Graphcore, Option<tempfile::TempDir>) {
-    if pids.is_empty() {
-        return (Graphcore { tools: Vec::new(), watched: None, listed: None }, None);
-    }
+fn graphcore(pids: &[u32]) -> (Graphcore, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     for pid in pids {
         let folder = dir.path().join("proc").join(pid.to_string());
         std::fs::create_dir_all(&folder).unwrap();
         let stat = format!("{pid} (a) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 1 0\n");
         std::fs::write(folder.join("stat"), stat).unwrap();
+        std::fs::create_dir(folder.join("fd")).unwrap();
+        // One of them merely has the number of a process elsewhere that the tool tells.
+        let file = if *pid == NO_HOLDER { "/dev/null" } else { "/dev/ipu3" };
+        std::os::unix::fs::symlink(file, folder.join("fd/3")).unwrap();
     }
-    let watched = Some(Watched::new(&Roots::below(dir.path()), pids));
-    (Graphcore { tools: Vec::new(), watched, listed: None }, Some(dir))
+    let roots = Roots::below(dir.path());
+    let watched = (!pids.is_empty()).then(|| Watched::new(&roots, pids));
+    let pids = Pids::new(&roots.proc, "ipu");
+    (Graphcore { tools: Vec::new(), watched, pids, listed: None }, dir)
 }
 
 /// What is put of an output, at the first reading and at the one after it.
@@ -89,7 +95,7 @@ fn what_names_and_does_not_measure_is_in_no_chart() {
         "  link width: 8\n  board ipu index: 1\n  numa node: 0\n  pcie physical slot: 3\n",
     );
     let text = text.replace("  pci id: 0000:1a:00.0\n", "  sysfs file id: 0\n  grid: 5\n");
-    let ((mut graphcore, _), mut out) = (graphcore(&[]), Out::default());
+    let ((mut graphcore, _dir), mut out) = (graphcore(&[]), Out::default());
     out.begin(Duration::ZERO);
     graphcore.put(&attributes::devices(text.as_bytes()), &mut out);
     let others: std::collections::BTreeMap<String, bool> = out
@@ -142,6 +148,8 @@ fn watched_processes_choose_their_devices() {
     assert_eq!(twice(TEXT.as_bytes(), &[4712])[0], []);
     let nobodys = TEXT.replace("  user process id: 4711\n", "");
     assert_eq!(twice(nobodys.as_bytes(), &[4711])[0], []);
+    let others = TEXT.replace("4711", "4713");
+    assert_eq!(twice(others.as_bytes(), &[NO_HOLDER])[0], []);
 }
 
 /// Every prefix gives values of the whole only.
@@ -239,7 +247,7 @@ fn a_tool_whose_output_is_unknown_makes_way_for_the_next() {
     std::fs::write(dir.path().join("both"), format!("{LIST}{TEXT}")).unwrap();
     let first = place(dir.path(), "gc-inventory", "line nothing of use");
     let second = place(dir.path(), "gc-info", "print both");
-    let (mut graphcore, _) = graphcore(&[]);
+    let (mut graphcore, _dir) = graphcore(&[]);
     graphcore.tools = vec![first.clone(), second.clone()];
     let mut out = Out::default();
     for second in 0..2 {

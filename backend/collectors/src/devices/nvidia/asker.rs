@@ -1,7 +1,7 @@
 //! The calls that are made of one GPU in one tick: each when it is due, and none once the GPU is known to be lost.
 
 use super::reading::{NvidiaReading, Place};
-use super::retry::{NvmlFailure, Retry, failure};
+use super::retry::{MUST_BE_RESET, NvmlFailure, Retry, failure};
 use nvml_wrapper::error::NvmlError;
 use shared::catalog::MetricDef;
 
@@ -85,7 +85,11 @@ impl Asker {
                 retry.failed();
                 let failure = failure(&error);
                 if failure != NvmlFailure::Unsupported {
-                    self.reading.fail(failure, format!("{}: {error}", call.name()));
+                    let reason = match failure {
+                        NvmlFailure::Reset => format!("{}: {MUST_BE_RESET}", call.name()),
+                        _ => format!("{}: {error}", call.name()),
+                    };
+                    self.reading.fail(failure, reason);
                     if self.reading.stopped() || self.failed.is_none() {
                         self.failed = Some(call);
                     }

@@ -8,7 +8,7 @@ use super::mig::Parts;
 use super::rates::Rate;
 use super::reading::{NvidiaReading, Place};
 use super::retry::{NvmlFailure, Retry};
-use super::users::{Process, Who};
+use super::users::{Process, Who, together};
 use nvml_wrapper::enum_wrappers::device::{
     Clock, EccCounter, MemoryError, MemoryLocation, TemperatureSensor, TemperatureThreshold,
 };
@@ -233,7 +233,9 @@ impl Gpu {
 
     fn processes(&mut self, asker: &mut Asker, library: &Library, total: Option<u64>, at: Duration) {
         let mut list = |call, who| asker.ask(call, || library.processes(self.handle, who)).unwrap_or_default();
-        let mut all: Vec<Process> = list(Call::Compute, Who::Compute);
+        let compute: Vec<Process> = list(Call::Compute, Who::Compute);
+        let mut pids: Vec<u32> = compute.iter().map(|process| process.pid).collect();
+        let mut all = together(compute);
         // The service's server computes too, so without it nobody computes through the service.
         let rest = self.unshared.is_some_and(|then| at.saturating_sub(then) < SHARED_INTERVAL);
         let shared = if all.is_empty() || rest { Vec::new() } else { list(Call::Shared, Who::Shared) };
@@ -241,6 +243,7 @@ impl Gpu {
         // A process that computes and draws is in both lists, with the same figure.
         for process in shared.into_iter().chain(list(Call::Graphics, Who::Graphics)) {
             if all.iter().all(|other| other.pid != process.pid) {
+                pids.push(process.pid);
                 all.push(process);
             }
         }
@@ -252,7 +255,7 @@ impl Gpu {
                 bytes(process).map(|b| b as f64),
             );
         }
-        asker.reading.pids = all.iter().map(|process| process.pid).collect();
+        asker.reading.pids = pids;
         if all.is_empty() || self.parts.are_on() {
             return;
         }

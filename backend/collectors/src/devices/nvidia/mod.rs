@@ -35,6 +35,7 @@ use self::probe::Probe;
 use self::reading::NvidiaReading;
 use self::retry::NvmlFailure;
 use crate::host::process::Watched;
+use crate::read::pids::Pids;
 use crate::read::pool::{Finished, ThreadPool};
 use crate::{CollectError, Collector, Out, Processes};
 use shared::catalog::gpu_parts;
@@ -70,8 +71,17 @@ const BLIND: &str =
 /// How long a GPU may be without events before the kernel's log, if that is closed too, is spoken of.
 const DEAF_AFTER: Duration = Duration::from_secs(10);
 
+/// How the files of GPUs are called before their number.
+const DEVICE_FILE: &str = "nvidia";
+
 /// How long no process of the library's list must be found before its numbers count as another namespace's.
 const FOREIGN_AFTER: Duration = Duration::from_secs(10);
+
+/// What is said where the driver's numbers cannot be shown to be those of processes here.
+const UNKNOWN_PIDS: &str = "GPU memory by process is unknown: the driver numbers the processes on its GPUs in another pid \
+                            namespace, and a number alone names no process here; start the container with --pid=host, or \
+                            name the host's folder with --root";
+
 /// Most processes that get series of their own, ever: each series is kept for as long as the history is.
 const MAX_PROCESSES: usize = 512;
 
@@ -104,6 +114,10 @@ struct Nvidia {
     processes: HashSet<(u32, u32)>,
     /// Where processes have their folders.
     proc: PathBuf,
+    /// Which processes there are meant by the driver's numbers.
+    pids: Pids,
+    /// There are processes on the GPUs of which that is not known.
+    are_unknown: bool,
     /// Since when no process on the GPUs was found there.
     foreign: Option<Duration>,
     /// Where the process table learns what processes use.
@@ -214,7 +228,7 @@ impl Nvidia {
                 }
             }
             Some(Done::Probed(back)) => self.probe.answered(Some(back)),
-            Some(Done::Read(gpu, reading)) => {
+            Some(Done::Read(gpu, mut reading)) => {
                 let Some(seat) = self.fleet.seats.get_mut(finished.key) else { return false };
                 let asked = if let State::Busy(asked) = seat.state { asked } else { at };
                 // The library was started anew meanwhile: the handle is an old one.
@@ -239,11 +253,16 @@ impl Nvidia {
                     processes.contains(&(number, pid))
                         || processes.len() < MAX_PROCESSES && processes.insert((number, pid))
                 };
+                let (number, answered) = (seat.number, reading.answered);
                 seat.pids.clone_from(&reading.pids);
+                let lists: Vec<&[u32]> = self.fleet.seats.iter().map(|seat| seat.pids.as_slice()).collect();
+                let own = self.pids.own(&lists, at);
+                self.are_unknown = lists.concat().iter().any(|pid| !own.contains(pid));
+                reading.keep_processes(&own);
                 let is_watched = reading.pids.iter().any(|pid| watched.contains(pid));
-                self.tables.set_gpu(seat.number, reading.used());
-                reading.publish(seat.number, is_watched, &mut known, out);
-                return reading.answered;
+                self.tables.set_gpu(number, reading.used());
+                reading.publish(number, is_watched, &mut known, out);
+                return answered;
             }
         }
         false
@@ -363,12 +382,9 @@ impl Nvidia {
         }
         reasons.extend(self.fleet.strangers.iter().cloned());
         // A process that has just ended is in the library's list a little longer.
-        if self.foreign.is_some_and(|since| at.saturating_sub(since) >= FOREIGN_AFTER) {
-            reasons.push(
-                "the driver numbers the processes on its GPUs in another pid namespace, so none of them is known here: \
-                 start the container with --pid=host, or name the host's folder with --root"
-                    .into(),
-            );
+        let is_foreign = self.foreign.is_some_and(|since| at.saturating_sub(since) >= FOREIGN_AFTER);
+        if is_foreign || self.are_unknown && !self.pids.are_first() {
+            reasons.push(UNKNOWN_PIDS.into());
         }
         if self.deaf.is_some_and(|since| at.saturating_sub(since) >= DEAF_AFTER) {
             reasons.extend(self.kernel_log.say_denied());

@@ -8,6 +8,7 @@ use super::smi::{self, Smi};
 use super::{Nvidia, RESTART_INTERVAL};
 use crate::devices::numbers::GpuNumbers;
 use crate::host::process::Watched;
+use crate::read::pids::Pids;
 use crate::read::pool::ThreadPool;
 use crate::read::{dylib, exec};
 use crate::{OpenError, OpenErrorKind, OptionRow, Options, Part, Roots};
@@ -71,6 +72,8 @@ pub(super) fn open_with(options: &Options, roots: &Roots, kernel_log: KernelLog)
         deaf: None,
         processes: HashSet::new(),
         proc: roots.proc.clone(),
+        pids: Pids::new(&roots.proc, super::DEVICE_FILE),
+        are_unknown: false,
         foreign: None,
         tables: options.processes.clone(),
         busy: false,
@@ -112,7 +115,18 @@ fn tool(options: &Options, roots: &Roots, kernel_log: KernelLog, library: OpenEr
             let watched = Watched::new(roots, &options.pids);
             Ok(Part::only(
                 tried,
-                Smi { path, numbers, only, watched, kernel_log, xids: HashMap::new(), next: Duration::ZERO, form: 0 },
+                Smi {
+                    path,
+                    numbers,
+                    only,
+                    watched,
+                    pids: Pids::new(&roots.proc, super::DEVICE_FILE),
+                    kernel_log,
+                    xids: HashMap::new(),
+                    next: Duration::ZERO,
+                    form: 0,
+                    refused: Vec::new(),
+                },
             ))
         }
         Err(tool) if options.own.path(&COMMAND).is_some() || tool.kind == OpenErrorKind::Denied => Err(tool),

@@ -3,6 +3,7 @@
 use super::retry::NvmlFailure;
 use crate::{GpuUse, Out};
 use shared::catalog::{MetricDef, gpu, gpu_parts, gpu_process};
+use std::collections::HashSet;
 
 /// Of what a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(super) enum Place {
 #[derive(Debug, Default)]
 pub(super) struct NvidiaReading {
     values: Vec<(&'static MetricDef, Place, f64)>,
-    /// Processes on it.
+    /// Numbers of the processes on it, as the driver tells them: one that stands for several comes as often.
     pub pids: Vec<u32>,
     /// At least one call worked.
     pub answered: bool,
@@ -40,6 +41,12 @@ impl NvidiaReading {
             }
         }
         used
+    }
+
+    /// Leaves out the processes that are not among these.
+    pub fn keep_processes(&mut self, own: &HashSet<u32>) {
+        self.values.retain(|(_, place, _)| !matches!(place, Place::Process(pid) if !own.contains(pid)));
+        self.pids.retain(|pid| own.contains(pid));
     }
 
     /// Adds a value if there is one.

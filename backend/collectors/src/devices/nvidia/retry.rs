@@ -5,6 +5,10 @@ use nvml_wrapper::error::NvmlError;
 /// Ticks from a failure to the next try.
 const RETRY_TICKS: [u8; 3] = [1, 5, 30];
 
+/// What is said of a GPU that must be reset.
+pub(super) const MUST_BE_RESET: &str = "the driver says that the GPU must be reset (sudo nvidia-smi --gpu-reset -i N once \
+                                        nobody uses it, or restart the machine); what it still tells is read";
+
 /// How one call on one GPU stands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Retry {
@@ -42,8 +46,10 @@ impl Retry {
 pub(super) enum NvmlFailure {
     /// This card, mode or driver does not have it: normal.
     Unsupported,
-    /// The GPU is off the bus or needs a reset.
+    /// The GPU is off the bus.
     Lost,
+    /// The GPU must be reset. What does not need its engines is told all the same.
+    Reset,
     /// The driver gave up waiting for the GPU.
     Silent,
     /// The driver answers nothing for this process: what a container sees that lost its device group.
@@ -64,7 +70,8 @@ pub(super) fn failure(error: &NvmlError) -> NvmlFailure {
         | NvmlError::NotFound
         | NvmlError::NoData
         | NvmlError::UnexpectedVariant(25 | 26) => NvmlFailure::Unsupported,
-        NvmlError::GpuLost | NvmlError::ResetRequired => NvmlFailure::Lost,
+        NvmlError::GpuLost => NvmlFailure::Lost,
+        NvmlError::ResetRequired => NvmlFailure::Reset,
         NvmlError::Timeout | NvmlError::IrqIssue => NvmlFailure::Silent,
         NvmlError::Unknown | NvmlError::OperatingSystem | NvmlError::Uninitialized => NvmlFailure::Shut,
         NvmlError::NoPermission => NvmlFailure::Denied,

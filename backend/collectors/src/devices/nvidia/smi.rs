@@ -8,12 +8,16 @@
 mod csv;
 mod text;
 
+use super::UNKNOWN_PIDS;
 use super::events::{Teller, Xids};
 use super::kernel_log::{self, KernelLog};
 use super::reading::{NvidiaReading, Place};
+use super::retry::MUST_BE_RESET;
+use super::users::{Process, together};
 use crate::devices::numbers::GpuNumbers;
 use crate::host::process::Watched;
 use crate::read::exec::{self, RunLimits};
+use crate::read::pids::Pids;
 use crate::{CollectError, Collector, Out};
 use shared::catalog::{MetricDef, gpu, gpu_health, gpu_parts, gpu_profile};
 use std::collections::HashMap;
@@ -23,13 +27,68 @@ use std::time::Duration;
 
 const RUN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What the readings of the power of a GPU stand in, in newer and older documents.
+const POWER: &str = "gpu_power_readings";
+const OLD_POWER: &str = "power_readings";
+
 /// Shortest time between two runs: each takes up to a second.
 const RUN_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The most reasons that are said at once.
+const MAX_REASONS: usize = 4;
 
 /// One way to ask, and how the answer is read.
 pub(super) struct SmiForm {
     pub args: &'static [&'static str],
     gpus: fn(&str) -> Vec<SmiGpu>,
+}
+
+/// What NVIDIA's tool says in place of values, and worse of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum SmiTrouble {
+    /// An error, of some values.
+    Error,
+    /// The GPU is off the bus.
+    Lost,
+    /// The machine must be restarted.
+    Reboot,
+    /// The GPU must be reset.
+    Reset,
+}
+
+impl SmiTrouble {
+    /// What a value says; None for one that is told, and for what the card does not have.
+    fn of(value: &str) -> Option<SmiTrouble> {
+        let value = value.to_ascii_lowercase();
+        let says = |word: &str| value.contains(word);
+        match () {
+            () if says("requires reset") || says("reset required") => Some(SmiTrouble::Reset),
+            () if says("gpu is lost") => Some(SmiTrouble::Lost),
+            () if says("err!") || says("unknown error") => Some(SmiTrouble::Error),
+            () => None,
+        }
+    }
+
+    /// What the driver recommends to do.
+    fn of_action(value: &str) -> Option<SmiTrouble> {
+        let value = value.to_ascii_lowercase();
+        match () {
+            () if value.contains("reset") => Some(SmiTrouble::Reset),
+            () if value.contains("reboot") => Some(SmiTrouble::Reboot),
+            () => SmiTrouble::of(&value),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            SmiTrouble::Error => "nvidia-smi tells an error in place of some values; the others are read",
+            SmiTrouble::Lost => {
+                "nvidia-smi says that the GPU is lost; restart the machine, and look at its slot and power"
+            }
+            SmiTrouble::Reboot => "the driver recommends to restart the machine; what the GPU still tells is read",
+            SmiTrouble::Reset => MUST_BE_RESET,
+        }
+    }
 }
 
 /// What it is asked, best first.
@@ -49,6 +108,8 @@ pub(super) struct Smi {
     /// Positions to keep; empty: all.
     pub only: Vec<u32>,
     pub watched: Watched,
+    /// Which processes are meant by the tool's numbers.
+    pub pids: Pids,
     /// The tool tells of no critical errors.
     pub kernel_log: KernelLog,
     /// Numbers of the GPUs that were seen, and their errors, by their places on the PCI bus.
@@ -57,6 +118,8 @@ pub(super) struct Smi {
     pub next: Duration,
     /// Which of the forms it is asked for.
     pub form: usize,
+    /// Columns that the tool does not know.
+    pub refused: Vec<String>,
 }
 
 impl Collector for Smi {
@@ -74,26 +137,47 @@ impl Collector for Smi {
 impl Smi {
     fn run(&mut self, out: &mut Out) -> Result<(), CollectError> {
         let form = &FORMS[self.form];
-        let output = exec::run(&self.path, form.args, &RunLimits::within(RUN_TIMEOUT))
+        let args = csv::without(form.args, &self.refused);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let output = exec::run(&self.path, &args, &RunLimits::within(RUN_TIMEOUT))
             .map_err(|error| CollectError::failed(error.to_string()))?;
-        let gpus = (form.gpus)(&String::from_utf8_lossy(&output.stdout));
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut gpus = (form.gpus)(&text);
         if gpus.iter().all(|gpu| !gpu.reading.answered) {
-            self.form = (self.form + 1) % FORMS.len();
-            return Err(CollectError::failed(output.said(&self.path)));
+            match csv::refused(&text).filter(|column| !self.refused.contains(column)) {
+                Some(column) => self.refused.push(column),
+                None => self.form = (self.form + 1) % FORMS.len(),
+            }
+            let trouble = gpus.iter().find_map(|gpu| gpu.trouble).map(|trouble| trouble.words().to_string());
+            return Err(CollectError::failed(trouble.unwrap_or_else(|| output.said(&self.path))));
         }
         let watched = self.watched.pids();
+        let lists: Vec<&[u32]> = gpus.iter().map(|gpu| gpu.reading.pids.as_slice()).collect();
+        let own = self.pids.own(&lists, out.at());
+        let mut reasons = Vec::new();
+        if !self.pids.are_first() && lists.concat().iter().any(|pid| !own.contains(pid)) {
+            reasons.push(UNKNOWN_PIDS.to_string());
+        }
+        gpus.iter_mut().for_each(|gpu| gpu.reading.keep_processes(&own));
         for (position, gpu) in (0..).zip(gpus) {
             if self.only.is_empty() || self.only.contains(&position) {
                 let number =
                     self.numbers.claim(&gpu.uuid.unwrap_or_else(|| format!("nvidia-smi {position}")), position);
                 let is_watched = gpu.reading.pids.iter().any(|pid| watched.contains(pid));
                 gpu.reading.publish(number, is_watched, &mut |_, _| true, out);
+                reasons.extend(gpu.trouble.map(|trouble| format!("GPU {number}: {}", trouble.words())));
                 if let Some(place) = gpu.place.filter(|_| self.kernel_log.is_open()) {
                     self.xids.entry(place).or_default().0 = number;
                 }
             }
         }
-        self.kernel_log.say_denied().map_or(Ok(()), |reason| Err(CollectError::partial(reason)))
+        reasons.extend(self.kernel_log.say_denied());
+        let more = reasons.len().saturating_sub(MAX_REASONS);
+        reasons.truncate(MAX_REASONS);
+        if more > 0 {
+            reasons.push(format!("and {more} more"));
+        }
+        if reasons.is_empty() { Ok(()) } else { Err(CollectError::partial(reasons.join("; "))) }
     }
 
     fn put_xids(&mut self, out: &mut Out) {
@@ -115,13 +199,19 @@ pub(super) struct SmiGpu {
     uuid: Option<String>,
     place: Option<kernel_log::PciPlace>,
     reading: NvidiaReading,
+    /// The worst that is said in place of a value.
+    trouble: Option<SmiTrouble>,
     power: Option<f64>,
     instant_power: Option<f64>,
+    /// The mean of the driver's last second, as newer cards tell it.
+    mean_power: Option<f64>,
     power_limit: Option<f64>,
     memory: Memory,
     /// The MIG device and the process that are being read.
     part: (Option<u32>, Memory),
     process: (Option<u32>, Option<f64>),
+    /// Those that were read.
+    processes: Vec<Process>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -131,16 +221,18 @@ struct Memory {
 }
 
 impl Memory {
-    fn put(self, place: Place, reading: &mut NvidiaReading) {
+    /// Whether there was something to put.
+    fn put(self, place: Place, reading: &mut NvidiaReading) -> bool {
         let Some((used, total)) = self.used.zip(self.total).filter(|(used, total)| *total > 0.0 && used <= total)
         else {
-            return;
+            return false;
         };
         reading.put(&gpu::MEMORY_ALLOCATED_BYTES, place, Some(used));
         reading.put(&gpu::MEMORY_ALLOCATED, place, Some(gpu::MEMORY_ALLOCATED.rounded(100.0 * used / total)));
         if place == Place::Gpu {
             reading.put(&gpu::MEMORY_TOTAL_BYTES, place, Some(total));
         }
+        true
     }
 }
 
@@ -179,8 +271,10 @@ fn gpus(text: &str) -> Vec<SmiGpu> {
 impl SmiGpu {
     /// A value of the document, by the elements that it stands in.
     fn value(&mut self, inside: &[&str], name: &str, value: &str) {
+        self.hear(name, value);
         match (inside, name) {
-            ([], "uuid") => self.uuid = Some(value.to_string()),
+            // In place of it there may be an error, which is no name for a GPU.
+            ([], "uuid") => self.uuid = Some(value.to_string()).filter(|uuid| uuid.starts_with("GPU-")),
             (["pci"], "pci_bus_id") => self.place = kernel_log::place(value),
             ([], "fan_speed") => self.put(&gpu::FAN_SPEED, number(value, "%", 0.0, 200.0)),
             (["utilization"], "gpu_util") => self.put(&gpu::UTILISATION, percent(value)),
@@ -214,9 +308,11 @@ impl SmiGpu {
                 let lanes = value.strip_suffix('x').and_then(count);
                 self.put(&gpu_profile::PCIE_WIDTH, lanes.filter(|n| (1.0..=64.0).contains(n)));
             }
-            (["gpu_power_readings" | "power_readings"], "instant_power_draw") => self.instant_power = watts(value),
-            (["gpu_power_readings" | "power_readings"], "power_draw") => self.power = watts(value),
-            (["gpu_power_readings" | "power_readings"], "current_power_limit" | "enforced_power_limit") => {
+            // Drivers move them one level deeper and back.
+            ([POWER | OLD_POWER, ..], "instant_power_draw") => self.instant_power = watts(value),
+            ([POWER | OLD_POWER, ..], "average_power_draw") => self.mean_power = watts(value),
+            ([POWER | OLD_POWER, ..], "power_draw") => self.power = watts(value),
+            ([POWER | OLD_POWER, ..], "current_power_limit" | "enforced_power_limit") => {
                 self.power_limit = watts(value).filter(|watts| *watts > 0.0);
             }
             (["fb_memory_usage"], "total") => self.memory.total = bytes(value),
@@ -230,6 +326,17 @@ impl SmiGpu {
         }
     }
 
+    /// Notes what is said in place of a value.
+    fn hear(&mut self, name: &str, value: &str) {
+        // A name may be any text.
+        if ["process_name", "product_name", "Name", "Product Name"].contains(&name) {
+            return;
+        }
+        let action = ["gpu_recovery_action", "GPU Recovery Action"].contains(&name);
+        let trouble = if action { SmiTrouble::of_action(value) } else { SmiTrouble::of(value) };
+        self.trouble = self.trouble.max(trouble);
+    }
+
     /// An element with others inside ends.
     fn close(&mut self, inside: &[&str], name: &str) {
         match (inside, name) {
@@ -241,10 +348,7 @@ impl SmiGpu {
             }
             (["processes"], "process_info") => {
                 let (pid, bytes) = std::mem::take(&mut self.process);
-                if let Some(pid) = pid.filter(|pid| !self.reading.pids.contains(pid)) {
-                    self.reading.pids.push(pid);
-                    self.reading.put(&gpu_parts::PROCESS_MEMORY, Place::Process(pid), bytes);
-                }
+                self.processes.extend(pid.map(|pid| Process { pid, memory: bytes.map(|bytes| bytes as u64) }));
             }
             _ => {}
         }
@@ -255,15 +359,26 @@ impl SmiGpu {
         self.reading.put(row, Place::Gpu, value);
     }
 
+    /// The mean is what the library tells as the power; the moment's stands where there is no mean.
+    fn with_mean_power(mut self) -> SmiGpu {
+        self.power = self.power.or(self.mean_power);
+        self.instant_power = self.instant_power.filter(|_| self.power.is_none());
+        self
+    }
+
     /// All of it was read.
     fn whole(mut self) -> SmiGpu {
-        let power = self.instant_power.or(self.power);
+        let power = self.instant_power.or(self.power).or(self.mean_power);
         self.put(&gpu::POWER_WATTS, power);
         let limit = self.power_limit.filter(|_| power.is_some());
         self.put(&gpu::POWER_LIMIT_WATTS, limit);
         let share = power.zip(limit).map(|(power, limit)| gpu::POWER_PERCENT.rounded(100.0 * power / limit));
         self.put(&gpu::POWER_PERCENT, share);
-        self.memory.put(Place::Gpu, &mut self.reading);
+        self.reading.answered |= self.memory.put(Place::Gpu, &mut self.reading);
+        self.reading.pids = self.processes.iter().map(|process| process.pid).collect();
+        for Process { pid, memory } in together(std::mem::take(&mut self.processes)) {
+            self.reading.put(&gpu_parts::PROCESS_MEMORY, Place::Process(pid), memory.map(|bytes| bytes as f64));
+        }
         self
     }
 }
@@ -332,7 +447,9 @@ mod tests {
     fn tool(path: PathBuf, kernel_log: KernelLog) -> Smi {
         let watched = Watched::new(&crate::Roots::default(), &[]);
         let (numbers, only, xids) = (Arc::default(), Vec::new(), HashMap::new());
-        Smi { path, numbers, only, watched, kernel_log, xids, next: Duration::ZERO, form: 0 }
+        let pids = Pids::new(&crate::Roots::default().proc, super::super::DEVICE_FILE);
+        let (next, form, refused) = (Duration::ZERO, 0, Vec::new());
+        Smi { path, numbers, only, watched, pids, kernel_log, xids, next, form, refused }
     }
 
     const OWN: &str = r#"<?xml version="1.0" ?>
@@ -395,6 +512,146 @@ mod tests {
     pub fn survives(gpus: fn(&str) -> Vec<SmiGpu>, text: &str) {
         let numbered = |tag: &str| tag.contains(".proc.") || tag.contains(".mig.");
         recordings::survives(text, |text| present_in(gpus(text)), numbered);
+    }
+
+    #[test]
+    fn power_that_is_told_as_a_mean_alone_is_the_power_and_limits_may_stand_deeper() {
+        let power = |inner: &str| {
+            let text = format!("<log><gpu><gpu_power_readings>{inner}</gpu_power_readings></gpu></log>");
+            let of = |name: &str| present(&text).into_iter().find(|(tag, _)| tag == name).map(|(_, value)| value);
+            ["gpu.0.powerWatts", "gpu.0.enforcedPowerLimitWatts", "gpu.0.powerPercent"].map(of)
+        };
+        let mean = "<average_power_draw>50.00 W</average_power_draw>";
+        let limit = "<current_power_limit>200.00 W</current_power_limit>";
+        let all = [Some(50.0), Some(200.0), Some(25.0)];
+        assert_eq!(power(&format!("{mean}{limit}")), all);
+        assert_eq!(power(&format!("{mean}<instant_power_draw>N/A</instant_power_draw>{limit}")), all);
+        let deeper = format!("<gpu_ceiling_power_limit>{limit}</gpu_ceiling_power_limit>");
+        let base = "<gpu_base_power><current_base_power>7.00 W</current_base_power></gpu_base_power>";
+        assert_eq!(power(&format!("{mean}{deeper}{base}")), all);
+        assert_eq!(power("<average_power_draw>ERR!</average_power_draw>"), [None; 3]);
+        assert_eq!(power("<average_power_draw>50.00 kW</average_power_draw>"), [None; 3], "a unit that is not known");
+    }
+
+    /// Each form of a GPU that must be reset, and of one that is well.
+    const RESET: [(&str, &str); 3] = [
+        (
+            "-q -x",
+            "<log><gpu><uuid>GPU-a</uuid><performance_state>ERR!</performance_state>\
+             <fb_memory_usage><total>1000 MiB</total><used>250 MiB</used></fb_memory_usage>\
+             <utilization><gpu_util>GPU requires reset</gpu_util></utilization>\
+             <temperature><gpu_temp>ERR!</gpu_temp></temperature></gpu>\
+             <gpu><uuid>GPU-b</uuid><temperature><gpu_temp>41 C</gpu_temp></temperature></gpu></log>",
+        ),
+        (
+            "-q",
+            "GPU 00000000:01:00.0\n    GPU UUID : GPU-a\n    Performance State : ERR!\n    FB Memory Usage\n\
+             \x20       Total : 1000 MiB\n        Used : 250 MiB\n    Utilization\n\
+             \x20       GPU : GPU requires reset\n    Temperature\n        GPU Current Temp : ERR!\n\
+             GPU 00000000:02:00.0\n    GPU UUID : GPU-b\n    Temperature\n        GPU Current Temp : 41 C\n",
+        ),
+        (
+            "--query",
+            "uuid, memory.total [MiB], memory.used [MiB], utilization.gpu [%], temperature.gpu\n\
+             GPU-a, 1000 MiB, 250 MiB, [GPU requires reset], ERR!\n\
+             Unable to determine the device handle for GPU 0000:03:00.0: GPU requires reset\n\
+             GPU-b, [N/A], [N/A], [N/A], 41 C\n",
+        ),
+    ];
+
+    #[cfg(unix)]
+    #[test]
+    fn a_gpu_that_must_be_reset_keeps_its_other_values_and_that_is_said() {
+        use std::os::unix::fs::PermissionsExt;
+        for (form, (asked, text)) in RESET.into_iter().enumerate() {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("nvidia-smi");
+            std::fs::write(dir.path().join("said"), text).unwrap();
+            std::fs::write(&path, format!("#!/bin/sh\ncat '{}'\nexit 15\n", dir.path().join("said").display()))
+                .unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let mut smi = Smi { form, ..tool(path, KernelLog::default()) };
+            let mut out = Out::default();
+            out.begin(Duration::from_secs(1));
+            let error = smi.collect(&mut out).unwrap_err();
+            assert!(error.partial && error.reason.starts_with("GPU 0: the driver says"), "{asked}: {}", error.reason);
+            assert!(error.reason.contains("must be reset") && !error.reason.contains("GPU 1"), "{}", error.reason);
+            let expected = [
+                ("gpu.0.memoryAllocated", 25.0),
+                ("gpu.0.memoryAllocatedBytes", 262_144_000.0),
+                ("gpu.0.memoryTotalBytes", 1_048_576_000.0),
+                ("gpu.1.temp", 41.0),
+            ];
+            assert_eq!(out.present(), expected.map(|(tag, value)| (tag.to_string(), value)), "{asked}");
+            assert_eq!(smi.form, form, "{asked}: what gives values is kept");
+            // What is left of one GPU alone is enough.
+            let alone = (FORMS[form].gpus)(text).remove(0);
+            assert!(alone.reading.answered, "{asked}");
+        }
+        assert_eq!(SmiTrouble::of("[Not Supported]"), None);
+        assert_eq!(SmiTrouble::of("[Unknown Error]"), Some(SmiTrouble::Error));
+        assert_eq!(SmiTrouble::of("GPU is lost"), Some(SmiTrouble::Lost));
+        let actions = ["None", "N/A", "Reboot", "Drain and Reset"].map(SmiTrouble::of_action);
+        assert_eq!(actions, [None, None, Some(SmiTrouble::Reboot), Some(SmiTrouble::Reset)]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_column_that_the_tool_does_not_know_costs_itself_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nvidia-smi");
+        let script = "#!/bin/sh\ncase \"$1\" in\n\
+                      *,fan.speed,*) echo 'Field \"fan.speed\" is not a valid field to query.';;\n\
+                      *,power.draw,*) echo 'Field \"power.draw\" is not a valid field to query.';;\n\
+                      *,power.draw.average,*) printf 'uuid, power.draw.average [W]\\nGPU-a, 50.00 W\\n';;\nesac\n";
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut smi = Smi { form: 2, ..tool(path, KernelLog::default()) };
+        let mut out = Out::default();
+        let mut read = |second| {
+            out.begin(Duration::from_secs(second));
+            (smi.collect(&mut out).is_ok(), out.present())
+        };
+        let power = vec![("gpu.0.powerWatts".to_string(), 50.0)];
+        assert_eq!([0, 5, 10].map(&mut read), [(false, vec![]), (false, vec![]), (true, power)]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_has_the_number_alone_is_none_of_the_tools() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nvidia-smi");
+        let process =
+            |pid: u32| format!("<process_info><pid>{pid}</pid><used_memory>1 MiB</used_memory></process_info>");
+        let processes: String = [7, 9].map(process).concat();
+        let document = format!(
+            "<log><gpu><temperature><gpu_temp>41 C</gpu_temp></temperature><processes>{processes}</processes></gpu></log>"
+        );
+        std::fs::write(&path, format!("#!/bin/sh\necho '{document}'\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let process = |pid: u32, file: &str| {
+            let fd = dir.path().join(format!("{pid}/fd"));
+            std::fs::create_dir_all(&fd).unwrap();
+            std::fs::write(dir.path().join(format!("{pid}/stat")), format!("{pid} (a) S{}", " 1".repeat(30))).unwrap();
+            let _ = std::fs::remove_file(fd.join("3"));
+            std::os::unix::fs::symlink(file, fd.join("3")).unwrap();
+        };
+        let read = |second: u64| {
+            let pids = Pids::new(dir.path(), super::super::DEVICE_FILE);
+            let mut smi = Smi { pids, ..tool(path.clone(), KernelLog::default()) };
+            let mut out = Out::default();
+            out.begin(Duration::from_secs(second));
+            let reason = smi.collect(&mut out).err().map(|error| error.reason).unwrap_or_default();
+            let tags = out.present().into_iter().map(|(tag, _)| tag).filter(|tag| tag.contains("proc")).collect();
+            (reason.contains("another pid namespace"), tags)
+        };
+        (process(7, "/dev/null"), process(9, "/dev/nvidia0"));
+        assert_eq!(read(1), (true, Vec::<String>::new()), "7 merely has the number, so 9 is not known either");
+        process(7, "/dev/nvidia0");
+        let both = ["gpu.0.proc.7.memoryUsedBytes", "gpu.0.proc.9.memoryUsedBytes"];
+        assert_eq!(read(1), (false, both.map(String::from).to_vec()));
     }
 
     #[test]

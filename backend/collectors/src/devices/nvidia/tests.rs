@@ -44,6 +44,17 @@ fn with(mut scenario: Value, key: &str, value: Value) -> Value {
     scenario
 }
 
+/// This machine as its first pid namespace sees it, with our own process.
+fn first_namespace() -> Roots {
+    let proc = tempfile::tempdir().expect("a folder").keep();
+    let namespace = proc.join("1/ns");
+    std::fs::create_dir_all(&namespace).expect("a folder");
+    let own = std::process::id().to_string();
+    std::os::unix::fs::symlink("pid:[4026531836]", namespace.join("pid")).expect("a link");
+    std::os::unix::fs::symlink(format!("/proc/{own}"), proc.join(&own)).expect("a link");
+    Roots { proc, ..Roots::default() }
+}
+
 /// The collector over a library of its own.
 struct Bench {
     fake: Fake,
@@ -68,7 +79,7 @@ impl Bench {
 
     fn with_log(fake: Fake, options: Options, log: KernelLog) -> Bench {
         let options = Options { own: options.own.clone().with(&LIBRARY_PATH, fake.library()), ..options };
-        let part = open_with(&options, &Roots::default(), log).map_err(|e| e.reason).expect("it opens").remove(0);
+        let part = open_with(&options, &first_namespace(), log).map_err(|e| e.reason).expect("it opens").remove(0);
         Bench { fake, part, out: Out::default(), at: Duration::from_secs(1000), result: Ok(()) }
     }
 
@@ -788,6 +799,23 @@ fn doctor_is_told_the_names() {
 }
 
 #[test]
+fn a_gpu_that_must_be_reset_keeps_what_it_still_tells_and_that_is_said() {
+    let calls = ["nvmlDeviceGetUtilizationRates", "nvmlDeviceGetTemperature", "nvmlDeviceGetPowerUsage"];
+    let faults: Vec<Value> = calls.iter().map(|call| json!({"gpu": "GPU-0", "call": call, "code": 16})).collect();
+    let mut bench = Bench::new(&with(all(2), "faults", json!(faults)));
+    for tick in 0..10 {
+        let present = bench.tick();
+        assert_eq!(present.get("gpu.0.memoryAllocatedBytes"), Some(&2e10), "tick {tick}");
+        assert_eq!((present.get("gpu.0.temp"), present["gpu.1.temp"]), (None, 41.0));
+        assert!(
+            bench.reason().contains("GPU 0: utilisation: the driver says that the GPU must be reset"),
+            "{}",
+            bench.reason()
+        );
+    }
+}
+
+#[test]
 fn only_chosen_gpus_are_read() {
     let options = Options { gpus: vec![1, 2], ..Options::default() };
     let mut bench = Bench::with_options(&all(4), options);
@@ -829,4 +857,43 @@ fn pids_of_another_namespace_are_said() {
     bench.tick();
     bench.tick();
     assert_eq!(bench.result, Ok(()));
+}
+
+/// A machine of files: processes, each with its open files.
+fn processes_of_files(all: &[(u32, &str)]) -> (tempfile::TempDir, Roots) {
+    let dir = tempfile::tempdir().expect("a folder");
+    for (pid, file) in all {
+        let fd = dir.path().join(format!("proc/{pid}/fd"));
+        std::fs::create_dir_all(&fd).expect("a folder");
+        let stat = format!("{pid} (a) S 1{}\n", " 1".repeat(30));
+        std::fs::write(fd.with_file_name("stat"), stat).expect("a file");
+        std::os::unix::fs::symlink(file, fd.join("3")).expect("a link");
+    }
+    let roots = Roots { proc: dir.path().join("proc"), ..Roots::default() };
+    (dir, roots)
+}
+
+#[test]
+fn memory_is_never_that_of_a_process_that_merely_has_the_number() {
+    let mut used = gpu(0);
+    used["processes"] =
+        json!([{"pid": 7, "type": "C", "used_gpu_memory": 4096}, {"pid": 9, "type": "C", "used_gpu_memory": 8192}]);
+    used["process_utilization"] = json!([{"pid": 7, "timestamp": 5, "sm": 11}, {"pid": 9, "timestamp": 5, "sm": 12}]);
+    for (other, own) in [("/dev/null", vec![]), ("/dev/nvidia0", vec![7, 9])] {
+        let (_dir, roots) = processes_of_files(&[(7, other), (9, "/dev/nvidia0")]);
+        let fake = Fake::new(&machine(&[used.clone()]).to_string());
+        let options = Options { pids: vec![7], ..Options::default() };
+        let tables = options.processes.clone();
+        let options = Options { own: options.own.clone().with(&LIBRARY_PATH, fake.library()), ..options };
+        let part = open_with(&options, &roots, KernelLog::default()).map_err(|e| e.reason).expect("it opens").remove(0);
+        let mut bench = Bench { fake, part, out: Out::default(), at: Duration::from_secs(1000), result: Ok(()) };
+        let present = bench.tick();
+        let series = present.keys().filter(|tag| tag.contains(".proc.") && tag.ends_with("memoryUsedBytes")).count();
+        let mut holders: Vec<u32> = tables.gpu_holders().into_keys().collect();
+        holders.sort_unstable();
+        assert_eq!((series, holders), (own.len(), own.clone()), "{other}");
+        assert_eq!(present.contains_key("gpu.process.0.gpu"), !own.is_empty(), "{other}: it is watched");
+        assert_eq!(present["gpu.0.memoryAllocatedBytes"], 2e10, "the device's own is known");
+        assert_eq!(bench.reason().contains("another pid namespace"), own.is_empty(), "{other}: {}", bench.reason());
+    }
 }

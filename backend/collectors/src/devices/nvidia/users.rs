@@ -86,3 +86,16 @@ fn older<T>(answer: Result<T, NvmlError>, older: impl FnOnce() -> Result<T, Nvml
 fn process(pid: c_uint, bytes: u64) -> Process {
     Process { pid, memory: Some(bytes).filter(|bytes| *bytes != u64::MAX) }
 }
+
+/// A list in which each number is once: what one process holds in several parts of a GPU, or what several hold that the driver
+/// gives one number.
+pub(super) fn together(list: Vec<Process>) -> Vec<Process> {
+    let mut all: Vec<Process> = Vec::with_capacity(list.len());
+    for process in list {
+        match all.iter_mut().find(|other| other.pid == process.pid) {
+            Some(known) => known.memory = known.memory.zip(process.memory).and_then(|(a, b)| a.checked_add(b)),
+            None => all.push(process),
+        }
+    }
+    all
+}

@@ -8,6 +8,7 @@ mod report;
 use self::report::NeuronReport;
 use crate::host::process::Watched;
 use crate::read::exec::{self, Stream};
+use crate::read::pids::Pids;
 use crate::{CollectError, Collector, OpenError, OpenErrorKind, OptionRow, Options, Out, Part, Roots};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
         tool,
         _config: ours.map(|(file, _)| file),
         watched: (!options.pids.is_empty()).then(|| Watched::new(roots, &options.pids)),
+        pids: Pids::new(&roots.proc, "neuron"),
         since: Instant::now(),
         newest: None,
         unread: None,
@@ -119,6 +121,8 @@ struct Trainium {
     _config: Option<File>,
     /// Absent where no process is watched: then all runtimes count.
     watched: Option<Watched>,
+    /// Which processes are meant by the tool's numbers.
+    pids: Pids,
     /// When the last report came, or the start.
     since: Instant,
     newest: Option<NeuronReport>,
@@ -148,7 +152,8 @@ impl Trainium {
         let lines = self.stream.take();
         let watched = self.watched.as_mut().filter(|_| !lines.is_empty()).map(Watched::pids);
         for line in lines.into_iter().rev() {
-            let counts = |pid| watched.as_ref().is_none_or(|pids| pids.contains(&pid));
+            let own = &mut self.pids;
+            let counts = |pid| watched.as_ref().is_none_or(|pids| pids.contains(&pid) && own.is_own(pid));
             if let Some(report) = NeuronReport::read(&line.text, counts) {
                 self.since = line.at;
                 self.newest = Some(report);

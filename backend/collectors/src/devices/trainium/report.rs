@@ -48,7 +48,7 @@ static CORE_PARTS: &[(&str, &MetricDef)] = &[
 
 impl NeuronReport {
     /// Reads a line; none when it is no report. `watched`: whether a process counts.
-    pub fn read(line: &[u8], watched: impl Fn(u32) -> bool) -> Option<NeuronReport> {
+    pub fn read(line: &[u8], mut watched: impl FnMut(u32) -> bool) -> Option<NeuronReport> {
         let json: Value = serde_json::from_slice(line).ok()?;
         let runtimes = json.get("neuron_runtime_data")?.as_array()?;
         let mut report = NeuronReport {
@@ -63,7 +63,7 @@ impl NeuronReport {
         let mut period = 0.0_f64;
         for runtime in runtimes {
             let pid = runtime["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-            if pid.is_some_and(&watched) {
+            if pid.is_some_and(&mut watched) {
                 for group in ["neuroncore_counters", "memory_used"] {
                     period = period.max(runtime["report"][group]["period"].as_f64().unwrap_or(0.0));
                 }

@@ -29,21 +29,20 @@ fn host_rules_say_the_same_here() {
         ),
         ("(rate(node_vmstat_pgmajfault[5m]) > 1000)", "rate(memory.major_faults, 5m) > 1000 /s for 5m"),
         (
-            "100 - (avg by (instance) (rate(node_cpu_seconds_total{mode=\"idle\"}[2m])) * 100) > 80",
-            "mean(system.cpu_percent, 2m) > 80 % for 5m",
+            "(node_filesystem_size_bytes - node_filesystem_free_bytes) / (node_filesystem_size_bytes - node_filesystem_free_bytes + node_filesystem_avail_bytes) > 0.9",
+            "disk.*.usagePercent > 90 % for 5m",
+        ),
+        (
+            "avg by (instance, device) (rate(node_disk_io_time_seconds_total[5m])) > 0.80",
+            "mean(disk.*.busy_percent, 5m) > 80 % for 5m",
         ),
         (
             "avg by (instance) (rate(node_cpu_seconds_total{mode=\"iowait\"}[5m])) > .10",
             "mean(system.cpu_iowait_percent, 5m) > 10 % for 5m",
         ),
         (
-            "avg by(instance) (irate(node_cpu_seconds_total{mode=\"steal\"}[5m])) * 100 > 10",
-            "system.cpu_steal_percent > 10 % for 5m",
-        ),
-        (
-            "(node_filesystem_avail_bytes{fstype!~\"^(fuse.*|tmpfs)\"} / node_filesystem_size_bytes < .10 and on (instance, device, \
-             mountpoint) node_filesystem_readonly == 0)",
-            "disk.*.usagePercent > 90 % for 5m",
+            "avg by(instance) (rate(node_cpu_seconds_total{mode=\"steal\"}[5m])) * 100 > 10",
+            "mean(system.cpu_steal_percent, 5m) > 10 % for 5m",
         ),
         (
             "predict_linear(node_filesystem_avail_bytes{mountpoint=\"/data\"}[3h], 24 * 3600) <= 0 and \
@@ -63,7 +62,6 @@ fn host_rules_say_the_same_here() {
             "(1 - (node_memory_SwapFree_bytes / node_memory_SwapTotal_bytes)) * 100 > 80",
             "swap.used_percent > 80 % for 5m",
         ),
-        ("node_hwmon_temp_celsius > 75", "cpu.avg_temp > 75 °C for 5m"),
         ("increase(node_vmstat_oom_kill[1m]) > 0", "increase(memory.oom_kills, 1m) > 0 for 5m"),
         (
             "rate(node_pressure_memory_stalled_seconds_total[5m]) > 0.1 * on (instance) group_left (nodename) node_uname_info",
@@ -95,15 +93,14 @@ fn gpu_rules_say_the_same_here() {
         ("DCGM_FI_DEV_GPU_UTIL < 5", "gpu.*.gpu < 5 % for 5m"),
         ("avg by (Hostname) (DCGM_FI_DEV_GPU_UTIL) < 50", "mean over source of gpu.*.gpu < 50 % for 5m"),
         ("avg by (gpu) (DCGM_FI_DEV_GPU_UTIL) < 50", "gpu.*.gpu < 50 % for 5m"),
-        (
-            "DCGM_FI_DEV_FB_USED / (DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE) * 100 > 95",
-            "gpu.*.memoryAllocated > 95 % for 5m",
-        ),
+        ("DCGM_FI_DEV_FB_USED / DCGM_FI_DEV_FB_TOTAL * 100 > 95", "gpu.*.memoryAllocated > 95 % for 5m"),
+        ("avg by (Hostname, gpu) (DCGM_FI_DEV_GPU_UTIL) < 50", "gpu.*.gpu < 50 % for 5m"),
         ("DCGM_FI_DEV_FB_USED > 70000", "gpu.*.memoryAllocatedBytes > 73400320000 B for 5m"),
         ("avg_over_time(DCGM_FI_PROF_SM_ACTIVE[10m]) < 0.2", "mean(gpu.*.smActive, 10m) < 20 % for 5m"),
-        ("increase(DCGM_FI_DEV_ECC_DBE_VOL_TOTAL[10m]) > 0", "increase(gpu.*.uncorrectedMemoryErrors, 10m) > 0 for 5m"),
+        ("increase(DCGM_FI_DEV_ECC_DBE_VOL_DEV[10m]) > 0", "increase(gpu.*.uncorrectedMemoryErrors, 10m) > 0 for 5m"),
         ("DCGM_FI_DEV_SM_CLOCK < 1000", "gpu.*.smClock < 1000 MHz for 5m"),
-        ("absent(DCGM_FI_DEV_GPU_UTIL)", "gpu.*.gpu missing for 5m"),
+        ("absent(DCGM_FI_DEV_GPU_UTIL{Hostname=\"n1\",gpu=\"0\"})", "gpu.0.gpu missing for 5m"),
+        ("absent_over_time(DCGM_FI_DEV_GPU_UTIL{Hostname=\"n1\",gpu=\"0\"}[10m])", "gpu.0.gpu missing for 15m"),
     ] {
         assert_eq!(when(expr), ours, "{expr}");
     }
@@ -131,6 +128,80 @@ fn our_own_names_and_scraped_ones_are_known() {
 }
 
 #[test]
+fn what_does_not_say_quite_the_same_is_refused_with_the_nearest_rule() {
+    let idle = "avg by (instance) (rate(node_cpu_seconds_total{mode=\"idle\"}[2m]))";
+    let rows = [
+        (&*format!("100 - ({idle} * 100) > 80"), "waiting for I/O", "mean(system.cpu_percent, 2m) > 80 % for 5m"),
+        (&format!("{idle} < 0.2"), "waiting for I/O", "mean(system.cpu_percent, 2m) > 80 % for 5m"),
+        (
+            "avg by (instance) (rate(node_cpu_seconds_total{mode=\"user\"}[5m])) > .8",
+            "niced",
+            "mean(system.cpu_user_percent, 5m) > 80 % for 5m",
+        ),
+        (
+            "avg by (instance) (rate(node_cpu_seconds_total{mode=\"system\"}[5m])) > .8",
+            "interrupts",
+            "mean(system.cpu_system_percent, 5m) > 80 % for 5m",
+        ),
+        (
+            "avg by(instance) (irate(node_cpu_seconds_total{mode=\"steal\"}[5m])) * 100 > 10",
+            "two newest scrapes",
+            "system.cpu_steal_percent > 10 % for 5m",
+        ),
+        (
+            "irate(node_vmstat_pgmajfault[5m]) > 10",
+            "two newest scrapes",
+            "rate(memory.major_faults, 5m) > 10 /s for 5m",
+        ),
+        (
+            "(node_filesystem_avail_bytes{fstype!~\"^(fuse.*|tmpfs)\"} * 100) / node_filesystem_size_bytes < 10",
+            "root's alone",
+            "disk.*.usagePercent > 90 % for 5m",
+        ),
+        (
+            "node_filesystem_avail_bytes{mountpoint=\"/\"} / node_filesystem_size_bytes{mountpoint=\"/\"} < .10",
+            "root's alone",
+            "disk./.usagePercent > 90 % for 5m",
+        ),
+        (
+            "1 - node_filesystem_free_bytes / node_filesystem_size_bytes > .90",
+            "root's alone",
+            "disk.*.usagePercent > 90 % for 5m",
+        ),
+        (
+            "(node_filesystem_size_bytes - node_filesystem_avail_bytes) / node_filesystem_size_bytes > .90",
+            "root's alone",
+            "disk.*.usagePercent > 90 % for 5m",
+        ),
+        (
+            "predict_linear(node_filesystem_free_bytes[1h], 4 * 3600) < 0",
+            "root's alone",
+            "disk.*.usagePercent reaches 100 % within 4h",
+        ),
+        ("node_hwmon_temp_celsius > 75", "each sensor", "cpu.avg_temp > 75 °C for 5m"),
+        (
+            "DCGM_FI_DEV_FB_USED / (DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE) * 100 > 95",
+            "reserves",
+            "gpu.*.memoryAllocated > 95 % for 5m",
+        ),
+        ("DCGM_FI_DEV_FB_FREE / DCGM_FI_DEV_FB_TOTAL < 0.05", "reserves", "gpu.*.memoryAllocated > 95 % for 5m"),
+        ("DCGM_FI_DEV_FB_USED_PERCENT > 0.95", "reserves", "gpu.*.memoryAllocated > 95 % for 5m"),
+        (
+            "increase(DCGM_FI_DEV_ECC_DBE_VOL_TOTAL[10m]) > 0",
+            "caches",
+            "increase(gpu.*.uncorrectedMemoryErrors, 10m) > 0 for 5m",
+        ),
+        ("absent(DCGM_FI_DEV_GPU_UTIL)", "no machine has", "gpu.*.gpu missing for 5m"),
+        ("up{job=\"vllm\"} == 0", "a program of a machine", "source lost for 5m"),
+    ];
+    for (expr, why, nearest) in rows {
+        let said = when(expr);
+        let end = format!("the nearest rule here is `{nearest}`");
+        assert!(said.starts_with("REFUSED") && said.contains(why) && said.ends_with(&end), "{expr}: {said}");
+    }
+}
+
+#[test]
 fn what_is_not_plainly_ours_is_refused_by_name() {
     for (expr, why) in [
         ("node_load1 / count without (cpu, mode) (node_cpu_seconds_total{mode=\"idle\"}) > 2", "`count without`"),
@@ -151,6 +222,21 @@ fn what_is_not_plainly_ours_is_refused_by_name() {
         ("predict_linear(node_filesystem_avail_bytes[1h], 864000) < 0", "1 min to 7 d"),
         ("node_load1 * 0 > 5", "leave nothing"),
         ("rate(node_load1[5m]) > 5", "REFUSED"),
+        // What groups, labels and counters would make of them.
+        (
+            "avg by (instance, cpu) (rate(node_cpu_seconds_total{mode=\"iowait\"}[5m])) > .1",
+            "groups by cpu are not translated",
+        ),
+        ("avg by (team) (node_load1) > 1", "groups by team"),
+        ("rate(node_cpu_seconds_total{mode=\"iowait\",cpu=\"0\"}[5m]) > 1", "the label cpu"),
+        ("DCGM_FI_DEV_GPU_TEMP{modelName=\"H100\"} > 80", "the label modelName"),
+        ("node_memory_MemAvailable_bytes / ignoring (job) node_memory_MemTotal_bytes < .1", "`ignoring`"),
+        ("node_vmstat_oom_kill > 0", "since the machine's start"),
+        ("node_network_receive_bytes_total{device=\"eth0\"} > 1e12", "since the machine's start"),
+        (
+            "node_memory_MemAvailable_bytes{instance=\"a\"} / node_memory_MemTotal_bytes{instance=\"b\"} < .1",
+            "choose different series",
+        ),
     ] {
         let said = when(expr);
         assert!(said.starts_with("REFUSED") && said.contains(why), "{expr}: {said}");
@@ -191,6 +277,7 @@ fn a_file_becomes_toml_and_a_list_of_what_is_not_in_it() {
         all.toml(),
         "\
 # `up` is Prometheus' word for a target; here it is the machine's agent.
+# a machine is lost once it was silent for a minute.
 # the description reckons with a template, and was left out.
 [[rules]]
 name = \"HostDown\"

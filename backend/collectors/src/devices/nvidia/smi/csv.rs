@@ -29,6 +29,9 @@ const NAMES: &[(&str, &[&str], &str)] = &[
     ("ecc.errors.corrected.volatile.device_memory", &["ecc_errors", "volatile"], "dram_correctable"),
     ("ecc.errors.uncorrected.volatile.device_memory", &["ecc_errors", "volatile"], "dram_uncorrectable"),
     ("power.draw", &["power_readings"], "power_draw"),
+    ("power.draw.average", &["power_readings"], "average_power_draw"),
+    ("power.draw.instant", &["power_readings"], "instant_power_draw"),
+    ("gpu_recovery_action", &[], "gpu_recovery_action"),
     ("enforced.power.limit", &["power_readings"], "enforced_power_limit"),
     ("clocks.current.graphics", &["clocks"], "graphics_clock"),
     ("clocks.current.sm", &["clocks"], "sm_clock"),
@@ -45,13 +48,48 @@ const BARE: &[(&str, &[&str], &str, &str)] = &[
 /// Most GPUs of a machine; what is printed beyond is no such table.
 const MAX_GPUS: usize = 64;
 
+/// What is asked for in place of a column that a tool does not know.
+const INSTEAD: &[(&str, &str)] = &[("power.draw", "power.draw.average"), ("power.draw.average", "power.draw.instant")];
+
+/// The arguments without the columns that the tool does not know.
+pub(super) fn without(args: &[&str], refused: &[String]) -> Vec<String> {
+    let is_refused = |column: &str| refused.iter().any(|one| one == column);
+    let known = |column: &str| {
+        let mut column = column;
+        while is_refused(column) {
+            column = INSTEAD.iter().find(|(old, _)| *old == column)?.1;
+        }
+        Some(column.to_string())
+    };
+    let query = |arg: &&str| match arg.strip_prefix("--query-gpu=") {
+        Some(columns) => {
+            let columns: Vec<String> = columns.split(',').filter_map(|column| known(column.trim())).collect();
+            format!("--query-gpu={}", columns.join(","))
+        }
+        None => arg.to_string(),
+    };
+    args.iter().map(query).collect()
+}
+
+/// The column that a tool says it does not know: `Field "power.draw" is not a valid field to query.`
+pub(super) fn refused(text: &str) -> Option<String> {
+    let of =
+        |line: &str| Some(line.trim().strip_prefix("Field \"")?.split_once("\" is not a valid field")?.0.to_string());
+    let asked = |column: &String| {
+        ARGS.iter().any(|arg| arg.split([',', '=']).any(|one| one.trim() == column))
+            || INSTEAD.iter().any(|(_, new)| new == column)
+    };
+    text.lines().find_map(of).filter(asked)
+}
+
 /// All GPUs whose lines are whole: ended, and with as many cells as the header.
 pub(super) fn gpus(text: &str) -> Vec<SmiGpu> {
     let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::trim);
     let Some(header) = lines.find(|line| line.split(", ").any(|column| column == "uuid")) else { return Vec::new() };
     let columns: Vec<&str> = header.split(", ").map(bare).collect();
     let rows = lines.map(|line| line.split(", ").map(str::trim).collect::<Vec<_>>());
-    rows.take_while(|cells| cells.len() == columns.len()).take(MAX_GPUS).map(|cells| gpu(&columns, &cells)).collect()
+    // Between two lines there may be what the tool says of a GPU that it cannot ask.
+    rows.filter(|cells| cells.len() == columns.len()).take(MAX_GPUS).map(|cells| gpu(&columns, &cells)).collect()
 }
 
 /// A column without its unit: the name before ` [MiB]`.
@@ -65,10 +103,13 @@ fn gpu(columns: &[&str], cells: &[&str]) -> SmiGpu {
         if let Some((_, inside, name)) = NAMES.iter().find(|(known, ..)| bare(known) == *column) {
             gpu.value(inside, name, cell);
         } else if let Some((_, inside, name, unit)) = BARE.iter().find(|(known, ..)| known == column) {
-            gpu.value(inside, name, &format!("{cell}{unit}"));
+            match cell.parse::<f64>() {
+                Ok(_) => gpu.value(inside, name, &format!("{cell}{unit}")),
+                Err(_) => gpu.value(inside, name, cell),
+            }
         }
     }
-    gpu.whole()
+    gpu.with_mean_power().whole()
 }
 
 #[cfg(test)]
