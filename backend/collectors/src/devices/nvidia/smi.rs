@@ -647,7 +647,8 @@ mod tests {
             let tags = out.present().into_iter().map(|(tag, _)| tag).filter(|tag| tag.contains("proc")).collect();
             (reason.contains("another pid namespace"), tags)
         };
-        (process(7, "/dev/null"), process(9, "/dev/nvidia0"));
+        process(7, "/dev/null");
+        process(9, "/dev/nvidia0");
         assert_eq!(read(1), (true, Vec::<String>::new()), "7 merely has the number, so 9 is not known either");
         process(7, "/dev/nvidia0");
         let both = ["gpu.0.proc.7.memoryUsedBytes", "gpu.0.proc.9.memoryUsedBytes"];
