@@ -102,7 +102,8 @@ fn an_alert_is_of_the_run_that_the_kernel_names_and_of_no_other() {
         "$A alert 'loss is NaN' --text 'step 3' --severity critical --wait 30m; $A alert foreign --run other; \
          exec python3 -c \"{datagram}\""
     );
-    let mut other = bench.job("other", "read line").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    let mut other =
+        bench.job("other", "read line").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
     let mut job = bench.job("own", &script).stdin(Stdio::piped()).spawn().expect("it starts");
     let all = bench.records(&server, "its alerts", |all| all.iter().filter(|one| one["run"] == "own").count() == 3);
     let own: Vec<&Value> = all.iter().filter(|one| one["run"] == "own").collect();
