@@ -6,8 +6,11 @@ import { cells } from './server';
 
 export type Mode = 'off' | 'while hovering' | 'always';
 
-/** Milliseconds after the end of a cell, at which lines are looked for: what was measured comes with the next samples. */
-const TRIES = [300, 1_500, 4_000];
+/**
+ * Milliseconds after the end of a cell, at which lines are looked for: what was measured comes with the next samples, and on
+ * a machine that is busy later.
+ */
+const TRIES = [300, 1_500, 4_000, 15_000];
 
 /** Keeps the lines of all open notebooks as `mode` asks for. */
 export class Lines {
