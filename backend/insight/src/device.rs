@@ -196,6 +196,32 @@ pub(crate) const WORK: usize = 3;
 pub(crate) const TRAFFIC: usize = 4;
 pub(crate) const NVLINK: usize = 5;
 
+const NVLINK_SIGS: [Sig; 2] = [Sig::NvTx, Sig::NvRx];
+const PCIE_SIGS: [Sig; 2] = [Sig::PcieTx, Sig::PcieRx];
+
+/// What goes over the links of a device, both ways together: that is no series of its own, and is shown as none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traffic {
+    /// By NVLink, else by PCIe.
+    pub nvlink: bool,
+    /// Bytes a second over the last seconds, and in work.
+    pub short: f64,
+    pub level: Option<f64>,
+}
+
+impl Traffic {
+    pub fn name(&self) -> &'static str {
+        if self.nvlink { "NVLink" } else { "PCIe" }
+    }
+
+    /// The series that it is the sum of, each with what it counts.
+    pub fn series<'a>(&self, device: &'a Device) -> impl Iterator<Item = (Sig, &'a Slot, &'static str)> {
+        let [sent, received] = if self.nvlink { NVLINK_SIGS } else { PCIE_SIGS };
+        let of = |(sig, does): (Sig, &'static str)| Some((sig, device.recent(sig)?, does));
+        [(sent, "sends"), (received, "receives")].into_iter().filter_map(of)
+    }
+}
+
 /// One accelerator.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
@@ -341,17 +367,15 @@ impl Device {
         if total.is_finite() { (total / f64::from(1 << 20)) as u64 } else { 0 }
     }
 
-    /// Traffic over its links: NVLink in bytes a second, else PCIe; which of the two, its short mean and its level.
-    pub fn traffic(&self, long: bool) -> Option<(Sig, f64, Option<f64>)> {
-        for (tx, rx) in [(Sig::NvTx, Sig::NvRx), (Sig::PcieTx, Sig::PcieRx)] {
-            let slots = [self.recent(tx), self.recent(rx)];
-            let of = |f: &dyn Fn(&Slot) -> f64| slots.iter().flatten().map(|slot| f(slot)).sum::<f64>();
-            if slots.iter().any(Option::is_some) {
-                let level = slots.iter().flatten().all(|s| s.level().is_some()).then(|| of(&|s| s.level));
-                return Some((tx, of(&|s| if long { s.minute } else { s.short }), level));
-            }
-        }
-        None
+    /// Traffic over its links, sent and received together: NVLink, else PCIe; none where neither is measured.
+    pub fn traffic(&self) -> Option<Traffic> {
+        let of = |sigs: [Sig; 2], nvlink: bool| {
+            let known: Vec<&Slot> = sigs.into_iter().filter_map(|sig| self.recent(sig)).collect();
+            let levels: Option<f64> = known.iter().map(|slot| slot.level()).sum();
+            let short = known.iter().map(|slot| slot.short).sum();
+            (!known.is_empty()).then_some(Traffic { nvlink, short, level: levels })
+        };
+        of(NVLINK_SIGS, true).or_else(|| of(PCIE_SIGS, false))
     }
 
     /// The signal that says how much work gets done: tensor cores, else multiprocessors, else memory traffic.

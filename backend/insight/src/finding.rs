@@ -69,8 +69,9 @@ struct Open {
     group: Option<u64>,
     sources: Vec<Source>,
     subject: Vec<(Source, Option<u32>)>,
-    /// The sentence of its rule, before others are joined to it.
+    /// The sentence of its rule, before others are joined to it, and the machines that it is about.
     own: String,
+    own_sources: Vec<Source>,
 }
 
 /// All that is known of findings.
@@ -333,10 +334,12 @@ impl Open {
             subject.push((draft.source, None));
         }
         let mut sources: Vec<Source> = subject.iter().map(|(source, _)| *source).collect();
+        sources.sort_unstable();
         sources.dedup();
         let mut keys = vec![key];
         keys.extend(draft.also);
-        let mut open = Open { finding, keys, group: draft.group, sources, subject, own: draft.sentence };
+        let own_sources = sources.clone();
+        let mut open = Open { finding, keys, group: draft.group, sources, subject, own: draft.sentence, own_sources };
         open.place(hosts);
         fit(&mut open.finding);
         open
@@ -367,13 +370,15 @@ impl Open {
             true => self.subject.push((draft.source, None)),
             false => self.subject.extend(draft.subject.iter().map(|&(s, _, g)| (s, Some(g)))),
         }
-        self.sources.push(draft.source);
+        self.sources.extend(self.subject.iter().map(|(source, _)| *source));
         self.sources.sort_unstable();
         self.sources.dedup();
         self.place(hosts);
         let subject = &self.finding.subject;
         self.finding.affects.retain(|place| !subject.contains(place));
-        let more: Vec<&str> = subject.iter().skip(1).map(|place| place.source.as_str()).collect();
+        // The machines that its own sentence names already are named once.
+        let others = self.sources.iter().filter(|source| !self.own_sources.contains(source));
+        let more: Vec<&str> = others.filter_map(|source| Some(hosts.get(source)?.name.as_str())).collect();
         let gpus: usize = subject.iter().map(|place| place.gpus.len()).sum();
         self.finding.sentence = match more.len() {
             0 => format!("{}; so it is with {gpus} of them", self.own),
@@ -422,7 +427,12 @@ fn places(of: &[At], hosts: &Hosts) -> Vec<Place> {
     all.into_iter().map(|(source, gpus)| Place { source: name(source), gpus: sorted(gpus) }).collect()
 }
 
-/// Leaves out what would make it longer than a record may be: first of those who suffer, then of the evidence.
+/// Evidence that is kept before those who suffer are left out, and in any case.
+const EVIDENCE: usize = 5;
+const LEAST_EVIDENCE: usize = 2;
+
+/// Leaves out what would make it longer than a record may be: the last of much evidence, then of those who suffer, then
+/// more of the evidence.
 fn fit(finding: &mut Finding) {
     let place = |p: &Place| 32 + 2 * p.source.len() + 4 * p.gpus.len();
     let fact = |e: &Evidence| 130 + e.tag.len() + e.source.len() + e.instance.len() + 2 * e.words.len();
@@ -432,10 +442,11 @@ fn fit(finding: &mut Finding) {
             + f.evidence.iter().map(fact).sum::<usize>()
     };
     while size(finding) > MAX_FINDING_BYTES {
-        let least = 2.min(finding.evidence.len());
-        if finding.affects.len() > 1 {
+        if finding.evidence.len() > EVIDENCE {
+            finding.evidence.pop();
+        } else if finding.affects.len() > 1 {
             finding.affects.pop();
-        } else if finding.evidence.len() > least {
+        } else if finding.evidence.len() > LEAST_EVIDENCE {
             finding.evidence.pop();
         } else if finding.subject.len() > 1 {
             finding.subject.pop();

@@ -29,6 +29,11 @@ pub(crate) enum How {
 pub(crate) struct GroupMarks {
     pub spin: Hold,
     pub odd: Hold,
+    /// The same of all groups that may be of its job.
+    pub whole_spin: Hold,
+    pub whole_odd: Hold,
+    /// When it stopped, second, where another group is known to wait for the same since then.
+    pub kin: i64,
     pub works: Hold,
     /// Most members compute now and then.
     pub alive: Hold,

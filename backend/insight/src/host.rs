@@ -554,15 +554,25 @@ impl Host {
         self.named.iter().filter(recent)
     }
 
+    /// What is read of disks and networks now, with bytes in a unit of each.
+    fn movers(&self) -> impl Iterator<Item = (HostSig, &Slot, f64)> + Clone {
+        const MIB: f64 = (1 << 20) as f64; // disks count MiB
+        let parts = [(HostSig::DiskIn, MIB), (HostSig::DiskOut, MIB), (HostSig::NetIn, 1.0), (HostSig::NetOut, 1.0)];
+        parts.into_iter().filter_map(|(sig, by)| Some((sig, self.recent(sig)?, by)))
+    }
+
     /// Bytes a second to and from disks and networks over the last seconds, and the same in work; none where neither is
     /// measured.
     pub fn moved(&self) -> Option<(f64, Option<f64>)> {
-        const MIB: f64 = (1 << 20) as f64; // disks count MiB
-        let parts = [(HostSig::DiskIn, MIB), (HostSig::DiskOut, MIB), (HostSig::NetIn, 1.0), (HostSig::NetOut, 1.0)];
-        let known: Vec<_> = parts.iter().filter_map(|(sig, by)| Some((self.recent(*sig)?, *by))).collect();
-        let level = known.iter().all(|(slot, _)| slot.level().is_some());
-        let level = level.then(|| known.iter().map(|(slot, by)| slot.level * by).sum());
-        (!known.is_empty()).then(|| (known.iter().map(|(slot, by)| slot.short * by).sum(), level))
+        let levels: Option<f64> = self.movers().map(|(_, slot, by)| slot.level().map(|level| level * by)).sum();
+        let moved = self.movers().map(|(_, slot, by)| slot.short * by).sum();
+        self.movers().next().is_some().then_some((moved, levels))
+    }
+
+    /// Of disks and networks the one that moves most now, and its bytes a second.
+    pub fn busiest(&self) -> Option<(HostSig, &Slot, f64)> {
+        let all = self.movers().map(|(sig, slot, by)| (sig, slot, slot.now * by));
+        all.max_by(|a, b| a.2.total_cmp(&b.2))
     }
 }
 

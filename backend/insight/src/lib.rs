@@ -15,6 +15,7 @@ mod hang;
 mod hold;
 mod host;
 mod idle;
+mod kin;
 mod levels;
 mod link;
 mod lost;
