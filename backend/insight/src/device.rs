@@ -5,6 +5,7 @@ use crate::filling::Filling;
 use crate::hold::{Hold, Share};
 use crate::levels::{NEVER, Ring, Slot};
 use crate::signal::{Family, SIGNALS, Sig, slots};
+use std::collections::VecDeque;
 
 /// Share of the power above idle from which a device works.
 pub(crate) const WORKING: f64 = 0.6;
@@ -145,6 +146,33 @@ impl Habit {
     }
 }
 
+/// Most buckets of work that are kept of a device.
+const LATELY: usize = 16;
+
+/// The last buckets of work, each with the second at which it began: of those since an onset the numbers of a sentence are
+/// means. A mean that decays would hold the time before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lately(VecDeque<(i64, [f32; CHANNELS])>);
+
+impl Lately {
+    pub fn push(&mut self, began: i64, values: [f32; CHANNELS]) {
+        if self.0.len() == LATELY {
+            self.0.pop_front();
+        }
+        self.0.push_back((began, values));
+    }
+
+    /// The mean of a channel over the buckets that began at `from` or later; none where there is none.
+    pub fn mean(&self, of: usize, from: i64) -> Option<f64> {
+        let since = self.0.iter().filter(|(began, _)| *began >= from);
+        let (sum, n) = since
+            .map(|(_, values)| f64::from(values[of]))
+            .filter(|value| value.is_finite())
+            .fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
+        (n > 0.0).then(|| sum / n)
+    }
+}
+
 /// How far each rule has come with a device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
@@ -242,6 +270,7 @@ pub(crate) struct Device {
     pub ring: Ring,
     pub work: Work,
     pub habits: [Habit; CHANNELS],
+    pub lately: Lately,
     pub marks: Marks,
     /// Processes on it, by memory, the largest first.
     pub pids: Vec<u32>,
@@ -283,6 +312,7 @@ impl Device {
                 frozen: NEVER,
             },
             habits: [Habit::default(); CHANNELS],
+            lately: Lately::default(),
             marks: Marks::default(),
             pids: Vec::new(),
             of: Vec::new(),
@@ -516,7 +546,8 @@ impl Device {
 mod tests {
     use super::*;
 
-    /// Beside it, where there are any: its processes' numbers, and ten minutes of corrected errors.
+    /// Beside it, where there are any: its processes' numbers, ten minutes of corrected errors, and half a KiB of what it
+    /// did lately.
     #[test]
     fn a_device_takes_four_kibibytes_at_most() {
         let bytes = size_of::<Device>();

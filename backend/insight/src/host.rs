@@ -60,6 +60,8 @@ pub(crate) struct HostMarks {
     pub killed: Option<i64>,
     pub kills: f64,
     pub resends: Hold,
+    /// When they began to be many, second, and what was counted by then.
+    pub resent: (i64, f64),
     pub clean: Hold,
     pub received_most: f64,
 }
