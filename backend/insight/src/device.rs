@@ -1,6 +1,7 @@
 //! One accelerator: its slots, how hard it works, and how far each rule has come with it.
 
 use crate::awaited::Awaited;
+use crate::ended::Brim;
 use crate::filling::Filling;
 use crate::hold::{Hold, Share};
 use crate::levels::{NEVER, Ring, Slot};
@@ -198,10 +199,13 @@ pub(crate) struct Marks {
     pub corrected_last: i64,
     pub corrected: Option<Box<[f32; 60]>>,
     pub corrected_at: i64,
-    pub filling: Filling,
+    pub filling: Box<Filling>,
     pub filled: Hold,
     pub flat: Hold,
     pub slope: f64,
+    /// When it was last told that its memory fills, second.
+    pub rise_told: i64,
+    pub brim: Option<Box<Brim>>,
     pub idle: Hold,
     pub used: Hold,
     pub idle_told: bool,
@@ -260,6 +264,8 @@ pub(crate) struct Device {
     /// First and newest second in which anything of it was there.
     pub first: i64,
     pub seen: i64,
+    /// Newest second in which it answered: one of its series may come from somewhere that still knows it when it is lost.
+    pub answered: i64,
     /// Ticks of its machine since, in which another device of the family answered.
     pub missed: u32,
     /// MIG has cut it into parts.
@@ -293,6 +299,7 @@ impl Device {
             slots: slots(),
             first: NEVER,
             seen: NEVER,
+            answered: NEVER,
             missed: 0,
             parted: false,
             group: None,
@@ -325,6 +332,17 @@ impl Device {
 
     pub fn slot(&self, sig: Sig) -> &Slot {
         &self.slots[sig as usize]
+    }
+
+    /// Notes whether it answers at `t`, where it was seen: by two of what a driver always reads of it, where it reads three.
+    pub fn answer(&mut self, t: i64) {
+        const ALWAYS: [Sig; 7] =
+            [Sig::Use, Sig::Power, Sig::PowerShare, Sig::Temp, Sig::Clock, Sig::MemBytes, Sig::MemShare];
+        let known = ALWAYS.iter().filter(|sig| self.has(**sig)).count();
+        let here = ALWAYS.iter().filter(|sig| self.slot(**sig).at == t).count();
+        if known < 3 || here >= 2 {
+            self.answered = t;
+        }
     }
 
     /// The slot where its value is recent.
@@ -546,8 +564,8 @@ impl Device {
 mod tests {
     use super::*;
 
-    /// Beside it, where there are any: its processes' numbers, ten minutes of corrected errors, and half a KiB of what it
-    /// did lately.
+    /// Beside it: how its memory fills, and half a KiB of what it did lately; and where there are any, its processes'
+    /// numbers and ten minutes of corrected errors.
     #[test]
     fn a_device_takes_four_kibibytes_at_most() {
         let bytes = size_of::<Device>();

@@ -72,6 +72,8 @@ struct Open {
     /// The sentence of its rule, before others are joined to it, and the machines that it is about.
     own: String,
     own_sources: Vec<Source>,
+    /// What it says once the time that it foretells has passed, second, or it has ended.
+    past: Option<(i64, String)>,
 }
 
 /// All that is known of findings.
@@ -93,6 +95,7 @@ fn rank(finding: &Finding) -> Option<u8> {
         _ if finding.severity == Severity::Note && finding.kind != "idle" && finding.kind != "straggler" => None,
         "ecc" if finding.severity != Severity::Critical => None,
         "lost_gpu" | "ecc" | "host_lost" => Some(5),
+        "gpu_memory" if finding.rule == "gpu_memory.ended" => Some(5),
         "hang" => Some(4),
         "throttle" | "slow_link" | "host_memory" => Some(3),
         "straggler" => Some(2),
@@ -132,6 +135,10 @@ impl Ledger {
         {
             let Some(mut open) = self.past.remove(at) else { return };
             open.finding.until = None;
+            // What was foretold has passed: it is foretold anew.
+            if matches!(key.kind, "gpu_memory" | "host_memory" | "disk_full") {
+                open.say(draft.sentence);
+            }
             open.keys = vec![key];
             open.keys.extend(draft.also);
             self.out.push(open.finding.clone());
@@ -233,6 +240,9 @@ impl Ledger {
         }
         let mut open = self.open.remove(at);
         open.finding.until = Some(now);
+        if let Some((_, past)) = open.past.take() {
+            open.say(past);
+        }
         self.out.push(open.finding.clone());
         self.past.push_back(open);
     }
@@ -257,6 +267,22 @@ impl Ledger {
         self.out.push(open.finding.clone());
     }
 
+    /// What an open finding says when the time that it foretells, `due` (second), has passed, or when it ends.
+    pub fn foretell(&mut self, key: &Key, due: i64, past: String) {
+        if let Some(open) = self.open.iter_mut().find(|open| open.keys.first() == Some(key)) {
+            open.past = Some((due, past));
+        }
+    }
+
+    /// An open finding says this from now on.
+    pub fn retell(&mut self, key: &Key, sentence: &str) {
+        let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
+        if open.own != sentence {
+            open.say(sentence.into());
+            self.out.push(open.finding.clone());
+        }
+    }
+
     /// Ends all of a machine.
     pub fn end_source(&mut self, now: i64, source: Source) {
         let keys: Vec<Key> =
@@ -275,6 +301,12 @@ impl Ledger {
 
     /// A second has passed: what ended long ago is forgotten, and what was written is handed out.
     pub fn hand_out(&mut self, now: i64, out: &mut Vec<Finding>) {
+        for open in &mut self.open {
+            if let Some((_, past)) = open.past.take_if(|(due, _)| *due <= now) {
+                open.say(past);
+                self.out.push(open.finding.clone());
+            }
+        }
         while self.past.front().is_some_and(|open| open.finding.until.is_none_or(|until| until < now - AGAIN)) {
             self.past.pop_front();
         }
@@ -339,10 +371,19 @@ impl Open {
         let mut keys = vec![key];
         keys.extend(draft.also);
         let own_sources = sources.clone();
-        let mut open = Open { finding, keys, group: draft.group, sources, subject, own: draft.sentence, own_sources };
+        let (group, own) = (draft.group, draft.sentence);
+        let mut open = Open { finding, keys, group, sources, subject, own, own_sources, past: None };
         open.place(hosts);
         fit(&mut open.finding);
         open
+    }
+
+    /// Says something else of itself, and the same as before of what was joined to it.
+    fn say(&mut self, own: String) {
+        let joined = self.finding.sentence.strip_prefix(self.own.as_str()).unwrap_or_default();
+        self.finding.sentence = format!("{own}{joined}");
+        self.own = own;
+        fit(&mut self.finding);
     }
 
     /// Names its subject anew.

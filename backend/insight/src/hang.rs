@@ -125,7 +125,7 @@ fn look(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
         for &(source, position) in &group.members {
             let Some(host) = hosts.get(&source) else { continue };
             let device = &host.devices[position];
-            let here = host.is_recent(now) && device.seen >= host.newest - host.patience();
+            let here = host.is_recent(now) && device.answered >= host.newest - host.patience();
             match spins(device, host).filter(|_| here) {
                 Some(spin) => {
                     spinning += 1;

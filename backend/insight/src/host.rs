@@ -1,6 +1,7 @@
 //! One machine: where each series goes, the ticks that wait, its devices and its own signals.
 
 use crate::device::Device;
+use crate::ended::Ended;
 use crate::filling::Filling;
 use crate::hold::Hold;
 use crate::levels::{NEVER, Slot};
@@ -59,6 +60,7 @@ pub(crate) struct HostMarks {
     pub eased: Hold,
     pub killed: Option<i64>,
     pub kills: f64,
+    pub ended: Vec<Ended>,
     pub resends: Hold,
     /// When they began to be many, second, and what was counted by then.
     pub resent: (i64, f64),
@@ -347,14 +349,15 @@ impl Host {
         let whole = self.dt <= patience;
         self.claim(t);
         let mut answer = [false; 3];
-        self.devices.iter().filter(|d| d.seen == t).for_each(|d| answer[d.family as usize] = true);
+        self.devices.iter_mut().filter(|d| d.seen == t).for_each(|d| d.answer(t));
+        self.devices.iter().filter(|d| d.answered == t).for_each(|d| answer[d.family as usize] = true);
         for at in 0..self.devices.len() {
             let device = &mut self.devices[at];
-            device.missed = match device.seen == t {
+            device.missed = match device.answered == t {
                 true => 0,
                 // It must vanish while its machine is watched: after a restart another choice may hold.
                 false if !whole => 0,
-                false if answer[device.family as usize] && (device.missed > 0 || device.seen >= t - self.dt) => {
+                false if answer[device.family as usize] && (device.missed > 0 || device.answered >= t - self.dt) => {
                     device.missed + 1
                 }
                 false => device.missed,

@@ -8,6 +8,7 @@ mod away;
 mod device;
 mod disk;
 mod ecc;
+mod ended;
 mod filling;
 mod finding;
 mod group;
@@ -116,6 +117,8 @@ static DETECTORS: &[&Entry] = &[
     &throttle::DETECTOR,
     &link::DETECTOR,
     &port::DETECTOR,
+    // Before what would forget that it was told.
+    &ended::DETECTOR,
     &memory::DETECTOR,
     &tenant::DETECTOR,
     &straggler::DETECTOR,
