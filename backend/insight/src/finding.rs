@@ -260,6 +260,7 @@ impl Ledger {
             return;
         }
         open.finding.severity = severity;
+        open.finding.confidence = confidence(&open.finding.rule, severity);
         if let Some(sentence) = sentence {
             open.finding.sentence = sentence.clone();
             open.own = sentence;
@@ -327,10 +328,15 @@ impl Ledger {
 /// The findings that a rule must have had before its precision is told.
 const MIN_MEASURED: u32 = 20;
 
-/// The lower 95 % bound of a rule's precision, as `cargo xtask insight` measured it; None where it had too few findings.
-fn confidence(rule: &str) -> Option<f64> {
-    let line = include_str!("../confidence.txt").lines().find(|line| line.split(' ').next() == Some(rule))?;
-    let mut words = line.split(' ').skip(1);
+/// The lower 95 % bound of a rule's precision in findings of a severity, as `cargo xtask insight` measured it; None where it
+/// had too few of them.
+fn confidence(rule: &str, severity: Severity) -> Option<f64> {
+    let of = |line: &&str| {
+        let mut words = line.split(' ');
+        words.next() == Some(rule) && words.next() == Some(severity.word())
+    };
+    let line = include_str!("../confidence.txt").lines().find(of)?;
+    let mut words = line.split(' ').skip(2);
     let count: u32 = words.next()?.parse().ok()?;
     words.next()?.parse().ok().filter(|_| count >= MIN_MEASURED)
 }
@@ -355,7 +361,7 @@ impl Open {
             evidence: draft.evidence,
             changed: Vec::new(),
             because: None,
-            confidence: confidence(draft.rule),
+            confidence: confidence(draft.rule, draft.severity),
             dismissed: None,
         };
         for evidence in &mut finding.evidence {

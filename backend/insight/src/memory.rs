@@ -22,9 +22,9 @@ const FROM: f64 = 80.0;
 /// It is told when it is full within so many seconds, and critical within so many.
 const WITHIN: f64 = 600.0;
 const SOON: f64 = 120.0;
-/// A rise as young as this is told only near the end: it may be the first tooth of a saw.
+/// A rise as young as this is told only near the end: it may be the first tooth of a saw, of which few go so high.
 const YOUNG: i64 = 900;
-const NEAR: f64 = 90.0;
+const NEAR: f64 = 94.0;
 const CLOSE: f64 = 200.0;
 /// A kill is told for so many seconds.
 const KILLED: i64 = 600;
