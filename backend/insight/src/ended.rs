@@ -53,6 +53,8 @@ pub(crate) struct Ended {
     full: Vec<(Source, usize)>,
     words: String,
     most: f64,
+    /// The processes that the first of them had: they are listed for a while when they are gone.
+    pids: Vec<u32>,
     members: Vec<(Source, usize)>,
     /// The finding and its sentence, without what became of the others, once it is told.
     told: Option<(Key, String)>,
@@ -122,10 +124,9 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
         true => format!("{} of {} GiB were in use", gib(brim.most / 100.0 * total), gib(total)),
         false => format!("{} % were in use", whole(brim.most)),
     };
-    let stays = !brim.pids.is_empty() && brim.pids.iter().any(|pid| device.pids.contains(pid));
-    let (most, mut members) = (brim.most, brim.members.clone());
+    let (most, mut members, pids) = (brim.most, brim.members.clone(), brim.pids.clone());
     scene.hosts.get_mut(&source).expect("it ticked").devices[at].marks.brim = None;
-    if !full || stays {
+    if !full {
         return;
     }
     if !members.contains(&(source, at)) {
@@ -142,7 +143,8 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
     match first.marks.ended.iter_mut().find(same) {
         Some(ended) => ended.full.push((source, at)),
         None => {
-            remember(first, Ended { at: now, full: vec![(source, at)], words, most, members, told: None, next: None });
+            let full = vec![(source, at)];
+            remember(first, Ended { at: now, full, words, most, pids, members, told: None, next: None });
         }
     }
 }
@@ -164,7 +166,8 @@ pub(crate) fn killed(scene: &mut Scene, source: Source, key: &Key, sentence: &st
         return;
     }
     let told = Some((key.clone(), sentence.to_string()));
-    let ended = Ended { at: now, full: Vec::new(), words: String::new(), most: 0.0, members, told, next: None };
+    let (words, pids) = (String::new(), Vec::new());
+    let ended = Ended { at: now, full: Vec::new(), words, most: 0.0, pids, members, told, next: None };
     remember(scene.hosts.get_mut(&source).expect("it ticked"), ended);
 }
 
@@ -190,6 +193,14 @@ fn follow(scene: &mut Scene, source: Source) {
             return true;
         }
         let idles = idle(scene.hosts, ended);
+        let stays = |(source, at): &(Source, usize)| {
+            let device = scene.hosts.get(source).and_then(|host| host.devices.get(*at));
+            device.is_some_and(|device| ended.pids.iter().any(|pid| device.pids.contains(pid)))
+        };
+        // What it gave back it did not need, and it goes on.
+        if ended.told.is_none() && ended.full.first().is_some_and(stays) {
+            return false;
+        }
         if ended.told.is_none() {
             ended.told = Some(tell(scene, ended, idles));
         }

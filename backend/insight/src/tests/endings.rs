@@ -36,6 +36,19 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
         assert_eq!(found.affects[0].gpus.len(), 7);
         assert_eq!(found.evidence[0].tag, "gpu.{i}.memoryAllocatedBytes");
     }
+    // The same where processes are known.
+    let mut trace = Trace::new(1, 1000);
+    let does = fills(|_, _| OFF);
+    trace.run(0..1300, 1, |_, t| {
+        let mut sheet = one(8, t, &does);
+        for gpu in (0..8).filter(|_| (60..1150).contains(&t)) {
+            sheet.set(&gpu_parts::PROCESS_MEMORY, format!("{gpu}.proc.{}", 4000 + gpu), 5e10);
+        }
+        Some(sheet)
+    });
+    let open: Vec<Finding> = trace.insight.open().into_iter().cloned().collect();
+    assert_eq!(rules(&open), ["gpu_memory.ended"]);
+    assert!(open[0].sentence.contains("GPU 7 was full; all 8 GPUs are idle since"), "{}", open[0].sentence);
     // Another job works in its place: they are idle no more, and soon it is over.
     let again = |_: u32, t: i64| if t < 1500 { OFF } else { WORKS };
     let (_, open) = at(1800, fills(again));
