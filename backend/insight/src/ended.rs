@@ -275,7 +275,11 @@ fn tell(scene: &mut Scene, ended: &Ended, idles: bool) -> (Key, String) {
         subject,
         device: None,
         since: ended.at,
-        sentence: format!("{sentence}: {}", ended.words),
+        sentence: format!(
+            "{sentence}{}: {}",
+            if idles { idle_words(scene.hosts, ended) } else { String::new() },
+            ended.words
+        ),
         evidence: facts,
         group: None,
         also: Vec::new(),
