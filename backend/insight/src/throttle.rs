@@ -141,10 +141,8 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
     if let Some(temp) = temp {
         fact(Sig::Temp, format!("{} °C", whole(temp)), temp, device.slot(Sig::Temp).level());
     }
-    if let Some(usage) = device.recent(Sig::Use) {
-        if differs(usage.short, usage.level(), STRAYS) {
-            fact(Sig::Use, format!("use {} %", whole(usage.short)), usage.short, usage.level());
-        }
+    if let Some(usage) = device.recent(Sig::Use).filter(|usage| differs(usage.short, usage.level(), STRAYS)) {
+        fact(Sig::Use, format!("use {} %", whole(usage.short)), usage.short, usage.level());
     }
     // What proves it comes first, and what is not measured last.
     if !device.has(Sig::Throttle) {

@@ -143,7 +143,7 @@ fn gpus_that_do_nothing_are_told_once() {
     let sheet = |t: i64| {
         let mut sheet = one(8, t, |_, t| match t {
             ..60 => OFF,
-            ..900 => WORKS,
+            60..900 => WORKS,
             _ => IDLES,
         });
         put_host(&mut sheet, t, if (60..900).contains(&t) { 20.0 } else { 1.0 }, (0.0, 0.0, 0.0));

@@ -216,7 +216,7 @@ fn one_that_works_on_another_machine_is_waited_for_though_no_run_names_the_job()
 fn a_job_that_no_run_names_hangs_as_one() {
     let all = unnamed(3, 4, 900, |_, _, t| match t {
         ..60 => OFF,
-        ..600 => WORKS,
+        60..600 => WORKS,
         _ => SPINS,
     });
     assert_eq!(rules(&all), ["hang.spin"]);

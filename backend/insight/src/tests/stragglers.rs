@@ -379,7 +379,7 @@ fn resent_segments_and_what_they_cost_are_of_the_time_since_the_onset() {
         let sheet = |t: i64| {
             let mut sheet = one(8, t, |_, t| match t {
                 ..60 => OFF,
-                ..900 => WORKS,
+                60..900 => WORKS,
                 _ => waits(slower),
             });
             let resent = (t / 7) as f64 + rate * (t - 900).max(0) as f64;
