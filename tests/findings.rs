@@ -32,6 +32,7 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
         ("throttle", "throttle.heat", "held back by heat"),
         ("ecc", "ecc.uncorrected", "(XID 48)"),
         ("idle", "hang.idle", "have done nothing"),
+        ("oom", "gpu_memory.ended", "all 4 GPUs are idle since"),
     ] {
         let server = Server::start(["demo", "--gpus", "4", "--retention", "1h", "--fail", fail]);
         let live = found(&server, rule);

@@ -119,7 +119,8 @@ pub struct Finding {
     /// The id of the finding of which this is a consequence.
     #[serde(default)]
     pub because: Option<String>,
-    /// The lower 95 % bound of this rule's precision, from 0 to 1, as measured; None where it had fewer than 20 cases.
+    /// The lower 95 % bound of this rule's precision in findings of this severity, from 0 to 1, as measured; None where it
+    /// had fewer than 20 cases.
     #[serde(default)]
     pub confidence: Option<f64>,
     /// A person said that it is wrong.

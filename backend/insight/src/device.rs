@@ -1,10 +1,12 @@
 //! One accelerator: its slots, how hard it works, and how far each rule has come with it.
 
 use crate::awaited::Awaited;
+use crate::ended::Brim;
 use crate::filling::Filling;
 use crate::hold::{Hold, Share};
 use crate::levels::{NEVER, Ring, Slot};
 use crate::signal::{Family, SIGNALS, Sig, slots};
+use std::collections::VecDeque;
 
 /// Share of the power above idle from which a device works.
 pub(crate) const WORKING: f64 = 0.6;
@@ -145,6 +147,33 @@ impl Habit {
     }
 }
 
+/// Most buckets of work that are kept of a device.
+const LATELY: usize = 16;
+
+/// The last buckets of work, each with the second at which it began: of those since an onset the numbers of a sentence are
+/// means. A mean that decays would hold the time before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lately(VecDeque<(i64, [f32; CHANNELS])>);
+
+impl Lately {
+    pub fn push(&mut self, began: i64, values: [f32; CHANNELS]) {
+        if self.0.len() == LATELY {
+            self.0.pop_front();
+        }
+        self.0.push_back((began, values));
+    }
+
+    /// The mean of a channel over the buckets that began at `from` or later; none where there is none.
+    pub fn mean(&self, of: usize, from: i64) -> Option<f64> {
+        let since = self.0.iter().filter(|(began, _)| *began >= from);
+        let (sum, n) = since
+            .map(|(_, values)| f64::from(values[of]))
+            .filter(|value| value.is_finite())
+            .fold((0.0, 0.0), |(sum, n), value| (sum + value, n + 1.0));
+        (n > 0.0).then(|| sum / n)
+    }
+}
+
 /// How far each rule has come with a device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
@@ -170,10 +199,13 @@ pub(crate) struct Marks {
     pub corrected_last: i64,
     pub corrected: Option<Box<[f32; 60]>>,
     pub corrected_at: i64,
-    pub filling: Filling,
+    pub filling: Box<Filling>,
     pub filled: Hold,
     pub flat: Hold,
     pub slope: f64,
+    /// When it was last told that its memory fills, second.
+    pub rise_told: i64,
+    pub brim: Option<Box<Brim>>,
     pub idle: Hold,
     pub used: Hold,
     pub idle_told: bool,
@@ -196,6 +228,32 @@ pub(crate) const WORK: usize = 3;
 pub(crate) const TRAFFIC: usize = 4;
 pub(crate) const NVLINK: usize = 5;
 
+const NVLINK_SIGS: [Sig; 2] = [Sig::NvTx, Sig::NvRx];
+const PCIE_SIGS: [Sig; 2] = [Sig::PcieTx, Sig::PcieRx];
+
+/// What goes over the links of a device, both ways together: that is no series of its own, and is shown as none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traffic {
+    /// By NVLink, else by PCIe.
+    pub nvlink: bool,
+    /// Bytes a second over the last seconds, and in work.
+    pub short: f64,
+    pub level: Option<f64>,
+}
+
+impl Traffic {
+    pub fn name(&self) -> &'static str {
+        if self.nvlink { "NVLink" } else { "PCIe" }
+    }
+
+    /// The series that it is the sum of, each with what it counts.
+    pub fn series<'a>(&self, device: &'a Device) -> impl Iterator<Item = (Sig, &'a Slot, &'static str)> {
+        let [sent, received] = if self.nvlink { NVLINK_SIGS } else { PCIE_SIGS };
+        let of = |(sig, does): (Sig, &'static str)| Some((sig, device.recent(sig)?, does));
+        [(sent, "sends"), (received, "receives")].into_iter().filter_map(of)
+    }
+}
+
 /// One accelerator.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
@@ -206,6 +264,8 @@ pub(crate) struct Device {
     /// First and newest second in which anything of it was there.
     pub first: i64,
     pub seen: i64,
+    /// Newest second in which it answered: one of its series may come from somewhere that still knows it when it is lost.
+    pub answered: i64,
     /// Ticks of its machine since, in which another device of the family answered.
     pub missed: u32,
     /// MIG has cut it into parts.
@@ -216,6 +276,7 @@ pub(crate) struct Device {
     pub ring: Ring,
     pub work: Work,
     pub habits: [Habit; CHANNELS],
+    pub lately: Lately,
     pub marks: Marks,
     /// Processes on it, by memory, the largest first.
     pub pids: Vec<u32>,
@@ -238,6 +299,7 @@ impl Device {
             slots: slots(),
             first: NEVER,
             seen: NEVER,
+            answered: NEVER,
             missed: 0,
             parted: false,
             group: None,
@@ -257,6 +319,7 @@ impl Device {
                 frozen: NEVER,
             },
             habits: [Habit::default(); CHANNELS],
+            lately: Lately::default(),
             marks: Marks::default(),
             pids: Vec::new(),
             of: Vec::new(),
@@ -269,6 +332,17 @@ impl Device {
 
     pub fn slot(&self, sig: Sig) -> &Slot {
         &self.slots[sig as usize]
+    }
+
+    /// Notes whether it answers at `t`, where it was seen: by two of what a driver always reads of it, where it reads three.
+    pub fn answer(&mut self, t: i64) {
+        const ALWAYS: [Sig; 7] =
+            [Sig::Use, Sig::Power, Sig::PowerShare, Sig::Temp, Sig::Clock, Sig::MemBytes, Sig::MemShare];
+        let known = ALWAYS.iter().filter(|sig| self.has(**sig)).count();
+        let here = ALWAYS.iter().filter(|sig| self.slot(**sig).at == t).count();
+        if known < 3 || here >= 2 {
+            self.answered = t;
+        }
     }
 
     /// The slot where its value is recent.
@@ -341,17 +415,15 @@ impl Device {
         if total.is_finite() { (total / f64::from(1 << 20)) as u64 } else { 0 }
     }
 
-    /// Traffic over its links: NVLink in bytes a second, else PCIe; which of the two, its short mean and its level.
-    pub fn traffic(&self, long: bool) -> Option<(Sig, f64, Option<f64>)> {
-        for (tx, rx) in [(Sig::NvTx, Sig::NvRx), (Sig::PcieTx, Sig::PcieRx)] {
-            let slots = [self.recent(tx), self.recent(rx)];
-            let of = |f: &dyn Fn(&Slot) -> f64| slots.iter().flatten().map(|slot| f(slot)).sum::<f64>();
-            if slots.iter().any(Option::is_some) {
-                let level = slots.iter().flatten().all(|s| s.level().is_some()).then(|| of(&|s| s.level));
-                return Some((tx, of(&|s| if long { s.minute } else { s.short }), level));
-            }
-        }
-        None
+    /// Traffic over its links, sent and received together: NVLink, else PCIe; none where neither is measured.
+    pub fn traffic(&self) -> Option<Traffic> {
+        let of = |sigs: [Sig; 2], nvlink: bool| {
+            let known: Vec<&Slot> = sigs.into_iter().filter_map(|sig| self.recent(sig)).collect();
+            let levels: Option<f64> = known.iter().map(|slot| slot.level()).sum();
+            let short = known.iter().map(|slot| slot.short).sum();
+            (!known.is_empty()).then_some(Traffic { nvlink, short, level: levels })
+        };
+        of(NVLINK_SIGS, true).or_else(|| of(PCIE_SIGS, false))
     }
 
     /// The signal that says how much work gets done: tensor cores, else multiprocessors, else memory traffic.
@@ -492,7 +564,8 @@ impl Device {
 mod tests {
     use super::*;
 
-    /// Beside it, where there are any: its processes' numbers, and ten minutes of corrected errors.
+    /// Beside it: how its memory fills, and half a KiB of what it did lately; and where there are any, its processes'
+    /// numbers and ten minutes of corrected errors.
     #[test]
     fn a_device_takes_four_kibibytes_at_most() {
         let bytes = size_of::<Device>();

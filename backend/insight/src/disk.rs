@@ -80,6 +80,11 @@ fn volume(scene: &mut Scene, source: Source, at: usize) {
         ),
         None => format!("{name} is {share:.1} % full since {{since}}"),
     };
+    let past = rise.map(|rise| {
+        let (left, slope) = (lasting(rise.left), rise.slope * 60.0);
+        let words = format!("{share:.1} % used, {slope:.2} % more a minute when {left} were left");
+        (now + rise.left as i64, format!("{name} was filling up from {{since}} on: {words}"))
+    });
     let words = format!("{share:.1} % used, {} % when the rise began", whole(low));
     let facts = vec![evidence(host, named_row_of(NamedSig::Full), &named.name, words, (share, None))];
     let draft = Draft {
@@ -95,5 +100,6 @@ fn volume(scene: &mut Scene, source: Source, at: usize) {
         group: None,
         also: Vec::new(),
     };
-    scene.raise(key, draft);
+    scene.raise(key.clone(), draft);
+    past.into_iter().for_each(|(due, past)| scene.ledger.foretell(&key, due, past));
 }

@@ -134,6 +134,11 @@ impl Filling {
         self.low
     }
 
+    /// How much it has risen to `share` since the rise began, points.
+    pub fn rose_by(&self, share: f64) -> f64 {
+        share - self.low
+    }
+
     /// A rise over the last `n` buckets that is straight, is no tooth of a saw, and does not flatten before it is full.
     pub fn rise(&self, n: usize) -> Option<Rise> {
         let (slope, fit, share) = self.line(n)?;

@@ -69,8 +69,11 @@ struct Open {
     group: Option<u64>,
     sources: Vec<Source>,
     subject: Vec<(Source, Option<u32>)>,
-    /// The sentence of its rule, before others are joined to it.
+    /// The sentence of its rule, before others are joined to it, and the machines that it is about.
     own: String,
+    own_sources: Vec<Source>,
+    /// What it says once the time that it foretells has passed, second, or it has ended.
+    past: Option<(i64, String)>,
 }
 
 /// All that is known of findings.
@@ -92,6 +95,7 @@ fn rank(finding: &Finding) -> Option<u8> {
         _ if finding.severity == Severity::Note && finding.kind != "idle" && finding.kind != "straggler" => None,
         "ecc" if finding.severity != Severity::Critical => None,
         "lost_gpu" | "ecc" | "host_lost" => Some(5),
+        "gpu_memory" if finding.rule == "gpu_memory.ended" => Some(5),
         "hang" => Some(4),
         "throttle" | "slow_link" | "host_memory" => Some(3),
         "straggler" => Some(2),
@@ -131,6 +135,10 @@ impl Ledger {
         {
             let Some(mut open) = self.past.remove(at) else { return };
             open.finding.until = None;
+            // What was foretold has passed: it is foretold anew.
+            if matches!(key.kind, "gpu_memory" | "host_memory" | "disk_full") {
+                open.say(draft.sentence);
+            }
             open.keys = vec![key];
             open.keys.extend(draft.also);
             self.out.push(open.finding.clone());
@@ -232,6 +240,9 @@ impl Ledger {
         }
         let mut open = self.open.remove(at);
         open.finding.until = Some(now);
+        if let Some((_, past)) = open.past.take() {
+            open.say(past);
+        }
         self.out.push(open.finding.clone());
         self.past.push_back(open);
     }
@@ -249,11 +260,28 @@ impl Ledger {
             return;
         }
         open.finding.severity = severity;
+        open.finding.confidence = confidence(&open.finding.rule, severity);
         if let Some(sentence) = sentence {
             open.finding.sentence = sentence.clone();
             open.own = sentence;
         }
         self.out.push(open.finding.clone());
+    }
+
+    /// What an open finding says when the time that it foretells, `due` (second), has passed, or when it ends.
+    pub fn foretell(&mut self, key: &Key, due: i64, past: String) {
+        if let Some(open) = self.open.iter_mut().find(|open| open.keys.first() == Some(key)) {
+            open.past = Some((due, past));
+        }
+    }
+
+    /// An open finding says this from now on.
+    pub fn retell(&mut self, key: &Key, sentence: &str) {
+        let Some(open) = self.open.iter_mut().find(|open| open.keys.contains(key)) else { return };
+        if open.own != sentence {
+            open.say(sentence.into());
+            self.out.push(open.finding.clone());
+        }
     }
 
     /// Ends all of a machine.
@@ -274,6 +302,12 @@ impl Ledger {
 
     /// A second has passed: what ended long ago is forgotten, and what was written is handed out.
     pub fn hand_out(&mut self, now: i64, out: &mut Vec<Finding>) {
+        for open in &mut self.open {
+            if let Some((_, past)) = open.past.take_if(|(due, _)| *due <= now) {
+                open.say(past);
+                self.out.push(open.finding.clone());
+            }
+        }
         while self.past.front().is_some_and(|open| open.finding.until.is_none_or(|until| until < now - AGAIN)) {
             self.past.pop_front();
         }
@@ -294,10 +328,15 @@ impl Ledger {
 /// The findings that a rule must have had before its precision is told.
 const MIN_MEASURED: u32 = 20;
 
-/// The lower 95 % bound of a rule's precision, as `cargo xtask insight` measured it; None where it had too few findings.
-fn confidence(rule: &str) -> Option<f64> {
-    let line = include_str!("../confidence.txt").lines().find(|line| line.split(' ').next() == Some(rule))?;
-    let mut words = line.split(' ').skip(1);
+/// The lower 95 % bound of a rule's precision in findings of a severity, as `cargo xtask insight` measured it; None where it
+/// had too few of them.
+fn confidence(rule: &str, severity: Severity) -> Option<f64> {
+    let of = |line: &&str| {
+        let mut words = line.split(' ');
+        words.next() == Some(rule) && words.next() == Some(severity.word())
+    };
+    let line = include_str!("../confidence.txt").lines().find(of)?;
+    let mut words = line.split(' ').skip(2);
     let count: u32 = words.next()?.parse().ok()?;
     words.next()?.parse().ok().filter(|_| count >= MIN_MEASURED)
 }
@@ -322,7 +361,7 @@ impl Open {
             evidence: draft.evidence,
             changed: Vec::new(),
             because: None,
-            confidence: confidence(draft.rule),
+            confidence: confidence(draft.rule, draft.severity),
             dismissed: None,
         };
         for evidence in &mut finding.evidence {
@@ -333,13 +372,24 @@ impl Open {
             subject.push((draft.source, None));
         }
         let mut sources: Vec<Source> = subject.iter().map(|(source, _)| *source).collect();
+        sources.sort_unstable();
         sources.dedup();
         let mut keys = vec![key];
         keys.extend(draft.also);
-        let mut open = Open { finding, keys, group: draft.group, sources, subject, own: draft.sentence };
+        let own_sources = sources.clone();
+        let (group, own) = (draft.group, draft.sentence);
+        let mut open = Open { finding, keys, group, sources, subject, own, own_sources, past: None };
         open.place(hosts);
         fit(&mut open.finding);
         open
+    }
+
+    /// Says something else of itself, and the same as before of what was joined to it.
+    fn say(&mut self, own: String) {
+        let joined = self.finding.sentence.strip_prefix(self.own.as_str()).unwrap_or_default();
+        self.finding.sentence = format!("{own}{joined}");
+        self.own = own;
+        fit(&mut self.finding);
     }
 
     /// Names its subject anew.
@@ -367,13 +417,15 @@ impl Open {
             true => self.subject.push((draft.source, None)),
             false => self.subject.extend(draft.subject.iter().map(|&(s, _, g)| (s, Some(g)))),
         }
-        self.sources.push(draft.source);
+        self.sources.extend(self.subject.iter().map(|(source, _)| *source));
         self.sources.sort_unstable();
         self.sources.dedup();
         self.place(hosts);
         let subject = &self.finding.subject;
         self.finding.affects.retain(|place| !subject.contains(place));
-        let more: Vec<&str> = subject.iter().skip(1).map(|place| place.source.as_str()).collect();
+        // The machines that its own sentence names already are named once.
+        let others = self.sources.iter().filter(|source| !self.own_sources.contains(source));
+        let more: Vec<&str> = others.filter_map(|source| Some(hosts.get(source)?.name.as_str())).collect();
         let gpus: usize = subject.iter().map(|place| place.gpus.len()).sum();
         self.finding.sentence = match more.len() {
             0 => format!("{}; so it is with {gpus} of them", self.own),
@@ -422,7 +474,12 @@ fn places(of: &[At], hosts: &Hosts) -> Vec<Place> {
     all.into_iter().map(|(source, gpus)| Place { source: name(source), gpus: sorted(gpus) }).collect()
 }
 
-/// Leaves out what would make it longer than a record may be: first of those who suffer, then of the evidence.
+/// Evidence that is kept before those who suffer are left out, and in any case.
+const EVIDENCE: usize = 5;
+const LEAST_EVIDENCE: usize = 2;
+
+/// Leaves out what would make it longer than a record may be: the last of much evidence, then of those who suffer, then
+/// more of the evidence.
 fn fit(finding: &mut Finding) {
     let place = |p: &Place| 32 + 2 * p.source.len() + 4 * p.gpus.len();
     let fact = |e: &Evidence| 130 + e.tag.len() + e.source.len() + e.instance.len() + 2 * e.words.len();
@@ -432,10 +489,11 @@ fn fit(finding: &mut Finding) {
             + f.evidence.iter().map(fact).sum::<usize>()
     };
     while size(finding) > MAX_FINDING_BYTES {
-        let least = 2.min(finding.evidence.len());
-        if finding.affects.len() > 1 {
+        if finding.evidence.len() > EVIDENCE {
+            finding.evidence.pop();
+        } else if finding.affects.len() > 1 {
             finding.affects.pop();
-        } else if finding.evidence.len() > least {
+        } else if finding.evidence.len() > LEAST_EVIDENCE {
             finding.evidence.pop();
         } else if finding.subject.len() > 1 {
             finding.subject.pop();

@@ -1,7 +1,7 @@
 //! Devices that work on one job: those of a job that is known, else those whose processes have one root, else those of one
 //! machine and model that began to work at the same time.
 
-use crate::device::{POWER, TRAFFIC, WORK};
+use crate::device::{Device, POWER, TRAFFIC, WORK};
 use crate::hold::{Hold, Share};
 use crate::host::Host;
 use crate::levels::{NEVER, median};
@@ -29,6 +29,11 @@ pub(crate) enum How {
 pub(crate) struct GroupMarks {
     pub spin: Hold,
     pub odd: Hold,
+    /// The same of all groups that may be of its job.
+    pub whole_spin: Hold,
+    pub whole_odd: Hold,
+    /// When it stopped, second, where another group is known to wait for the same since then.
+    pub kin: i64,
     pub works: Hold,
     /// Most members compute now and then.
     pub alive: Hold,
@@ -166,6 +171,22 @@ impl Group {
     /// How much its members do of what they usually do, 1 for all of it: the median of their cores' work, else of their
     /// memory's traffic, else of their power; and by which it is known. `except` is left out.
     pub fn pace(&self, hosts: &Hosts, except: Option<usize>, now: i64) -> Option<(f64, Sig)> {
+        self.paced(hosts, except, now, |device, of| device.habits[of].mean())
+    }
+
+    /// The same of the time since an onset alone.
+    pub fn pace_since(&self, hosts: &Hosts, except: Option<usize>, now: i64, from: i64) -> Option<(f64, Sig)> {
+        self.paced(hosts, except, now, |device, of| device.lately.mean(of, from).or(device.habits[of].mean()))
+    }
+
+    /// `mean` is that of a device's channel over work.
+    fn paced(
+        &self,
+        hosts: &Hosts,
+        except: Option<usize>,
+        now: i64,
+        mean: impl Fn(&Device, usize) -> Option<f64>,
+    ) -> Option<(f64, Sig)> {
         for sig in [Sig::Tensor, Sig::Sm, Sig::Dram, Sig::Activity, Sig::Power, Sig::PowerShare] {
             let (least, channel) = match sig {
                 Sig::Activity => (8.0, TRAFFIC),
@@ -178,7 +199,7 @@ impl Group {
                 let slot = device.recent(sig)?;
                 let level = slot.level().filter(|level| *level >= least)?;
                 // In work alone where that is gathered, by the signal that it is gathered of.
-                let of_work = (channel != WORK || self.marks.work == Some(sig)).then(|| device.habits[channel].mean());
+                let of_work = (channel != WORK || self.marks.work == Some(sig)).then(|| mean(device, channel));
                 let value = if self.is_working(now) { of_work.flatten()? } else { slot.minute };
                 Some(value / level)
             };
@@ -189,6 +210,16 @@ impl Group {
             }
         }
         None
+    }
+
+    /// The first member but `except` whose machine reads a signal: what evidence of all of them is shown by.
+    pub fn shown<'a>(&self, hosts: &'a Hosts, except: Option<usize>, sig: Sig) -> Option<(&'a Host, &'a Device)> {
+        let others = self.members.iter().enumerate().filter(|(at, _)| Some(*at) != except);
+        let device = |(source, position): &(Source, usize)| {
+            let host = hosts.get(source)?;
+            Some((host, host.devices.get(*position)?)).filter(|(_, device)| device.recent(sig).is_some())
+        };
+        others.filter_map(|(_, member)| device(member)).next()
     }
 
     /// Nothing is learned of its members for so many seconds.
@@ -239,7 +270,7 @@ pub(crate) fn regroup(
         let mut members = Vec::new();
         for rank in &job.ranks {
             let Some(host) = hosts.get(&rank.source) else { continue };
-            let own = |d: &crate::device::Device| rank.gpus.contains(&d.index) && d.family == Family::Gpu;
+            let own = |d: &Device| rank.gpus.contains(&d.index) && d.family == Family::Gpu;
             let at = host.devices.iter().enumerate().filter(|(_, d)| own(d)).map(|(at, _)| (rank.source, at));
             members.extend(at.filter(|at| !taken.contains(at)));
         }

@@ -4,11 +4,12 @@ use crate::device::Device;
 use crate::finding::{Draft, Key, What};
 use crate::group::Group;
 use crate::host::Host;
+use crate::kin;
 use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
-use crate::words::{At, all, begin, bytes, devices, evidence, whole};
-use crate::{Entry, Hosts};
+use crate::words::{all, begin, bytes, devices, differs, evidence, whole};
+use crate::{Entry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
 
 pub(crate) static DETECTOR: Entry = Entry {
@@ -32,12 +33,18 @@ const STILL_NVLINK: f64 = 1e6;
 /// What a quiet machine may move, bytes a second.
 const QUIET: f64 = 2e6;
 const QUIET_MOST: f64 = 50e6;
+/// By how much of it use strays in work.
+const USE_STRAYS: f64 = 0.07;
 /// Seconds without links and counters.
 const WITHOUT: i64 = 120;
 /// Seconds among several machines whose jobs are not told.
 const UNTOLD: i64 = 240;
-/// Longest wait before a hang is told, seconds.
+/// Longest wait before a hang is told, seconds; and where a part of the same job does something meanwhile, which may be
+/// what is waited for: an evaluation by one takes half an hour at most, for then collectives give up.
 const LONGEST: i64 = 900;
+const KIN_LONGEST: i64 = 3600;
+/// Who stopped together and has done nothing for so many seconds is of one job: a checkpoint of another job is over by then.
+const SURE: i64 = 120;
 
 fn judge(scene: &mut Scene) {
     for at in 0..scene.groups.len() {
@@ -67,9 +74,11 @@ fn spins(device: &Device, host: &Host) -> Option<Spin> {
         return None;
     }
     let mut confirmed = false;
-    if let Some((sig, bytes, Some(level))) = device.traffic(false) {
-        let floor = if sig == Sig::NvTx { STILL_NVLINK } else { STILL_PCIE };
-        if bytes > floor.max(0.03 * level) {
+    if let Some(traffic) = device.traffic()
+        && let Some(level) = traffic.level
+    {
+        let floor = if traffic.nvlink { STILL_NVLINK } else { STILL_PCIE };
+        if traffic.short > floor.max(0.03 * level) {
             return None;
         }
         confirmed |= level >= 20.0 * floor;
@@ -98,49 +107,70 @@ fn is_calm(host: &Host) -> bool {
     host.recent(HostSig::Cpu).is_none_or(|slot| slot.level().is_none_or(|level| slot.short <= level + 3.0))
 }
 
-/// What is known of a group that may hang.
+/// What is known of devices that may hang.
+#[derive(Clone, Copy, Default)]
 struct Look {
-    spinning: usize,
+    /// All wait in a kernel; or all but this one, which is not busy, or not there.
+    spin: bool,
+    odd: Option<(Source, usize)>,
+    /// Links or counters confirm it.
     confirmed: bool,
-    /// The one that is not busy, or not there.
-    odd: Option<usize>,
-    quiet: bool,
-    calm: bool,
 }
 
-fn look(group: &Group, hosts: &Hosts, now: i64) -> Look {
-    let mut look = Look { spinning: 0, confirmed: true, odd: None, quiet: true, calm: true };
-    let mut others = 0;
-    for (at, (source, position)) in group.members.iter().enumerate() {
-        let Some(host) = hosts.get(source) else { continue };
-        let device = &host.devices[*position];
-        let here = host.is_recent(now) && device.seen >= host.newest - host.patience();
-        match spins(device, host).filter(|_| here) {
-            Some(spin) => {
-                look.spinning += 1;
-                look.confirmed &= spin.confirmed;
-            }
-            None => {
-                let idle = here && device.recent(Sig::Use).is_some_and(|slot| slot.short <= 2.0);
-                let still = device.traffic(false).is_none_or(|(_, bytes, _)| bytes <= STILL_PCIE);
-                let gone = host.is_recent(now) && !here;
-                others += 1;
-                if (idle && still) || gone {
-                    look.odd = Some(at);
+/// What the members of groups do, as those of one job.
+fn look(groups: &[&Group], hosts: &Hosts, now: i64) -> Look {
+    let (mut spinning, mut others, mut odd) = (0, 0, None);
+    let (mut confirmed, mut quiet) = (true, true);
+    for group in groups {
+        for &(source, position) in &group.members {
+            let Some(host) = hosts.get(&source) else { continue };
+            let device = &host.devices[position];
+            let here = host.is_recent(now) && device.answered >= host.newest - host.patience();
+            match spins(device, host).filter(|_| here) {
+                Some(spin) => {
+                    spinning += 1;
+                    confirmed &= spin.confirmed;
+                }
+                None => {
+                    let idle = here && device.recent(Sig::Use).is_some_and(|slot| slot.short <= 2.0);
+                    let still = device.traffic().is_none_or(|traffic| traffic.short <= STILL_PCIE);
+                    let gone = host.is_recent(now) && !here;
+                    others += 1;
+                    odd = Some((source, position)).filter(|_| (idle && still) || gone);
                 }
             }
         }
+        let calm = group.sources().iter().filter_map(|source| hosts.get(source)).all(is_calm);
+        quiet &= group.sources().iter().filter_map(|source| hosts.get(source)).all(|host| is_quiet(host, 0.2, QUIET));
+        quiet &= group.cores(hosts, now).map_or(calm, |cores| cores <= 1.3);
     }
-    if others != 1 {
-        look.odd = None;
-    }
-    for source in group.sources() {
-        if let Some(host) = hosts.get(&source) {
-            look.quiet &= is_quiet(host, 0.2, QUIET);
-            look.calm &= is_calm(host);
-        }
-    }
-    look
+    let counts = quiet && spinning > 0;
+    Look { spin: counts && others == 0 && spinning >= 2, odd: odd.filter(|_| counts && others == 1), confirmed }
+}
+
+/// How a group stands by itself, and together with those that may be of its job.
+struct Stands {
+    own: Look,
+    /// With all of them: their places, and what they do together; none where there are no others.
+    whole: Option<(Vec<usize>, Look)>,
+    /// Whether it is sure that one of those is of its job.
+    sure: bool,
+}
+
+fn stands(scene: &Scene, at: usize) -> Stands {
+    let (groups, now) = (&*scene.groups, scene.now);
+    let own = &groups[at];
+    let stopped = matches!(own.course.phase, Phase::Spinning | Phase::Idle);
+    let kin = if stopped { kin::of(groups, scene.hosts, at, now) } else { Vec::new() };
+    let spinning = own.course.phase == Phase::Spinning;
+    let look = |places: &[usize]| {
+        let all: Vec<&Group> = places.iter().map(|at| &groups[*at]).collect();
+        if spinning { look(&all, scene.hosts, now) } else { Look::default() }
+    };
+    let mut places: Vec<usize> = kin.iter().map(|kin| kin.at).chain([at]).collect();
+    places.sort_unstable();
+    let whole = (places.len() > 1).then(|| (places.clone(), look(&places)));
+    Stands { own: look(&[at]), whole, sure: kin.iter().any(|kin| kin.sure) }
 }
 
 fn group(scene: &mut Scene, at: usize) {
@@ -149,64 +179,99 @@ fn group(scene: &mut Scene, at: usize) {
     let step = own.step(scene.hosts);
     let patience = (3 * step).max(5);
     let key = Key::new("hang", own.first(), What::Group(own.id));
-    let look = look(own, scene.hosts, now);
-    let cores = own.cores(scene.hosts, now);
-    let n = own.members.len();
     let phase = own.course.phase;
-    let others_quiet = look.quiet && cores.map_or(look.calm, |cores| cores <= 1.3);
-    let spin = phase == Phase::Spinning && n >= 2 && look.spinning == n && others_quiet;
-    let odd = look.odd.filter(|_| phase == Phase::Spinning && n >= 2 && look.spinning + 1 == n && others_quiet);
-    let odd_cpu = odd.and_then(|at| {
-        let (source, position) = own.members[at];
-        let host = scene.hosts.get(&source)?;
-        host.cpu_of(*host.devices[position].pids.first()?, now)
-    });
-    let group = &mut scene.groups[at];
-    group.marks.spin.step(now, Some(spin), patience);
-    group.marks.odd.step(now, Some(odd.is_some()), patience);
-    group.marks.works.step(now, Some(phase == Phase::Working), patience);
-    let open = scene.ledger.get(&key).map(|open| open.rule.clone());
-    if open.is_some() {
+    if scene.ledger.is_open(&key) {
+        let group = &mut scene.groups[at];
+        group.marks.works.step(now, Some(phase == Phase::Working), patience);
         let over = group.marks.works.held(10.max(2 * step)) || phase == Phase::Off;
-        let members = group.members.clone();
-        for (source, position) in members {
-            if let Some(host) = scene.hosts.get_mut(&source) {
-                host.devices[position].work.frozen = now + 5.max(2 * step);
-            }
-        }
-        let freed = is_freed(&scene.groups[at], scene.hosts);
-        if over || freed {
+        let group = group.clone();
+        group.freeze(scene.hosts, now + 5.max(2 * step));
+        if over || is_freed(&group, scene.hosts) {
             scene.end(&key);
         }
         return;
     }
+    let mut stands = stands(scene, at);
+    let group = &mut scene.groups[at];
+    // After a quarter of an hour a wait is what is usual: who was of its job by then still is.
+    if stands.sure && now - group.course.since >= SURE {
+        group.marks.kin = group.course.since;
+    }
+    stands.sure |= group.marks.kin == group.course.since;
+    let whole = stands.whole.as_ref().map(|(_, look)| *look);
+    let marks = &mut scene.groups[at].marks;
+    marks.works.step(now, Some(phase == Phase::Working), patience);
+    for (hold, holds) in [
+        (&mut marks.spin, stands.own.spin),
+        (&mut marks.odd, stands.own.odd.is_some()),
+        (&mut marks.whole_spin, whole.is_some_and(|look| look.spin)),
+        (&mut marks.whole_odd, whole.is_some_and(|look| look.odd.is_some())),
+    ] {
+        hold.step(now, Some(holds), patience);
+    }
     let group = &scene.groups[at];
-    let longest = group.course.longest_pause(Phase::Spinning);
+    // Without a job that is told, the one that is waited for may be on another machine.
+    let named = matches!(group.how, crate::group::How::Job(_)) || scene.hosts.len() == 1;
+    match &stands.whole {
+        Some((places, look)) => {
+            if !tell(scene, (at, places), *look, Waits { whole: true, least: 0 }) {
+                let least = if stands.sure { KIN_LONGEST } else { LONGEST };
+                tell(scene, (at, &[at]), stands.own, Waits { whole: false, least });
+            }
+        }
+        None => {
+            tell(scene, (at, &[at]), stands.own, Waits { whole: false, least: if named { 0 } else { UNTOLD } });
+        }
+    }
+    if phase == Phase::Idle {
+        let cores = scene.groups[at].cores(scene.hosts, now);
+        idle(scene, at, key, cores, &stands);
+    }
+}
+
+/// How long something must have been so before it is told.
+struct Waits {
+    /// Several groups are judged as one.
+    whole: bool,
+    /// Seconds at least.
+    least: i64,
+}
+
+/// Tells that groups hang where they have for long enough; whether they have.
+fn tell(scene: &mut Scene, (at, places): (usize, &[usize]), look: Look, waits: Waits) -> bool {
+    let now = scene.now;
+    let all: Vec<&Group> = places.iter().map(|at| &scene.groups[*at]).collect();
+    let step = all.iter().map(|group| group.step(scene.hosts)).max().unwrap_or(1);
+    let longest = all.iter().map(|group| group.course.longest_pause(Phase::Spinning)).max().unwrap_or(0);
+    let stopped = all.iter().filter(|group| group.course.phase == Phase::Spinning).map(|group| group.course.since);
+    let since = stopped.max().unwrap_or(now);
     let after = scene.settings.hang_after.max(10);
     let wait = match look.confirmed {
         true => after.max(longest * 6 / 5),
         false => WITHOUT.max(after).max(longest * 3 / 2),
     };
-    // Without a job that is told, the one that is waited for may be on another machine.
-    let told = matches!(group.how, crate::group::How::Job(_)) || scene.hosts.len() == 1;
-    let wait = if told { wait } else { wait.max(UNTOLD) };
-    let wait = wait.min(LONGEST).max(3 * step);
+    let wait = wait.min(LONGEST).max(waits.least).max(3 * step);
     // One that computes is waited for; ten minutes are no computation between steps.
-    let odd_wait = match odd_cpu {
+    let cores = look.odd.and_then(|(source, position)| {
+        let host = scene.hosts.get(&source)?;
+        host.cpu_of(*host.devices[position].pids.first()?, now)
+    });
+    let odd_wait = match cores {
         Some(cores) if cores <= 0.3 => wait,
         Some(cores) if cores <= 1.3 => wait.max(240),
         Some(_) => wait.max(600),
         None => wait.max(90),
     };
-    if group.marks.spin.held((wait - 30).max(30).max(3 * step)) && now - group.course.since >= wait {
-        spun(scene, at, key);
-    } else if let Some(odd) =
-        odd.filter(|_| group.marks.odd.held(30.max(3 * step)) && now - group.course.since >= odd_wait)
-    {
-        stopped(scene, at, odd, key);
-    } else if phase == Phase::Idle {
-        idle(scene, at, key, cores);
+    let marks = &scene.groups[at].marks;
+    let (spin, odd) = if waits.whole { (marks.whole_spin, marks.whole_odd) } else { (marks.spin, marks.odd) };
+    if look.spin && spin.held((wait - 30).max(30).max(3 * step)) && now - since >= wait {
+        spun(scene, (at, places), since);
+    } else if let Some(one) = look.odd.filter(|_| odd.held(30.max(3 * step)) && now - since >= odd_wait) {
+        stopped_one(scene, places, one, since);
+    } else {
+        return false;
     }
+    true
 }
 
 /// Whether the memory of the group's members was given back: their processes are gone.
@@ -232,22 +297,30 @@ fn stand(device: &Device) -> String {
             false => format!("power {} W of {} W", whole(power.short), whole(device.work_power())),
         });
     }
-    if let Some((sig, _, Some(level))) = device.traffic(false)
-        && level > STILL_PCIE
+    if let Some(traffic) = device.traffic()
+        && traffic.level.is_some_and(|level| level > STILL_PCIE)
     {
-        said.push(format!("no {} traffic", if sig == Sig::NvTx { "NVLink" } else { "PCIe" }));
+        said.push(format!("no {} traffic", traffic.name()));
     }
     said.join(", ")
 }
 
-/// Every condition of the rule for one member and its machine.
-fn facts(host: &Host, device: &Device, cores: Option<f64>) -> Vec<Evidence> {
+/// What proves a hang, and so comes first: power that is low while it is busy, or no use.
+#[derive(Clone, Copy, PartialEq)]
+enum Proof {
+    Power,
+    Use,
+}
+
+/// The conditions of the rule for one member and its machine, but for a use that is what it always is.
+fn facts(host: &Host, device: &Device, cores: Option<f64>, proof: Proof) -> Vec<Evidence> {
     let mut facts = Vec::new();
     let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
         facts.extend(device.slot(sig).row.map(|row| evidence(host, row, device.index, words, (value, level))));
     };
-    if let Some(slot) = device.recent(Sig::Use) {
-        fact(Sig::Use, format!("use {} %", whole(slot.short)), slot.short, slot.level());
+    let usage = device.recent(Sig::Use);
+    if let Some(slot) = usage.filter(|_| proof == Proof::Use) {
+        fact(Sig::Use, format!("use {} %", whole(slot.now)), slot.now, slot.level());
     }
     if let Some((slot, limit)) = device.power() {
         let share = if limit.is_finite() {
@@ -263,11 +336,15 @@ fn facts(host: &Host, device: &Device, cores: Option<f64>) -> Vec<Evidence> {
             Some(level),
         );
     }
-    match device.traffic(false) {
-        Some((sig, now, level)) => {
-            let usual = level.map_or(String::new(), |level| format!(", usually {}/s", bytes(level)));
-            let name = if sig == Sig::NvTx { "NVLink" } else { "PCIe" };
-            fact(sig, format!("{name} {}/s{usual}", bytes(now)), now, level);
+    if let Some(slot) = usage.filter(|slot| proof == Proof::Power && differs(slot.now, slot.level(), USE_STRAYS)) {
+        fact(Sig::Use, format!("use {} %", whole(slot.now)), slot.now, slot.level());
+    }
+    match device.traffic() {
+        Some(traffic) => {
+            for (sig, slot, does) in traffic.series(device) {
+                let usual = slot.level().map_or(String::new(), |level| format!(", usually {}/s", bytes(level)));
+                fact(sig, format!("{} {does} {}/s{usual}", traffic.name(), bytes(slot.now)), slot.now, slot.level());
+            }
         }
         None => {
             let row = crate::signal::row_of(device.family, Sig::NvTx);
@@ -276,20 +353,18 @@ fn facts(host: &Host, device: &Device, cores: Option<f64>) -> Vec<Evidence> {
     }
     match device.work_sig().and_then(|sig| Some((sig, device.recent(sig)?))) {
         Some((sig, slot)) => {
-            let words = format!("{} {} %", counter(sig), whole(slot.short));
-            facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.short, slot.level()))));
+            let words = format!("{} {} %", counter(sig), whole(slot.now));
+            facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.now, slot.level()))));
         }
         None => {
             let row = crate::signal::row_of(device.family, Sig::Tensor);
             facts.extend(row.map(|row| crate::words::absent(host, row, device.index, "work of the cores")));
         }
     }
-    match host.moved() {
-        Some((moved, level)) => {
-            let row = [HostSig::DiskOut, HostSig::DiskIn, HostSig::NetIn, HostSig::NetOut];
-            let row = row.into_iter().find(|sig| host.recent(*sig).is_some()).unwrap_or(HostSig::DiskOut);
-            let words = format!("disks and networks {}/s", bytes(moved));
-            facts.push(evidence(host, host_row_of(row), "", words, (moved, level)));
+    match host.busiest() {
+        Some((sig, slot, moved)) => {
+            let words = format!("of disks and networks none moves more than {}/s", bytes(moved));
+            facts.push(evidence(host, host_row_of(sig), "", words, (slot.now, slot.level())));
         }
         None => {
             facts.push(crate::words::absent(host, host_row_of(HostSig::DiskOut), "", "traffic of disks and networks"))
@@ -314,47 +389,53 @@ pub(crate) fn counter(sig: Sig) -> &'static str {
     }
 }
 
-fn draft(scene: &Scene, at: usize, rule: &'static str, severity: Severity) -> (Draft, Vec<At>) {
-    let group = &scene.groups[at];
-    let all = group.devices(scene.hosts);
-    let since = group.course.since;
+/// A finding about groups that hang as one; each has a key of its own, under which it ends. The first key.
+fn draft(scene: &Scene, places: &[usize], rule: &'static str, severity: Severity, since: i64) -> (Key, Draft) {
+    let groups = places.iter().map(|at| &scene.groups[*at]);
+    let mut keys: Vec<Key> = groups.clone().map(|g| Key::new("hang", g.first(), What::Group(g.id))).collect();
+    let key = keys.remove(0);
     let draft = Draft {
         rule,
         severity,
-        source: group.first(),
-        subject: all.clone(),
+        source: scene.groups[places[0]].first(),
+        subject: groups.flat_map(|group| group.devices(scene.hosts)).collect(),
         affects: Vec::new(),
         device: None,
         since,
         sentence: String::new(),
         evidence: Vec::new(),
-        group: Some(group.id),
-        also: Vec::new(),
+        group: Some(scene.groups[places[0]].id),
+        also: keys,
     };
-    (draft, all)
+    (key, draft)
 }
 
-fn spun(scene: &mut Scene, at: usize, key: Key) {
-    let (mut draft, members) = draft(scene, at, "hang.spin", Severity::Critical);
+fn spun(scene: &mut Scene, (at, places): (usize, &[usize]), since: i64) {
+    let (key, mut draft) = draft(scene, places, "hang.spin", Severity::Critical, since);
     let group = &scene.groups[at];
     let (source, position) = group.members[0];
     let host = &scene.hosts[&source];
     let device = &host.devices[position];
-    draft.sentence =
-        format!("{} have waited in one kernel since {{since}}: {}", begin(&all(scene.hosts, &members)), stand(device));
-    draft.evidence = facts(host, device, group.cores(scene.hosts, scene.now));
+    draft.sentence = format!(
+        "{} have waited in one kernel since {{since}}: {}",
+        begin(&all(scene.hosts, &draft.subject)),
+        stand(device)
+    );
+    draft.evidence = facts(host, device, group.cores(scene.hosts, scene.now), Proof::Power);
     scene.raise(key, draft);
 }
 
-fn stopped(scene: &mut Scene, at: usize, odd: usize, key: Key) {
-    let (mut draft, members) = draft(scene, at, "hang.odd", Severity::Critical);
-    let group = &scene.groups[at];
-    let (source, position) = group.members[odd];
+fn stopped_one(scene: &mut Scene, places: &[usize], (source, position): (Source, usize), since: i64) {
+    let (key, mut draft) = draft(scene, places, "hang.odd", Severity::Critical, since);
+    let Some(odd) = scene.at(source, position) else { return };
     draft.source = source;
-    draft.subject = vec![members[odd]];
-    draft.affects = members.iter().enumerate().filter(|(at, _)| *at != odd).map(|(_, member)| *member).collect();
-    let first = usize::from(odd == 0);
-    let (other, its) = group.members[first];
+    draft.group = scene.group_of(source, position).map(|group| group.id);
+    draft.affects = std::mem::replace(&mut draft.subject, vec![odd]);
+    draft.affects.retain(|other| *other != odd);
+    let members = places.iter().flat_map(|at| scene.groups[*at].members.iter().map(move |member| (*at, *member)));
+    let Some((at, (other, its))) = members.into_iter().find(|(_, member)| *member != (source, position)) else {
+        return;
+    };
     let host = &scene.hosts[&other];
     let device = &host.devices[its];
     let n = draft.affects.len();
@@ -367,22 +448,28 @@ fn stopped(scene: &mut Scene, at: usize, odd: usize, key: Key) {
     let own = &scene.hosts[&source];
     let stopped = &own.devices[position];
     let usage = stopped.recent(Sig::Use);
-    let words = usage.map_or("it is not there".into(), |slot| format!("its use {} %", whole(slot.short)));
+    let words = usage.map_or("it is not there".into(), |slot| format!("its use {} %", whole(slot.now)));
     if let Some(row) = stopped.slot(Sig::Use).row {
-        let value = usage.map_or(f64::NAN, |slot| slot.short);
+        let value = usage.map_or(f64::NAN, |slot| slot.now);
         draft.evidence.push(evidence(own, row, stopped.index, words, (value, stopped.slot(Sig::Use).level())));
     }
-    draft.evidence.extend(facts(host, device, group.cores(scene.hosts, scene.now)));
+    draft.evidence.extend(facts(host, device, scene.groups[at].cores(scene.hosts, scene.now), Proof::Power));
     scene.raise(key, draft);
 }
 
 /// Nothing is done any more, and the processes live.
-fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
+fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Stands) {
     let now = scene.now;
     let group = &scene.groups[at];
     let course = &group.course;
     let step = group.step(scene.hosts);
     let wait = 180.max(3 * course.longest_pause(Phase::Idle)).min(LONGEST).max(3 * step);
+    // A part of its job that does something may be what it waits for.
+    let waits = |places: &[usize]| places.iter().any(|at| scene.groups[*at].course.phase != Phase::Idle);
+    let wait = match &stands.whole {
+        Some((places, _)) if waits(places) => wait.max(if stands.sure { KIN_LONGEST } else { LONGEST }),
+        _ => wait,
+    };
     if course.worked < 300 || course.longest < 120 || now - course.since < wait {
         return;
     }
@@ -417,7 +504,8 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
     processes.dedup();
     // One process may be a notebook whose reader thinks: what is one process alone is not sure.
     let sure = group.members.len() > 1 && processes.len() != 1;
-    let (mut draft, members) = draft(scene, at, "hang.idle", if sure { Severity::Warning } else { Severity::Note });
+    let severity = if sure { Severity::Warning } else { Severity::Note };
+    let (_, mut draft) = draft(scene, &[at], "hang.idle", severity, course.since);
     let group = &scene.groups[at];
     let (source, position) = group.members[0];
     let host = &scene.hosts[&source];
@@ -425,10 +513,10 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>) {
     let memory = device.memory_share().map_or(String::new(), |share| format!(", memory {} %", whole(share)));
     draft.sentence = format!(
         "{} {} done nothing since {{since}}, and the processes live: use 0 %{memory}",
-        begin(&all(scene.hosts, &members)),
-        if members.len() == 1 { "has" } else { "have" },
+        begin(&all(scene.hosts, &draft.subject)),
+        if draft.subject.len() == 1 { "has" } else { "have" },
     );
-    draft.evidence = facts(host, device, cores);
+    draft.evidence = facts(host, device, cores, Proof::Use);
     if let Some(slot) = device.memory_slot()
         && let Some(row) = slot.row
     {

@@ -1,6 +1,7 @@
 //! One machine: where each series goes, the ticks that wait, its devices and its own signals.
 
 use crate::device::Device;
+use crate::ended::Ended;
 use crate::filling::Filling;
 use crate::hold::Hold;
 use crate::levels::{NEVER, Slot};
@@ -59,7 +60,10 @@ pub(crate) struct HostMarks {
     pub eased: Hold,
     pub killed: Option<i64>,
     pub kills: f64,
+    pub ended: Vec<Ended>,
     pub resends: Hold,
+    /// When they began to be many, second, and what was counted by then.
+    pub resent: (i64, f64),
     pub clean: Hold,
     pub received_most: f64,
 }
@@ -345,14 +349,15 @@ impl Host {
         let whole = self.dt <= patience;
         self.claim(t);
         let mut answer = [false; 3];
-        self.devices.iter().filter(|d| d.seen == t).for_each(|d| answer[d.family as usize] = true);
+        self.devices.iter_mut().filter(|d| d.seen == t).for_each(|d| d.answer(t));
+        self.devices.iter().filter(|d| d.answered == t).for_each(|d| answer[d.family as usize] = true);
         for at in 0..self.devices.len() {
             let device = &mut self.devices[at];
-            device.missed = match device.seen == t {
+            device.missed = match device.answered == t {
                 true => 0,
                 // It must vanish while its machine is watched: after a restart another choice may hold.
                 false if !whole => 0,
-                false if answer[device.family as usize] && (device.missed > 0 || device.seen >= t - self.dt) => {
+                false if answer[device.family as usize] && (device.missed > 0 || device.answered >= t - self.dt) => {
                     device.missed + 1
                 }
                 false => device.missed,
@@ -554,15 +559,25 @@ impl Host {
         self.named.iter().filter(recent)
     }
 
+    /// What is read of disks and networks now, with bytes in a unit of each.
+    fn movers(&self) -> impl Iterator<Item = (HostSig, &Slot, f64)> + Clone {
+        const MIB: f64 = (1 << 20) as f64; // disks count MiB
+        let parts = [(HostSig::DiskIn, MIB), (HostSig::DiskOut, MIB), (HostSig::NetIn, 1.0), (HostSig::NetOut, 1.0)];
+        parts.into_iter().filter_map(|(sig, by)| Some((sig, self.recent(sig)?, by)))
+    }
+
     /// Bytes a second to and from disks and networks over the last seconds, and the same in work; none where neither is
     /// measured.
     pub fn moved(&self) -> Option<(f64, Option<f64>)> {
-        const MIB: f64 = (1 << 20) as f64; // disks count MiB
-        let parts = [(HostSig::DiskIn, MIB), (HostSig::DiskOut, MIB), (HostSig::NetIn, 1.0), (HostSig::NetOut, 1.0)];
-        let known: Vec<_> = parts.iter().filter_map(|(sig, by)| Some((self.recent(*sig)?, *by))).collect();
-        let level = known.iter().all(|(slot, _)| slot.level().is_some());
-        let level = level.then(|| known.iter().map(|(slot, by)| slot.level * by).sum());
-        (!known.is_empty()).then(|| (known.iter().map(|(slot, by)| slot.short * by).sum(), level))
+        let levels: Option<f64> = self.movers().map(|(_, slot, by)| slot.level().map(|level| level * by)).sum();
+        let moved = self.movers().map(|(_, slot, by)| slot.short * by).sum();
+        self.movers().next().is_some().then_some((moved, levels))
+    }
+
+    /// Of disks and networks the one that moves most now, and its bytes a second.
+    pub fn busiest(&self) -> Option<(HostSig, &Slot, f64)> {
+        let all = self.movers().map(|(sig, slot, by)| (sig, slot, slot.now * by));
+        all.max_by(|a, b| a.2.total_cmp(&b.2))
     }
 }
 

@@ -1,6 +1,6 @@
 //! GPUs that are held without work.
 
-use crate::finding::{Draft, Key};
+use crate::finding::{Draft, Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::{Sig, process_row};
 use crate::words::{At, begin, devices, evidence, lasting, whole};
@@ -63,9 +63,15 @@ fn step(scene: &mut Scene, source: Source, at: usize, due: &mut Vec<usize>) {
         } else if begun.is_some_and(|since| now - since >= LONG) {
             scene.ledger.revise(&key, Severity::Warning, None);
         }
-    } else if !told && device.marks.idle.held(after) {
+    } else if !told && device.marks.idle.held(after) && !hangs(scene, source, at) {
         due.push(at);
     }
+}
+
+/// Whether it is told of its group that it has done nothing: that is the same, known sooner.
+fn hangs(scene: &Scene, source: Source, at: usize) -> bool {
+    let group = scene.group_of(source, at).map(|group| Key::new("hang", group.first(), What::Group(group.id)));
+    group.and_then(|key| scene.ledger.get(&key)).is_some_and(|open| open.rule == "hang.idle")
 }
 
 fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {

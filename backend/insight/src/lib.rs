@@ -8,6 +8,7 @@ mod away;
 mod device;
 mod disk;
 mod ecc;
+mod ended;
 mod filling;
 mod finding;
 mod group;
@@ -15,6 +16,7 @@ mod hang;
 mod hold;
 mod host;
 mod idle;
+mod kin;
 mod levels;
 mod link;
 mod lost;
@@ -115,6 +117,8 @@ static DETECTORS: &[&Entry] = &[
     &throttle::DETECTOR,
     &link::DETECTOR,
     &port::DETECTOR,
+    // Before what would forget that it was told.
+    &ended::DETECTOR,
     &memory::DETECTOR,
     &tenant::DETECTOR,
     &straggler::DETECTOR,

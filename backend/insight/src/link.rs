@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::device::NVLINK;
 use crate::finding::{Draft, Key, What};
+use crate::hang::counter;
 use crate::host::Host;
 use crate::levels::{Ordered, median};
 use crate::scene::{Scene, host_sight, peers, sight};
@@ -221,7 +222,8 @@ fn nvlink(scene: &mut Scene, at: usize) {
     let step = group.step(scene.hosts);
     let patience = (3 * step).max(5);
     let working = group.has_worked(now, 45.max(2 * step)) && group.members.len() >= 3;
-    let minute = |device: &Device| device.habits[NVLINK].mean().filter(|_| device.recent(Sig::NvTx).is_some());
+    let sig = |device: &Device| [Sig::NvTx, Sig::NvRx].into_iter().find(|sig| device.recent(*sig).is_some());
+    let minute = |device: &Device| device.habits[NVLINK].mean().filter(|_| sig(device).is_some());
     let values: Vec<Option<f64>> = group
         .members
         .iter()
@@ -239,7 +241,7 @@ fn nvlink(scene: &mut Scene, at: usize) {
         if open.as_deref().is_some_and(|rule| rule != "slow_link.nvlink" || !sends) {
             continue;
         }
-        let peers = values[member].and_then(|own| all.others(own)).filter(|peers| *peers >= 2e8);
+        let peers = values[member].and_then(|own| all.others(own)).filter(|peers| *peers >= 1e8);
         let device = &mut scene.hosts.get_mut(&source).expect("a member is there").devices[position];
         let habit = device.habits[NVLINK].known(120.0).map(|(habit, _)| habit);
         let known = values[member].zip(peers).filter(|_| working);
@@ -265,11 +267,14 @@ fn nvlink(scene: &mut Scene, at: usize) {
             continue;
         }
         let Some((own, peers)) = known.filter(|_| device.marks.nvlink.held(60.max(3 * step))) else { continue };
-        // The mean of a minute had fallen to half some time after it began.
-        let since = device.marks.nvlink.since().unwrap_or(now) - 40;
+        // The mean of a minute had fallen to half some time after it began; told is what it does from then on.
+        let from = device.marks.nvlink.since().unwrap_or(now);
+        let since = from - 40;
         let Some(subject) = scene.at(source, position) else { continue };
         let host = &scene.hosts[&source];
         let device = &host.devices[position];
+        let Some(sig) = sig(device) else { continue };
+        let (own, peers) = (device.lately.mean(NVLINK, from).unwrap_or(own), peers);
         let sentence = format!(
             "{} sends {}/s over NVLink since {{since}}, its peers {}/s",
             begin(&devices(scene.hosts, &[subject])),
@@ -277,8 +282,8 @@ fn nvlink(scene: &mut Scene, at: usize) {
             bytes(peers)
         );
         let mut facts = Vec::new();
-        if let Some(row) = device.slot(Sig::NvTx).row {
-            let level = device.slot(Sig::NvTx).level();
+        if let Some(row) = device.slot(sig).row {
+            let level = device.slot(sig).level();
             facts.push(evidence(
                 host,
                 row,
@@ -292,8 +297,8 @@ fn nvlink(scene: &mut Scene, at: usize) {
                 host,
                 row,
                 subject.2,
-                format!("PCIe {}/s", bytes(pcie.minute)),
-                (pcie.minute, pcie.level()),
+                format!("PCIe sends {}/s", bytes(pcie.now)),
+                (pcie.now, pcie.level()),
             ));
         }
         let draft = Draft {
@@ -313,13 +318,13 @@ fn nvlink(scene: &mut Scene, at: usize) {
     }
 }
 
-/// The group that works on a machine, and how much it does of what is usual.
-fn pace(scene: &Scene, source: Source) -> Option<(u64, f64)> {
+/// The group that works on a machine, and how much it does of what is usual, over the time since `from` where that is known.
+fn pace(scene: &Scene, source: Source, from: i64) -> Option<(u64, f64, Sig)> {
     let group = scene.group_on(source)?;
     if group.course.worked < 60 {
         return None;
     }
-    group.pace(scene.hosts, None, scene.now).map(|(pace, _)| (group.id, pace))
+    group.pace_since(scene.hosts, None, scene.now, from).map(|(pace, sig)| (group.id, pace, sig))
 }
 
 fn resends(scene: &mut Scene, source: Source) {
@@ -331,7 +336,11 @@ fn resends(scene: &mut Scene, source: Source) {
     let Some(slot) = host.recent(HostSig::Retransmits) else { return };
     let (rate, level) = (slot.short, slot.level().unwrap_or(0.0));
     let usual = level.max(0.1);
+    let (raw, at) = (slot.raw, slot.at);
     host.marks.resends.step(now, Some(rate >= MANY && rate >= 10.0 * usual), patience);
+    if host.marks.resends.since() == Some(now) {
+        host.marks.resent = (at, raw);
+    }
     host.marks.clean.step(now, Some(rate < MANY / 2.0), patience);
     if host.marks.resends.since().is_some() || open {
         host.devices.iter_mut().for_each(|d| d.work.frozen = d.work.frozen.max(now + 1 + step));
@@ -343,20 +352,27 @@ fn resends(scene: &mut Scene, source: Source) {
         return;
     }
     let (many, since) = (host.marks.resends.held(30.max(3 * step)), host.marks.resends.since().unwrap_or(now));
-    let slowed = if many { pace(scene, source).filter(|(_, pace)| *pace <= 0.95) } else { None };
-    let Some((group, pace)) = slowed else { return };
+    let slowed = if many { pace(scene, source, since).filter(|(_, pace, _)| *pace <= 0.95) } else { None };
+    let Some((group, pace, by)) = slowed else { return };
     let row = host_row_of(HostSig::Retransmits);
     let host = &scene.hosts[&source];
+    // What was counted since it began; a counter that began anew has no such count.
+    let (from, before) = host.marks.resent;
+    let rate = if at > from && raw >= before { (raw - before) / (at - from) as f64 } else { rate };
     let less = whole(100.0 * (1.0 - pace));
     let sentence = format!(
         "{} has resent {} TCP segments a second since {{since}}; the job does {less} % less",
         machine(scene.hosts, source),
         whole(rate)
     );
-    let facts = vec![
-        evidence(host, row, "", format!("{} segments a second, usually {level:.1}", whole(rate)), (rate, Some(level))),
-        evidence(host, host_row_of(HostSig::NetOut), "", format!("the job does {less} % less"), (f64::NAN, None)),
-    ];
+    let words = format!("{} segments a second, usually {level:.1}", whole(rate));
+    let mut facts = vec![evidence(host, row, "", words, (rate, Some(level)))];
+    if let Some((host, shown)) = scene.group_on(source).and_then(|group| group.shown(scene.hosts, None, by)) {
+        let slot = shown.slot(by);
+        let words = format!("the job does {less} % less, by {}", counter(by));
+        let value = slot.level().map_or(f64::NAN, |level| pace * level);
+        facts.extend(slot.row.map(|row| evidence(host, row, shown.index, words, (value, slot.level()))));
+    }
     let affects = scene.group_on(source).map(|g| g.devices(scene.hosts)).unwrap_or_default();
     let draft = Draft {
         rule: "slow_link.net",
@@ -409,7 +425,7 @@ fn siblings(scene: &mut Scene, source: Source) {
     if slow.is_empty() {
         return;
     }
-    let group = pace(scene, source).map(|(group, _)| group);
+    let group = scene.group_on(source).filter(|group| group.course.worked >= 60).map(|group| group.id);
     for (at, own, carry) in slow {
         let named = &scene.hosts[&source].named[at];
         let key = Key::new("slow_link", source, What::Named(named.name.clone()));

@@ -26,7 +26,7 @@ fn judge(scene: &mut Scene) {
             let (step, patience) = (host.step, host.patience());
             let alone = host.devices.len() == 1;
             let device = &mut host.devices[at];
-            let answers = device.seen == now;
+            let answers = device.answered == now;
             device.marks.back.step(now, Some(answers), patience);
             if open {
                 let wait =
@@ -41,9 +41,9 @@ fn judge(scene: &mut Scene) {
                 device.marks.xid = Some((now, OFF_THE_BUS));
                 device.marks.back.clear();
             }
-            let known = device.seen - device.first >= KNOWN;
-            let missing = known && !device.parted && device.missed >= 3 && now - device.seen >= 3;
-            let (index, seen) = (device.index, device.seen);
+            let known = device.answered - device.first >= KNOWN;
+            let missing = known && !device.parted && device.missed >= 3 && now - device.answered >= 3;
+            let (index, seen) = (device.index, device.answered);
             let said = host.said.iter().find(|(t, words)| {
                 let named =
                     words.split("gpu ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
@@ -64,16 +64,16 @@ fn lose(scene: &mut Scene, (source, at): (u32, usize), xid: bool, said: Option<S
     let Some(own) = scene.at(source, at) else { return };
     let host = &scene.hosts[&source];
     let device = &host.devices[at];
-    let gone = device.seen < now;
-    let since = if xid { now } else { device.seen + host.step };
+    let gone = device.answered < now;
+    let since = if xid { now } else { device.answered + host.step };
     let name = begin(&devices(scene.hosts, &[own]));
     let by_xid = xid || device.marks.xid.is_some_and(|(t, code)| code == OFF_THE_BUS && (t - since).abs() < 60);
-    let others = host.devices.iter().filter(|d| d.family == own.1 && d.seen == now && d.index != own.2).count();
+    let others = host.devices.iter().filter(|d| d.family == own.1 && d.answered == now && d.index != own.2).count();
     let sentence = match (by_xid, others) {
         (true, _) => format!("{name} fell off the bus at {{since}} (XID {OFF_THE_BUS})"),
         (false, 0) => format!("{name} has not answered since {{since}}: {}", said.as_deref().unwrap_or("it is lost")),
         (false, n) => format!(
-            "{name} has not answered since {{since}}: {} ticks without a sample, {n} other{} on the machine answer{}",
+            "{name} has not answered since {{since}}: {} ticks without its samples, {n} other{} on the machine answer{}",
             device.missed,
             if n == 1 { "" } else { "s" },
             if n == 1 { "s" } else { "" },
@@ -82,7 +82,8 @@ fn lose(scene: &mut Scene, (source, at): (u32, usize), xid: bool, said: Option<S
     let mut facts = Vec::new();
     if let Some(row) = device.slot(Sig::Use).row.or(row_of(own.1, Sig::Use)) {
         let words = if gone {
-            format!("no sample of it for {} s, {others} other devices answer", now - device.seen)
+            let rest = if device.seen == now { " but what is read elsewhere" } else { "" };
+            format!("no sample of it for {} s{rest}, {others} other devices answer", now - device.answered)
         } else {
             "it still answers".into()
         };
@@ -92,6 +93,10 @@ fn lose(scene: &mut Scene, (source, at): (u32, usize), xid: bool, said: Option<S
         let words = if by_xid { "XID 79: fallen off the bus" } else { "no XID 79 was read" };
         let value = if by_xid { f64::from(OFF_THE_BUS) } else { f64::NAN };
         facts.push(evidence(host, row, own.2, words.into(), (value, None)));
+    }
+    // What proves it comes first.
+    if by_xid {
+        facts.reverse();
     }
     let draft = Draft {
         rule: "lost_gpu",

@@ -1,5 +1,6 @@
 //! Memory that will be full, of GPUs and of machines, and processes that were killed for want of it.
 
+use crate::ended;
 use crate::filling::Rise;
 use crate::finding::{Draft, Key, What};
 use crate::scene::{Scene, host_sight, sight};
@@ -21,9 +22,9 @@ const FROM: f64 = 80.0;
 /// It is told when it is full within so many seconds, and critical within so many.
 const WITHIN: f64 = 600.0;
 const SOON: f64 = 120.0;
-/// A rise as young as this is told only near the end: it may be the first tooth of a saw.
+/// A rise as young as this is told only near the end: it may be the first tooth of a saw, of which few go so high.
 const YOUNG: i64 = 900;
-const NEAR: f64 = 90.0;
+const NEAR: f64 = 94.0;
 const CLOSE: f64 = 200.0;
 /// A kill is told for so many seconds.
 const KILLED: i64 = 600;
@@ -85,6 +86,7 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     let found = fills(rise, now - device.marks.filling.began);
     device.marks.filled.step(now, Some(found.is_some()), patience + 2 * length);
     if scene.ledger.is_open(&key) {
+        device.marks.rise_told = now;
         let over = slope.map(|slope| slope <= 0.1 * device.marks.slope);
         device.marks.flat.step(now, over, patience + 2 * length);
         let fell = slope.is_some_and(|slope| slope < -0.1);
@@ -96,6 +98,8 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     }
     let Some(rise) = found.filter(|_| device.marks.filled.held(length)) else { return };
     (device.marks.slope, device.marks.flat) = (rise.slope, Default::default());
+    // What it was in the middle of the newest bucket, it was that long ago.
+    let left = (rise.left - length as f64 / 2.0).max(1.0);
     let since = device.marks.filling.began;
     let total = device.slot(Sig::MemTotal).now;
     let low = device.marks.filling.low();
@@ -112,7 +116,8 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
         ),
         false => format!("{} %, {:.1} % more a minute", whole(share), rise.slope * 60.0),
     };
-    let sentence = format!("{name}'s memory will be full in about {}: {amount} since {{since}}", lasting(rise.left));
+    let sentence = format!("{name}'s memory will be full in about {}: {amount} since {{since}}", lasting(left));
+    let past = format!("{name}'s memory was filling up from {{since}} on: {amount} when {} were left", lasting(left));
     let row = device.memory_slot().and_then(|slot| slot.row);
     let slot = device.memory_slot().map_or(f64::NAN, |slot| slot.now);
     let words = format!(
@@ -137,7 +142,8 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
         group: scene.group_of(source, at).map(|group| group.id),
         also: Vec::new(),
     };
-    scene.raise(key, draft);
+    scene.raise(key.clone(), draft);
+    scene.ledger.foretell(&key, now + left as i64, past);
 }
 
 fn host(scene: &mut Scene, source: Source) {
@@ -185,15 +191,21 @@ fn host(scene: &mut Scene, source: Source) {
     let low = marks.filling.low();
     let host = &scene.hosts[&source];
     let name = machine(scene.hosts, source);
+    let left = rise.map_or(0.0, |rise| (rise.left - length as f64 / 2.0).max(1.0));
+    let mut past = None;
     let sentence = match (rise, pressure) {
         (Some(rise), _) => {
             let took = total.map_or(format!("{:.1} %", rise.slope * 60.0), |total| {
                 format!("{} GiB", gib(rise.slope * 0.6 * total))
             });
+            let share = whole(share);
+            past = Some(format!(
+                "{name} was running out of memory from {{since}} on: {share} % used, {took} more a minute when {} were left",
+                lasting(left)
+            ));
             format!(
-                "{name} will run out of memory in about {}: {} % used, {took} more a minute since {{since}}",
-                lasting(rise.left),
-                whole(share)
+                "{name} will run out of memory in about {}: {share} % used, {took} more a minute since {{since}}",
+                lasting(left)
             )
         }
         (None, full) => format!(
@@ -229,7 +241,8 @@ fn host(scene: &mut Scene, source: Source) {
         group: scene.group_on(source).map(|group| group.id),
         also: Vec::new(),
     };
-    scene.raise(key, draft);
+    scene.raise(key.clone(), draft);
+    past.into_iter().for_each(|past| scene.ledger.foretell(&key, now + left as i64, past));
 }
 
 fn kills(scene: &mut Scene, source: Source) {
@@ -241,7 +254,8 @@ fn kills(scene: &mut Scene, source: Source) {
     let (own, all) = (grown(HostSig::Kills), grown(HostSig::AllKills));
     let (sig, grew) = if all > own { (HostSig::AllKills, all) } else { (HostSig::Kills, own) };
     if grew <= 0.0 {
-        if host.marks.killed.is_some_and(|last| now - last >= KILLED) {
+        // It stays until another job works where one was killed.
+        if host.marks.killed.is_some_and(|last| now - last >= KILLED) && !ended::is_awaited(host) {
             (host.marks.killed, host.marks.kills) = (None, 0.0);
             scene.end(&key);
         }
@@ -277,5 +291,7 @@ fn kills(scene: &mut Scene, source: Source) {
         group: scene.group_on(source).map(|group| group.id),
         also: Vec::new(),
     };
-    scene.raise(key, draft);
+    let sentence = draft.sentence.clone();
+    scene.raise(key.clone(), draft);
+    ended::killed(scene, source, &key, &sentence);
 }

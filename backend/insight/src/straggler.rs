@@ -7,7 +7,7 @@ use crate::device::{CHANNELS, CLOCK, Device, POWER, TRAFFIC, USE, WORK};
 use crate::finding::{Draft, Key, What};
 use crate::group::Group;
 use crate::hang::counter;
-use crate::levels::Ordered;
+use crate::levels::{Ordered, median};
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig};
 use crate::starvation::may_wait_for_network;
@@ -48,7 +48,9 @@ const CAPPED: f64 = 0.15;
 /// Who may wait for its machine's network is slow after so many seconds, where nothing else was found by then.
 const HEARD: i64 = 300;
 /// Below which a channel says nothing.
-const LEAST: [f64; CHANNELS] = [100.0, 10.0, 20.0, 3.0, 8.0, 2e8];
+const LEAST: [f64; CHANNELS] = [100.0, 10.0, 20.0, 3.0, 8.0, 1e8];
+/// What is off by less, a share, is no evidence.
+const STRAYS: f64 = 0.03;
 /// 80 of 120 s.
 const WINDOW: i64 = 120;
 const SHARE: f64 = 2.0 / 3.0;
@@ -63,10 +65,8 @@ fn channel(device: &Device, of: usize, work: Option<Sig>) -> Option<f64> {
         USE => device.now(Sig::Use),
         WORK => device.now(work?),
         TRAFFIC => device.now(Sig::Activity),
-        _ => match (device.now(Sig::NvTx), device.now(Sig::NvRx)) {
-            (None, None) => None,
-            (tx, rx) => Some(tx.unwrap_or(0.0) + rx.unwrap_or(0.0)),
-        },
+        // What is sent over NVLink, else what is received: a sum of both is no series that anybody can look at.
+        _ => device.now(Sig::NvTx).or(device.now(Sig::NvRx)),
     }
 }
 
@@ -107,6 +107,10 @@ fn gather(scene: &mut Scene, at: usize) -> Option<i64> {
             if let Some(value) = channel(device, of, work).filter(|_| here) {
                 device.habits[of].gather(value);
             }
+        }
+        if closes && settled {
+            let values = std::array::from_fn(|of| device.habits[of].fresh().map_or(f32::NAN, |value| value as f32));
+            device.lately.push((bucket - 2) * length, values);
         }
     }
     (closes && settled).then_some(length)
@@ -401,6 +405,26 @@ fn learn(scene: &mut Scene, at: usize, stands: &[Option<Stand>], dt: f64, doubts
     }
 }
 
+/// What a member and its peers have in a channel over the time since an onset, and how far the one is off its habit.
+struct Since {
+    own: f64,
+    peers: f64,
+    off: Option<f64>,
+}
+
+fn since(group: &Group, hosts: &Hosts, member: usize, stand: &Stand, (of, from): (usize, i64)) -> Since {
+    let device = |(source, at): &(Source, usize)| hosts.get(source)?.devices.get(*at);
+    let mean = |member: &(Source, usize)| device(member)?.lately.mean(of, from);
+    let own = mean(&group.members[member]);
+    let others = group.members.iter().enumerate().filter(|(at, _)| *at != member);
+    let peers = median(&mut others.filter_map(|(_, member)| mean(member)).collect::<Vec<f64>>());
+    let (Some(own), Some(peers)) = (own, peers.filter(|peers| *peers > 0.0)) else {
+        return Since { own: stand.own[of], peers: stand.peers[of], off: stand.off[of].map(|(off, _)| off) };
+    };
+    let habit = device(&group.members[member]).and_then(|device| device.habits[of].known(HABIT));
+    Since { own, peers, off: habit.map(|(habit, _)| own / peers / habit - 1.0) }
+}
+
 fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], stands: &[Option<Stand>]) {
     let group = &scene.groups[at];
     let (_, member, how) = slow[0];
@@ -415,11 +439,21 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
     let subject: Vec<At> = slow.iter().filter_map(|(_, member, _)| named(*member)).collect();
     let affects: Vec<At> = all.iter().filter(|other| !subject.contains(other)).copied().collect();
     let Some(stand) = &stands[member] else { return };
+    // Its means had moved by the floor at `from`, some time after it began: what is told is of the time from then on.
+    let marks = &device.marks;
+    let adds = how.waits && !marks.waits.held(SHARE, WINDOW);
+    let from = match how.waits {
+        true if adds => marks.awaited.since(),
+        true => marks.waits.began(WINDOW),
+        false => marks.slow.began(WINDOW),
+    };
+    let lag = (60.0 * how.floor / how.off.abs().max(how.floor)) as i64;
+    let told = |of: usize| since(group, scene.hosts, member, stand, (of, from));
     let name = begin(&devices(scene.hosts, &subject));
-    let less = group.pace(scene.hosts, Some(member), scene.now).map(|(pace, _)| 100.0 * (1.0 - pace));
-    let less = less.filter(|less| *less >= 1.0);
+    let pace = group.pace_since(scene.hosts, Some(member), scene.now, from);
+    let less = pace.map(|(pace, _)| 100.0 * (1.0 - pace)).filter(|less| *less >= 1.0);
     let loses = less.map_or(String::new(), |less| format!("; the job does {} % less", whole(less)));
-    let (own, peers) = (stand.own[how.of], stand.peers[how.of]);
+    let Since { own, peers, off } = told(how.of);
     let plural = if subject.len() == 1 { "" } else { "s" };
     let (runs, its) = if subject.len() == 1 { ("runs", "its") } else { ("run", "their") };
     let does = match (how.waits, how.of) {
@@ -431,7 +465,7 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
                 affects.len(),
                 devices(scene.hosts, &subject),
                 channel_name(how.of),
-                whole(100.0 * how.off)
+                whole(100.0 * off.unwrap_or(how.off))
             )
         }
         (_, CLOCK) => {
@@ -457,28 +491,31 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
         if facts.iter().any(|fact| fact.tag == row.tag) || stand.ratio[of].is_none() {
             continue;
         }
-        let off = stand.off[of].map_or(String::new(), |(off, _)| format!(", {:+.0} % of what is usual", 100.0 * off));
+        let Since { own, peers, off } = told(of);
+        // What strays as much by itself is evidence of nothing.
+        let strays = stand.off[of].map_or(STRAYS, |(_, spread)| spread.max(STRAYS));
+        if of != how.of && off.is_none_or(|off| off.abs() <= strays) {
+            continue;
+        }
+        let off = off.map_or(String::new(), |off| format!(", {:+.0} % of what is usual", 100.0 * off));
         let unit = |value| in_unit(value, row.unit);
-        let words = format!("{} {}, its peers {}{off}", channel_name(of), unit(stand.own[of]), unit(stand.peers[of]));
+        let words = format!("{} {}, its peers {}{off}", channel_name(of), unit(own), unit(peers));
         let level = sig_of(device, of).and_then(|sig| device.slot(sig).level());
-        facts.push(evidence(host, row, device.index, words, (stand.own[of], level)));
+        facts.push(evidence(host, row, device.index, words, (own, level)));
     }
-    let words = match group.pace(scene.hosts, Some(member), scene.now) {
-        Some((pace, sig)) => format!("the others do {} % of what is usual, by {}", whole(100.0 * pace), counter(sig)),
-        None => "the others' work is not measured here".into(),
-    };
-    if let Some(row) = device.slot(device.power_sig()).row {
-        facts.push(evidence(host, row, device.index, words, (f64::NAN, None)));
+    match pace.and_then(|(pace, sig)| Some((pace, sig, group.shown(scene.hosts, Some(member), sig)?))) {
+        Some((pace, sig, (host, shown))) => {
+            let words = format!("the others do {} % of what is usual, by {}", whole(100.0 * pace), counter(sig));
+            let slot = shown.slot(sig);
+            let value = slot.level().map_or(f64::NAN, |level| pace * level);
+            facts.extend(slot.row.map(|row| evidence(host, row, shown.index, words, (value, slot.level()))));
+        }
+        None => {
+            let row = device.slot(device.power_sig()).row;
+            let words = || "the others' work is not measured here".to_string();
+            facts.extend(row.map(|row| evidence(host, row, device.index, words(), (f64::NAN, None))));
+        }
     }
-    // The means of a minute have moved by the floor some time after it began.
-    let lag = (60.0 * how.floor / how.off.abs().max(how.floor)) as i64;
-    let marks = &device.marks;
-    let adds = how.waits && !marks.waits.held(SHARE, WINDOW);
-    let since = match how.waits {
-        true if adds => marks.awaited.since(),
-        true => marks.waits.began(WINDOW),
-        false => marks.slow.began(WINDOW),
-    };
     let draft = Draft {
         rule: if how.waits { "straggler.waits" } else { "straggler.slow" },
         severity: Severity::Warning,
@@ -486,7 +523,7 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
         subject,
         affects,
         device: None,
-        since: since - lag.min(60),
+        since: from - lag.min(60),
         sentence,
         evidence: facts,
         group: Some(group.id),

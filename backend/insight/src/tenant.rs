@@ -109,8 +109,11 @@ fn group(scene: &mut Scene, at: usize) {
     let own = scene.groups[at].clone();
     // What is usual stays what it was before.
     own.freeze(scene.hosts, now + 1 + step);
-    if let (true, Some((lost, _))) = (holds && !scene.ledger.is_open(&key), lost) {
-        tell(scene, &own, (member, came, pid), lost, (pace, sig));
+    if holds && !scene.ledger.is_open(&key) {
+        // Told is what it does since the other came.
+        let since = own.pace_since(scene.hosts, Some(member), now, came + STARTS).unwrap_or((pace, sig));
+        let Some((lost, _)) = own.marks.pace.lost(since.0) else { return };
+        tell(scene, &own, (member, came, pid), lost, since);
         let marks = &mut scene.groups[at].marks;
         (marks.slow, marks.awaited) = (vec![own.members[member]], false);
         marks.even.clear();
@@ -145,13 +148,10 @@ fn tell(scene: &mut Scene, group: &Group, (member, came, pid): (usize, i64, u32)
     let usual = whole(100.0 * group.marks.pace.mean);
     let words =
         format!("the others do {} % of what they can, {usual} % before, by {}", whole(100.0 * pace), counter(sig));
-    let shown = affects.iter().find_map(|(source, family, index)| {
-        let host = scene.hosts.get(source)?;
-        let device = host.devices.iter().find(|d| d.family == *family && d.index == *index)?;
-        Some((host, device.slot(sig).row?, *index, device.slot(sig).minute, device.slot(sig).level()))
-    });
-    if let Some((host, row, index, value, level)) = shown {
-        facts.push(evidence(host, row, index, words, (value, level)));
+    if let Some((host, shown)) = group.shown(scene.hosts, Some(member), sig) {
+        let slot = shown.slot(sig);
+        let value = slot.level().map_or(f64::NAN, |level| pace * level);
+        facts.extend(slot.row.map(|row| evidence(host, row, shown.index, words, (value, slot.level()))));
     }
     let draft = Draft {
         rule: "straggler.shared",

@@ -1,5 +1,6 @@
 //! Traces, and what is said of them.
 
+mod endings;
 mod hangs;
 mod holds;
 mod losses;

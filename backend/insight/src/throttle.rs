@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::finding::Draft;
 use crate::scene::{Scene, peers, sight};
 use crate::signal::Sig;
-use crate::words::{begin, devices, evidence, whole};
+use crate::words::{begin, devices, differs, evidence, whole};
 use shared::finding::Severity;
 
 pub(crate) static DETECTOR: Entry = Entry {
@@ -30,6 +30,8 @@ const WINDOW: i64 = 30;
 /// Over when it was so in less than 3 of so many seconds.
 const OVER: i64 = 60;
 const OVER_SHARE: f64 = 0.05;
+/// By how much of it use strays in work.
+const STRAYS: f64 = 0.07;
 
 fn judge(scene: &mut Scene) {
     for source in scene.ticked() {
@@ -129,16 +131,9 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
     let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
         facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
     };
-    match device.has(Sig::Throttle) {
-        true => fact(Sig::Throttle, "the thermal slowdown was on in half of 30 s".into(), raw, None),
-        false => {
-            let row = crate::signal::row_of(own.1, Sig::Throttle);
-            facts.extend(row.map(|row| crate::words::absent(host, row, own.2, "what holds the clocks down")));
-        }
+    if device.has(Sig::Throttle) {
+        fact(Sig::Throttle, "the thermal slowdown was on in half of 30 s".into(), raw, None);
     }
-    let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
-        facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
-    };
     if let Some(clock) = clock {
         let usually = usual.map_or(String::new(), |usual| format!(", usually {} MHz", whole(usual)));
         fact(Sig::Clock, format!("clock {} MHz{usually}", whole(clock)), clock, usual);
@@ -146,8 +141,13 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
     if let Some(temp) = temp {
         fact(Sig::Temp, format!("{} °C", whole(temp)), temp, device.slot(Sig::Temp).level());
     }
-    if let Some(usage) = device.recent(Sig::Use) {
+    if let Some(usage) = device.recent(Sig::Use).filter(|usage| differs(usage.short, usage.level(), STRAYS)) {
         fact(Sig::Use, format!("use {} %", whole(usage.short)), usage.short, usage.level());
+    }
+    // What proves it comes first, and what is not measured last.
+    if !device.has(Sig::Throttle) {
+        let row = crate::signal::row_of(own.1, Sig::Throttle);
+        facts.extend(row.map(|row| crate::words::absent(host, row, own.2, "what holds the clocks down")));
     }
     let severity = if is_severe(clock, usual) { Severity::Critical } else { Severity::Warning };
     let draft = Draft {

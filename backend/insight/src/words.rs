@@ -165,6 +165,11 @@ pub(crate) fn evidence(
     }
 }
 
+/// Whether a value is off what it usually is by more than this share of it: what is not says nothing.
+pub(crate) fn differs(value: f64, level: Option<f64>, strays: f64) -> bool {
+    level.is_none_or(|level| (value - level).abs() > strays * level.abs())
+}
+
 /// A condition that is not measured here.
 pub(crate) fn absent(host: &Host, row: &MetricDef, instance: impl ToString, what: &str) -> Evidence {
     evidence(host, row, instance, format!("{what} is not measured here"), (f64::NAN, None))

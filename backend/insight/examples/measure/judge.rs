@@ -18,7 +18,15 @@ pub struct Found {
     pub above: Option<i64>,
     /// When it was seen to have ended, ms.
     pub ended: Option<i64>,
-    pub worst: Severity,
+    /// All severities that it had.
+    pub severities: Vec<Severity>,
+}
+
+impl Found {
+    /// The highest of them.
+    pub fn worst(&self) -> Severity {
+        self.severities.iter().copied().max().unwrap_or(Severity::Note)
+    }
 }
 
 pub struct Judge {
@@ -70,8 +78,8 @@ impl Sink for Judge {
         for finding in self.new.drain(..) {
             let found = &mut self.found;
             let at = *self.places.entry(finding.id.clone()).or_insert_with(|| {
-                let (worst, finding) = (finding.severity, finding.clone());
-                found.push(Found { finding, first: now, above: None, ended: None, worst });
+                let finding = finding.clone();
+                found.push(Found { finding, first: now, above: None, ended: None, severities: Vec::new() });
                 found.len() - 1
             });
             let known = &mut self.found[at];
@@ -81,7 +89,9 @@ impl Sink for Judge {
             if finding.until.is_some() && known.ended.is_none() {
                 known.ended = Some(now);
             }
-            known.worst = known.worst.max(finding.severity);
+            if !known.severities.contains(&finding.severity) {
+                known.severities.push(finding.severity);
+            }
             known.finding = finding;
         }
     }

@@ -5,6 +5,9 @@
 //! either names no GPU) with the label's, told between the label's onset and two minutes after its end; or of a kind
 //! that this fault brings with it, about those who suffer from it, until five minutes after. The first kind tells the
 //! label. The second is right, but tells nothing: it counts against repeats. What no label explains is false.
+//!
+//! Other notes count for nothing but the confidence of their rule, which is measured for each severity: one is right when
+//! any label explains it.
 
 use super::judge::Found;
 use super::set::{self, Class};
@@ -46,6 +49,9 @@ pub struct Told {
 pub struct Claim {
     pub rule: String,
     pub right: bool,
+    /// It is one, and no other note.
+    pub counts: bool,
+    pub severities: Vec<Severity>,
     pub worst: Severity,
     pub sentence: String,
     pub at: f64,
@@ -91,6 +97,17 @@ fn exact(subject: &[Place], label: &Label, world: &World) -> bool {
     }
 }
 
+/// Whether a label explains a finding, in either way.
+fn explains(label: &Label, found: &Found, world: &World) -> bool {
+    let (finding, at) = (&found.finding, told_at(found));
+    let within = |after: f64| at >= label.onset - EARLY && at <= label.end + after;
+    let own = finding.kind == label.kind || label.or.is_some_and(|or| or == finding.kind);
+    let around = if label.around.is_empty() { &label.places } else { &label.around };
+    let suffers = || shares(&finding.subject, around, world) || shares(&finding.affects, around, world);
+    (own && within(120.0) && shares(&finding.subject, &label.places, world))
+        || (brings(label.kind).contains(&finding.kind.as_str()) && within(300.0) && suffers())
+}
+
 pub fn is_claim(found: &Found) -> bool {
     found.finding.because.is_none() && (found.above.is_some() || found.finding.kind == "idle")
 }
@@ -118,6 +135,7 @@ pub fn outcome(seed: u64, world: &World, found: &[Found]) -> Outcome {
         for one in &mut told {
             let label = &one.label;
             if note && !label.note {
+                right |= explains(label, found, world);
                 continue;
             }
             let own = finding.kind == label.kind || label.or.is_some_and(|or| or == finding.kind);
@@ -150,15 +168,15 @@ pub fn outcome(seed: u64, world: &World, found: &[Found]) -> Outcome {
                 one.claims += 1;
             }
         }
-        if is_claim(found) {
-            claims.push(Claim {
-                rule: finding.rule.clone(),
-                right,
-                worst: found.worst,
-                sentence: finding.sentence.clone(),
-                at,
-            });
-        }
+        claims.push(Claim {
+            rule: finding.rule.clone(),
+            right,
+            counts: is_claim(found),
+            severities: found.severities.clone(),
+            worst: found.worst(),
+            sentence: finding.sentence.clone(),
+            at,
+        });
     }
     let (class, name) = set::plan(seed);
     let bare = found.iter().filter(|f| f.finding.evidence.is_empty() || f.finding.sentence.is_empty()).count();
@@ -222,7 +240,7 @@ mod tests {
             confidence: None,
             dismissed: None,
         };
-        Found { finding, first: ms, above: Some(ms), ended: None, worst: Severity::Warning }
+        Found { finding, first: ms, above: Some(ms), ended: None, severities: vec![Severity::Warning] }
     }
 
     /// A machine with 8 GPUs of which number 3 is slow from 1000 to 2000 s.
@@ -281,6 +299,18 @@ mod tests {
         let mut consequence = brought;
         consequence.finding.because = Some("x".into());
         assert!(outcome(4, &world, &[consequence]).claims.is_empty());
+    }
+
+    #[test]
+    fn other_notes_count_for_the_confidence_of_their_rule_alone() {
+        let world = slow();
+        for (at, right) in [(1090.0, true), (900.0, false)] {
+            let mut note = found("straggler", vec![place("node-0", &[3])], at);
+            (note.above, note.severities, note.finding.severity) = (None, vec![Severity::Note], Severity::Note);
+            let outcome = outcome(4, &world, &[note]);
+            assert_eq!(outcome.told[0].after, None);
+            assert_eq!((outcome.claims[0].counts, outcome.claims[0].right), (false, right), "{at}");
+        }
     }
 
     #[test]

@@ -108,6 +108,8 @@ const HARD: &[(&str, usize, Make)] = &[
     ("work changes", 2, Maker::work_changes),
     ("experts", 1, Maker::experts),
     ("lone loader", 1, Maker::lone_loader),
+    ("eval elsewhere", 3, |m| m.elsewhere(HabitKind::EvalOne, 200.0, 1500.0)),
+    ("save elsewhere", 2, |m| m.elsewhere(HabitKind::SaveOne, 200.0, 900.0)),
 ];
 
 fn nth(table: &'static [(&'static str, usize, Make)], at: usize) -> (&'static str, Make) {
@@ -1057,6 +1059,19 @@ impl Maker {
         let job = self.train(Want { gpus: (2, 8), hosts, ..Want::ANY });
         let every = self.random.scaled(300.0, 1500.0);
         let seconds = self.random.scaled(least, most).min(0.6 * every);
+        let next = self.random.between(60.0, every);
+        self.world.jobs[job].recipe.habits = vec![Habit { kind, every, seconds, next }];
+    }
+
+    /// One member is waited for longer than any collective should be, on one of several machines; and no run tells that
+    /// they work on one job, as of files, and of agents that may not read environments.
+    fn elsewhere(&mut self, kind: HabitKind, least: f64, most: f64) {
+        self.world.seconds = self.world.seconds.max(1.5 * 3600.0);
+        let few = self.random.chance(0.6);
+        let job = self.train(Want { gpus: (1, 8), hosts: if few { (2, 2) } else { (3, 5) }, ..Want::ANY });
+        self.world.told_jobs = false;
+        let seconds = self.random.scaled(least, most);
+        let every = seconds + self.random.scaled(300.0, 1800.0);
         let next = self.random.between(60.0, every);
         self.world.jobs[job].recipe.habits = vec![Habit { kind, every, seconds, next }];
     }

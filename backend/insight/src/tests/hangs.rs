@@ -1,7 +1,8 @@
 //! Jobs that wait for nothing, and those that only seem to.
 
-use super::trace::{Does, IDLES, OFF, SPINS, START, WORKS, check, one, put_host, rules, told};
+use super::trace::{Does, IDLES, OFF, SPINS, START, Trace, WORKS, check, last, one, put_host, rules, told};
 use shared::catalog::gpu_profile;
+use shared::finding::Finding;
 use shared::finding::Severity;
 
 /// A start of a minute, work until `at`, then `does`.
@@ -171,4 +172,111 @@ fn a_job_that_does_nothing_any_more() {
     // The job is over: its memory is free.
     let all = told(1500, 1000, |t| Some(one(8, t, until(900, OFF))));
     assert_eq!(rules(&all), [""; 0]);
+}
+
+/// What is told of machines with `gpus` GPUs each that work on one job which no run names; `does` tells of GPU and machine.
+fn unnamed(hosts: u32, gpus: u32, seconds: i64, does: impl Fn(u32, u32, i64) -> Does) -> Vec<Finding> {
+    let mut trace = Trace::new(hosts, 1000);
+    trace.run(0..seconds, hosts, |host, t| Some(one(gpus, t, |gpu, t| does(host, gpu, t))));
+    last(&trace.told)
+}
+
+#[test]
+fn one_that_works_on_another_machine_is_waited_for_though_no_run_names_the_job() {
+    // One of 8, one of 2, and one that is alone on its machine evaluates for ten minutes, and all others wait for it; and
+    // one that neither works nor is quiet saves what it has.
+    let evaluates = Does { work: 0.5, spin: 0.0, ..WORKS };
+    for gpus in [2, 4, 8] {
+        let all = unnamed(3, gpus, 1700, |host, gpu, t| match (host, gpu, t) {
+            (.., ..60) => OFF,
+            (.., ..600 | 1200..) => WORKS,
+            (0, 0, _) => evaluates,
+            _ => SPINS,
+        });
+        assert_eq!(rules(&all), [""; 0], "{gpus} GPUs: {all:#?}");
+    }
+    let mut trace = Trace::new(2, 1000);
+    trace.run(0..1700, 2, |host, t| {
+        let does = |gpu: u32, t: i64| match (host, gpu, t) {
+            (.., ..60) => OFF,
+            (.., ..600 | 1200..) => WORKS,
+            (0, 0, _) => IDLES,
+            _ => SPINS,
+        };
+        let mut sheet = one(4, t, does);
+        if host == 0 {
+            put_host(&mut sheet, t, 12.0, (0.0, 300.0 * (t - 600).clamp(0, 600) as f64, 0.0));
+        }
+        Some(sheet)
+    });
+    assert_eq!(rules(&last(&trace.told)), [""; 0], "saves");
+}
+
+#[test]
+fn a_job_that_no_run_names_hangs_as_one() {
+    let all = unnamed(3, 4, 900, |_, _, t| match t {
+        ..60 => OFF,
+        60..600 => WORKS,
+        _ => SPINS,
+    });
+    assert_eq!(rules(&all), ["hang.spin"]);
+    check(&all[0]);
+    assert!(all[0].told - all[0].since <= 90, "told after {} s", all[0].told - all[0].since);
+    assert_eq!(all[0].subject.len(), 3);
+    assert!(all[0].sentence.starts_with("All 12 GPUs on 3 hosts have waited"), "{}", all[0].sentence);
+    // One of them has stopped: it alone is named, wherever it is.
+    for at in 0..3 {
+        let all = unnamed(3, 4, 900, |host, gpu, t| match (host, gpu, t) {
+            (.., ..60) => OFF,
+            (.., ..600) => WORKS,
+            (_, 2, _) if host == at => IDLES,
+            _ => SPINS,
+        });
+        assert_eq!(rules(&all), ["hang.odd"], "{all:#?}");
+        let affects: usize = all[0].affects.iter().map(|place| place.gpus.len()).sum();
+        assert_eq!((all[0].subject[0].source.as_str(), affects), (format!("node-{at}").as_str(), 11));
+        assert_eq!(all[0].subject[0].gpus, [2]);
+    }
+}
+
+#[test]
+fn a_job_that_hangs_beside_others_is_told_though_they_began_together() {
+    let all = unnamed(3, 4, 1500, |host, _, t| match (host, t) {
+        (_, ..60) => OFF,
+        (1, 600..) => SPINS,
+        _ => WORKS,
+    });
+    assert_eq!(rules(&all), ["hang.spin"]);
+    assert!(all[0].told - all[0].since <= 300, "told after {} s", all[0].told - all[0].since);
+    assert!(all[0].sentence.starts_with("All 4 GPUs of node-1 have waited"), "{}", all[0].sentence);
+}
+
+#[test]
+fn what_proves_a_hang_comes_first_and_each_series_has_its_own_value() {
+    let all = told(900, 1000, |t| Some(one(8, t, until(600, SPINS))));
+    let evidence = &all[0].evidence;
+    assert_eq!(evidence[0].tag, "gpu.{i}.powerWatts");
+    assert!(evidence.iter().all(|e| e.tag != "gpu.{i}.gpu"), "use is what it always is: {evidence:#?}");
+    let links: Vec<_> = evidence.iter().filter(|e| e.tag.contains("nvlink")).collect();
+    assert_eq!(links.iter().map(|e| e.value).collect::<Vec<_>>(), [Some(0.0), Some(0.0)], "no mean that decays");
+    for link in links {
+        let level = link.level.expect("it is known");
+        assert!((0.9..1.1).contains(&(level / 85.5e9)), "{level} is not of one series");
+    }
+}
+
+#[test]
+fn a_sentence_about_several_machines_names_each_once() {
+    // Whichever machine is told first: GPUs that are held without work on all of them.
+    for order in [[0, 9, 18], [9, 0, 18], [18, 9, 0]] {
+        let all = unnamed(3, 2, 1200, |host, _, t| match t {
+            t if t < 60 + order[host as usize] => OFF,
+            _ => IDLES,
+        });
+        assert_eq!(rules(&all), ["idle"], "{all:#?}");
+        let sentence = &all[0].sentence;
+        for host in 0..3 {
+            assert_eq!(sentence.matches(&format!("node-{host}")).count(), 1, "{sentence}");
+        }
+    }
 }

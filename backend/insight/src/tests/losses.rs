@@ -238,3 +238,31 @@ fn a_collector_that_falls_silent_is_noted_and_one_that_never_answered_is_not() {
     assert!(found.until.is_some_and(|t| t - START <= 715), "{:?}", found.until);
     assert!(found.sentence.starts_with("The collector nvidia has not read"), "{}", found.sentence);
 }
+
+#[test]
+fn a_gpu_is_lost_also_while_one_of_its_series_still_comes() {
+    let whole = works(100);
+    let series: Vec<_> = whole.0.keys().filter(|(tag, gpu)| tag.starts_with("gpu.") && gpu == "3").collect();
+    assert!(series.len() > 15);
+    for kept in series {
+        let all = told(320, 1000, |t| {
+            let mut sheet = one(5, t, |_, t| if t < 60 { OFF } else { WORKS });
+            if t >= 300 {
+                sheet.0.retain(|key, _| key.1 != "3" || key == kept || !key.0.starts_with("gpu."));
+            }
+            Some(sheet)
+        });
+        assert_eq!(rules(&all), ["lost_gpu"], "{kept:?}");
+        assert_eq!((all[0].since - START, all[0].subject[0].gpus.as_slice()), (300, &[3][..]), "{kept:?}");
+        check(&all[0]);
+    }
+    // All others lack the same: it is a collector, and no GPU.
+    let all = told(320, 1000, |t| {
+        let mut sheet = one(5, t, |_, t| if t < 60 { OFF } else { WORKS });
+        if t >= 300 {
+            sheet.0.retain(|(tag, _), _| !tag.starts_with("gpu.") || *tag == "gpu.{i}.powerWatts");
+        }
+        Some(sheet)
+    });
+    assert_eq!(rules(&all), [""; 0]);
+}

@@ -76,7 +76,7 @@ fn a_machine_that_runs_out_of_memory_is_told() {
     });
     assert_eq!(rules(&all), ["host_memory"]);
     check(&all[0]);
-    assert!(all[0].sentence.contains("will run out of memory in about"), "{}", all[0].sentence);
+    assert!(all[0].sentence.contains("was running out of memory from {since} on"), "{}", all[0].sentence);
     // Full and flat without pressure.
     let all = told(1500, 1000, |t| {
         let mut sheet = works(t);

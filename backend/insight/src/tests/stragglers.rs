@@ -345,3 +345,63 @@ fn a_port_that_lost_speed_is_told() {
     assert!(all[0].until.is_some_and(|until| until - START <= 830));
     assert_eq!(rules(&told(1000, 1000, |t| sheet(t, 50e9))), [""; 0]);
 }
+
+/// The number that stands before a word in a sentence.
+fn number(sentence: &str, before: &str) -> f64 {
+    let head = &sentence[..sentence.find(before).unwrap_or_else(|| panic!("{before}: {sentence}"))];
+    let digits: String = head.chars().rev().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
+    digits.chars().rev().filter(|c| *c != ',').collect::<String>().parse().expect("a number")
+}
+
+#[test]
+fn numbers_are_of_the_time_since_the_onset() {
+    for (share, interval) in [(0.9, 1000), (0.75, 1000), (0.75, 5000), (0.6, 1000), (0.75, 10_000)] {
+        let all = told(1500, interval, |t| Some(slow_clock(t, 3, share)));
+        let (found, clock) = (&all[0], 1755.0 * share);
+        let said = number(&found.sentence, " MHz");
+        assert!((said - clock).abs() <= 1.0, "{share} at {interval}: {}", found.sentence);
+        let less = number(&found.sentence, " % less");
+        assert!((less - 100.0 * (1.0 - share)).abs() <= 1.5, "{share} at {interval}: {}", found.sentence);
+        let first = &found.evidence[0];
+        assert_eq!(first.tag, "gpu.{i}.smClock");
+        assert!(first.value.is_some_and(|value| (value - clock).abs() <= 1.0), "{first:#?}");
+    }
+    for slower in [1.15, 1.3] {
+        let all = told(1500, 1000, |t| Some(visited(t, true, slower)));
+        let less = number(&all[0].sentence, " % less");
+        assert!((less - 100.0 * (1.0 - 1.0 / slower)).abs() <= 1.5, "{slower}: {}", all[0].sentence);
+    }
+}
+
+#[test]
+fn resent_segments_and_what_they_cost_are_of_the_time_since_the_onset() {
+    for (slower, rate) in [(1.4, 300.0), (1.2, 1000.0)] {
+        let sheet = |t: i64| {
+            let mut sheet = one(8, t, |_, t| match t {
+                ..60 => OFF,
+                60..900 => WORKS,
+                _ => waits(slower),
+            });
+            let resent = (t / 7) as f64 + rate * (t - 900).max(0) as f64;
+            sheet.set(&network::RETRANSMITS, "", resent);
+            sheet
+        };
+        let all = told(1200, 1000, |t| Some(sheet(t)));
+        let (segments, less) = (number(&all[0].sentence, " TCP"), number(&all[0].sentence, " % less"));
+        assert!((segments / rate - 1.0).abs() <= 0.02, "{}", all[0].sentence);
+        assert!((less - 100.0 * (1.0 - 1.0 / slower)).abs() <= 1.5, "{}", all[0].sentence);
+    }
+}
+
+#[test]
+fn evidence_leaves_out_what_is_as_ever() {
+    let all = told(1500, 1000, |t| Some(slow_clock(t, 3, 0.75)));
+    let own: Vec<_> = all[0].evidence.iter().filter(|e| e.instance == "3").collect();
+    assert!(own.iter().all(|e| e.tag != "gpu.{i}.gpu"), "its use is what it always was: {own:#?}");
+    for fact in own {
+        assert!(
+            !["+0 %", "-0 %", "+1 %", "-1 %", "+2 %", "-2 %"].iter().any(|off| fact.words.contains(off)),
+            "{fact:?}"
+        );
+    }
+}

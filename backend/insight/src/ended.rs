@@ -1,0 +1,291 @@
+//! Jobs that ended because memory was full, of a GPU or of their machine: an event, which stays open until another job
+//! works in their place.
+
+use crate::device::Device;
+use crate::finding::{Draft, Key, What};
+use crate::host::Host;
+use crate::scene::{Scene, sight};
+use crate::signal::Sig;
+use crate::words::{At, all, devices, evidence, gib, whole};
+use crate::{Entry, Hosts, Source};
+use shared::finding::Severity;
+
+pub(crate) static DETECTOR: Entry =
+    Entry { rules: &[("gpu_memory.ended", |hosts| sight(hosts, &[Sig::MemShare], &[]))], judge };
+
+/// A GPU is looked at from this share of its memory on, percent; and is full from this on, where a rise was told, or where
+/// it rose by so many points shortly before: some is always kept back, and the last request is larger than what is left.
+const FROM: f64 = 85.0;
+const FULL_TOLD: f64 = 95.0;
+const FULL: f64 = 98.0;
+const ROSE: f64 = 5.0;
+const SHORTLY: i64 = 600;
+/// What is left of it when the process is gone, a share.
+const LEFT: f64 = 0.3;
+/// A fall by more points is something that was given back while the job goes on.
+const GIVEN_BACK: f64 = 2.0;
+/// Seconds after which it is known what became of the others.
+const SETTLED: i64 = 15;
+/// Another job works in its place once it has done so for this many seconds, and so much later the event is over.
+const WORKS: i64 = 60;
+const OVER: i64 = 600;
+/// Most that are remembered of one machine.
+const MOST: usize = 8;
+
+/// What is kept of a GPU that is nearly full: the most it held, percent, and the group that it is of, for that is no more
+/// when the job has ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Brim {
+    most: f64,
+    /// When it was nearly full last, second.
+    at: i64,
+    group: u64,
+    members: Vec<(Source, usize)>,
+    pids: Vec<u32>,
+}
+
+/// A job that has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    /// The second at which its memory was given back, or the kernel killed it.
+    at: i64,
+    /// The GPUs that were full, and how full the first of them was, in words; none where the machine was.
+    full: Vec<(Source, usize)>,
+    words: String,
+    most: f64,
+    /// The processes that the first of them had: they are listed for a while when they are gone.
+    pids: Vec<u32>,
+    members: Vec<(Source, usize)>,
+    /// The finding and its sentence, without what became of the others, once it is told.
+    told: Option<(Key, String)>,
+    /// When the next job had worked for long enough.
+    next: Option<i64>,
+}
+
+fn judge(scene: &mut Scene) {
+    for source in scene.ticked() {
+        for at in 0..scene.hosts[&source].devices.len() {
+            device(scene, source, at);
+        }
+        if !scene.hosts[&source].marks.ended.is_empty() {
+            follow(scene, source);
+        }
+    }
+}
+
+/// Notes that a GPU is nearly full, and that what filled it is gone.
+fn device(scene: &mut Scene, source: Source, at: usize) {
+    let now = scene.now;
+    let device = &scene.hosts[&source].devices[at];
+    let Some(share) = device.memory_share().filter(|_| device.seen == now) else { return };
+    if share < FROM && device.marks.brim.is_none() {
+        return;
+    }
+    let told = scene.ledger.is_open(&scene.key("gpu_memory", source, at)) || device.marks.rise_told >= now - SETTLED;
+    let group = scene.group_of(source, at);
+    let known = device.marks.brim.as_ref();
+    if share >= FROM {
+        let same = known.is_some_and(|brim| {
+            group.is_none_or(|group| (group.id, group.members.len()) == (brim.group, brim.members.len()))
+                && brim.pids == device.pids
+        });
+        let members = group.filter(|_| !same).map(|group| (group.id, group.members.clone()));
+        let device = &mut scene.hosts.get_mut(&source).expect("it ticked").devices[at];
+        let pids = device.pids.clone();
+        let worked = device.work.worked >= WORKS;
+        let brim = device.marks.brim.get_or_insert_default();
+        if let Some((group, members)) = members {
+            (brim.group, brim.members) = (group, members);
+        }
+        if !same {
+            brim.pids = pids;
+        }
+        // What is loaded before it works is what it needs.
+        brim.most = match worked {
+            true if share >= brim.most - GIVEN_BACK => brim.most.max(share),
+            true => share,
+            false => 0.0,
+        };
+        brim.at = now;
+        return;
+    }
+    // One that ends gives back all at once, or within a few seconds.
+    let step = scene.hosts[&source].step;
+    if known.is_some_and(|brim| now - brim.at > SETTLED.max(3 * step)) {
+        scene.hosts.get_mut(&source).expect("it ticked").devices[at].marks.brim = None;
+        return;
+    }
+    let Some(brim) = known.filter(|brim| share <= LEFT * brim.most.max(FROM)) else { return };
+    let filling = &device.marks.filling;
+    let rose = brim.most >= FULL && filling.rose_by(brim.most) >= ROSE && now - filling.began <= SHORTLY;
+    let full = (told && brim.most >= FULL_TOLD) || rose;
+    let total = device.slot(Sig::MemTotal).now;
+    let words = match total.is_finite() {
+        true => format!("{} of {} GiB were in use", gib(brim.most / 100.0 * total), gib(total)),
+        false => format!("{} % were in use", whole(brim.most)),
+    };
+    let (most, mut members, pids) = (brim.most, brim.members.clone(), brim.pids.clone());
+    scene.hosts.get_mut(&source).expect("it ticked").devices[at].marks.brim = None;
+    if !full {
+        return;
+    }
+    if !members.contains(&(source, at)) {
+        members = vec![(source, at)];
+    }
+    // All that is known of one job stands with its first machine.
+    let Some(first) = scene.hosts.get_mut(&members[0].0) else { return };
+    let same = |ended: &&mut Ended| {
+        ended.told.is_none()
+            && !ended.full.is_empty()
+            && ended.members.contains(&(source, at))
+            && now - ended.at <= SETTLED
+    };
+    match first.marks.ended.iter_mut().find(same) {
+        Some(ended) => ended.full.push((source, at)),
+        None => {
+            let full = vec![(source, at)];
+            remember(first, Ended { at: now, full, words, most, pids, members, told: None, next: None });
+        }
+    }
+}
+
+fn remember(host: &mut Host, ended: Ended) {
+    if host.marks.ended.len() < MOST {
+        host.marks.ended.push(ended);
+    }
+}
+
+/// The kernel has killed a process of a machine, which is told under `key`: what its GPUs do from then on belongs to it.
+pub(crate) fn killed(scene: &mut Scene, source: Source, key: &Key, sentence: &str) {
+    let now = scene.now;
+    let host = &scene.hosts[&source];
+    let worked = |device: &Device| device.work.last >= now - SHORTLY / 5;
+    let own = host.devices.iter().enumerate().filter(|(_, device)| worked(device)).map(|(at, _)| (source, at));
+    let members: Vec<(Source, usize)> = scene.group_on(source).map_or_else(|| own.collect(), |g| g.members.clone());
+    if members.is_empty() || host.marks.ended.iter().any(|ended| ended.full.is_empty() && ended.next.is_none()) {
+        return;
+    }
+    let told = Some((key.clone(), sentence.to_string()));
+    let (words, pids) = (String::new(), Vec::new());
+    let ended = Ended { at: now, full: Vec::new(), words, most: 0.0, pids, members, told, next: None };
+    remember(scene.hosts.get_mut(&source).expect("it ticked"), ended);
+}
+
+/// Whether a kill is still to be seen: no other job works in the place of the one that ended.
+pub(crate) fn is_awaited(host: &Host) -> bool {
+    host.marks.ended.iter().any(|ended| ended.full.is_empty())
+}
+
+/// The members that do nothing, or nothing of which is known; of a job of which all are idle.
+fn idle(hosts: &Hosts, ended: &Ended) -> bool {
+    let device = |(source, at): &(Source, usize)| hosts.get(source)?.devices.get(*at);
+    let uses = |device: &Device| device.recent(Sig::Use).map(|slot| slot.now);
+    let known: Vec<f64> = ended.members.iter().filter_map(device).filter_map(uses).collect();
+    !known.is_empty() && known.iter().all(|usage| *usage <= 5.0)
+}
+
+fn follow(scene: &mut Scene, source: Source) {
+    let now = scene.now;
+    let mut all = std::mem::take(&mut scene.hosts.get_mut(&source).expect("it ticked").marks.ended);
+    all.retain_mut(|ended| {
+        let settled = SETTLED.max(3 * scene.hosts[&source].step);
+        if now - ended.at < settled {
+            return true;
+        }
+        let idles = idle(scene.hosts, ended);
+        let stays = |(source, at): &(Source, usize)| {
+            let device = scene.hosts.get(source).and_then(|host| host.devices.get(*at));
+            device.is_some_and(|device| ended.pids.iter().any(|pid| device.pids.contains(pid)))
+        };
+        // What it gave back it did not need, and it goes on.
+        if ended.told.is_none() && ended.full.first().is_some_and(stays) {
+            return false;
+        }
+        if ended.told.is_none() {
+            ended.told = Some(tell(scene, ended, idles));
+        }
+        let Some((key, sentence)) = &ended.told else { return false };
+        let worked = |(at, place): (&Source, &usize)| {
+            let device = scene.hosts.get(at)?.devices.get(*place)?;
+            Some(device.work.last > ended.at + settled && device.work.worked >= WORKS && device.work.on)
+        };
+        let works = ended.members.iter().any(|(at, place)| worked((at, place)).unwrap_or(false));
+        if ended.next.is_none() && works {
+            ended.next = Some(now);
+        }
+        let own = match (idles && ended.next.is_none(), ended.full.is_empty()) {
+            (true, _) => format!("{sentence}{}", idle_words(scene.hosts, ended)),
+            (false, _) => sentence.clone(),
+        };
+        let words = if ended.words.is_empty() { own } else { format!("{own}: {}", ended.words) };
+        scene.ledger.retell(key, &words);
+        let over = ended.next.is_some_and(|next| ended.full.is_empty() || now - next >= OVER);
+        if over && !ended.full.is_empty() {
+            scene.ledger.end(now, key);
+        }
+        !over
+    });
+    scene.hosts.get_mut(&source).expect("it ticked").marks.ended = all;
+}
+
+fn places(hosts: &Hosts, of: &[(Source, usize)]) -> Vec<At> {
+    let at = |&(source, at): &(Source, usize)| {
+        let device = hosts.get(&source)?.devices.get(at)?;
+        Some((source, device.family, device.index))
+    };
+    of.iter().filter_map(at).collect()
+}
+
+fn idle_words(hosts: &Hosts, ended: &Ended) -> String {
+    let members = places(hosts, &ended.members);
+    if members.len() == 1 {
+        return "; it is idle since".into();
+    }
+    let all = all(hosts, &members);
+    format!("; {} are idle since", all.replacen("All ", "all ", 1).replacen("Both ", "both ", 1))
+}
+
+/// Raises the finding; its key, and its sentence without what became of the others.
+fn tell(scene: &mut Scene, ended: &Ended, idles: bool) -> (Key, String) {
+    let subject = places(scene.hosts, &ended.full);
+    let (source, at) = ended.full[0];
+    let host = &scene.hosts[&source];
+    let device = &host.devices[at];
+    let named = devices(scene.hosts, &subject);
+    let were = if subject.len() == 1 { "was" } else { "were" };
+    let sentence = match idles {
+        true => format!("The job ended at {{since}}: {named} {were} full"),
+        false => format!("What ran on {named} ended at {{since}}: the memory was full"),
+    };
+    let key = Key::new("gpu_memory", source, What::Named(format!("ended {}", device.index)));
+    let mut facts = Vec::new();
+    if let Some(slot) = device.memory_slot() {
+        let words = format!("{}, {} % of it, until it was given back at once", ended.words, whole(ended.most));
+        facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.now, None))));
+    }
+    if let Some(slot) = device.recent(Sig::Use) {
+        let words = format!("use {} % since then", whole(slot.now));
+        facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.now, slot.level()))));
+    }
+    let draft = Draft {
+        rule: "gpu_memory.ended",
+        severity: Severity::Critical,
+        source,
+        affects: places(scene.hosts, &ended.members).into_iter().filter(|own| !subject.contains(own)).collect(),
+        subject,
+        device: None,
+        since: ended.at,
+        sentence: format!(
+            "{sentence}{}: {}",
+            if idles { idle_words(scene.hosts, ended) } else { String::new() },
+            ended.words
+        ),
+        evidence: facts,
+        group: None,
+        also: Vec::new(),
+    };
+    // The event before on the same GPU is over with this one.
+    scene.ledger.supersede(scene.now, &key);
+    scene.raise(key.clone(), draft);
+    (key, sentence)
+}
