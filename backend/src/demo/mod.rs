@@ -28,11 +28,11 @@ use crate::store::{Limits, Store};
 use collectors::COLLECTORS;
 use machine::Machine;
 use pace::Pace;
-use past::{FINE_MS, Filler, Past};
+use past::{FINE_MS, Filler, MachinePast};
 use shared::standing::Standing;
 use shared::unit::{Unit, quantity};
 use shared::wire::{Check, CheckState, SourceId};
-use slots::Slots;
+use slots::MachineSlots;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -64,7 +64,7 @@ const SIMULATED_COLLECTORS: &[&str] =
 struct Feed {
     machine: Arc<Machine>,
     source: SourceId,
-    slots: Slots,
+    slots: MachineSlots,
     values: Vec<f64>,
     last: i64,
     /// What of its runs was told, milliseconds since the Unix epoch.
@@ -99,7 +99,7 @@ impl Demo {
             Feed {
                 machine,
                 source,
-                slots: Slots::default(),
+                slots: MachineSlots::default(),
                 values: Vec::new(),
                 last: i64::MIN,
                 told: i64::MIN,
@@ -151,7 +151,8 @@ impl Demo {
             let newest =
                 if away(last) { feed.missing.map_or(last, |(from, _)| from.div_euclid(self.interval)) } else { last };
             let span = (last - all, newest);
-            let mut past = Past::new(&feed.machine, feed.source, self.interval, span, feed.missing, fleet.hosts == 1);
+            let mut past =
+                MachinePast::new(&feed.machine, feed.source, self.interval, span, feed.missing, fleet.hosts == 1);
             self.filler.bytes += past.fill(store, last - ticks);
             store.go_on_above(feed.source, past.seq(newest) - 1);
             feed.tick(store, newest * self.interval, false);
@@ -174,7 +175,7 @@ impl Demo {
         let one = Demo::new(&mut trial, &Fleet { hosts: 1, ..*fleet }, self.interval, now);
         let last = now.div_euclid(self.interval);
         let Some(Feed { machine, source, .. }) = one.feeds.first() else { return 1e-9 };
-        let mut past = Past::new(machine, *source, self.interval, (last - TRIAL_TICKS - 1, last), None, true);
+        let mut past = MachinePast::new(machine, *source, self.interval, (last - TRIAL_TICKS - 1, last), None, true);
         // The first tick gives the series their numbers, which no other has to.
         past.fill(&mut trial, last - 1);
         let begin = clock.steady();

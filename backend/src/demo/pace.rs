@@ -36,7 +36,7 @@ pub(super) struct Pace {
 
 /// What is to be said now.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum PaceNews {
     /// It is behind, in a sentence.
     Behind(String),
     /// It keeps its interval again.
@@ -50,7 +50,7 @@ impl Pace {
 
     /// The ticks of instant `t` were there at `now`, and those of so many instants before it were `dropped`. What is to be
     /// said of it, where that is news. Times are milliseconds since the Unix epoch.
-    pub fn tick(&mut self, t: i64, now: i64, dropped: i64) -> Option<Said> {
+    pub fn tick(&mut self, t: i64, now: i64, dropped: i64) -> Option<PaceNews> {
         // What the start took says nothing of the pace.
         let dropped = if self.begun.is_some() { dropped } else { 0 };
         let begun = *self.begun.get_or_insert(t);
@@ -67,14 +67,14 @@ impl Pace {
         let late = lag > (MAX_LAG_INTERVALS * self.interval).max(MIN_LAG_MS);
         let many = due >= MIN_DUE && dropped >= MIN_DROPPED && dropped as f64 >= MIN_DROPPED_SHARE * due as f64;
         if !late && !many {
-            return self.said.take().map(|_| Said::Well);
+            return self.said.take().map(|_| PaceNews::Well);
         }
         if self.said.is_some_and(|said| (now - said).abs() < SAY_EVERY_MS) {
             return None;
         }
         self.said = Some(now);
         let window = crate::config::show_duration(Duration::from_millis((window - window % 1_000).max(1_000) as u64));
-        Some(Said::Behind(format!(
+        Some(PaceNews::Behind(format!(
             "this machine is too slow to simulate {}: the newest values are {:.1} s old, and {dropped} of {due} ticks of the \
              last {window} were dropped",
             self.what,
@@ -91,14 +91,14 @@ impl Pace {
         live.counts.dropped_ticks.fetch_add(dropped.max(0) as u64, Ordering::Relaxed);
         let begins = self.said.is_none();
         match self.tick(t, now, dropped) {
-            Some(Said::Behind(reason)) => {
+            Some(PaceNews::Behind(reason)) => {
                 if begins {
                     tracing::warn!("the demo is behind: {reason}");
                 }
                 let remedy = "choose fewer --hosts or --gpus, or a longer --interval".into();
                 live.store().set_check(&check(CheckState::Partial, reason, remedy));
             }
-            Some(Said::Well) => {
+            Some(PaceNews::Well) => {
                 tracing::info!("the demo keeps its interval again");
                 live.store().set_check(&check(CheckState::Ok, String::new(), String::new()));
             }
@@ -124,27 +124,31 @@ mod tests {
         let mut pace = pace();
         assert!((0..100).all(|n| pace.tick(n * 1_000, n * 1_000 + 30, 0).is_none()));
         // Each tick takes two seconds and a half: two of three are dropped.
-        let said: Vec<Said> = (0..40).filter_map(|n| pace.tick(102_000 + n * 3_000, 104_500 + n * 3_000, 2)).collect();
-        let Some(Said::Behind(first)) = said.first() else { panic!("{said:?}") };
+        let said: Vec<PaceNews> =
+            (0..40).filter_map(|n| pace.tick(102_000 + n * 3_000, 104_500 + n * 3_000, 2)).collect();
+        let Some(PaceNews::Behind(first)) = said.first() else { panic!("{said:?}") };
         assert_eq!(
             first,
             "this machine is too slow to simulate 64 machines with 8 GPUs each every 1s: the newest values are 2.5 s old, \
              and 6 of 60 ticks of the last 1m were dropped"
         );
-        let Some(Said::Behind(last)) = said.last() else { panic!("{said:?}") };
+        let Some(PaceNews::Behind(last)) = said.last() else { panic!("{said:?}") };
         assert!(last.ends_with("and 40 of 60 ticks of the last 1m were dropped"), "{last}");
         assert!(said.len() <= 24, "at most each five seconds: {}", said.len());
-        let mut after: Vec<Said> =
+        let mut after: Vec<PaceNews> =
             (0..120).filter_map(|n| pace.tick(222_000 + n * 1_000, 222_030 + n * 1_000, 0)).collect();
-        assert_eq!(after.pop(), Some(Said::Well), "once, and then nothing");
-        assert!(after.len() <= 12 && !after.contains(&Said::Well), "numbers fall while the window goes on: {after:?}");
+        assert_eq!(after.pop(), Some(PaceNews::Well), "once, and then nothing");
+        assert!(
+            after.len() <= 12 && !after.contains(&PaceNews::Well),
+            "numbers fall while the window goes on: {after:?}"
+        );
     }
 
     #[test]
     fn values_that_are_old_are_told_without_a_dropped_tick_and_one_hiccup_is_not() {
         let mut slow = pace();
         assert_eq!(slow.tick(0, 2_900, 0), None);
-        assert!(matches!(slow.tick(1_000, 4_200, 0), Some(Said::Behind(words)) if words.contains("are 3.2 s old")));
+        assert!(matches!(slow.tick(1_000, 4_200, 0), Some(PaceNews::Behind(words)) if words.contains("are 3.2 s old")));
         let mut hiccup = pace();
         assert!((0..100).all(|n| hiccup.tick(n * 1_000, n * 1_000, i64::from(n == 50) * 2).is_none()));
     }

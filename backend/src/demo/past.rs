@@ -7,7 +7,7 @@
 //! tick at each interval, and such columns take less room and time.
 
 use super::machine::Machine;
-use super::slots::Slots;
+use super::slots::MachineSlots;
 use crate::live::{LinkFigures, Live};
 use crate::store::{Chunk, Column, QUARTER, Store};
 use shared::catalog::Kind;
@@ -33,10 +33,10 @@ const MAX_AGE_INTERVALS: i64 = 3;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// What of one machine's past is not there yet.
-pub(super) struct Past {
+pub(super) struct MachinePast {
     machine: Arc<Machine>,
     source: SourceId,
-    slots: Slots,
+    slots: MachineSlots,
     /// Between ticks, milliseconds. An instant's number is its time in these.
     interval: i64,
     /// Number of the oldest instant.
@@ -51,7 +51,7 @@ pub(super) struct Past {
     missing: Option<(i64, i64)>,
 }
 
-impl Past {
+impl MachinePast {
     /// That of a machine from number `first` up to `next`, which is not in it. It is read at each instant where `alone`.
     pub fn new(
         machine: &Arc<Machine>,
@@ -63,7 +63,17 @@ impl Past {
     ) -> Self {
         let grain = if alone { 1 } else { (RARE_MS / interval).max(1) };
         let fine = next - FINE_MS / interval;
-        Past { machine: machine.clone(), source, slots: Slots::default(), interval, first, next, fine, grain, missing }
+        MachinePast {
+            machine: machine.clone(),
+            source,
+            slots: MachineSlots::default(),
+            interval,
+            first,
+            next,
+            fine,
+            grain,
+            missing,
+        }
     }
 
     /// Sequence of an instant: from 1 on.
@@ -90,7 +100,7 @@ impl Past {
 
     /// Makes the blocks of the newest span that is not there, not before number `least`; none when all is there. `number` has
     /// the store for a moment.
-    pub fn make(&mut self, least: i64, number: impl FnOnce(&mut Slots)) -> Option<Vec<Arc<Chunk>>> {
+    pub fn make(&mut self, least: i64, number: impl FnOnce(&mut MachineSlots)) -> Option<Vec<Arc<Chunk>>> {
         let (begin, end, grain) = self.span()?;
         let begin = begin.max(least.min(end - 1));
         let key = |n: i64| n.div_euclid(grain) * grain;
@@ -148,7 +158,7 @@ impl Past {
 
 /// What fills in the past of a whole fleet.
 pub(super) struct Filler {
-    pub pasts: Vec<Past>,
+    pub pasts: Vec<MachinePast>,
     /// Bytes that it has put into the store, and that it may.
     pub bytes: usize,
     pub most: usize,
@@ -233,9 +243,9 @@ impl Filler {
                 continue;
             }
             rested = 0;
-            let before: i64 = self.pasts.iter().map(Past::lacks).sum();
+            let before: i64 = self.pasts.iter().map(MachinePast::lacks).sum();
             let Some(at) = self.step(live) else { break };
-            done += before - self.pasts.iter().map(Past::lacks).sum::<i64>();
+            done += before - self.pasts.iter().map(MachinePast::lacks).sum::<i64>();
             let seconds = (live.clock.steady() - begun).as_secs_f64().max(1e-3);
             let rate = done as f64 / 1_000.0 / seconds / self.pasts.len() as f64;
             self.say(at, live, |missing| match missing {
@@ -245,7 +255,7 @@ impl Filler {
             });
         }
         learned.take().into_iter().for_each(|learned| learned());
-        let lacks = self.pasts.iter().map(Past::lacks).max().unwrap_or(0);
+        let lacks = self.pasts.iter().map(MachinePast::lacks).max().unwrap_or(0);
         if stop.load(Ordering::Relaxed) {
             return;
         }

@@ -11,12 +11,12 @@ use std::time::Duration;
 /// What was read last, and the series of each slot. Live ticks and the past have one each: their slots may come in another
 /// order, their series are the same.
 #[derive(Default)]
-pub(super) struct Slots {
+pub(super) struct MachineSlots {
     out: Out,
     series: Vec<Option<(SeriesId, &'static MetricDef)>>,
 }
 
-impl Slots {
+impl MachineSlots {
     pub fn len(&self) -> usize {
         self.out.values().len()
     }

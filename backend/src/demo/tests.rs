@@ -350,7 +350,7 @@ fn runs_of_a_rack_follow_each_other_with_a_rank_for_each_gpu() {
     assert_eq!(seconds.collect::<Vec<_>>(), whole.iter().map(|one| (one.t, one.body.clone())).collect::<Vec<_>>());
     let begins = whole.iter().filter(|one| one.kind == BEGIN_KIND);
     let begins: Vec<Begun> = begins.map(|one| serde_json::from_slice(&one.body).expect("a begin")).collect();
-    assert!(begins.len() >= 6 && begins.len() % 3 == 0, "{}", begins.len());
+    assert!(begins.len() >= 6 && begins.len().is_multiple_of(3), "{}", begins.len());
     for run in begins.chunks(3) {
         assert!(run.iter().all(|one| one.run == run[0].run && one.joined), "its first machine began it");
         let ranks: Vec<_> =
@@ -392,7 +392,7 @@ fn the_past_of_a_fleet_comes_newest_first_until_it_is_whole() {
     let last = T0 / 1_000;
     for feed in &mut demo.feeds {
         let span = (last - LONG / 1_000, last);
-        let mut past = Past::new(&feed.machine, feed.source, 1_000, span, None, false);
+        let mut past = MachinePast::new(&feed.machine, feed.source, 1_000, span, None, false);
         past.fill(&mut store, last - 240);
         store.go_on_above(feed.source, past.seq(last) - 1);
         feed.tick(&mut store, T0, false);
@@ -432,7 +432,7 @@ fn a_past_that_finds_no_room_ends_and_what_is_there_is_whole() {
     let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: LONG, bytes: usize::MAX });
     let demo = Demo::new(&mut store, &fleet, 1_000, T0);
     let last = T0 / 1_000;
-    let past = Past::new(&demo.feeds[0].machine, 0, 1_000, (last - LONG / 1_000, last), None, false);
+    let past = MachinePast::new(&demo.feeds[0].machine, 0, 1_000, (last - LONG / 1_000, last), None, false);
     let live = Live::of_simulated(store, Arc::new(Manual::at(T0, Duration::ZERO)), 1, LONG);
     let filler = Filler { pasts: vec![past], bytes: 0, most: 200_000, ticked: Arc::new(T0.into()) };
     filler.run(&live, &AtomicBool::new(false), || {});
