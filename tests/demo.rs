@@ -1,10 +1,11 @@
 //! Tests `watchglass demo` with the real binary: simulated machines over HTTP and the stream.
 
+use fake_clock::FakeClock;
 use serde_json::Value;
-use std::time::Instant;
-use watchglass_tests::server::{Server, run};
+use std::time::{Duration, Instant};
+use watchglass_tests::server::{Server, run, watchglass};
 use watchglass_tests::stream::Page;
-use watchglass_tests::waiting::until_so;
+use watchglass_tests::waiting::{MAX_WAIT, until, until_so, within};
 
 const TENTHS: [&str; 5] = ["demo", "--interval", "100ms", "--retention", "5m"];
 
@@ -144,4 +145,138 @@ fn a_page_is_sent_the_machine_that_it_shows_and_no_other() {
             assert_eq!(page.heard.iter().copied().collect::<Vec<_>>(), [number], "{name:?}");
         }
     });
+}
+
+/// A fleet of two racks at the usual interval.
+const TWO_RACKS: [&str; 7] = ["demo", "--gpus", "1", "--hosts", "9", "--retention", "2h"];
+
+/// It takes some seconds of a core to simulate the past of a fleet in the profile of tests.
+const SIMULATED_WITHIN: Duration = MAX_WAIT.saturating_mul(9);
+
+/// Waits until the history of all machines is whole.
+fn whole(server: &Server) {
+    let whole = within(SIMULATED_WITHIN, || {
+        let sources = json(server, "/api/v1/sources");
+        list(&sources, "sources").iter().all(|source| source["state"] == "live").then_some(())
+    });
+    assert!(whole.is_some(), "the history is not whole: {}", server.log());
+}
+
+#[test]
+fn a_fleet_begins_with_its_history_and_a_run_of_each_rack() {
+    let server = Server::start(TWO_RACKS);
+    whole(&server);
+    let fleet = json(&server, "/api/v1/fleet?row=gpu&from=-110m&step=10m");
+    let values = fleet.to_string();
+    assert!(values.contains("demo-09") && !values.contains("null"), "{values}");
+    // Each chart of each machine has its line over any time, also those that are made of rates.
+    for (from, to) in [("-115m", "-114m"), ("-30m", "-25m")] {
+        for tag in ["gpu.0.gpu", "cpu.0.cpu_percent", "network.recv"] {
+            let path = format!("/api/v1/query?source=demo-09&tag={tag}&from={from}&to={to}");
+            let answer = json(&server, &path);
+            let points = list(&list(&answer, "series")[0], "points").len();
+            assert!(points >= 59, "{path}: {points} points");
+        }
+    }
+    let runs = json(&server, "/api/v1/runs");
+    let running: Vec<&Value> = list(&runs, "runs").iter().filter(|run| run["state"] == "running").collect();
+    let ranks = |run: &Value| -> Vec<u64> {
+        let all = list(run, "processes").iter();
+        let mut ranks: Vec<u64> = all.filter_map(|process| process["rank"]["rank"].as_u64()).collect();
+        ranks.sort_unstable();
+        ranks
+    };
+    let mut sizes: Vec<Vec<u64>> = running.iter().map(|run| ranks(run)).collect();
+    sizes.sort_by_key(Vec::len);
+    assert_eq!(sizes, [(0..1).collect::<Vec<_>>(), (0..8).collect()], "{runs}");
+    let findings = json(&server, "/api/v1/findings");
+    assert_eq!(list(&findings, "findings"), &Vec::<Value>::new(), "nothing is wrong in it");
+}
+
+#[test]
+fn a_fault_of_a_fleet_is_found_on_its_machine_after_the_healthy_stretch_before_it() {
+    for (fail, rule) in [
+        ("lost", "lost_gpu"),
+        ("hang", "hang.spin"),
+        ("throttle", "throttle.heat"),
+        ("ecc", "ecc.uncorrected"),
+        ("straggler", "straggler.slow"),
+        ("starvation", "starvation"),
+        ("idle", "hang.idle"),
+    ] {
+        let server = Server::start(TWO_RACKS.iter().copied().chain(["--fail", fail]));
+        let find = || {
+            let answer = json(&server, "/api/v1/findings");
+            list(&answer, "findings")
+                .iter()
+                .find(|one| one["rule"].as_str().is_some_and(|r| r.starts_with(rule)))
+                .cloned()
+        };
+        let found = within(SIMULATED_WITHIN, find).unwrap_or_else(|| panic!("{fail}: {}", server.log()));
+        let subject = &found["subject"][0];
+        assert_eq!(subject["source"], "demo-01", "{fail}: {found}");
+        let facts = json(&server, "/api/v1/sources")["sources"][0]["facts"]["simulated"].to_string();
+        if let Some(gpu) = facts.split("on GPU ").nth(1).and_then(|rest| rest.split(' ').next()) {
+            assert_eq!(subject["gpus"].to_string(), format!("[{gpu}]"), "{fail}: {found}");
+        }
+        assert!(!found.to_string().contains("demo-09"), "{fail}: the other rack has another job: {found}");
+    }
+}
+
+#[test]
+fn a_demo_that_does_not_keep_its_interval_says_so_until_it_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = FakeClock::new(folder.path());
+    let mut command = watchglass(["demo", "--gpus", "1", "--retention", "5m", "--port", "0"]);
+    command.envs(clock.environment());
+    let server = Server::start_command(command);
+    let dropped = || {
+        let metrics = server.get("/metrics", &[]).body;
+        let line = metrics.lines().find_map(|line| line.strip_prefix("watchglass_demo_ticks_dropped_total "));
+        line.and_then(|count| count.parse::<f64>().ok()).expect("it is counted")
+    };
+    let check = || {
+        let checks = json(&server, "/api/v1/doctor");
+        list(&checks, "checks").iter().find(|check| check["id"] == "demo").cloned()
+    };
+    let ticks = || json(&server, "/api/v1/sources")["sources"][0]["last"].as_f64().expect("ticks");
+    let first = ticks();
+    until_so("it has ticked", || ticks() > first);
+    assert!(server.get("/metrics", &[]).body.contains("watchglass_demo_behind_seconds "));
+    let before = dropped();
+    // For half a minute it gets nothing done.
+    clock.pass(30_000);
+    let said = until("it says so", || check().filter(|check| check["state"] == "partial"));
+    let reason = said["reason"].as_str().expect("a sentence");
+    assert!(
+        reason.starts_with("this machine is too slow to simulate 1 machine with 1 GPU each every 1s: "),
+        "{reason}"
+    );
+    assert!(reason.contains(" ticks of the last ") && reason.ends_with(" were dropped"), "{reason}");
+    assert!(dropped() >= before + 28.0, "{} after {before}", dropped());
+    assert!(server.log().contains("the demo is behind: this machine is too slow"), "{}", server.log());
+    // A minute in which it keeps its interval; the clock passes in steps that drop nothing.
+    until_so("it is well again", || {
+        clock.pass(900);
+        check().is_some_and(|check| check["state"] == "ok")
+    });
+}
+
+#[test]
+fn a_demo_keeps_nothing_on_disk_and_starts_again_as_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let file = folder.path().join("demo.toml");
+    for text in [format!("data_dir = {data:?}\n"), format!("data_dir = {data:?}\nmemory = true\n")] {
+        std::fs::write(&file, text).expect("it can be written");
+        let config = file.to_str().expect("plain letters");
+        for _ in 0..2 {
+            let server =
+                Server::start(["demo", "--gpus", "1", "--hosts", "2", "--retention", "10m", "--config", config]);
+            whole(&server);
+            let runs = json(&server, "/api/v1/runs");
+            assert!(list(&runs, "runs").iter().any(|run| run["state"] == "running"), "{runs}");
+            assert!(!data.exists(), "nothing is written");
+        }
+    }
 }

@@ -56,6 +56,10 @@ pub struct StreamCounts {
     pub held_back: AtomicU64,
     /// Bytes of the messages that were handed to the sockets of viewers.
     pub bytes: AtomicU64,
+    /// How old the newest tick of a simulated fleet was when it was there, milliseconds; 0 while it keeps its interval.
+    pub behind_ms: AtomicU64,
+    /// Ticks of a simulated fleet that were dropped because this machine is too slow, each of all its machines.
+    pub dropped_ticks: AtomicU64,
 }
 
 /// What is written to disk as ticks come.

@@ -29,7 +29,7 @@ fn machine() -> Machine {
     let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention, bytes: usize::MAX });
     let fleet = Fleet { gpus: 8, hosts: 1, fail: None, seed: 1 };
     let clock = Manual::at(T0, Duration::ZERO);
-    Demo::new(&mut store, &fleet, 1_000, T0).fill(&mut store, &fleet, retention, &clock);
+    Demo::new(&mut store, &fleet, 1_000, T0).fill(&mut store, &fleet, (retention, usize::MAX), &clock);
     let ids: Vec<SeriesId> = (0..store.series(0, 0).len() as SeriesId).collect();
     let samples = store.snapshot(0, i64::MIN / 4, i64::MAX / 4).expect("it is there").samples(&ids);
     let mut ticks: std::collections::BTreeMap<i64, Vec<(SeriesId, f64)>> = std::collections::BTreeMap::new();

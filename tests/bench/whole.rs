@@ -71,7 +71,7 @@ impl Machine {
         let fleet = Fleet { gpus, hosts: 1, fail: None, seed: 1 };
         let clock = Arc::new(Manual::at(System.wall() / 1_000 * 1_000, Duration::from_secs(9)));
         let mut demo = Demo::new(&mut store, &fleet, 1_000, clock.wall());
-        demo.fill(&mut store, &fleet, history, &*clock);
+        demo.fill(&mut store, &fleet, (history, usize::MAX), &*clock);
         store.seal(0);
         let live = Live::of_simulated(store, clock.clone(), 1, 12 * HOUR_MS);
         let (url, runtime) = stage::serve(&live);

@@ -25,7 +25,8 @@ pub struct Fleet {
     pub seed: u64,
 }
 
-/// What can go wrong in a simulated fleet; all of it but [`Fail::Links`] on the first machine, though the whole job feels it.
+/// What can go wrong in a simulated fleet; all of it but [`Fail::Links`] on the first machine, though the whole job of its rack
+/// feels it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fail {
     /// Nothing: the fleet is well.

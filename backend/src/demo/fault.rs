@@ -1,4 +1,4 @@
-//! What goes wrong in a simulated fleet, and what of it each GPU feels.
+//! What goes wrong in a simulated fleet, and what of it each GPU of the first rack feels.
 
 use super::job::{Job, Phase};
 use crate::config::{Fail, Fleet};
@@ -55,8 +55,12 @@ impl Fault {
         fleet.fail.filter(|fail| *fail != Fail::None).map(|fail| Fault { fail, since, gpu })
     }
 
+    /// What goes wrong.
+    pub fn fail(&self) -> Fail {
+        self.fail
+    }
+
     /// The GPU of the first machine that it happens to.
-    #[cfg(test)]
     pub fn gpu(&self) -> u32 {
         self.gpu
     }
@@ -80,18 +84,28 @@ impl Fault {
         }
     }
 
-    /// When the job stopped, as seen at an instant, and what is left: all machines feel it.
+    /// When the job stopped, as seen at an instant, and what is left: all its machines feel it.
     pub fn stop(&self, t: i64) -> Option<(i64, Left)> {
-        let (after, left) = match self.fail {
-            Fail::Lost if t >= self.since + GIVE_UP_MS => (GIVE_UP_MS, Left::Nothing),
-            Fail::Hang | Fail::Lost => (0, Left::Kernels),
-            Fail::Oom => (FILL_MS, Left::Nothing),
-            Fail::Ecc => (FAILING_MS, Left::Nothing),
-            Fail::Memory => (HOST_FILL_MS, Left::Nothing),
-            Fail::Idle => (0, Left::Processes),
+        let ended = self.end().filter(|end| t >= *end);
+        let (stop, left) = match (self.fail, ended) {
+            (_, Some(end)) => (end, Left::Nothing),
+            (Fail::Hang | Fail::Lost, None) => (self.since, Left::Kernels),
+            (Fail::Idle, None) => (self.since, Left::Processes),
             _ => return None,
         };
-        Some((self.since + after, left)).filter(|(stop, _)| t >= *stop)
+        Some((stop, left)).filter(|(stop, _)| t >= *stop)
+    }
+
+    /// When the job dies of it; none where it lives on.
+    pub fn end(&self) -> Option<i64> {
+        let after = match self.fail {
+            Fail::Lost => GIVE_UP_MS,
+            Fail::Oom => FILL_MS,
+            Fail::Ecc => FAILING_MS,
+            Fail::Memory => HOST_FILL_MS,
+            _ => return None,
+        };
+        Some(self.since + after)
     }
 
     /// Share of its work that the job still does.

@@ -1,5 +1,5 @@
-//! The timetable of the job that the simulated fleet trains: runs one after another, each with a start-up, then cycles of
-//! training that end in a checkpoint, and before every fifth checkpoint an evaluation. All machines keep it together.
+//! The timetable of the job that a simulated rack trains: runs one after another, each with a start-up, then cycles of
+//! training that end in a checkpoint, and before every fifth checkpoint an evaluation. The machines of a rack keep it together.
 //!
 //! Everything is a closed form of the time: what the GPUs do now, how warm that has made them, and how long they have
 //! been at what, so that counters need no memory either.
@@ -99,6 +99,16 @@ impl Job {
     pub fn under_way(self, t: i64) -> Self {
         let (_, age) = self.place(t);
         Job { offset: self.offset + age - age.max(UNDER_WAY_MS), ..self }
+    }
+
+    /// Number of the run at an instant.
+    pub fn number(&self, t: i64) -> i64 {
+        self.place(t).0
+    }
+
+    /// When the run of a number begins, milliseconds since the Unix epoch.
+    pub fn begin(&self, run: i64) -> i64 {
+        self.offset + run * self.run
     }
 
     /// Number of the run and time since it began.

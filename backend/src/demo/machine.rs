@@ -14,9 +14,14 @@ use shared::processes::ProcessTable;
 /// Between two starts of a machine, milliseconds.
 const BOOT_INTERVAL_MS: i64 = 30 * 86_400_000;
 
+/// Machines of a simulated rack, which train one job together.
+const HOSTS_A_RACK: u32 = 8;
+
 /// A machine.
 pub(super) struct Machine {
     number: u32,
+    /// Machines of its rack.
+    nodes: u32,
     key: Key,
     job: Job,
     fault: Option<Fault>,
@@ -30,12 +35,16 @@ impl Machine {
         let seed = Key::new(fleet.seed);
         let key = seed.of(2).of(u64::from(number));
         let unlucky = (seed.of(3).unit(0) * f64::from(fleet.gpus)) as u32;
-        let fault = Fault::new(fleet, unlucky, since);
+        let rack = number / HOSTS_A_RACK;
+        // It is the job of the first rack that feels it.
+        let fault = Fault::new(fleet, unlucky, since).filter(|_| rack == 0);
+        let job = Job::new(if rack == 0 { seed.of(1) } else { seed.of(1).of(u64::from(rack)) });
         Machine {
             number,
+            nodes: (fleet.hosts - rack * HOSTS_A_RACK).min(HOSTS_A_RACK),
             key,
             // A job that has only begun shows no fault: what it usually does is not known.
-            job: if fault.is_some() { Job::new(seed.of(1)).under_way(since) } else { Job::new(seed.of(1)) },
+            job: if fault.is_some() { job.under_way(since) } else { job },
             fault,
             host: Host::new(key.of(1), fleet.gpus),
             gpus: (0..fleet.gpus).map(|i| Gpu::new(key, i, fleet.gpus)).collect(),
@@ -45,6 +54,24 @@ impl Machine {
     /// Name among the sources.
     pub fn name(&self) -> String {
         format!("demo-{:02}", self.number + 1)
+    }
+
+    /// Number of its rack, its own in there, and how many are there; each from 0.
+    pub fn place(&self) -> (u32, u32, u32) {
+        (self.number / HOSTS_A_RACK, self.number % HOSTS_A_RACK, self.nodes)
+    }
+
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    pub fn gpus(&self) -> u32 {
+        self.gpus.len() as u32
+    }
+
+    /// What the numbers of its processes are made of.
+    pub fn processes_key(&self) -> Key {
+        self.key.of(6)
     }
 
     pub fn fault(&self) -> Option<&Fault> {
@@ -68,7 +95,7 @@ impl Machine {
     pub fn processes(&self, t: i64) -> ProcessTable {
         let drive = self.drive(t);
         let held = (0u32..).zip(&self.gpus).map(|(i, gpu)| gpu.held(&drive, self.touch(t, i)));
-        processes::table(self.key.of(6), &drive, &self.host, &held.collect::<Vec<_>>())
+        processes::table(self.processes_key(), &drive, &self.host, &held.collect::<Vec<_>>())
     }
 
     /// What the fleet's fault does to a GPU.

@@ -1,9 +1,10 @@
 //! `watchglass demo`: simulated machines through the real pipe, for people without a GPU, for pictures and for load.
 //!
 //! Each machine is a source of the store. Its readings are a function of the seed, the machine, the device and the time
-//! alone: history is filled in at the start, and two runs agree at the same instants. Read `job.rs` (what the fleet
+//! alone: their past is simulated too, and two runs agree at the same instants. Read `job.rs` (what a rack
 //! trains), then `drive.rs` and `machine.rs` (what that is on one machine), `gpu.rs`, `host.rs` and `processes.rs` (what
-//! follows from it), then `fault.rs` (what goes wrong).
+//! follows from it), then `fault.rs` (what goes wrong), `runs.rs` (what launchers tell), `past.rs` (how the history comes
+//! to be there) and `pace.rs` (what is said where this machine is too slow).
 //!
 //! It adds no metric of its own, and reads nothing of the machine that it runs on.
 
@@ -14,18 +15,24 @@ mod host;
 mod job;
 mod machine;
 mod noise;
+mod pace;
+mod past;
 mod processes;
+mod runs;
+mod slots;
 
 use crate::clock::Clock;
 use crate::config::{Fail, Fleet};
 use crate::live::Live;
-use crate::store::{Limits, QUARTER, Store};
-use collectors::{COLLECTORS, Out};
+use crate::store::{Limits, Store};
+use collectors::COLLECTORS;
 use machine::Machine;
-use shared::series::SeriesDef;
+use pace::Pace;
+use past::{FINE_MS, Filler, MachinePast};
 use shared::standing::Standing;
 use shared::unit::{Unit, quantity};
 use shared::wire::{Check, CheckState, SourceId};
+use slots::MachineSlots;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,14 +41,14 @@ use std::time::Duration;
 const FAULT_AGO_MS: i64 = 180_000;
 /// Likewise one that is told only when it has lasted.
 const IDLE_AGO_MS: i64 = 20 * 60_000;
-/// A fleet whose whole retention takes longer than this to fill in is large.
+/// A past that takes longer than this to fill in is not waited for.
 const SMALL_FLEET_TIME: Duration = Duration::from_secs(3);
-/// A large fleet gets as much history as can be filled in within this.
+/// Then as much is as can be filled in within this.
 const LARGE_FLEET_TIME: Duration = Duration::from_secs(1);
-/// History that every fleet gets, so that a fault's moment can be seen: milliseconds.
+/// What is waited for at any rate, so that a fault's moment can be seen: milliseconds.
 const MIN_HISTORY_MS: i64 = 240_000;
-/// Ticks that a single machine gets however slow this one is: what a page compares with is there.
-const MIN_TICKS_ALONE: i64 = 4_500;
+/// Of a single machine: what findings learn from and a page compares with is there.
+const MIN_HISTORY_ALONE_MS: i64 = FINE_MS;
 /// Ticks by which the pace of filling in is measured.
 const TRIAL_TICKS: i64 = 60;
 /// Between two process tables: milliseconds.
@@ -49,19 +56,19 @@ const PROCESSES_INTERVAL_MS: i64 = 5_000;
 /// Process tables of the time before the start, over all machines; more would delay it.
 const MAX_TABLES_BEFORE: i64 = 720;
 
-/// Machines of a simulated rack.
-const HOSTS_A_RACK: usize = 8;
-
 /// Collectors whose families the demo simulates.
 const SIMULATED_COLLECTORS: &[&str] =
     &["cpu", "memory", "pressure", "disk", "disk_usage", "network", "process", "nvidia"];
 
 /// A machine and its source.
 struct Feed {
-    machine: Machine,
+    machine: Arc<Machine>,
     source: SourceId,
-    out: Out,
+    slots: MachineSlots,
+    values: Vec<f64>,
     last: i64,
+    /// What of its runs was told, milliseconds since the Unix epoch.
+    told: i64,
     /// Times between which its samples are not here,
     missing: Option<(i64, i64)>,
     /// and how it stands then.
@@ -71,8 +78,11 @@ struct Feed {
 /// A simulated fleet whose sources are in a store.
 pub struct Demo {
     feeds: Vec<Feed>,
+    /// What of the time before the start is not there yet.
+    filler: Filler,
+    pace: Pace,
     interval: i64,
-    /// How far back the history goes, milliseconds.
+    /// How far back the history goes when it is whole, milliseconds.
     back: i64,
 }
 
@@ -82,18 +92,44 @@ impl Demo {
     pub fn new(store: &mut Store, fleet: &Fleet, interval: i64, now: i64) -> Self {
         let ago = if fleet.fail == Some(Fail::Idle) { IDLE_AGO_MS } else { FAULT_AGO_MS };
         let feed = |number| {
-            let machine = Machine::new(fleet, number, now - ago);
+            let machine = Arc::new(Machine::new(fleet, number, now - ago));
             let source = store.add_source(machine.name(), interval, facts(fleet, &machine));
             store.set_checks(source, checks(fleet, &machine, number));
             let (missing, standing) = machine.fault().and_then(|fault| fault.away(number)).unzip();
-            Feed { machine, source, out: Out::default(), last: i64::MIN, missing, standing: standing.flatten() }
+            Feed {
+                machine,
+                source,
+                slots: MachineSlots::default(),
+                values: Vec::new(),
+                last: i64::MIN,
+                told: i64::MIN,
+                missing,
+                standing: standing.flatten(),
+            }
         };
-        Demo { feeds: (0..fleet.hosts).map(feed).collect(), interval, back: 0 }
+        let every = crate::config::show_duration(Duration::from_millis(interval as u64));
+        let machines = if fleet.hosts == 1 { "machine" } else { "machines" };
+        let gpus = if fleet.gpus == 1 { "GPU" } else { "GPUs" };
+        let what = format!("{} {machines} with {} {gpus} each every {every}", fleet.hosts, fleet.gpus);
+        Demo {
+            feeds: (0..fleet.hosts).map(feed).collect(),
+            filler: Filler { pasts: Vec::new(), bytes: 0, most: usize::MAX, ticked: Arc::default() },
+            pace: Pace::new(interval, what),
+            interval,
+            back: 0,
+        }
     }
 
-    /// Fills in the ticks up to `now`, `retention` milliseconds of them where the fleet is small, and says in the log how
-    /// many. Returns how far back they go, milliseconds.
-    pub fn fill(&mut self, store: &mut Store, fleet: &Fleet, retention: i64, clock: &dyn Clock) -> i64 {
+    /// Fills in the newest ticks up to `now`: `retention` milliseconds of them where that takes a moment, else what is to be
+    /// there at once. The rest comes while it [runs](Self::run), in at most `most` bytes. Says in the log how many, and
+    /// returns how far back they go, milliseconds.
+    pub fn fill(
+        &mut self,
+        store: &mut Store,
+        fleet: &Fleet,
+        (retention, most): (i64, usize),
+        clock: &dyn Clock,
+    ) -> i64 {
         let begin = clock.steady();
         let now = clock.wall();
         let all = retention / self.interval;
@@ -102,25 +138,32 @@ impl Demo {
             true => all,
             false => {
                 let affordable = (LARGE_FLEET_TIME.as_secs_f64() / each) as i64 * self.interval;
+                let least = if fleet.hosts == 1 { MIN_HISTORY_ALONE_MS } else { MIN_HISTORY_MS };
                 // Whole minutes read better.
-                let ticks = (affordable - affordable % 60_000).max(MIN_HISTORY_MS) / self.interval;
-                ticks.max(if fleet.hosts == 1 { MIN_TICKS_ALONE } else { 0 }).min(all)
+                ((affordable - affordable % 60_000).max(least) / self.interval).min(all)
             }
         };
+        let last = now.div_euclid(self.interval);
+        self.filler.most = most;
         for feed in &mut self.feeds {
-            let last = now.div_euclid(self.interval);
-            for t in (last - ticks..=last).map(|n| n * self.interval) {
-                if t.div_euclid(QUARTER) != (t - self.interval).div_euclid(QUARTER) {
-                    store.seal(feed.source);
-                }
-                feed.tick(store, t, false);
-            }
+            let away = |n: i64| feed.is_missing(n * self.interval);
+            // The newest that is here is a tick, as those that follow; what is before it comes as blocks.
+            let newest =
+                if away(last) { feed.missing.map_or(last, |(from, _)| from.div_euclid(self.interval)) } else { last };
+            let span = (last - all, newest);
+            let mut past =
+                MachinePast::new(&feed.machine, feed.source, self.interval, span, feed.missing, fleet.hosts == 1);
+            self.filler.bytes += past.fill(store, last - ticks);
+            store.go_on_above(feed.source, past.seq(newest) - 1);
+            feed.tick(store, newest * self.interval, false);
+            feed.last = last * self.interval;
+            self.filler.pasts.push(past);
         }
+        self.back = all * self.interval;
         let (back, took) = (ticks * self.interval, (clock.steady() - begin).as_secs_f64());
-        self.back = back;
         let history = crate::config::show_duration(Duration::from_millis(back as u64));
         let Fleet { gpus, hosts, seed, .. } = *fleet;
-        let whole = if back >= retention - self.interval { "all of the retention" } else { "the rest comes with time" };
+        let whole = if ticks == all { "all of the retention" } else { "the rest comes newest first" };
         tracing::info!(gpus, hosts, seed, "simulated; {history} of history in {took:.1} s, {whole}");
         back
     }
@@ -129,13 +172,15 @@ impl Demo {
     fn pace(&self, store: &Store, fleet: &Fleet, now: i64, clock: &dyn Clock) -> f64 {
         let limits = Limits { retention: i64::MAX / 2, bytes: usize::MAX };
         let mut trial = Store::new(store.catalog().clone(), limits);
-        let mut one = Demo::new(&mut trial, &Fleet { hosts: 1, ..*fleet }, self.interval, now);
+        let one = Demo::new(&mut trial, &Fleet { hosts: 1, ..*fleet }, self.interval, now);
+        let last = now.div_euclid(self.interval);
+        let Some(Feed { machine, source, .. }) = one.feeds.first() else { return 1e-9 };
+        let mut past = MachinePast::new(machine, *source, self.interval, (last - TRIAL_TICKS - 1, last), None, true);
         // The first tick gives the series their numbers, which no other has to.
-        one.feeds[0].tick(&mut trial, now, false);
+        past.fill(&mut trial, last - 1);
         let begin = clock.steady();
-        (1..=TRIAL_TICKS).for_each(|n| one.feeds[0].tick(&mut trial, now + n * self.interval, false));
-        // Sealing a tick into columns takes about as long as encoding it.
-        let each = 2.0 * (clock.steady() - begin).as_secs_f64() / TRIAL_TICKS as f64 * self.feeds.len() as f64;
+        past.fill(&mut trial, i64::MIN);
+        let each = (clock.steady() - begin).as_secs_f64() / TRIAL_TICKS as f64 * self.feeds.len() as f64;
         each.max(1e-9)
     }
 
@@ -160,41 +205,65 @@ impl Demo {
         }
     }
 
-    /// Puts the machines of a fleet into racks, by which pages group and filter.
-    fn label(&self, live: &Live) {
-        for (n, feed) in self.feeds.iter().enumerate().filter(|_| self.feeds.len() > 1) {
-            live.set_labels(feed.source, vec![("rack".into(), format!("r{:02}", n / HOSTS_A_RACK + 1))]);
+    /// Says before anybody asks in which rack each machine of a fleet is, by which pages group and filter, what its launchers
+    /// have told, and how much of its past is missing.
+    pub fn introduce(&mut self, live: &Live) {
+        let (now, alone) = (live.clock.wall(), self.feeds.len() == 1);
+        for feed in &mut self.feeds {
+            if !alone {
+                let (rack, ..) = feed.machine.place();
+                live.set_labels(feed.source, vec![("rack".into(), format!("r{:02}", rack + 1))]);
+            }
+            feed.told = feed.machine.run_begin(now - self.back) - 1;
+            feed.tell_runs(live, now);
+            feed.standing.iter().for_each(|standing| live.set_standing(feed.source, standing.clone()));
+        }
+        self.filler.ticked.store(now, Ordering::Relaxed);
+        self.filler.begin(live);
+    }
+
+    /// Appends a tick at each boundary until `stop`, once it was [introduced](Self::introduce), and fills in what is missing of the past beside that. Calls `learned`
+    /// once as much of it is there as findings learn from.
+    pub fn run(mut self, live: Arc<Live>, stop: Arc<AtomicBool>, learned: impl FnOnce() + Send + 'static) {
+        self.recall(&live);
+        self.catch_up(&live);
+        self.filler.ticked.store(live.clock.wall(), Ordering::Relaxed);
+        let (pasts, ticked) = (std::mem::take(&mut self.filler.pasts), self.filler.ticked.clone());
+        let filler = Filler { pasts, ticked, ..self.filler };
+        let (theirs, told) = (live.clone(), stop.clone());
+        let fill = move || filler.run(&theirs, &told, learned);
+        if let Err(error) = std::thread::Builder::new().name("demo-past".into()).spawn(fill) {
+            tracing::error!(%error, "the past stays as it is: the thread that fills it in could not be started");
+        }
+        let mut listed = live.clock.wall();
+        while !stop.load(Ordering::Relaxed) {
+            self.step(&live, &mut listed);
+            let wait = self.interval - live.clock.wall().rem_euclid(self.interval);
+            std::thread::sleep(Duration::from_millis(wait.min(200) as u64));
         }
     }
 
-    /// Appends a tick at each boundary until `stop`.
-    pub fn run(mut self, live: Arc<Live>, stop: Arc<AtomicBool>) {
-        self.label(&live);
-        self.recall(&live);
-        self.catch_up(&live);
-        let mut listed = live.clock.wall();
-        for feed in &self.feeds {
-            feed.standing.iter().for_each(|standing| live.set_standing(feed.source, standing.clone()));
+    /// Appends the tick of the newest boundary, unless it is there. `listed` is when process tables were put last.
+    fn step(&mut self, live: &Live, listed: &mut i64) {
+        let wall = live.clock.wall();
+        let t = wall.div_euclid(self.interval) * self.interval;
+        let before = self.feeds.first().map_or(t, |feed| feed.last);
+        // Set back by less than a tick is no step: the tick is there already.
+        if t <= before && t >= before - self.interval {
+            return;
         }
-        while !stop.load(Ordering::Relaxed) {
-            let wall = live.clock.wall();
-            let t = wall.div_euclid(self.interval) * self.interval;
-            let behind = self.feeds.first().map_or(t, |feed| feed.last);
-            // Set back by less than a tick is no step: the tick is there already.
-            if t > behind || t < behind - self.interval {
-                for feed in &mut self.feeds {
-                    // One machine at a time, so that readers of the store need not wait for all.
-                    feed.tick(&mut live.store(), t, t < behind);
-                }
-                let heard = self.feeds.iter().filter(|feed| !feed.is_missing(t));
-                live.announce(&heard.map(|feed| feed.source).collect::<Vec<_>>());
-                if (t - listed).abs() >= PROCESSES_INTERVAL_MS {
-                    listed = t;
-                    self.feeds.iter().for_each(|f| live.source(f.source).processes.put(f.machine.processes(t)));
-                }
-            }
-            let wait = self.interval - live.clock.wall().rem_euclid(self.interval);
-            std::thread::sleep(Duration::from_millis(wait.min(200) as u64));
+        for feed in &mut self.feeds {
+            // One machine at a time, so that readers of the store need not wait for all.
+            feed.tick(&mut live.store(), t, t < before);
+            feed.tell_runs(live, t);
+        }
+        let heard = self.feeds.iter().filter(|feed| !feed.is_missing(t));
+        live.announce(&heard.map(|feed| feed.source).collect::<Vec<_>>());
+        self.filler.ticked.store(t, Ordering::Relaxed);
+        self.pace.tell(live, t, ((t - before) / self.interval - 1).max(0));
+        if (t - *listed).abs() >= PROCESSES_INTERVAL_MS {
+            *listed = t;
+            self.feeds.iter().for_each(|f| live.source(f.source).processes.put(f.machine.processes(t)));
         }
     }
 }
@@ -205,20 +274,36 @@ impl Feed {
     }
 
     fn tick(&mut self, store: &mut Store, t: i64, clock_step: bool) {
+        self.last = t;
         if self.is_missing(t) {
-            self.last = t;
             return;
         }
-        self.out.begin(Duration::ZERO);
-        self.machine.read(t, &mut self.out);
-        // Series get their numbers in the order of the slots, and nobody else adds any to this source.
-        for (_, def, instance) in self.out.news() {
-            if let Some(metric) = store.catalog().position(def.tag) {
-                store.intern(self.source, SeriesDef { metric, instance });
+        self.slots.read(&self.machine, t);
+        self.slots.number(store, self.source);
+        self.values.clear();
+        self.values.resize(store.series(self.source, 0).len(), f64::NAN);
+        for (slot, id, _) in self.slots.numbered() {
+            let value = self.slots.values().get(slot).filter(|value| value.is_finite());
+            if let Some((place, value)) = self.values.get_mut(id as usize).zip(value) {
+                *place = *value;
             }
         }
-        store.append(self.source, t, clock_step, self.out.values());
-        self.last = t;
+        store.append(self.source, t, clock_step, &self.values);
+    }
+
+    /// Tells what its launchers have told up to an instant.
+    fn tell_runs(&mut self, live: &Live, to: i64) {
+        // Nothing comes of a machine whose link is cut.
+        let to = self.missing.filter(|_| self.is_missing(to)).map_or(to, |(from, _)| from);
+        if to <= self.told {
+            return;
+        }
+        for record in self.machine.told(self.told, to) {
+            if let Err(error) = live.append_record(self.source, record.t, record.kind, record.body) {
+                tracing::debug!(%error, "a record of a run was not taken");
+            }
+        }
+        self.told = to;
     }
 }
 

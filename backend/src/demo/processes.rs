@@ -33,7 +33,7 @@ const OTHERS: &[(&str, &str, u32, u32, f64, f64, u32)] = &[
     ("htop", "mara", 3_544, 3_511, 2.2, 9.0, 1),
 ];
 /// Whose job it is, and who has started it.
-const USER: &str = "mara";
+pub(super) const USER: &str = "mara";
 const STEP: u32 = 3_902;
 
 /// What a process holds of a GPU (bytes), and the share of its multiprocessors that it used (percent).
@@ -66,10 +66,20 @@ fn other(key: Key, at: &Drive, row: (&str, &str, u32, u32, f64, f64, u32)) -> Pr
     }
 }
 
+/// PID of the launcher of a run.
+pub(super) fn launcher_pid(key: Key, run: i64) -> u32 {
+    10_000 + (key.of(1).unit(run) * 900_000.0) as u32
+}
+
+/// PID of the trainer of a GPU that a launcher has started.
+pub(super) fn trainer_pid(launcher: u32, gpu: u32) -> u32 {
+    launcher + 1 + gpu * (LOADERS + 1)
+}
+
 /// A launcher, and for each GPU a trainer with its loaders.
 fn job(key: Key, at: &Drive, host: &Host, held: &[Option<Held>], rows: &mut Vec<Process>) {
     let (n, run) = (held.len() as u32, key.of(1));
-    let first = 10_000 + (run.unit(at.run) * 900_000.0) as u32;
+    let first = launcher_pid(key, at.run);
     let container = format!("{:012x}", (run.of(2).unit(at.run) * (1u64 << 48) as f64) as u64);
     let resident = host.resident(at) * host.memory() / f64::from(n);
     let process = |pid, parent, name: &str, threads, cpu: f64, rss: f64| Process {
@@ -98,7 +108,7 @@ fn job(key: Key, at: &Drive, host: &Host, held: &[Option<Held>], rows: &mut Vec<
     };
     let rate = |mib: f64| Some((mib * MIB) as f32);
     for (i, held) in (0..n).zip(held) {
-        let pid = first + 1 + i * (LOADERS + 1);
+        let pid = trainer_pid(first, i);
         // No two are quite alike.
         let resident = resident * (1.0 + 0.008 * run.of(u64::from(i)).jitter(at.run, 1));
         let cpu = host.busy(Kind::Rank, i, n, at);

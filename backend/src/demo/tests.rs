@@ -1,9 +1,12 @@
 //! What a demo shows: the same twice, alive, and each fault in the series in which people look for it.
 
+use super::past::RARE_MS;
 use super::*;
 use crate::clock::Manual;
 use crate::config::Fail;
+use collectors::Out;
 use shared::catalog::{self, Catalog, Kind};
+use shared::run::{BEGIN_KIND, Begun, END_KIND, How, Over};
 use std::collections::BTreeMap;
 
 const T0: i64 = 1_790_000_000_000;
@@ -296,7 +299,7 @@ fn history_is_filled_in_and_goes_on_without_a_seam() {
     let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 3_600_000, bytes: usize::MAX });
     let clock = Manual::at(T0 + 345, Duration::ZERO);
     let mut demo = Demo::new(&mut store, &fleet, 1_000, T0);
-    assert_eq!(demo.fill(&mut store, &fleet, 3_600_000, &clock), 3_600_000);
+    assert_eq!(demo.fill(&mut store, &fleet, (3_600_000, usize::MAX), &clock), 3_600_000);
     demo.feeds.iter_mut().for_each(|feed| feed.tick(&mut store, T0 + 1_000, false));
     let names: Vec<String> = store.sources().iter().map(|s| s.name.clone()).collect();
     assert_eq!(names, ["demo-01", "demo-02", "demo-03"]);
@@ -312,4 +315,129 @@ fn history_is_filled_in_and_goes_on_without_a_seam() {
         assert!(checks.iter().any(|c| c.id == "nvidia" && c.state == CheckState::Ok));
         assert!(checks.iter().any(|c| c.id == "monitor" && c.state == CheckState::Absent && !c.reason.is_empty()));
     }
+}
+
+/// A machine of a fleet whose first rack has a fault at `T0`.
+fn of_fleet(fail: Fail, number: u32) -> Machine {
+    Machine::new(&fleet(2, 10, Some(fail), 5), number, T0)
+}
+
+#[test]
+fn a_fault_is_felt_by_the_job_of_its_rack_and_by_no_other() {
+    for (name, fail) in Fail::ALL.into_iter().filter(|(_, fail)| !matches!(fail, Fail::None | Fail::Links)) {
+        let (other, well) = (of_fleet(fail, 8), Machine::new(&fleet(2, 10, None, 5), 8, 0));
+        for t in (T0 - 60_000..T0 + 900_000).step_by(30_000) {
+            assert_eq!(at(&other, t), at(&well, t), "{name}");
+        }
+        assert_eq!(of_fleet(fail, 7).place(), (0, 7, 8));
+        assert_eq!(other.place(), (1, 0, 2), "{name}");
+    }
+}
+
+fn ends(machine: &Machine, from: i64, to: i64) -> Vec<Over> {
+    let told = machine.told(from, to).into_iter().filter(|record| record.kind == END_KIND);
+    told.map(|record| serde_json::from_slice(&record.body).expect("an end")).collect()
+}
+
+#[test]
+fn runs_of_a_rack_follow_each_other_with_a_rank_for_each_gpu() {
+    let machine = Machine::new(&fleet(2, 10, None, 5), 9, 0);
+    let (from, to) = (T0, T0 + 12 * 3_600_000);
+    let whole = machine.told(from, to);
+    assert!(whole.windows(2).all(|w| w[0].t <= w[1].t) && whole.iter().all(|one| from < one.t && one.t <= to));
+    // Asked second by second it tells the same once.
+    let seconds = (from..to).step_by(1_000).flat_map(|t| machine.told(t, t + 1_000)).map(|one| (one.t, one.body));
+    assert_eq!(seconds.collect::<Vec<_>>(), whole.iter().map(|one| (one.t, one.body.clone())).collect::<Vec<_>>());
+    let begins = whole.iter().filter(|one| one.kind == BEGIN_KIND);
+    let begins: Vec<Begun> = begins.map(|one| serde_json::from_slice(&one.body).expect("a begin")).collect();
+    assert!(begins.len() >= 6 && begins.len().is_multiple_of(3), "{}", begins.len());
+    for run in begins.chunks(3) {
+        assert!(run.iter().all(|one| one.run == run[0].run && one.joined), "its first machine began it");
+        let ranks: Vec<_> =
+            run.iter().filter_map(|one| one.rank.as_ref().map(|rank| (rank.rank, rank.world))).collect();
+        assert_eq!(ranks, [(2, Some(4)), (3, Some(4))]);
+        let pids: Vec<u32> = machine.processes(run[0].t + 60_000).rows.iter().map(|process| process.pid).collect();
+        assert!(run.iter().all(|one| pids.contains(&one.pid)), "they are in the process table");
+    }
+    let ends = ends(&machine, from, to);
+    assert!(ends.iter().all(|over| over.how.exit == Some(0)));
+    assert!((ends.len() as i64 - begins.len() as i64).abs() <= 3);
+}
+
+#[test]
+fn a_job_that_dies_of_a_fault_falls_at_the_rank_that_has_it_and_is_not_begun_again() {
+    for (fail, how) in [
+        (Fail::Oom, How { exit: Some(1), ..How::default() }),
+        (Fail::Ecc, How { exit: Some(1), ..How::default() }),
+        (Fail::Lost, How { signal: Some("SIGABRT".into()), ..How::default() }),
+    ] {
+        let (machine, to) = (of_fleet(fail, 0), T0 + 24 * 3_600_000);
+        let gpu = machine.fault().expect("a fault").gpu();
+        let mut ends = ends(&machine, T0, to);
+        ends.sort_by_key(|over| over.t);
+        assert_eq!(ends.len(), 3, "{fail:?}");
+        assert_eq!(ends[0].begun.rank.as_ref().map(|rank| &rank.gpus[..]), Some(&[gpu][..]), "{fail:?}");
+        assert_eq!(ends[0].how, how);
+        assert_eq!((ends[2].begun.rank.as_ref(), ends[2].how.exit), (None, Some(1)));
+        assert!(machine.told(T0, to).iter().all(|record| record.kind == END_KIND), "{fail:?}: none begins");
+    }
+}
+
+#[test]
+fn the_past_of_a_fleet_comes_newest_first_until_it_is_whole() {
+    const LONG: i64 = 6 * 3_600_000;
+    let fleet = fleet(1, 2, None, 1);
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: LONG, bytes: usize::MAX });
+    let mut demo = Demo::new(&mut store, &fleet, 1_000, T0);
+    let last = T0 / 1_000;
+    for feed in &mut demo.feeds {
+        let span = (last - LONG / 1_000, last);
+        let mut past = MachinePast::new(&feed.machine, feed.source, 1_000, span, None, false);
+        past.fill(&mut store, last - 240);
+        store.go_on_above(feed.source, past.seq(last) - 1);
+        feed.tick(&mut store, T0, false);
+        demo.filler.pasts.push(past);
+    }
+    let live = Live::of_simulated(store, Arc::new(Manual::at(T0 + 345, Duration::ZERO)), 1, LONG);
+    let times = |tag: &str| {
+        let store = live.store();
+        let id = store.series(1, 0).iter().position(|def| store.catalog().tag(def) == tag).expect("it is there") as u32;
+        store.snapshot(1, i64::MIN, i64::MAX).expect("it is there").samples(&[id]).remove(0)
+    };
+    assert_eq!(times("gpu.0.temp").len(), 241);
+    demo.filler.ticked = Arc::new(T0.into());
+    let (filler, learned) = (demo.filler, std::cell::Cell::new(0));
+    filler.run(&live, &AtomicBool::new(false), || learned.set(times("gpu.0.temp").len()));
+    assert!((4_500..9_000).contains(&learned.get()), "{}", learned.get());
+    let machine = &demo.feeds[1].machine;
+    for (tag, grows) in [("gpu.0.temp", false), ("gpu.0.energyJoules", true), ("network.recv", true)] {
+        let all = times(tag);
+        assert_eq!(all.len() as i64, LONG / 1_000 + 1, "{tag}");
+        assert!(all.windows(2).all(|w| w[1].0 - w[0].0 == 1_000 && (!grows || w[1].1 >= w[0].1)), "{tag}");
+        // At readings it is what the machine reads.
+        let (t, value) = all.iter().copied().find(|(t, _)| t % RARE_MS == 0).expect("a reading");
+        assert_eq!(value, at(machine, t)[tag], "{tag}");
+        let (t, value) = all[all.len() - 1_801];
+        assert_eq!(value, at(machine, t)[tag], "{tag} in the newest hour");
+    }
+    assert_eq!(live.store().coverage(1), [(1, LONG as u64 / 1_000 + 1)], "no sequence is missing");
+    assert_eq!(live.source(1).standing().0, Standing::Live);
+    assert!(live.source(1).figures().holes.is_empty());
+}
+
+#[test]
+fn a_past_that_finds_no_room_ends_and_what_is_there_is_whole() {
+    const LONG: i64 = 12 * 3_600_000;
+    let fleet = fleet(1, 1, None, 1);
+    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: LONG, bytes: usize::MAX });
+    let demo = Demo::new(&mut store, &fleet, 1_000, T0);
+    let last = T0 / 1_000;
+    let past = MachinePast::new(&demo.feeds[0].machine, 0, 1_000, (last - LONG / 1_000, last), None, false);
+    let live = Live::of_simulated(store, Arc::new(Manual::at(T0, Duration::ZERO)), 1, LONG);
+    let filler = Filler { pasts: vec![past], bytes: 0, most: 200_000, ticked: Arc::new(T0.into()) };
+    filler.run(&live, &AtomicBool::new(false), || {});
+    let runs = live.store().coverage(0);
+    assert_eq!((runs.len(), runs[0].1), (1, LONG as u64 / 1_000));
+    assert!(runs[0].0 > 1, "the oldest is left out: {runs:?}");
+    assert_eq!(live.source(0).standing().0, Standing::Live);
 }

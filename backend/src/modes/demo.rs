@@ -1,6 +1,6 @@
 //! Simulates a fleet and serves it.
 
-use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
+use super::{MAX_HUB_MEMORY_BYTES, MAX_MEMORY_BYTES, Served, Serving, random, serve};
 use crate::archive::Archive;
 use crate::clock::{self, Clock};
 use crate::config::{Config, Fleet};
@@ -8,22 +8,37 @@ use crate::demo::Demo;
 use crate::live::Live;
 use crate::store::{Limits, Store};
 use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Of the memory for history the past may fill so much at the start, as a part of one; what comes live needs the rest.
+const PAST_SHARE: usize = 2;
 
 /// Simulates a fleet and serves it until `stop` becomes true.
 pub async fn run(config: Config, fleet: Fleet, serving: Serving) {
     let (retention, interval) = (config.retention.as_millis() as i64, config.interval.as_millis() as i64);
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
     let told = clock.clone();
-    // History takes up to some seconds of a core; callers wait until it is there.
+    // A fleet has as much history as a hub's.
+    let bytes = if fleet.hosts > 1 { MAX_HUB_MEMORY_BYTES } else { MAX_MEMORY_BYTES };
+    // The newest history takes up to some seconds of a core; callers wait until it is there.
     let filled = tokio::task::spawn_blocking(move || {
-        let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention, bytes: MAX_MEMORY_BYTES });
+        let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention, bytes });
         let mut demo = Demo::new(&mut store, &fleet, interval, told.wall());
-        demo.fill(&mut store, &fleet, retention, &*told);
+        demo.fill(&mut store, &fleet, (retention, bytes / PAST_SHARE), &*told);
         (store, demo)
     });
-    let Ok((store, demo)) = filled.await else { return };
+    let Ok((store, mut demo)) = filled.await else { return };
     let live = Live::of_simulated(store, clock, random(), retention);
+    demo.introduce(&live);
     let theirs = live.clone();
     let archive = Archive::in_memory(live.clone());
-    serve(&config, Served::alone(live, Some(archive)), serving, move |told| demo.run(theirs, told)).await;
+    let (learned, history) = oneshot::channel();
+    let served = Served { history: Some(history), ..Served::alone(live, Some(archive)) };
+    let work = move |told| {
+        demo.run(theirs, told, move || {
+            // Nobody waits where nothing is looked for.
+            let _ = learned.send(());
+        });
+    };
+    serve(&config, served, serving, work).await;
 }

@@ -242,6 +242,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         runs,
         kept_in: Some(folder),
         sending,
+        history: None,
     };
     let rules = (config.agent_limits.keep.clone(), cluster.is_some());
     let following = tokio::spawn(follow(ingest.clone(), live.clone(), accounts.clone(), list, rules, changed));

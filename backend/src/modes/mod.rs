@@ -94,6 +94,8 @@ struct Served {
     kept_in: Option<PathBuf>,
     /// What several hubs send to one sample store.
     sending: Option<SendingCluster>,
+    /// Tells that the history is there which findings learn from, where that comes after the start.
+    history: Option<oneshot::Receiver<()>>,
 }
 
 impl Served {
@@ -109,6 +111,7 @@ impl Served {
             runs: None,
             kept_in: None,
             sending: None,
+            history: None,
         }
     }
 
@@ -127,7 +130,7 @@ impl Served {
 /// Serves what there is until `stop` becomes true, or the work that fills it ends.
 async fn serve(
     config: &Config,
-    Served { live, archive, hub, certificate, control, shown, runs: runs_of, kept_in, sending }: Served,
+    Served { live, archive, hub, certificate, control, shown, runs: runs_of, kept_in, sending, history }: Served,
     Serving { page, listeners, unix, within, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
@@ -146,7 +149,7 @@ async fn serve(
     let alerts = alert_book(config, &live, hub.as_ref(), kept_in.as_deref());
     let accounts = hub.as_ref().map(|hub| hub.accounts.clone());
     let app = http::App::new(live.clone(), guard.clone(), site, stop.clone(), remote.clone(), hub, alerts);
-    look_for_findings(config, &live, &app, of_others, kept_in.clone(), &stop);
+    look_for_findings(config, &live, &app, of_others, (kept_in.clone(), history), &stop);
     let sharing = cluster.as_ref().map(|cluster| SharingHub {
         id: cluster.id.clone(),
         name: cluster.name.clone(),
@@ -242,7 +245,7 @@ fn look_for_findings(
     live: &Arc<Live>,
     app: &http::App,
     of_others: bool,
-    folder: Option<PathBuf>,
+    (folder, history): (Option<PathBuf>, Option<oneshot::Receiver<()>>),
     stop: &watch::Receiver<bool>,
 ) {
     if !config.insight.enabled {
@@ -255,7 +258,14 @@ fn look_for_findings(
         }
         None => {
             let following = Following { live, book, runs: app.runs(), settings, of_others, folder };
-            tokio::spawn(findings::follow(following, stop.clone()));
+            let stop = stop.clone();
+            tokio::spawn(async move {
+                if let Some(history) = history {
+                    // An error: whoever fills it in has ended, and the server with it.
+                    let _ = history.await;
+                }
+                findings::follow(following, stop).await;
+            });
         }
     }
 }

@@ -10,6 +10,8 @@ use shared::wire::SERVER_ENDS;
 
 /// Id of the server's check of its data folder.
 const HISTORY_CHECK: &str = "history";
+/// Id of a demo's check of its own pace.
+const DEMO_CHECK: &str = "demo";
 /// Ids of a hub's checks of the other hubs: of all of them, and of the one that has the machine's link.
 const HUB_CHECKS: [&str; 2] = ["cluster", "relay"];
 /// How the message begins about a history that is kept in memory only.
@@ -105,6 +107,14 @@ fn apart(page: Page) -> Said {
     })
 }
 
+/// The message about a demo that does not keep its interval.
+fn behind(page: Page) -> Said {
+    page.plan.with(|plan| {
+        let check = plan.missing.iter().find(|missing| missing.id == DEMO_CHECK)?;
+        Some(("The demo is behind:", format!("{}. To do: {}.", check.reason, check.remedy)))
+    })
+}
+
 fn said(page: Page) -> Said {
     match page.state.get() {
         _ if page.refused.with(|(_, why)| !why.is_empty()) => Some(page.refused.get()),
@@ -130,6 +140,7 @@ fn said(page: Page) -> Said {
         _ if page.wrong.with(|w| !w.is_empty()) => {
             Some(("The address is not understood:", format!("{}.", page.wrong.get())))
         }
+        _ if unknown(page).is_none() && behind(page).is_some() => behind(page),
         _ if page.silent.get() && unknown(page).is_none() && apart(page).is_some() => apart(page),
         _ if page.silent.get() && unknown(page).is_none() && away(page).is_some() => away(page),
         _ if page.silent.get() && unknown(page).is_none() => {

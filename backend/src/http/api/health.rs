@@ -37,6 +37,9 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
         rows.push((name, kind == "counter", help, value as f64));
     }
     rows.into_iter().for_each(|row| family(text, open, "self", row, &[]));
+    if app.live.provenance.simulated && app.live.provenance.recorded.is_none() {
+        demo(&app.live).into_iter().for_each(|row| family(text, open, "demo", row, &[]));
+    }
     let figures = app.alerts.figures();
     alerts(&figures, app.live.clock.wall()).into_iter().for_each(|row| family(text, open, "alerts", row, &[]));
     let tries = [("taken", figures.taken), ("again", figures.tried), ("given up", figures.given_up)];
@@ -226,6 +229,16 @@ fn folder(figures: &Figures) -> [Row; 11] {
         stands("history_failing", "1 while history is not written to disk.", figures.failing),
         stands("history_damaged", "Damaged places met at the start and in merging.", figures.damaged),
         stands("unclean_start", "1 when the run before was not ended in order.", figures.unclean),
+    ]
+}
+
+fn demo(live: &Live) -> [Row; 2] {
+    let dropped = live.counts.dropped_ticks.load(Ordering::Relaxed);
+    let behind = live.counts.behind_ms.load(Ordering::Relaxed) as f64 / 1_000.0;
+    let help = "Age of the newest tick of the simulated machines when it was there; 0 while they keep their interval.";
+    [
+        ("behind_seconds", false, help, behind),
+        counts("ticks_dropped", "Ticks that were not simulated, because this machine is too slow.", dropped),
     ]
 }
 

@@ -1,0 +1,274 @@
+//! The time before the start, as blocks that come late: the newest of it before anybody asks, the rest beside the live ticks,
+//! newest first.
+//!
+//! A fleet of 64 machines has a thousand million samples in 12 h: to make and to keep all of them would cost minutes of a
+//! core and a gigabyte. So a fleet's past has a reading at each tick of the newest time, which findings learn from, and
+//! before that one each 30 seconds: between two a gauge stays, and a counter goes on evenly. Charts, rates and queries see a
+//! tick at each interval, and such columns take less room and time.
+
+use super::machine::Machine;
+use super::slots::MachineSlots;
+use crate::live::{LinkFigures, Live};
+use crate::store::{Chunk, Column, QUARTER, Store};
+use shared::catalog::Kind;
+use shared::column;
+use shared::standing::Standing;
+use shared::wire::SourceId;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
+
+/// Before so many milliseconds of the past a fleet's readings are rare: more than findings learn from.
+pub(super) const FINE_MS: i64 = 75 * 60_000;
+/// Between two readings then, milliseconds.
+pub(super) const RARE_MS: i64 = 30_000;
+/// Blocks of that time begin at multiples of this, as blocks on disk do: milliseconds.
+const HOUR_MS: i64 = 4 * QUARTER;
+/// Values that are held at once, about: 32 MiB.
+const MAX_VALUES: i64 = 4 << 20;
+/// While live ticks come late the past rests so long after each block; it looks so often whether they still do.
+const REST_LOOKS: u32 = 10;
+/// Older than so many intervals the newest live tick is late.
+const MAX_AGE_INTERVALS: i64 = 3;
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What of one machine's past is not there yet.
+pub(super) struct MachinePast {
+    machine: Arc<Machine>,
+    source: SourceId,
+    slots: MachineSlots,
+    /// Between ticks, milliseconds. An instant's number is its time in these.
+    interval: i64,
+    /// Number of the oldest instant.
+    first: i64,
+    /// Number behind the newest that is not there yet.
+    next: i64,
+    /// From this number on each instant is read.
+    fine: i64,
+    /// Instants from one reading to the next before that.
+    grain: i64,
+    /// Times between which its samples are not here.
+    missing: Option<(i64, i64)>,
+}
+
+impl MachinePast {
+    /// That of a machine from number `first` up to `next`, which is not in it. It is read at each instant where `alone`.
+    pub fn new(
+        machine: &Arc<Machine>,
+        source: SourceId,
+        interval: i64,
+        (first, next): (i64, i64),
+        missing: Option<(i64, i64)>,
+        alone: bool,
+    ) -> Self {
+        let grain = if alone { 1 } else { (RARE_MS / interval).max(1) };
+        let fine = next - FINE_MS / interval;
+        MachinePast {
+            machine: machine.clone(),
+            source,
+            slots: MachineSlots::default(),
+            interval,
+            first,
+            next,
+            fine,
+            grain,
+            missing,
+        }
+    }
+
+    /// Sequence of an instant: from 1 on.
+    pub fn seq(&self, number: i64) -> u64 {
+        (number - self.first + 1).max(1) as u64
+    }
+
+    /// Milliseconds that are not there yet.
+    fn lacks(&self) -> i64 {
+        (self.next - self.first).max(0) * self.interval
+    }
+
+    /// The newest span that is not there, and the instants between its readings; none when all is there.
+    fn span(&self) -> Option<(i64, i64, i64)> {
+        if self.next <= self.first {
+            return None;
+        }
+        let (grain, length) = if self.next > self.fine { (1, QUARTER) } else { (self.grain, HOUR_MS) };
+        let begin = ((self.next - 1) * self.interval).div_euclid(length) * length;
+        let most = (MAX_VALUES / self.slots.len().max(1) as i64 * grain).max(grain);
+        let begin = (begin + self.interval - 1).div_euclid(self.interval).max(self.first).max(self.next - most);
+        Some((begin, self.next, grain))
+    }
+
+    /// Makes the blocks of the newest span that is not there, not before number `least`; none when all is there. `number` has
+    /// the store for a moment.
+    pub fn make(&mut self, least: i64, number: impl FnOnce(&mut MachineSlots)) -> Option<Vec<Arc<Chunk>>> {
+        let (begin, end, grain) = self.span()?;
+        let begin = begin.max(least.min(end - 1));
+        let key = |n: i64| n.div_euclid(grain) * grain;
+        let keys = (key(begin)..=key(end - 1) + grain).step_by(grain as usize);
+        let count = if grain == 1 { (end - begin) as usize } else { usize::MAX };
+        let mut readings: Vec<Vec<f64>> = Vec::new();
+        for n in keys.take(count) {
+            self.slots.read(&self.machine, n * self.interval);
+            readings.push(self.slots.values().to_vec());
+        }
+        number(&mut self.slots);
+        self.next = begin;
+        let away = |n: &i64| self.missing.is_some_and(|(from, to)| (from + 1..to).contains(&(n * self.interval)));
+        let here: Vec<i64> = (begin..end).filter(|n| !away(n)).collect();
+        let whole = here.chunk_by(|a, b| b - a == 1);
+        Some(whole.map(|some| Arc::new(self.chunk(some, grain, key(begin), &readings))).collect())
+    }
+
+    /// A block of instants that follow each other.
+    fn chunk(&self, instants: &[i64], grain: i64, begin: i64, readings: &[Vec<f64>]) -> Chunk {
+        let times: Vec<i64> = instants.iter().map(|n| n * self.interval).collect();
+        let mut columns = Vec::new();
+        for (slot, id, row) in self.slots.numbered() {
+            let at = |key: usize| readings.get(key).and_then(|values| values.get(slot)).copied().unwrap_or(f64::NAN);
+            let value = |n: &i64| {
+                let (key, part) = (((n - begin) / grain) as usize, (n - begin) % grain);
+                let (before, after) = (at(key), if part == 0 { f64::NAN } else { at(key + 1) });
+                // A counter that falls was started anew in between.
+                let grows = row.kind == Kind::Counter && after >= before;
+                let between = before + (after - before) * part as f64 / grain as f64;
+                if grows { row.rounded(between) } else { before }
+            };
+            let values: Vec<f64> = instants.iter().map(value).collect();
+            let samples = values.iter().filter(|value| value.is_finite()).count() as u64;
+            if samples > 0 {
+                let raw = column::encode(&values, row.steps).into_boxed_slice();
+                columns.push(Column { id, raw, samples });
+            }
+        }
+        columns.sort_by_key(|column| column.id);
+        Chunk::new(self.seq(instants.first().copied().unwrap_or(self.first)), &times, columns)
+    }
+
+    /// Fills a store that nobody reads yet down to number `least`; the bytes that it takes.
+    pub fn fill(&mut self, store: &mut Store, least: i64) -> usize {
+        let (source, mut bytes) = (self.source, 0);
+        while self.next > least.max(self.first) {
+            let Some(chunks) = self.make(least, |slots| slots.number(store, source)) else { break };
+            bytes += chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>();
+            store.fill(source, &chunks);
+        }
+        bytes
+    }
+}
+
+/// What fills in the past of a whole fleet.
+pub(super) struct Filler {
+    pub pasts: Vec<MachinePast>,
+    /// Bytes that it has put into the store, and that it may.
+    pub bytes: usize,
+    pub most: usize,
+    /// Time of the newest live tick, milliseconds since the Unix epoch.
+    pub ticked: Arc<AtomicI64>,
+}
+
+impl Filler {
+    /// Whether what findings learn from is there.
+    fn has_fine(&self) -> bool {
+        self.pasts.iter().all(|past| past.next <= past.fine.max(past.first))
+    }
+
+    /// Fills in one block of the machine that lacks most; false when there is none, or no room.
+    fn step(&mut self, live: &Live) -> Option<usize> {
+        let at = (0..self.pasts.len()).max_by_key(|at| self.pasts[*at].lacks())?;
+        let past = &mut self.pasts[at];
+        if self.bytes >= self.most {
+            return None;
+        }
+        let (source, interval, end) = (past.source, past.interval, past.next);
+        let chunks = past.make(i64::MIN, |slots| slots.number(&mut live.store(), source))?;
+        self.bytes += chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>();
+        live.fill(source, chunks);
+        live.refilled(source, past.next * interval, (end - 1) * interval);
+        Some(at)
+    }
+
+    /// Says of a machine how much is missing; `rate` is in seconds of the past that come in a second.
+    fn say(&self, at: usize, live: &Live, standing: impl FnOnce(i64) -> Standing) {
+        let past = &self.pasts[at];
+        let missing = past.lacks();
+        let hole = (past.first * past.interval, (past.next - 1) * past.interval);
+        let holes = if missing > 0 { vec![hole] } else { Vec::new() };
+        live.set_link_figures(past.source, LinkFigures { holes, ..LinkFigures::default() });
+        // How a machine stands whose link fails is said by its fault.
+        if past.missing.is_some() {
+            return;
+        }
+        let (known, new) = (live.source(past.source).standing().0, standing(missing));
+        // Whether it is late is seen by itself, as long as nobody says again that it is not.
+        if !(new == Standing::Live && matches!(known, Standing::Live | Standing::Late)) {
+            live.set_standing(past.source, new);
+        }
+    }
+
+    /// Says of each machine how much is missing.
+    pub fn begin(&self, live: &Live) {
+        for at in (0..self.pasts.len()).filter(|at| self.pasts[*at].lacks() > 0) {
+            self.say(at, live, |missing| Standing::Filling { missing, rate: 0.0 });
+        }
+    }
+
+    /// Whether live ticks come late, or not at all.
+    fn is_behind(&self, live: &Live) -> bool {
+        let age = live.clock.wall() - self.ticked.load(Ordering::Relaxed);
+        let interval = self.pasts.first().map_or(0, |past| past.interval);
+        live.counts.behind_ms.load(Ordering::Relaxed) > 0 || age > MAX_AGE_INTERVALS * interval
+    }
+
+    /// Fills in what is missing until all is there, memory is full, or `stop`. It rests while live ticks come late. Calls
+    /// `learned` once what findings learn from is there.
+    pub fn run(mut self, live: &Live, stop: &AtomicBool, learned: impl FnOnce()) {
+        let mut learned = Some(learned);
+        let (begun, mut done, mut paused, mut rested) = (live.clock.steady(), 0, false, 0);
+        while !stop.load(Ordering::Relaxed) {
+            if self.has_fine() {
+                learned.take().into_iter().for_each(|learned| learned());
+            }
+            let behind = self.is_behind(live);
+            if behind != paused {
+                // While its ticks are late a machine is late, and not filling.
+                match behind {
+                    true => (0..self.pasts.len()).for_each(|at| self.say(at, live, |_| Standing::Live)),
+                    false => self.begin(live),
+                }
+                paused = behind;
+            }
+            if behind && rested < REST_LOOKS {
+                rested += 1;
+                std::thread::park_timeout(LOOK);
+                continue;
+            }
+            rested = 0;
+            let before: i64 = self.pasts.iter().map(MachinePast::lacks).sum();
+            let Some(at) = self.step(live) else { break };
+            done += before - self.pasts.iter().map(MachinePast::lacks).sum::<i64>();
+            let seconds = (live.clock.steady() - begun).as_secs_f64().max(1e-3);
+            let rate = done as f64 / 1_000.0 / seconds / self.pasts.len() as f64;
+            self.say(at, live, |missing| match missing {
+                _ if behind => Standing::Live,
+                0 => Standing::Live,
+                _ => Standing::Filling { missing, rate },
+            });
+        }
+        learned.take().into_iter().for_each(|learned| learned());
+        let lacks = self.pasts.iter().map(MachinePast::lacks).max().unwrap_or(0);
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        if lacks > 0 {
+            // What finds no room does not come any more.
+            self.pasts.iter_mut().for_each(|past| past.first = past.next);
+            let lacks = crate::config::show_duration(Duration::from_millis(lacks as u64));
+            tracing::info!("memory is full: the oldest {lacks} of the past are left out");
+        }
+        if done > 0 {
+            (0..self.pasts.len()).for_each(|at| self.say(at, live, |_| Standing::Live));
+            let took = (live.clock.steady() - begun).as_secs_f64();
+            tracing::info!("all of the past that is kept was simulated {took:.1} s after the page");
+        }
+    }
+}
