@@ -638,6 +638,7 @@ fn job_at_an_address() -> (Child, Vec<u32>) {
     let world =
         "WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=0 MASTER_ADDR=node-1 MASTER_PORT=29500";
     let rank = |n: u32| format!("RANK={n} LOCAL_RANK={n} {world} sleep 1000 &");
+    #[allow(clippy::disallowed_methods, reason = "jobs are shells")]
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{} {} wait", rank(0), rank(1))]);
     let launcher = started(command);

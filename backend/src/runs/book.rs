@@ -377,8 +377,10 @@ mod tests {
         assert_eq!(listed(), [(first.clone(), 1, RunState::Running)]);
         begin(1, 101_000);
         assert_eq!(listed(), [(first.clone(), 2, RunState::Running)], "the same job, under the same id");
-        (end(0, (100_000, 200_000)), end(1, (101_000, 200_500)));
-        (begin(0, 210_000), begin(1, 330_000));
+        end(0, (100_000, 200_000));
+        end(1, (101_000, 200_500));
+        begin(0, 210_000);
+        begin(1, 330_000);
         let all = listed();
         let second = all[0].0.clone();
         assert_eq!(all, [(second.clone(), 2, RunState::Running), (first.clone(), 2, RunState::Finished)]);
