@@ -30,6 +30,8 @@ const MAX_VALUES: i64 = 4 << 20;
 const REST_LOOKS: u32 = 10;
 /// Older than so many intervals the newest live tick is late.
 const MAX_AGE_INTERVALS: i64 = 3;
+/// but not before so many milliseconds.
+const MIN_LATE_MS: i64 = 3_000;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// What of one machine's past is not there yet.
@@ -212,30 +214,30 @@ impl Filler {
         }
     }
 
-    /// Whether live ticks come late, or not at all.
-    fn is_behind(&self, live: &Live) -> bool {
+    /// Whether no live tick comes: then a machine is late, and not filling.
+    fn is_late(&self, live: &Live) -> bool {
         let age = live.clock.wall() - self.ticked.load(Ordering::Relaxed);
         let interval = self.pasts.first().map_or(0, |past| past.interval);
-        live.counts.behind_ms.load(Ordering::Relaxed) > 0 || age > MAX_AGE_INTERVALS * interval
+        age > (MAX_AGE_INTERVALS * interval).max(MIN_LATE_MS)
     }
 
     /// Fills in what is missing until all is there, memory is full, or `stop`. It rests while live ticks come late. Calls
     /// `learned` once what findings learn from is there.
     pub fn run(mut self, live: &Live, stop: &AtomicBool, learned: impl FnOnce()) {
         let mut learned = Some(learned);
-        let (begun, mut done, mut paused, mut rested) = (live.clock.steady(), 0, false, 0);
+        let (begun, mut done, mut was_late, mut rested) = (live.clock.steady(), 0, false, 0);
         while !stop.load(Ordering::Relaxed) {
             if self.has_fine() {
                 learned.take().into_iter().for_each(|learned| learned());
             }
-            let behind = self.is_behind(live);
-            if behind != paused {
-                // While its ticks are late a machine is late, and not filling.
-                match behind {
+            let late = self.is_late(live);
+            let behind = late || live.counts.behind_ms.load(Ordering::Relaxed) > 0;
+            if late != was_late {
+                match late {
                     true => (0..self.pasts.len()).for_each(|at| self.say(at, live, |_| Standing::Live)),
                     false => self.begin(live),
                 }
-                paused = behind;
+                was_late = late;
             }
             if behind && rested < REST_LOOKS {
                 rested += 1;
@@ -249,7 +251,7 @@ impl Filler {
             let seconds = (live.clock.steady() - begun).as_secs_f64().max(1e-3);
             let rate = done as f64 / 1_000.0 / seconds / self.pasts.len() as f64;
             self.say(at, live, |missing| match missing {
-                _ if behind => Standing::Live,
+                _ if late => Standing::Live,
                 0 => Standing::Live,
                 _ => Standing::Filling { missing, rate },
             });
@@ -265,8 +267,8 @@ impl Filler {
             let lacks = crate::config::show_duration(Duration::from_millis(lacks as u64));
             tracing::info!("memory is full: the oldest {lacks} of the past are left out");
         }
+        (0..self.pasts.len()).for_each(|at| self.say(at, live, |_| Standing::Live));
         if done > 0 {
-            (0..self.pasts.len()).for_each(|at| self.say(at, live, |_| Standing::Live));
             let took = (live.clock.steady() - begun).as_secs_f64();
             tracing::info!("all of the past that is kept was simulated {took:.1} s after the page");
         }
