@@ -5,7 +5,7 @@ use std::path::Path;
 use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::hub::{Hub, send};
 use watchglass_tests::server::{Answer, Server, run};
-use watchglass_tests::waiting::{MAX_WAIT, until, within};
+use watchglass_tests::waiting::{MAX_WAIT, until, until_or, within};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("a plain path")
@@ -35,9 +35,12 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
         ("oom", "gpu_memory.ended", "all 4 GPUs are idle since"),
     ] {
         let server = Server::start(["demo", "--gpus", "4", "--retention", "1h", "--fail", fail]);
-        let live = found(&server, rule);
-        let sentence = live["sentence"].as_str().expect("a sentence");
-        assert!(sentence.contains(said) && sentence.contains(" UTC"), "{fail}: {sentence}");
+        // What became of the other GPUs is known a moment after the job has ended.
+        let says =
+            |one: &Value| one["sentence"].as_str().is_some_and(|text| text.contains(said) && text.contains(" UTC"));
+        let open = || all(&server, &format!("?kind={rule}"));
+        let tell = || format!("{fail}: {:?}", open());
+        let live = until_or(MAX_WAIT, || open().into_iter().find(says), tell);
         assert!(!live["evidence"].as_array().expect("a list").is_empty(), "{fail}: {live}");
 
         let file = folder.path().join(fail);

@@ -1,7 +1,7 @@
 //! The book of findings: what is open, what ended a moment ago, which is because of which, and what was left out.
 
 use crate::signal::Family;
-use crate::words::At;
+use crate::words::{At, have_waited};
 use crate::{Hosts, Settings, Source};
 use shared::finding::{Evidence, Finding, MAX_FINDING_BYTES, Place, Severity};
 use std::collections::{BTreeMap, VecDeque};
@@ -451,7 +451,7 @@ impl Open {
         let others = waiting.saturating_sub(own);
         let joins = consequence.finding.kind == "hang" && self.finding.kind != "hang" && others > 0;
         if joins {
-            self.finding.sentence = format!("{}; {others} GPUs have waited since", self.own);
+            self.finding.sentence = format!("{}; {} since", self.own, have_waited(others));
         }
         joins
     }

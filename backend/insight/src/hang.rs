@@ -417,8 +417,9 @@ fn spun(scene: &mut Scene, (at, places): (usize, &[usize]), since: i64) {
     let host = &scene.hosts[&source];
     let device = &host.devices[position];
     draft.sentence = format!(
-        "{} have waited in one kernel since {{since}}: {}",
+        "{} {} waited in one kernel since {{since}}: {}",
         begin(&all(scene.hosts, &draft.subject)),
+        if draft.subject.len() == 1 { "has" } else { "have" },
         stand(device)
     );
     draft.evidence = facts(host, device, group.cores(scene.hosts, scene.now), Proof::Power);

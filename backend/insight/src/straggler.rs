@@ -12,7 +12,7 @@ use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig};
 use crate::starvation::may_wait_for_network;
 use crate::tenant;
-use crate::words::{At, begin, devices, evidence, in_unit, whole};
+use crate::words::{At, begin, devices, evidence, have_waited, in_unit, whole};
 use crate::{Entry, Hosts, Source};
 use shared::catalog::MetricDef;
 use shared::finding::{Evidence, Severity};
@@ -461,8 +461,8 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
             let less = less.map_or(String::new(), |less| format!(": they do {} % less", whole(less)));
             let unit = row_of(device, how.of).map_or(String::new(), |row| in_unit(own, row.unit));
             format!(
-                "{} other GPUs have waited for {} since {{since}}{less}, {its} {} {unit}, {} % more beside theirs than usual",
-                affects.len(),
+                "{} for {} since {{since}}{less}, {its} {} {unit}, {} % more beside theirs than usual",
+                have_waited(affects.len()),
                 devices(scene.hosts, &subject),
                 channel_name(how.of),
                 whole(100.0 * off.unwrap_or(how.off))

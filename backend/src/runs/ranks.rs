@@ -766,17 +766,18 @@ mod tests {
         looks.look(&roots, &BTreeMap::new(), later(2));
         std::io::Write::write_all(root.stdin.as_mut().expect("open"), b"go\n").expect("written");
         let end = Instant::now() + Duration::from_secs(60);
-        let mut minutes = 3;
-        loop {
-            let found = looks.look(&roots, &BTreeMap::new(), later(minutes));
-            if found.first().is_some_and(|one| one.rank.launcher == TORCH) {
-                assert_eq!(found.len(), 1, "the task is no rank beside it");
-                break;
-            }
-            assert!(Instant::now() < end, "{found:?}");
-            minutes += 2;
+        // Before it is the rank it has the environment of its task, which minutes later it has no more.
+        let is_rank = |pid: u32| {
+            let environment = std::fs::read_to_string(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split('\0').any(|word| word == "RANK=0")
+        };
+        while !children(task.pid).into_iter().any(is_rank) {
+            assert!(Instant::now() < end, "the rank begins");
             std::thread::yield_now();
         }
+        let found = looks.look(&roots, &BTreeMap::new(), later(4));
+        let launchers: Vec<&str> = found.iter().map(|one| one.rank.launcher.as_str()).collect();
+        assert_eq!(launchers, [TORCH], "the task is no rank beside it");
         drop(root.stdin.take());
         root.wait().expect("it ended");
     }

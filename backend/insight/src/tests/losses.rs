@@ -35,7 +35,7 @@ fn a_gpu_that_no_longer_answers_is_lost() {
     assert_eq!((lost.since - START, lost.subject[0].gpus.as_slice()), (400, &[3][..]));
     assert!(lost.told - lost.since <= 5);
     assert_eq!(hang.because.as_deref(), Some(lost.id.as_str()));
-    assert!(lost.sentence.ends_with("; 7 GPUs have waited since"), "{}", lost.sentence);
+    assert!(lost.sentence.ends_with("; 7 other GPUs have waited since"), "{}", lost.sentence);
 }
 
 #[test]
