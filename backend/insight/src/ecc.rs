@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::finding::Draft;
 use crate::scene::{Scene, sight};
 use crate::signal::{Sig, row_of};
-use crate::words::{begin, counted, devices, evidence, whole};
+use crate::words::{begin, devices, evidence, number_of, whole};
 use shared::finding::{Evidence, Severity};
 
 pub(crate) static DETECTOR: Entry = Entry {
@@ -112,7 +112,7 @@ fn uncorrectable(scene: &mut Scene, source: Source, at: usize, xid: Option<u32>)
     let row = row_of(device.family, Sig::Uncorrected);
     let count = device.slot(Sig::Uncorrected);
     let words = match count.raw.is_finite() {
-        true => format!("{} more, {} in all", counted(errors, "uncorrectable error"), whole(count.raw)),
+        true => format!("{} more, {} in all", number_of(errors, "uncorrectable error"), whole(count.raw)),
         false => "the count of uncorrectable errors is not measured here".into(),
     };
     draft.evidence.extend(row.map(|row| evidence(host, row, index, words, (count.raw, None))));
@@ -203,12 +203,12 @@ fn corrected(scene: &mut Scene, source: Source, at: usize) {
     let (minute, ten) = (f64::from(minute), f64::from(ten));
     draft.sentence = format!(
         "{name} has corrected {} since {{since}}, {} of them in the last minute",
-        counted(ten, "memory error"),
+        number_of(ten, "memory error"),
         whole(minute)
     );
     let host = &scene.hosts[&source];
     let raw = host.devices[at].slot(Sig::Corrected).raw;
-    let words = format!("{} in a minute, {} in ten", counted(minute, "corrected error"), whole(ten));
+    let words = format!("{} in a minute, {} in ten", number_of(minute, "corrected error"), whole(ten));
     let row = row_of(host.devices[at].family, Sig::Corrected);
     draft.evidence.extend(row.map(|row| evidence(host, row, index, words, (raw, None))));
     scene.raise(key, draft);

@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::levels::{Ordered, median};
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
-use crate::words::{begin, bytes, counted, devices, evidence, host as machine, whole};
+use crate::words::{begin, bytes, devices, evidence, host as machine, number_of, whole};
 use crate::{Entry, Source};
 use shared::finding::Severity;
 
@@ -192,11 +192,11 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
     let name = begin(&devices(scene.hosts, &[own]));
     let (sig, words, value) = match few {
         Some(_) => (Sig::LinksUp, format!("{} of {} NVLinks are up", whole(active), whole(most)), active),
-        None => (Sig::LinkCrc, format!("{} a minute on its NVLinks", counted(errors, "error")), errors),
+        None => (Sig::LinkCrc, format!("{} a minute on its NVLinks", number_of(errors, "error")), errors),
     };
     let sentence = match few {
         Some(_) => format!("{name} has {} of {} NVLinks since {{since}}", whole(active), whole(most)),
-        None => format!("{name} has had {} a minute on its NVLinks since {{since}}", counted(errors, "error")),
+        None => format!("{name} has had {} a minute on its NVLinks since {{since}}", number_of(errors, "error")),
     };
     let row = crate::signal::row_of(own.1, sig);
     let facts = row.map(|row| evidence(host, row, own.2, words, (value, None))).into_iter().collect();

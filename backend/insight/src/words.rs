@@ -33,7 +33,7 @@ pub(crate) fn whole(value: f64) -> String {
 }
 
 /// A number of things: `1 error`, `1,200 errors`.
-pub(crate) fn counted(value: f64, name: &str) -> String {
+pub(crate) fn number_of(value: f64, name: &str) -> String {
     let number = whole(value);
     let plural = if number == "1" { "" } else { "s" };
     format!("{number} {name}{plural}")
@@ -42,7 +42,7 @@ pub(crate) fn counted(value: f64, name: &str) -> String {
 /// Others that wait: `1 other GPU has waited`, `7 other GPUs have waited`.
 pub(crate) fn have_waited(others: usize) -> String {
     let has = if others == 1 { "has" } else { "have" };
-    format!("{} {has} waited", counted(others as f64, "other GPU"))
+    format!("{} {has} waited", number_of(others as f64, "other GPU"))
 }
 
 /// A value in its unit.
