@@ -381,7 +381,7 @@ fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
     browser.until(&format!("{ROWS}.length === 1 && location.search.includes('page=findings')"));
     let figures = "[...document.querySelectorAll('.proofs figure')]";
     browser.until(&format!(
-        "{figures}.map(f => f.dataset.tag).join(' ') === 'gpu.{{i}}.smClock gpu.{{i}}.temp gpu.{{i}}.gpu' && \
+        "{figures}.map(f => f.dataset.tag).join(' ') === 'gpu.{{i}}.smClock gpu.{{i}}.temp' && \
          {figures}.every(f => f.dataset.lines === '3' && f.dataset.subjects === '1')"
     ));
     assert_eq!(

@@ -32,14 +32,13 @@ const OVER: i64 = 600;
 /// Most that are remembered of one machine.
 const MOST: usize = 8;
 
-/// What is kept of a GPU that is nearly full: the most it held, percent, and the group that it is of, for that is no more
-/// when the job has ended.
+/// What is kept of a GPU that is nearly full: the most it held, percent, and the members of the largest group that it was of,
+/// for that is no more when the job has ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Brim {
     most: f64,
     /// When it was nearly full last, second.
     at: i64,
-    group: u64,
     members: Vec<(Source, usize)>,
     pids: Vec<u32>,
 }
@@ -85,19 +84,17 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
     let group = scene.group_of(source, at);
     let known = device.marks.brim.as_ref();
     if share >= FROM {
-        let same = known.is_some_and(|brim| {
-            group.is_none_or(|group| (group.id, group.members.len()) == (brim.group, brim.members.len()))
-                && brim.pids == device.pids
-        });
-        let members = group.filter(|_| !same).map(|group| (group.id, group.members.clone()));
+        // Where its process ends, it may have left its job a moment before its memory is given back.
+        let stays = |brim: &Brim| group.is_none_or(|group| group.members.iter().all(|one| brim.members.contains(one)));
+        let members = group.filter(|_| !known.is_some_and(|brim| stays(brim))).map(|group| group.members.clone());
+        let pids = known.is_none_or(|brim| brim.pids != device.pids).then(|| device.pids.clone());
         let device = &mut scene.hosts.get_mut(&source).expect("it ticked").devices[at];
-        let pids = device.pids.clone();
         let worked = device.work.worked >= WORKS;
         let brim = device.marks.brim.get_or_insert_default();
-        if let Some((group, members)) = members {
-            (brim.group, brim.members) = (group, members);
+        if let Some(members) = members {
+            brim.members = members;
         }
-        if !same {
+        if let Some(pids) = pids {
             brim.pids = pids;
         }
         // What is loaded before it works is what it needs.

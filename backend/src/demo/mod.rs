@@ -214,7 +214,8 @@ impl Demo {
                 let (rack, ..) = feed.machine.place();
                 live.set_labels(feed.source, vec![("rack".into(), format!("r{:02}", rack + 1))]);
             }
-            feed.told = feed.machine.run_begin(now - self.back) - 1;
+            // A machine alone is one whose job nobody launched: what most see first, and nothing comes between its charts.
+            feed.told = if alone { i64::MAX } else { feed.machine.run_begin(now - self.back) - 1 };
             feed.tell_runs(live, now);
             feed.standing.iter().for_each(|standing| live.set_standing(feed.source, standing.clone()));
         }

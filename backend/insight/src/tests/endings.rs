@@ -1,6 +1,7 @@
 //! Jobs that end for want of memory, and what was foretold of it.
 
 use super::trace::{Does, IDLES, OFF, SPINS, START, Trace, WORKS, check, last, one, put_host, rules};
+use crate::{Job, Rank};
 use shared::catalog::{disk, gpu_parts, memory, process};
 use shared::finding::{Finding, Severity};
 
@@ -48,6 +49,16 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
     });
     let open: Vec<Finding> = trace.insight.open().into_iter().cloned().collect();
     assert_eq!(rules(&open), ["gpu_memory.ended"]);
+    assert!(open[0].sentence.contains("GPU 7 was full; all 8 GPUs are idle since"), "{}", open[0].sentence);
+    // Where a run names them, the process that fails leaves it a moment before its memory is given back.
+    let mut trace = Trace::new(1, 1000);
+    let does = fills(|_, _| OFF);
+    for (span, ranks) in [(0..1146, 8), (1146..1300, 7)] {
+        let rank = |gpu| Rank { source: 0, pid: 4000 + gpu, gpus: vec![gpu] };
+        trace.insight.jobs(&[Job { id: "run".into(), ranks: (0..ranks).map(rank).collect() }]);
+        trace.run(span, 1, |_, t| Some(one(8, t, &does)));
+    }
+    let open: Vec<Finding> = trace.insight.open().into_iter().cloned().collect();
     assert!(open[0].sentence.contains("GPU 7 was full; all 8 GPUs are idle since"), "{}", open[0].sentence);
     // Another job works in its place: they are idle no more, and soon it is over.
     let again = |_: u32, t: i64| if t < 1500 { OFF } else { WORKS };
