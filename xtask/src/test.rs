@@ -19,6 +19,10 @@ use std::path::{Path, PathBuf};
 /// choice it would compile the dependencies once more.
 const NATIVE: [&str; 3] = ["--workspace", "--exclude", page::PACKAGE];
 
+/// What proptest draws its cases by here: the same commit has the same verdict each time. A plain `cargo test` and
+/// `cargo xtask fuzz` draw others.
+const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
+
 /// Arguments that select all test programs; a name or `--skip` after them selects tests.
 const ALL: [&str; 4] = ["--lib", "--bins", "--tests", "--"];
 
@@ -219,7 +223,7 @@ fn tests(others: &Others) -> Cmd {
 }
 
 fn tests_of(binary: &Path) -> Cmd {
-    cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary)
+    cargo().arg("test").args(NATIVE).arg("--no-fail-fast").env("WATCHGLASS_BINARY", binary).env(SEED.0, SEED.1)
 }
 
 /// Number of threads for tests that mostly wait for a program that they started: with as many as cores, half of the cores
