@@ -6,8 +6,8 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use watchglass_tests::server::{Server, run};
-use watchglass_tests::waiting::until_so;
+use watchglass_tests::server::{Server, newest_log, run};
+use watchglass_tests::waiting::{until, until_so};
 
 const TABLE: &str = "time,source,tag,value\n1714566896,h,gpu.0.temp,63\n1714566911,h,gpu.0.temp,64\n";
 
@@ -177,16 +177,20 @@ fn a_cut_log_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let start = || Server::start(["--interval", "100ms", "--collectors", "cpu", "--data-dir", text(&data)]);
-    let log = data.join("log-1");
     // The figure is absent until the archive has looked.
     let figure = |server: &Server, name: &str| {
         let body = server.get("/metrics", &[]).body;
         body.lines().find_map(|line| line.strip_prefix(&format!("watchglass_self_{name} "))).map(String::from)
     };
-    let server = start();
-    until_so("the log grows", || fs::metadata(&log).is_ok_and(|log| log.len() > 3_000));
-    until_so("the archive has looked", || figure(&server, "log_cut_files").is_some_and(|n| n == "0"));
-    drop(server); // Dropping a server kills it by SIGKILL.
+    let newest = || newest_log(&data);
+    let long = |log: PathBuf| fs::metadata(&log).is_ok_and(|file| file.len() > 3_000).then_some(log);
+    let log = until("a log that grew until its server was killed", || {
+        let server = start();
+        until_so("the log grows", || newest().and_then(long).is_some());
+        until_so("the archive has looked", || figure(&server, "log_cut_files").is_some_and(|n| n == "0"));
+        drop(server); // Dropping a server kills it by SIGKILL.
+        newest().and_then(long)
+    });
     let mut bytes = fs::read(&log).expect("the log");
     bytes.truncate(bytes.len() * 6 / 10);
     // The cut is in the middle of a record, after the two bytes with which each record begins.

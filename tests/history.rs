@@ -4,13 +4,13 @@ use backend::config::RemoteWrite;
 use backend::remote_write::RemoteWriter;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use watchglass_tests::kills::{keeping, kills};
 use watchglass_tests::ledger::Ledger;
 use watchglass_tests::receiver::{Answer, Receiver};
-use watchglass_tests::server::{Server, watchglass};
+use watchglass_tests::server::{Server, newest_log, watchglass};
 #[cfg(target_os = "linux")]
 use watchglass_tests::server::{as_user, binary};
 use watchglass_tests::stage::Stage;
@@ -172,8 +172,8 @@ fn without_a_flag_history_is_in_the_state_folder() {
     let mut command = watchglass(["--port", "0", "--interval", "100ms", "--collectors", "cpu"]);
     command.env("XDG_STATE_HOME", folder.path());
     let server = Server::start_as_it_is(command);
-    let log = folder.path().join("watchglass/log-1");
-    until("the log grows", || std::fs::metadata(&log).ok().filter(|m| m.len() > 1_000));
+    let long = |log: &PathBuf| std::fs::metadata(log).is_ok_and(|file| file.len() > 1_000);
+    let log = until("the log grows", || newest_log(&folder.path().join("watchglass")).filter(long));
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

@@ -85,8 +85,11 @@ const AIM: &str = r#"(selector => new Promise((done, fail) => {
     const kinds = ["pointerdown", "mousedown", "pointerup", "mouseup", "click"];
     const watch = event => {
       if (event.type === "pointerdown") window.__missed = !element.contains(event.target);
+      // What moves away while the button is down is not clicked.
+      const under = () => document.elementFromPoint(event.clientX, event.clientY);
+      if (event.type === "pointerup" && element.isConnected && !element.contains(under())) window.__missed = true;
       if (window.__missed) [event.stopImmediatePropagation(), event.preventDefault()];
-      if (!window.__missed) window.__let_go();
+      else if (event.type === "pointerup") window.__let_go();
     };
     if (window.__let_go) window.__let_go();
     window.__let_go = () => kinds.forEach(kind => removeEventListener(kind, watch, true));

@@ -374,3 +374,11 @@ fn whole(bytes: &[u8]) -> bool {
     let length = Answer::read(bytes).header("content-length").parse().unwrap_or(0);
     bytes.len() >= head + 4 + length
 }
+
+/// The file in a data folder that ticks are appended to: at each quarter of an hour another one begins, and what the one
+/// before it holds is sealed.
+pub fn newest_log(folder: &Path) -> Option<PathBuf> {
+    let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix("log-")?.parse::<u64>().ok();
+    let paths = std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter_map(|path| Some((number(&path)?, path))).max().map(|(_, path)| path)
+}

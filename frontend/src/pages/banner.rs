@@ -33,11 +33,12 @@ pub fn Banner() -> impl IntoView {
         <Show when=move || said.with(Option::is_some)>
             <div class="banner" role="status">
                 <span class="shape is-unknown">"◌"</span>
-                <span>
-                    <b>{move || said.get().map(|(head, _)| head)}</b>
-                    " "
-                    <span>{move || said.get().map(|(_, words)| words)}</span>
-                </span>
+                // Another message is another element: a text that changes in its place moves, since the banner is centred.
+                <For
+                    each=move || said.get()
+                    key=|said| said.clone()
+                    children=|(head, words)| view! { <span><b>{head}</b> " " <span>{words}</span></span> }
+                />
                 <Show when=move || astray.get()>
                     <button data-do="right" on:click=move |_| page.set_right()>"Show what is live"</button>
                 </Show>
