@@ -267,9 +267,10 @@ extern "C" fn nvmlDeviceGetMemoryErrorCounter(
     })
 }
 
+// Of a board without a fan older drivers say that it is not supported, and driver 580 that fan 0 is an invalid argument.
 #[unsafe(no_mangle)]
 extern "C" fn nvmlDeviceGetFanSpeed_v2(device: nvmlDevice_t, fan: c_uint, out: *mut c_uint) -> Code {
-    on("nvmlDeviceGetFanSpeed_v2", device, out, |gpu| gpu.fan.filter(|_| fan == 0).ok_or(NOT_SUPPORTED))
+    on("nvmlDeviceGetFanSpeed_v2", device, out, |gpu| gpu.fan.filter(|_| fan == 0).ok_or(INVALID_ARGUMENT))
 }
 
 /// Writes a utilisation, and the period in µs over which it was measured.

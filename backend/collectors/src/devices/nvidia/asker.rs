@@ -34,6 +34,21 @@ impl Call {
     /// How many there are.
     pub const COUNT: usize = Call::Profile as usize + 1;
 
+    /// Whether it names a part of the GPU by a number. Where the driver calls that an invalid argument, the GPU has no such
+    /// part: driver 580 says so of the fan of a board without one.
+    fn names_a_part(self) -> bool {
+        matches!(
+            self,
+            Call::Temperature
+                | Call::SmClock
+                | Call::MemoryClock
+                | Call::GraphicsClock
+                | Call::Corrected
+                | Call::Uncorrected
+                | Call::Fan
+        )
+    }
+
     fn name(self) -> &'static str {
         match self {
             Call::Utilisation => "utilisation",
@@ -83,7 +98,10 @@ impl Asker {
             }
             Err(error) => {
                 retry.failed();
-                let failure = failure(&error);
+                let failure = match &error {
+                    NvmlError::InvalidArg if call.names_a_part() => NvmlFailure::Unsupported,
+                    error => failure(error),
+                };
                 if failure != NvmlFailure::Unsupported {
                     let reason = match failure {
                         NvmlFailure::Reset => format!("{}: {MUST_BE_RESET}", call.name()),
