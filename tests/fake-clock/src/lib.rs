@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 mod preloaded;
 
@@ -32,6 +33,15 @@ impl FakeClock {
     /// Panics when the file cannot be written.
     pub fn set_ahead(&self, ms: i64) {
         self.write(0, ms);
+    }
+
+    /// Sets the wall clock to this time, from which it goes on.
+    ///
+    /// # Panics
+    /// Panics when the file cannot be written.
+    pub fn set_to(&self, time: SystemTime) {
+        let ms = |apart: Duration| apart.as_millis() as i64;
+        self.set_ahead(time.duration_since(SystemTime::now()).map_or_else(|past| -ms(past.duration()), ms));
     }
 
     /// Has this much time pass at once, in ms, for all clocks: what was to come meanwhile comes now. Programs look often
