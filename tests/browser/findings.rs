@@ -1,7 +1,7 @@
 //! Findings on the page: the sentence that leads it, the list, and one with its evidence. What is wrong is told by a script in
 //! place of the server, so that it is known; all charts are of a real server.
 
-use super::{live, no_faults, shift, span};
+use super::{live, no_faults, nothing_moved, span};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
@@ -147,7 +147,7 @@ fn a_finding_that_comes_and_ends_is_told_once_and_nothing_jumps() {
     browser.eval("(__findings.forEach(one => one.until = Math.floor(Date.now() / 1000)), 0)");
     browser.until(&format!("!{LINE}"));
     browser.until("document.getElementById('heard').innerText.startsWith('Over: GPU')");
-    assert_eq!(shift(&browser), 0.0, "things moved: {}", browser.eval("window.__shifted"));
+    nothing_moved(&browser);
     no_faults(&browser);
 }
 

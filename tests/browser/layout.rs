@@ -1,6 +1,6 @@
 //! Tests the layout: every width, nothing that jumps, and what a folded family says.
 
-use super::{demo, live, no_faults, shift, start};
+use super::{demo, live, no_faults, nothing_moved, start};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
@@ -154,7 +154,7 @@ fn nothing_jumps_while_data_arrives() {
     browser.until("performance.now() > 10000");
     assert!(browser.eval(ticks).as_u64() > Some(200));
     assert_eq!(browser.eval(tiles), before);
-    assert_eq!(shift(&browser), 0.0, "things moved: {}", browser.eval("window.__shifted"));
+    nothing_moved(&browser);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn nothing_jumps_when_the_server_goes_and_comes_back() {
     let _again = Server::start(["demo", "--gpus", "8", "--port", &port]);
     live(&browser);
     browser.until(r#"!document.querySelector(".banner")"#);
-    assert_eq!(shift(&browser), 0.0, "things moved: {}", browser.eval("window.__shifted"));
+    nothing_moved(&browser);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tests the states that people meet. Each says in words what is wrong and what to do, and ends by itself.
 
-use super::{live, no_faults, shift};
+use super::{live, no_faults, nothing_moved};
 use shared::wire::CheckState;
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::{Server, watchglass};
@@ -37,7 +37,7 @@ fn before_the_first_sample_the_page_stands_there_empty_and_nothing_moves_when_it
     assert_eq!(browser.eval(r#"document.querySelector(".tile .number").innerText"#), "–");
     run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} >= 3"#));
     assert_eq!(browser.eval(WORDS_IN_PLOT), "none");
-    assert_eq!(shift(&browser), 0.0, "things moved: {}", browser.eval("window.__shifted"));
+    nothing_moved(&browser);
     no_faults(&browser);
 }
 
@@ -107,7 +107,7 @@ fn a_collector_that_hangs_is_named_until_it_answers_again() {
     assert!(top + height <= browser.rect(".tile h2")[1], "it covers a title");
     stage.check("nvidia", CheckState::Ok, "", "");
     browser.until(&format!("{LINES} === ''"));
-    assert_eq!(shift(&browser), 0.0, "things moved: {}", browser.eval("window.__shifted"));
+    nothing_moved(&browser);
     no_faults(&browser);
 }
 

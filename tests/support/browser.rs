@@ -27,8 +27,7 @@ WebSocket.prototype.send = function (data) {
   if (data[0] === 0) window.__sent.push(data[1]);
   return send.call(this, data);
 };
-// How far things jumped without anybody having touched the page.
-window.__shift = 0;
+// What jumped without anybody having touched the page: from where to where.
 window.__shifted = [];
 new PerformanceObserver(list => {
   const near = (a, b) => Math.abs(a.x - b.x) < 1 && Math.abs(a.y - b.y) < 1
@@ -37,7 +36,6 @@ new PerformanceObserver(list => {
     const place = r => [r.x, r.y, r.width, r.height].map(n => n.toFixed(2)).join(" ");
     // Less than a pixel, as when a font has come, is seen by nobody; nor that a sentence in the same place ends sooner.
     if (e.sources.length && e.sources.every(s => near(s.previousRect, s.currentRect))) continue;
-    window.__shift += e.value;
     for (const s of e.sources) window.__shifted.push([s.node && (s.node.className || s.node.textContent.slice(0, 60)),
       place(s.previousRect), place(s.currentRect)].join(": "));
   }
