@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FOLDERS: &[&str] = &[
     "backend/collectors/src",
     "backend/history/src",
+    "backend/inventory/src",
     "backend/notify/src",
     "backend/src",
     "backend/top/src",

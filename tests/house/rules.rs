@@ -10,7 +10,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("shared/imports", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
     // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
     ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
-    ("backend/collectors", &["shared", "client"], &["axum", "hyper", "tower", "leptos", "plotters"]),
+    ("backend/inventory", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "tracing"]),
+    ("backend/collectors", &["shared", "client", "inventory"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // Findings: the same code on a server, in a command and in the page.
     ("backend/insight", &["shared"], &["tokio", "axum", "libc", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
@@ -33,6 +34,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "collectors",
             "history",
             "insight",
+            "inventory",
             "launch",
             "notify",
             "records",
@@ -263,6 +265,7 @@ const WORKSPACE: &[&str] = &[
     "client",
     "collectors",
     "history",
+    "inventory",
     "notify",
     "records",
     "rules",

@@ -1,7 +1,7 @@
 //! What a source has beside its samples.
 
 use super::Live;
-use collectors::{GpuNumbers, Kernels, Processes};
+use inventory::{GpuNumbers, Kernels, Processes};
 use serde::{Deserialize, Serialize};
 use shared::output::{LinesAsked, LinesPart};
 use shared::standing::Standing;

@@ -3,7 +3,7 @@
 use super::marker::Marker;
 use super::{had_begun, recalled};
 use crate::live::Live;
-use collectors::{Kernel, KernelEnd};
+use inventory::{Kernel, KernelEnd};
 use serde::{Deserialize, Serialize};
 use shared::record::Record;
 use shared::wire::SourceId;

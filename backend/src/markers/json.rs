@@ -55,7 +55,7 @@ pub fn marker(source: &str, n: u64, t: i64, marker: &Marker) -> Value {
 /// The kernels of a machine, and how many run that are not watched.
 pub fn kernels(live: &Live, markers: &Markers, source: &Source) -> (Vec<Value>, u64) {
     let (kernels, left_out) = live.source(source.id).kernels.all();
-    let one = |kernel: &collectors::Kernel| {
+    let one = |kernel: &inventory::Kernel| {
         let busy = kernel.end.is_none().then(|| markers.open(live, source.id, &kernel.id)).flatten();
         let busy = busy.filter(|marker| had_begun(kernel, marker.begun));
         compact(json!({

@@ -1,6 +1,6 @@
 //! One marker: what may be sent, and what is kept of it.
 
-use collectors::{Kernel, KernelSample};
+use inventory::{Kernel, KernelSample};
 use serde::{Deserialize, Serialize};
 use shared::date;
 use shared::record::Record;

@@ -10,7 +10,7 @@ pub mod words;
 
 use crate::live::Live;
 use cells::Cell;
-use collectors::{Kernel, Kernels, NoKernel};
+use inventory::{Kernel, Kernels, NoKernel};
 use marker::{BadMarker, CellPhase, Marker, NewMarker};
 use shared::wire::SourceId;
 use std::collections::{HashMap, HashSet, VecDeque};

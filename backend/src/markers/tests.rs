@@ -212,7 +212,7 @@ fn what_lab_tells_of_cells_is_left_out_once_their_kernel_tells_it() {
     let spans: Vec<_> = found.iter().map(|(cell, ..)| (cell.cell.as_deref(), cell.from, cell.to)).collect();
     assert_eq!(spans, [(Some("a"), at(1), Some(at(2))), (Some("c"), at(3) + 2, Some(at(5)))]);
     // Started again, a kernel has no hooks, until they are loaded anew.
-    let again = collectors::Kernel { id: ID.into(), started: Some(at(8)), ..collectors::Kernel::default() };
+    let again = inventory::Kernel { id: ID.into(), started: Some(at(8)), ..inventory::Kernel::default() };
     live.source(0).kernels.put(vec![again], Vec::new(), 0);
     assert_eq!(markers.take(&live, 0, vec![lab(at(9), "start", "e")]), taken(1, 0));
     assert_eq!(markers.open(&live, 0, ID).and_then(|open| open.cell).as_deref(), Some("e"));
@@ -220,7 +220,7 @@ fn what_lab_tells_of_cells_is_left_out_once_their_kernel_tells_it() {
 
 #[test]
 fn a_kernel_that_has_ended_is_told_of_by_the_next_program_too() {
-    use collectors::{Kernel, KernelEnd};
+    use inventory::{Kernel, KernelEnd};
     let (live, _) = live();
     ended::keep(&live, 0);
     Markers::default().take(&live, 0, vec![cell(1, NOW - 9_000, "start")]).expect("taken");
@@ -236,7 +236,7 @@ fn a_kernel_that_has_ended_is_told_of_by_the_next_program_too() {
     let cells: Vec<_> = told.iter().filter_map(|kernel| kernel.end.clone()?.cell).collect();
     assert_eq!((told.len(), cells), (2, vec!["[7]".to_string()]), "the newest first");
     // Another program of the same folder has the records alone.
-    let fresh = collectors::Kernels::default();
+    let fresh = inventory::Kernels::default();
     fresh.put_former(ended::former(&live, 0));
     assert_eq!(fresh.all().0, told);
 }
@@ -257,7 +257,7 @@ fn a_cell_that_asked_a_full_gpu_for_memory_says_who_held_it() {
 
 #[test]
 fn how_a_kernel_ended_is_one_sentence() {
-    use collectors::{Kernel, KernelEnd, MemoryWarning};
+    use inventory::{Kernel, KernelEnd, MemoryWarning};
     let bytes = |gib: f64| Some((gib * GIB) as u64);
     let mut kernel = Kernel {
         path: Some("/home/a/train.ipynb".into()),

@@ -1,7 +1,7 @@
 //! Sentences about kernels and cells: nothing that is not known is said.
 
 use super::cells::{Cell, CellGpu};
-use collectors::{Kernel, MemoryWarning};
+use inventory::{Kernel, MemoryWarning};
 use shared::unit::{self, Unit, fixed};
 
 /// Of how full a limit memory counts as short.

@@ -30,7 +30,7 @@ pub(super) struct LookedRank {
 /// What a look has found: ranks, and which processes of runs are stopped.
 pub(super) type Looked = (Vec<LookedRank>, HashSet<u32>);
 
-/// Number and labels of each GPU, as [`collectors::GpuNumbers::known`] lists them.
+/// Number and labels of each GPU, as [`inventory::GpuNumbers::known`] lists them.
 pub(super) type KnownGpus = Vec<(u32, Vec<(&'static str, String)>)>;
 
 /// Looks for ranks every few seconds while there is something to look at.

@@ -81,7 +81,7 @@ pub(super) struct Gpus {
 }
 
 impl Gpus {
-    /// Those that a driver here tells of, as [`collectors::GpuNumbers::known`] lists them.
+    /// Those that a driver here tells of, as [`inventory::GpuNumbers::known`] lists them.
     pub fn of(known: Vec<(u32, Vec<(&'static str, String)>)>) -> Gpus {
         let label = |labels: &[(&str, String)], word| {
             labels.iter().find(|(label, _)| *label == word).map(|(_, value)| value.clone())

@@ -1,6 +1,6 @@
 //! What the series of ranks are called: as W&B calls the writers of a shared run.
 
-use collectors::RankProcess;
+use inventory::RankProcess;
 use shared::catalog::LABEL;
 use shared::run::{Begun, series_label};
 use std::collections::HashSet;

@@ -64,7 +64,7 @@ fn live() -> Arc<Live> {
         let body = serde_json::to_vec(&begun).expect("JSON");
         live.append_record(source, NOW, BEGIN_KIND, body).expect("taken");
         let id = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
-        let kernel = collectors::Kernel { id: id.into(), ..collectors::Kernel::default() };
+        let kernel = inventory::Kernel { id: id.into(), ..inventory::Kernel::default() };
         live.source(source).kernels.put(vec![kernel], Vec::new(), 0);
         let body = format!("{{\"kind\":\"cell\",\"kernel\":\"{id}\",\"phase\":\"start\"}}");
         live.append_record(source, NOW - 1_500, "marker", body.into_bytes()).expect("a record");

@@ -98,9 +98,12 @@ impl fmt::Display for NoKernel {
     }
 }
 
-/// Who reads kernels.
-pub(crate) trait ReadKernels: Send + Sync {
+/// Reads kernels that run on this machine.
+pub trait ReadKernels: Send + Sync {
     /// The id of the kernel to which a process belongs, which is watched from then on.
+    ///
+    /// # Errors
+    /// [`NoKernel`].
     fn of_process(&self, pid: u32) -> Result<String, NoKernel>;
     /// Reads a kernel that runs, now.
     fn read(&self, id: &str) -> Option<KernelSample>;
@@ -184,13 +187,12 @@ impl Kernels {
     }
 
     /// Says that the collector will be opened, and so that it is worth while to come again.
-    #[cfg(target_os = "linux")]
     pub fn expect(&self) {
         self.lock().reader = Reader::Expected;
     }
 
-    #[cfg(target_os = "linux")]
-    pub(crate) fn set_reader(&self, reader: Option<Arc<dyn ReadKernels>>) {
+    /// Sets what reads the kernels of this machine; none where nothing does any more.
+    pub fn set_reader(&self, reader: Option<Arc<dyn ReadKernels>>) {
         self.lock().reader = reader.map_or(Reader::None, Reader::Here);
     }
 

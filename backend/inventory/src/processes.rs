@@ -39,14 +39,12 @@ impl Processes {
     }
 
     /// The processes that are ranks.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn ranks(&self) -> Arc<[RankProcess]> {
+    pub fn ranks(&self) -> Arc<[RankProcess]> {
         self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Says which processes a signal has stopped; replaces what was said before.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn set_stopped(&self, stopped: HashSet<(u32, u64)>) {
+    pub fn set_stopped(&self, stopped: HashSet<(u32, u64)>) {
         *self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(stopped);
     }
 
@@ -88,8 +86,7 @@ impl Processes {
     }
 
     /// What processes use of all GPUs together.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn gpus(&self) -> GpuUse {
+    pub fn gpus(&self) -> GpuUse {
         let mut all = GpuUse::new();
         for (&pid, &(memory, share)) in self.lock_gpus().values().flatten() {
             let sum = all.entry(pid).or_default();
@@ -103,8 +100,7 @@ impl Processes {
     }
 
     /// What processes use of each GPU.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn each_gpu<T>(&self, mut look: impl FnMut(u32, &GpuUse) -> T) -> Vec<T> {
+    pub fn each_gpu<T>(&self, mut look: impl FnMut(u32, &GpuUse) -> T) -> Vec<T> {
         self.lock_gpus().iter().map(|(gpu, used)| look(*gpu, used)).collect()
     }
 
