@@ -1,6 +1,5 @@
 //! The data folder at the start: where it is, and what to say when it cannot be used.
 
-use crate::archive::Disk;
 use crate::config::Config;
 #[cfg(unix)]
 use crate::config::user;
@@ -9,6 +8,7 @@ use history::retain::Limits;
 use history::{Folder, Found, OpenError, Options};
 use std::io;
 use std::path::{Path, PathBuf};
+use stream::archive::Disk;
 
 /// A data folder that this process has to itself, and what was in it.
 pub struct Data {

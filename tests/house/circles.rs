@@ -11,6 +11,7 @@ const FOLDERS: &[&str] = &[
     "backend/inventory/src",
     "backend/notify/src",
     "backend/src",
+    "backend/stream/src",
     "backend/top/src",
     "frontend/src",
     "frontend/charts/src",

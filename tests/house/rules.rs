@@ -17,6 +17,8 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/insight", &["shared"], &["tokio", "axum", "libc", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
     // It is handed what comes: sockets and clocks are the program's.
     ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    // Ticks and records on their way; no collector and no socket.
+    ("backend/stream", &["shared", "history", "inventory"], &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"]),
     // It is there beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // What is sent to others, and where it may go: no rule, no table, no runtime.
@@ -39,6 +41,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "notify",
             "records",
             "rules",
+            "stream",
             "top",
             "viewer",
         ],
@@ -70,6 +73,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "notify",
             "records",
             "rules",
+            "stream",
             "backend",
             "charts",
             "page",
@@ -81,60 +85,50 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
 
 /// Folder of sources, room, and the rooms beside it that it may import.
 const ROOMS: &[(&str, &str, &[&str])] = &[
-    ("backend/src", "clock", &[]),
     ("backend/src", "file", &[]),
     ("backend/src", "build_info", &[]),
     ("backend/src", "config", &["build_info", "file"]),
-    ("backend/src", "throttle", &[]),
     // How who is linked to a hub that ends is let go.
     ("backend/src", "drain", &[]),
-    ("backend/src", "store", &[]),
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
-    ("backend/src", "export", &["config", "file", "store"]),
-    ("backend/src", "recording", &["store"]),
+    ("backend/src", "export", &["config", "file"]),
     // A picture by the page's own drawing code: it reads nothing.
     ("backend/src", "figure", &[]),
-    ("backend/src", "live", &["clock", "store"]),
-    ("backend/src", "data", &["config", "archive"]),
-    ("backend/src", "archive", &["live", "throttle", "store"]),
-    ("backend/src", "sampler", &["clock", "live", "throttle", "store"]),
-    ("backend/src", "demo", &["clock", "config", "live", "store"]),
-    ("backend/src", "doctor", &["clock", "config", "live", "sampler", "store"]),
-    ("backend/src", "remote_write", &["clock", "config", "live", "throttle", "store"]),
+    ("backend/src", "data", &["config"]),
+    ("backend/src", "sampler", &[]),
+    ("backend/src", "demo", &["config"]),
+    ("backend/src", "doctor", &["config", "sampler"]),
+    ("backend/src", "remote_write", &["config"]),
     // What people and notebooks say, and what is made of it.
-    ("backend/src", "markers", &["clock", "live", "store"]),
+    ("backend/src", "markers", &[]),
     // What code says is wrong.
-    ("backend/src", "calls", &["clock", "live", "store"]),
+    ("backend/src", "calls", &[]),
     // Sources of a hub, people and keys: it knows no socket.
-    ("backend/src", "accounts", &["clock", "throttle"]),
+    ("backend/src", "accounts", &[]),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
-    ("backend/src", "providers", &["accounts", "clock", "config"]),
+    ("backend/src", "providers", &["accounts", "config"]),
     ("backend/src", "socket_file", &[]),
     ("backend/src", "control", &["socket_file"]),
     // What is watched, what was found, who is told.
-    (
-        "backend/src",
-        "alerts",
-        &["accounts", "calls", "clock", "config", "file", "findings", "live", "markers", "runs", "store"],
-    ),
+    ("backend/src", "alerts", &["accounts", "calls", "config", "file", "findings", "markers", "runs"]),
     // Training jobs: what is told of them, and the list that records make.
-    ("backend/src", "runs", &["calls", "config", "figure", "live", "markers", "socket_file"]),
+    ("backend/src", "runs", &["calls", "config", "figure", "markers", "socket_file"]),
     // What is wrong with the machines.
-    ("backend/src", "findings", &["clock", "config", "file", "live", "recording", "runs", "store", "terminal"]),
+    ("backend/src", "findings", &["config", "file", "runs", "terminal"]),
     // The commands that administer a hub.
-    ("backend/src", "admin", &["accounts", "alerts", "clock", "config", "control"]),
+    ("backend/src", "admin", &["accounts", "alerts", "config", "control"]),
     // An agent's end of the link, and the hub's.
-    ("backend/src", "uplink", &["clock", "config", "file", "live", "store", "throttle"]),
+    ("backend/src", "uplink", &["config", "file"]),
     // The other end of the page's stream.
     ("backend/src", "follow", &["config", "uplink"]),
     // What is used, written down each minute.
-    ("backend/src", "usage", &["accounts", "clock", "live"]),
-    ("backend/src", "ingest", &["accounts", "clock", "drain", "live", "store", "throttle"]),
+    ("backend/src", "usage", &["accounts"]),
+    ("backend/src", "ingest", &["accounts", "drain"]),
     // The other hubs that share our database.
-    ("backend/src", "cluster", &["accounts", "clock", "config", "file", "ingest", "live", "store", "uplink"]),
+    ("backend/src", "cluster", &["accounts", "config", "file", "ingest", "uplink"]),
     // What every hub of a cluster knows of all machines.
-    ("backend/src", "over", &["clock", "cluster", "findings", "live", "store"]),
+    ("backend/src", "over", &["cluster", "findings"]),
     (
         "backend/src",
         "http",
@@ -144,7 +138,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "build_info",
             "calls",
             "ingest",
-            "clock",
             "cluster",
             "config",
             "control",
@@ -153,15 +146,11 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "export",
             "figure",
             "findings",
-            "live",
             "markers",
             "providers",
-            "recording",
             "remote_write",
             "runs",
-            "throttle",
             "stderr",
-            "store",
             "usage",
         ],
     ),
@@ -172,9 +161,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         &[
             "accounts",
             "alerts",
-            "archive",
             "calls",
-            "clock",
             "cluster",
             "config",
             "control",
@@ -185,16 +172,13 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "findings",
             "http",
             "ingest",
-            "live",
             "markers",
             "over",
             "providers",
-            "recording",
             "remote_write",
             "runs",
             "sampler",
             "stderr",
-            "store",
             "uplink",
             "usage",
         ],
@@ -252,8 +236,7 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     ("sqlx::", "backend/records/", &[]),
     ("lettre::", "backend/notify/", &[]),
     ("h2::", "backend/collectors/src/devices/tpu", &[]),
-    // The live stream hands the newest process table on, and knows no other thing of collectors.
-    ("collectors::", "backend/", &["store", "http"]),
+    ("collectors::", "backend/", &["http"]),
     ("catalog", "", &["widgets"]), // a widget knows no metric
     // What answers a request asks a Reader, which knows who may see what.
     ("store().sources", "", &["http"]),
@@ -269,6 +252,7 @@ const WORKSPACE: &[&str] = &[
     "notify",
     "records",
     "rules",
+    "stream",
     "top",
     "backend",
     "charts",
@@ -538,7 +522,7 @@ const CHANGEABLE: &[&str] = &["Atomic", "Cell", "Condvar", "LazyLock", "Mutex", 
 
 /// Statics that are changeable all the same, and why.
 const STATICS: &[(&str, &str)] = &[
-    ("backend/src/clock.rs", "START"),        // a fact of the process: when its clock began
+    ("backend/stream/src/clock.rs", "START"), // a fact of the process: when its clock began
     ("backend/src/stderr.rs", "OWN"), // a fact of the process: it has one standard error, as it has one panic hook
     ("shared/src/catalog/tag.rs", "READS"), // counts for its own tests
     ("shared/imports/src/steps.rs", "STEPS"), // likewise

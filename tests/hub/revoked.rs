@@ -2,10 +2,10 @@
 
 use super::sockets::{ended, open};
 use backend::accounts::{Accounts, Database, Principal};
-use backend::clock;
 use futures_util::StreamExt;
 use shared::people::PersonChange;
 use std::sync::Arc;
+use stream::clock;
 use tokio_tungstenite::tungstenite::Message;
 use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::hub::Hub;

@@ -2,7 +2,6 @@
 
 use crate::server::{Answer, Server, ask_with, watchglass};
 use backend::accounts::{Accounts, Database, Enrolment, Network, Principal};
-use backend::clock;
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
 use shared::role::{KeyScope, Role};
@@ -13,6 +12,7 @@ use shared::views::NewShare;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use stream::clock;
 
 /// The password of everybody.
 pub const PASSWORD: &str = "correct horse battery";

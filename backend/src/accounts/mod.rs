@@ -87,7 +87,6 @@ pub async fn backup(folder: &Path, file: &Path, clock: &dyn Clock, uid: u32) -> 
 /// Why the database cannot be opened.
 pub type OpenError = records::OpenError;
 
-use crate::clock::Clock;
 use attempts::{Attempts, Limit};
 use password::Passwords;
 use records::teams as team_rows;
@@ -101,6 +100,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
+use stream::clock::Clock;
 use tokio::sync::watch;
 use watchers::{Ends, Watchers};
 

@@ -60,8 +60,8 @@ impl Accounts {
 mod tests {
     use super::*;
     use crate::accounts::Database;
-    use crate::clock::System;
     use std::sync::Arc;
+    use stream::clock::System;
 
     #[tokio::test]
     async fn what_was_sent_is_known_to_all_and_a_machine_that_is_gone_keeps_nobody_from_saying_it() {

@@ -7,12 +7,12 @@ mod teams;
 mod views;
 
 use super::*;
-use crate::clock::Manual;
 use shared::enrol::EnrolRequest;
 use shared::people::NewPerson;
 use shared::secret::Secret;
 use shared::session::{Setup, SignIn};
 use std::time::Duration;
+use stream::clock::Manual;
 
 /// A good password of a person.
 const PASSWORD: &str = "kiwi lamp under rain";

@@ -6,7 +6,7 @@ use super::order::HubOrder;
 use crate::accounts::{Accounts, Database, Principal, REMOVALS_FILE};
 use crate::alerts::{KEY_FILE, SealingKey};
 use crate::config::{Config, HubEntry, KeyFrom, user};
-use crate::{clock, control};
+use crate::control;
 use history::files::{Disk, Files, LockError};
 use serde_json::Value;
 use shared::session::Problem;
@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock;
 
 /// How long a hub may take to answer, and how much it may say, bytes.
 const TIMEOUT: Duration = Duration::from_secs(30);

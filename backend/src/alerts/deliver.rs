@@ -2,7 +2,6 @@
 
 use super::book::AlertBook;
 use crate::accounts::{Denied, random_id};
-use crate::clock::Clock;
 use notify::{Attempt, GIVE_UP_AFTER, Outcome, Road, Sender, Settings};
 use records::accounts;
 use records::channels::OWN_KIND;
@@ -11,6 +10,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use shared::alert::{ChannelInput, Notice};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock::Clock;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 

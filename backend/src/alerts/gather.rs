@@ -4,10 +4,8 @@
 use super::team::{CALLS, TeamWatch};
 use crate::calls::TakenCall;
 use crate::findings::{Entry, FindingBook, named};
-use crate::live::Live;
 use crate::markers::marker::Marker;
 use crate::runs::RunBook;
-use crate::store::{Cursor, Frame, News};
 use rules::{Machine, Tick, Tied};
 use shared::alert_call::AlertCall;
 use shared::catalog::{Catalog, gpu_parts};
@@ -17,6 +15,8 @@ use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use stream::live::Live;
+use stream::store::{Cursor, Frame, News};
 
 /// Between two looks at runs of which no machine says anything new, in looks: one that is silent falls by time.
 const RUNS_RARELY: u64 = 10;

@@ -9,12 +9,12 @@ use super::team::{Loaded, TeamWatch, shown_rule};
 use crate::accounts::Denied;
 use crate::calls::{Calls, TakenCall, ToldCall};
 use crate::findings::FindingBook;
-use crate::live::{Live, Reader};
 use crate::runs::RunBook;
 use rules::Setup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::live::{Live, Reader};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Time between two looks.

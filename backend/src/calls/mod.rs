@@ -4,7 +4,6 @@
 //! A loop that alerts in each step, and all ranks of a job at once, cost a record now and then: what is said again is counted
 //! in memory, and written with the next record of its title.
 
-use crate::live::Live;
 use rules::{Codes, Tied};
 use shared::alert::{AlertSeverity, CodeAlertTaken};
 use shared::alert_call::{ALERT_KIND, AlertCall, DEFAULT_WAIT_SECONDS};
@@ -14,6 +13,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stream::live::Live;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// New alerts a minute of one run, or of the machine: as many may come at once.

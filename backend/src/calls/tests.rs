@@ -1,11 +1,11 @@
 //! Alerts from code are kept, counted and bounded.
 
 use super::*;
-use crate::clock::Manual;
-use crate::store::{Limits, Store};
 use ::rules::What;
 use shared::alert::CodeAlert;
 use shared::catalog::Catalog;
+use stream::clock::Manual;
+use stream::store::{Limits, Store};
 
 const NOW: i64 = 1_700_000_000_000;
 

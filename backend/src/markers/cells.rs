@@ -1,13 +1,13 @@
 //! The runs of a notebook's cells: made of their markers and of what was sampled meanwhile.
 
 use super::marker::{CellPhase, Marker};
-use crate::live::Live;
-use crate::store::Snapshot;
 use shared::catalog::{gpu, kernel};
 use shared::rollup::Bucket;
 use shared::series::SeriesId;
 use shared::wire::SourceId;
 use std::collections::BTreeSet;
+use stream::live::Live;
+use stream::store::Snapshot;
 
 /// Samples further apart are read as buckets: so many at most of one series at once.
 const MAX_BUCKETS: i64 = 4_096;

@@ -2,12 +2,12 @@
 
 use super::marker::Marker;
 use super::{had_begun, recalled};
-use crate::live::Live;
 use inventory::{Kernel, KernelEnd};
 use serde::{Deserialize, Serialize};
 use shared::record::Record;
 use shared::wire::SourceId;
 use std::sync::Arc;
+use stream::live::Live;
 
 /// The kind of a record that says how a kernel ended; its time is that of the end.
 pub const KERNEL_RECORD: &str = "kernel";

@@ -3,9 +3,9 @@
 use super::cells::{Cell, CellGpu};
 use super::marker::Marker;
 use super::{Markers, had_begun, words};
-use crate::live::Live;
 use serde_json::{Map, Value, json};
 use shared::wire::Source;
+use stream::live::Live;
 
 /// Milliseconds as Unix seconds.
 fn seconds(ms: i64) -> Value {

@@ -8,7 +8,6 @@ pub mod marker;
 pub mod steps;
 pub mod words;
 
-use crate::live::Live;
 use cells::Cell;
 use inventory::{Kernel, Kernels, NoKernel};
 use marker::{BadMarker, CellPhase, Marker, NewMarker};
@@ -17,6 +16,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stream::live::Live;
 
 /// The kind of a record that is a marker.
 pub const RECORD: &str = "marker";

@@ -2,9 +2,9 @@
 
 use super::marker::Marker;
 use super::{MAX_READ, between};
-use crate::live::Live;
 use shared::wire::Source;
 use std::sync::Arc;
+use stream::live::Live;
 
 /// Where a training job stands.
 #[derive(Clone, Copy, Debug, PartialEq)]

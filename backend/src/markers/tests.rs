@@ -2,11 +2,11 @@
 
 use super::cells::{CellGpu, measure, runs};
 use super::*;
-use crate::clock::Manual;
-use crate::store::{Limits, Store};
 use serde_json::json as object;
 use shared::catalog::{Catalog, MetricDef, gpu, kernel as rows};
 use shared::series::SeriesDef;
+use stream::clock::Manual;
+use stream::store::{Limits, Store};
 
 const NOW: i64 = 1_700_000_000_000;
 const ID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";

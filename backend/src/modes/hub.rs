@@ -3,7 +3,6 @@
 use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
 use crate::accounts::{Accounts, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
-use crate::clock;
 use crate::cluster::{Bus, Cluster};
 use crate::config::user::own_uid;
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
@@ -13,9 +12,7 @@ use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
-use crate::live::{Holder, Live};
 use crate::providers::Providers;
-use crate::store::Retentions;
 use crate::usage::{self, Meter};
 use shared::secret::Secret;
 use shared::standing::Standing;
@@ -27,6 +24,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use stream::clock;
+use stream::live::{Holder, Live};
+use stream::store::Retentions;
 use tokio::sync::watch;
 
 /// How long what was used and done last may take to be written at the end.

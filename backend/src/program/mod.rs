@@ -4,7 +4,6 @@
 //! 5: a hub refuses for want of a role. 6: a hub wants a key.
 
 use crate::build_info::BUILD;
-use crate::clock::{self, Clock};
 use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
 use crate::control::{self, Bound};
 use crate::data::Data;
@@ -27,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
+use stream::clock::{self, Clock};
 use tokio::sync::{oneshot, watch};
 
 /// Time between two looks at whether the process that has the data folder still runs.

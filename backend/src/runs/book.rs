@@ -8,12 +8,12 @@ use super::output::RunLogs;
 use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
 use crate::config::CostSettings;
-use crate::live::{Live, Reader};
 use shared::run::{Run, RunProcess};
 use shared::standing::Standing;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use stream::live::{Live, Reader};
 
 /// How long a machine is silent before its runs are said to be unreachable, milliseconds.
 const SILENCE_MS: i64 = 60_000;
@@ -335,11 +335,11 @@ fn silent(live: &Live, sources: &[Arc<Source>]) -> BTreeMap<String, Silence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Manual;
-    use crate::store::{Limits, Store};
     use shared::catalog::{Catalog, cpu};
     use shared::run::{BEGIN_KIND, Begun, END_KIND, How, Over, Rank, RunState};
     use std::time::Duration;
+    use stream::clock::Manual;
+    use stream::store::{Limits, Store};
 
     const ALWAYS: (i64, i64) = (i64::MIN, i64::MAX);
 

@@ -2,11 +2,11 @@
 
 use super::measure::measure;
 use super::sums::Sums;
-use crate::live::Live;
 use shared::run::Run;
 use shared::wire::{Source, SourceId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use stream::live::Live;
 
 /// Runs that are kept, at most; about a kilobyte each.
 const MAX_KEPT: usize = 2_048;

@@ -3,12 +3,12 @@
 use super::book::RunBook;
 use super::output::ENDED;
 use super::summary::RunSummary;
-use crate::live::Live;
 use shared::run::{Run, RunState};
 use shared::wire::SourceId;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::live::Live;
 use tokio::sync::watch;
 
 /// How often it is looked whether runs have ended.

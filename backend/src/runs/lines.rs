@@ -2,10 +2,10 @@
 
 use super::book::RunBook;
 use super::output::{PrintedRow, Ranks, fits};
-use crate::live::Live;
 use shared::output::{LineMark, LinesAsked, LinesPart};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use stream::live::Live;
 
 /// How long is looked for a part; then it is what was found so far.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -99,12 +99,12 @@ fn part(rows: Vec<PrintedRow>, marks: &BTreeMap<(i64, u32), u64>, more: bool) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Manual;
-    use crate::store::{Limits, Store};
     use shared::catalog::{Catalog, cpu};
     use shared::output::{FOLDER, MAX_PART_BYTES, OutputLine, OutputStream};
     use std::path::Path;
     use std::sync::Arc;
+    use stream::clock::Manual;
+    use stream::store::{Limits, Store};
 
     /// Two processes whose lines alternate, in files of a hundred.
     fn write(folder: &Path, lines: u64) {

@@ -1,7 +1,6 @@
 //! What a run held and used, read from the history of the machines that it ran on.
 
 use super::sums::{HeldGpu, HeldSpan, Sums, Together, line, merged, within};
-use crate::live::Live;
 use shared::catalog::{MetricDef, cpu, gpu, memory};
 use shared::rollup::Bucket;
 use shared::run::{Run, RunProcess};
@@ -10,6 +9,7 @@ use shared::unit::Unit;
 use shared::wire::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stream::live::Live;
 
 /// Roll-ups of a series that are read, at most about.
 const MAX_BUCKETS: i64 = 4_096;

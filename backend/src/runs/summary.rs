@@ -3,7 +3,6 @@
 use super::measure::measure;
 use super::sums::Sums;
 use crate::config::CostSettings;
-use crate::live::Live;
 use crate::markers::marker::Marker;
 use crate::markers::{between, steps};
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use shared::series::SeriesId;
 use shared::wire::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use stream::live::Live;
 
 /// The most findings and markers that are kept of a run.
 const MAX_FINDINGS: usize = 100;

@@ -11,7 +11,6 @@ use super::socket::{Message, RunSocket, SentBy};
 use super::untold::{self, Untold};
 use crate::calls::{Calls, TOO_MANY_CALLS};
 use crate::config::RunsSettings;
-use crate::live::Live;
 use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
@@ -26,6 +25,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::live::Live;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;

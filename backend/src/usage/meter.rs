@@ -1,11 +1,11 @@
 //! What people and programs ask a hub for: questions, bytes of answers, and viewers.
 
 use crate::accounts::{Principal, Who};
-use crate::clock::Clock;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use stream::clock::Clock;
 
 /// Teams and keys that are counted at once. Those that ask for nothing are forgotten each minute; beyond it a key counts
 /// for its team alone.
@@ -190,7 +190,7 @@ impl Drop for Watching {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Manual;
+    use stream::clock::Manual;
 
     fn key(id: &str) -> Principal {
         let mut who = Principal::local(0);

@@ -10,11 +10,11 @@ mod meter;
 pub use meter::{Meter, Tab};
 
 use crate::accounts::Accounts;
-use crate::live::Live;
 use book::{Book, SourceNow};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use stream::live::Live;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 

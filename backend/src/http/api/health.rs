@@ -8,10 +8,10 @@ use crate::export::text::number;
 use crate::http::App;
 use crate::http::strangers::StrangerFigures;
 use crate::ingest::IngestCounts;
-use crate::live::Live;
-use crate::store::{Counts, Figures};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
+use stream::live::Live;
+use stream::store::{Counts, Figures};
 
 /// Name without `watchglass_self_` and `_total`, whether it counts, help, value.
 type Row = (&'static str, bool, &'static str, f64);

@@ -3,14 +3,11 @@
 use super::*;
 use crate::accounts::Network;
 use crate::alerts::{AlertBook, AlertBookAbout, row_of};
-use crate::clock::Manual;
 use crate::config::Config;
 use crate::findings::finding;
 use crate::http::admit::Asker;
 use crate::http::guard::Guard;
 use crate::http::page::Site;
-use crate::live::Live;
-use crate::store::{Limits, Store};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
@@ -24,6 +21,9 @@ use shared::scope::Scope;
 use shared::series::SeriesDef;
 use shared::wire::{Check, CheckState};
 use std::time::Duration;
+use stream::clock::Manual;
+use stream::live::Live;
+use stream::store::{Limits, Store};
 use tokio::sync::watch;
 use tower::ServiceExt;
 

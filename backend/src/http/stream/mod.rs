@@ -18,7 +18,6 @@ use crate::http::body::Json;
 use crate::http::hub::counted_as;
 use crate::http::rights::Rights;
 use crate::http::{App, Refusal};
-use crate::live::Live;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, Response, StatusCode, header};
@@ -27,6 +26,7 @@ use script::{MAX_SCRIPT_SOURCES, script};
 use shared::said::Said;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use stream::live::Live;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use viewer::page;
 

@@ -1,7 +1,7 @@
 //! What comes late to a hub: it can be read at once, is written by itself, and is fetched again where it was not.
 
-use super::bench::{Bench, T0, clock};
 use crate::store::{Chunk, Column};
+use crate::testing::bench::{Bench, T0, clock};
 use std::sync::Arc;
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! A machine that is removed: its samples leave memory and disk, and those of others stay.
 
-use super::bench::{Bench, T0, clock};
 use crate::store::QUARTER;
+use crate::testing::bench::{Bench, T0, clock};
 use shared::series::SeriesDef;
 use shared::wire::SourceId;
 use std::path::Path;

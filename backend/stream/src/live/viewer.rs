@@ -9,7 +9,7 @@ use super::named::{KnownTable, MAX_ROWS, Named};
 use super::outgoing::BlockPart;
 use super::{KnownIndex, Live, Outgoing, Overview, OverviewPlace, Wakes};
 use crate::store::{Block, Cursor, Frame, News};
-use axum::body::Bytes;
+use bytes::Bytes;
 use shared::catalog::{Catalog, Layout};
 use shared::record::Record;
 use shared::scope::{Bounds, Scope};

@@ -1,7 +1,8 @@
 //! A server without sockets whose clock is set by hand and whose disk fails when it is told to.
 
-use super::super::*;
+use crate::archive::{Archive, Disk};
 use crate::clock::{Clock, Manual};
+use crate::live::Live;
 use crate::store::{Limits, Store};
 use history::faults::Faulty;
 use history::files::Disk as Real;
@@ -12,16 +13,24 @@ use shared::wire::CheckState;
 use std::path::Path;
 use std::time::Instant;
 
+/// How long history is kept, milliseconds.
 pub const RETENTION: i64 = 43_200_000;
-/// The beginning of an hour.
+/// When its clock begins, the beginning of an hour; milliseconds since the Unix epoch.
 pub const T0: i64 = 1_700_000_000_000 / 3_600_000 * 3_600_000;
 
+/// A machine with five series, a tick a second.
 pub struct Bench {
+    /// Its clock.
     pub clock: Arc<Manual>,
+    /// What it appends to.
     pub live: Arc<Live>,
+    /// What writes to the folder.
     pub archive: Archive,
+    /// The disk, which fails as it is told.
     pub faulty: Faulty,
+    /// The machine.
     pub source: SourceId,
+    /// Its series.
     pub ids: Vec<SeriesId>,
 }
 
@@ -30,11 +39,18 @@ fn value(t: i64, id: SeriesId) -> f64 {
 }
 
 impl Bench {
+    /// Opens a folder, and takes up what is in it.
+    ///
+    /// # Panics
+    /// Panics where the folder cannot be opened.
     pub fn open(path: &Path, clock: &Arc<Manual>) -> Self {
         Self::with_limit(path, clock, usize::MAX)
     }
 
-    /// The store may hold so many bytes of sealed blocks in memory.
+    /// Likewise; the store may hold so many bytes of sealed blocks in memory.
+    ///
+    /// # Panics
+    /// Panics where the folder cannot be opened.
     pub fn with_limit(path: &Path, clock: &Arc<Manual>, bytes: usize) -> Self {
         let faulty = Faulty::new(Arc::new(Real::new(path)));
         let (folder, found) = Folder::open_with(Arc::new(faulty.clone()), Options::default()).expect("a folder");
@@ -53,6 +69,9 @@ impl Bench {
     }
 
     /// Ticks of so many seconds, with everything that the archive does meanwhile.
+    ///
+    /// # Panics
+    /// Panics where a tick is refused.
     pub fn ticks(&mut self, seconds: i64) {
         for _ in 0..seconds {
             self.clock.pass(Duration::from_secs(1));
@@ -63,12 +82,19 @@ impl Bench {
         }
     }
 
+    /// All samples of each series.
+    ///
+    /// # Panics
+    /// Panics where the machine is not known.
     pub fn read(&self) -> Vec<Vec<(i64, f64)>> {
         let snapshot = self.live.store().snapshot(self.source, 0, i64::MAX).expect("a source");
         snapshot.samples(&self.ids)
     }
 
     /// Every second from `from` on for so many seconds is there, once, with its value.
+    ///
+    /// # Panics
+    /// Panics where one is not.
     #[track_caller]
     pub fn holds(&self, from: i64, seconds: i64) {
         for (id, samples) in self.ids.iter().zip(self.read()) {
@@ -79,13 +105,20 @@ impl Bench {
         }
     }
 
+    /// How the history stands, and what is said of it.
+    ///
+    /// # Panics
+    /// Panics where no check of it is there.
     pub fn state(&self) -> (CheckState, String) {
         let (checks, _) = self.live.store().checks(self.source);
         let check = checks.iter().find(|check| check.id == "history").expect("the history is checked");
         (check.state, format!("{}; {}", check.reason, check.remedy))
     }
 
-    /// Looks until the history stands so; the log's threads work on their own.
+    /// Looks until the history stands so, and returns what is said of it; the log's threads work on their own.
+    ///
+    /// # Panics
+    /// Panics where it does not within ten seconds.
     #[track_caller]
     pub fn until(&mut self, state: CheckState) -> String {
         let begin = Instant::now();
@@ -101,6 +134,7 @@ impl Bench {
     }
 }
 
+/// A clock that stands at [`T0`].
 pub fn clock() -> Arc<Manual> {
     Arc::new(Manual::at(T0, Duration::ZERO))
 }

@@ -180,4 +180,4 @@ pub fn run(mut archive: Archive, stop: &AtomicBool) {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -4,8 +4,6 @@ mod append;
 mod columns;
 mod elsewhere;
 mod fills;
-#[cfg(test)]
-pub(crate) mod fleeting;
 mod hidden;
 mod lock;
 mod minutes;

@@ -158,7 +158,10 @@ fn a_clock_that_was_a_year_ahead_does_not_keep_history_for_a_year() {
 
 #[test]
 fn a_check_of_the_server_stays_beside_those_of_collectors() {
-    let mut store = Store::new(Arc::new(collectors::catalog()), Limits { retention: 60_000, bytes: 1 << 20 });
+    let mut store = Store::new(
+        Arc::new(Catalog::new(VOCABULARY.iter().copied().flatten().copied())),
+        Limits { retention: 60_000, bytes: 1 << 20 },
+    );
     let source = store.add_source("a".into(), 1_000, Vec::new());
     let check = |id: &str, reason: &str| Check {
         id: id.into(),

@@ -11,7 +11,7 @@ mod values;
 pub use elsewhere::CellsElsewhere;
 
 use super::Live;
-use axum::body::Bytes;
+use bytes::Bytes;
 use cells::Cells;
 use shared::catalog::fleet::{FleetRow, Grain, rows};
 use shared::scope::Scope;

@@ -3,7 +3,7 @@
 use super::hidden::HiddenSeries;
 use super::minutes::Stretches;
 use crate::store::{Block, Damages};
-use axum::body::Bytes;
+use bytes::Bytes;
 use shared::column;
 use shared::segment::Part;
 use shared::wire::{self, ColumnBytes, Columns, MAX_MESSAGE, ServerMessage, SourceId};

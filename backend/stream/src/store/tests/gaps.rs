@@ -2,8 +2,8 @@
 //! told that its place is gone; what is covered is what was appended and is not dropped.
 
 use super::*;
-use crate::archive::tests::bench::{self, Bench};
 use crate::clock::Clock;
+use crate::testing::bench::{self, Bench};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Cursors over a store whose series come and go.
 
 use super::*;
-use crate::live::fleeting::Fleeting;
+use crate::testing::fleeting::Fleeting;
 use shared::series::SeriesDef;
 
 /// A reader that keeps what it is told.
@@ -64,7 +64,7 @@ impl Reader {
 #[test]
 fn whoever_follows_has_each_tick_once_and_each_series_under_its_name() {
     for pauses in [&[1][..], &[2, 1, 5, 3], &[7, 40, 1]] {
-        let mut fleeting = Fleeting::new();
+        let mut fleeting = Fleeting::empty();
         let mut readers = [Cursor::new(fleeting.source), Cursor::new(fleeting.source).with_state()].map(Reader::new);
         // With state one begins, as it needs a keyframe.
         readers[1].cursor.begin(&fleeting.live.store(), i64::MIN).expect("a source");
@@ -91,7 +91,7 @@ fn whoever_follows_has_each_tick_once_and_each_series_under_its_name() {
 
 #[test]
 fn one_that_comes_back_is_told_what_it_missed_and_nothing_else() {
-    let mut fleeting = Fleeting::new();
+    let mut fleeting = Fleeting::empty();
     (0..100).for_each(|_| fleeting.tick());
     let mut reader = Reader::new(Cursor::new(fleeting.source));
     reader.catch_up(&fleeting.live.store());
@@ -112,7 +112,7 @@ fn one_that_comes_back_is_told_what_it_missed_and_nothing_else() {
 
 #[test]
 fn what_is_sealed_is_found_from_any_place() {
-    let mut fleeting = Fleeting::new();
+    let mut fleeting = Fleeting::empty();
     (0..10).for_each(|_| fleeting.tick());
     let store = fleeting.live.store();
     let mut cursor = Cursor::new(fleeting.source).with_state();

@@ -79,7 +79,7 @@ pub struct Frame {
     /// The wall clock was set between the tick before and this one.
     pub clock_step: bool,
     /// The whole WebSocket message with this one frame; the same bytes go to every reader.
-    pub message: axum::body::Bytes,
+    pub message: bytes::Bytes,
     /// Where the frame begins in the message.
     start: usize,
 }

@@ -1,9 +1,9 @@
 //! Records beside ticks: each once and in order, in memory, in the log, in segments, and after a kill.
 
-use super::bench::{Bench, RETENTION, T0, clock};
 use super::*;
 use crate::recording::{self, Recorder};
 use crate::store::{MAX_RECORD_BYTES, MAX_RECORDS, RecordRefused, first_number};
+use crate::testing::bench::{Bench, RETENTION, T0, clock};
 use history::faults::Fault;
 use shared::record::{BadRecord, MAX_BODY_BYTES, Record};
 use shared::wire::CheckState;

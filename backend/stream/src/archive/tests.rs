@@ -1,6 +1,5 @@
 //! History through the years, on a disk that fails when it is told to.
 
-pub mod bench;
 mod classes;
 mod late;
 mod records;
@@ -9,7 +8,7 @@ mod removal;
 use super::*;
 use crate::clock::Clock;
 use crate::live::NewTick;
-use bench::{Bench, RETENTION, T0, clock};
+use crate::testing::bench::{Bench, RETENTION, T0, clock};
 use history::faults::Fault;
 use shared::wire::CheckState;
 use tempfile::TempDir;

@@ -3,7 +3,7 @@
 
 use super::hidden::HiddenSeries;
 use crate::store::{Block, Damages, Store};
-use axum::body::Bytes;
+use bytes::Bytes;
 use shared::catalog::Kind;
 use shared::rollup::{rate, roll};
 use shared::segment::{TIER_MS, tier};

@@ -1,7 +1,7 @@
 //! For tests of whoever follows a source: series that come with each tick and soon end, so that their ids are given anew.
 
-use super::Live;
 use crate::clock::Manual;
+use crate::live::Live;
 use crate::store::{Limits, QUARTER, Store};
 use shared::catalog::{Catalog, cpu, gpu};
 use shared::series::SeriesDef;
@@ -18,8 +18,10 @@ const NEW: usize = 10;
 const LIFE: usize = 2;
 
 /// A source whose series are fleeting.
-pub(crate) struct Fleeting {
+pub struct Fleeting {
+    /// Its stream, which has this source alone.
     pub live: Arc<Live>,
+    /// The source.
     pub source: SourceId,
     clock: Arc<Manual>,
     /// How many ticks there were.
@@ -27,7 +29,8 @@ pub(crate) struct Fleeting {
 }
 
 impl Fleeting {
-    pub fn new() -> Self {
+    /// One that has no tick yet.
+    pub fn empty() -> Self {
         let clock = Arc::new(Manual::at(T0, Duration::ZERO));
         // Their values have other steps, so that whoever takes one row for the other reads other values.
         let rows = [&cpu::CORE_PERCENT, &gpu::ENERGY_JOULES, &gpu::TEMP, &gpu::MEMORY_ALLOCATED_BYTES];
@@ -57,6 +60,9 @@ impl Fleeting {
     }
 
     /// Appends the next tick, and seals each quarter.
+    ///
+    /// # Panics
+    /// Panics where the store refuses the tick.
     pub fn tick(&mut self) {
         let (mut store, mut values) = (self.live.store(), Vec::new());
         for (n, value) in Self::values(self.ticks) {

@@ -1,7 +1,7 @@
 //! Machines that are kept for another time than the others.
 
-use super::bench::{Bench, T0, clock};
 use crate::store::{QUARTER, Retentions};
+use crate::testing::bench::{Bench, T0, clock};
 use history::faults::Fault;
 use shared::series::SeriesDef;
 use shared::wire::SourceId;
