@@ -128,16 +128,16 @@ fn a_planted_import_is_caught() {
     let rule = rules::rooms;
     catches(
         rule,
-        "backend/src/control.rs",
-        "use crate::{control, socket_file::SocketFile};",
-        "use crate::{socket_file::SocketFile, http::App};",
+        "backend/src/doctor/mod.rs",
+        "use crate::{config, sampler::Plan};",
+        "use crate::{config, sampler::Plan, http::App};",
     );
     catches(rule, "backend/src/findings/read.rs", "use super::Found; use super::http;", "use super::super::http::App;");
     catches(rule, "backend/src/findings/read.rs", "// crate::http\nfn f() {}", "fn f() { crate::http::serve() }");
     catches(rule, "backend/src/http/api.rs", "use crate::config::{sampler, x};", "use crate::sampler;");
     catches(rule, "backend/src/control.rs", "\n#[cfg(test)]\nmod tests {\n use crate::http;\n}", "use crate::http;");
     catches(rule, "backend/src/http/mod.rs", "fn f() { \"crate::sampler\"; }", "use collectors::Entry;");
-    catches(rule, "backend/src/file.rs", "use std::time::Instant;", "use super::config::Config;");
+    catches(rule, "backend/src/control.rs", "use std::time::Instant;", "use super::config::Config;");
     catches(rule, "frontend/src/app.rs", "use leptos::prelude::*;", "use plotters::prelude::*;");
     catches(rule, "frontend/charts/src/line.rs", "use plotters::prelude::*;", "use leptos::prelude::*;");
     let widget = "frontend/src/widgets/picker.rs";

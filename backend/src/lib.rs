@@ -20,7 +20,6 @@ pub mod doctor;
 pub mod drain;
 pub mod export;
 mod figure;
-pub mod file;
 pub mod findings;
 pub mod follow;
 pub mod http;
@@ -33,8 +32,6 @@ mod providers;
 pub mod remote_write;
 pub mod runs;
 pub mod sampler;
-#[cfg(unix)]
-mod socket_file;
 pub mod stderr;
 pub mod terminal;
 pub mod uplink;

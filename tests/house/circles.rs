@@ -12,6 +12,7 @@ const FOLDERS: &[&str] = &[
     "backend/notify/src",
     "backend/src",
     "backend/stream/src",
+    "backend/system/src",
     "backend/top/src",
     "frontend/src",
     "frontend/charts/src",

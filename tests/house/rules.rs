@@ -10,6 +10,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("shared/imports", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
     // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
     ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    ("backend/system", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/inventory", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "tracing"]),
     ("backend/collectors", &["shared", "client", "inventory"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
@@ -42,6 +43,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "records",
             "rules",
             "stream",
+            "system",
             "top",
             "viewer",
         ],
@@ -74,6 +76,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "records",
             "rules",
             "stream",
+            "system",
             "backend",
             "charts",
             "page",
@@ -85,14 +88,13 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
 
 /// Folder of sources, room, and the rooms beside it that it may import.
 const ROOMS: &[(&str, &str, &[&str])] = &[
-    ("backend/src", "file", &[]),
     ("backend/src", "build_info", &[]),
-    ("backend/src", "config", &["build_info", "file"]),
+    ("backend/src", "config", &["build_info"]),
     // How who is linked to a hub that ends is let go.
     ("backend/src", "drain", &[]),
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
-    ("backend/src", "export", &["config", "file"]),
+    ("backend/src", "export", &["config"]),
     // A picture by the page's own drawing code: it reads nothing.
     ("backend/src", "figure", &[]),
     ("backend/src", "data", &["config"]),
@@ -108,25 +110,24 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "accounts", &[]),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     ("backend/src", "providers", &["accounts", "config"]),
-    ("backend/src", "socket_file", &[]),
-    ("backend/src", "control", &["socket_file"]),
+    ("backend/src", "control", &[]),
     // What is watched, what was found, who is told.
-    ("backend/src", "alerts", &["accounts", "calls", "config", "file", "findings", "markers", "runs"]),
+    ("backend/src", "alerts", &["accounts", "calls", "config", "findings", "markers", "runs"]),
     // Training jobs: what is told of them, and the list that records make.
-    ("backend/src", "runs", &["calls", "config", "figure", "markers", "socket_file"]),
+    ("backend/src", "runs", &["calls", "config", "figure", "markers"]),
     // What is wrong with the machines.
-    ("backend/src", "findings", &["config", "file", "runs", "terminal"]),
+    ("backend/src", "findings", &["config", "runs", "terminal"]),
     // The commands that administer a hub.
     ("backend/src", "admin", &["accounts", "alerts", "config", "control"]),
     // An agent's end of the link, and the hub's.
-    ("backend/src", "uplink", &["config", "file"]),
+    ("backend/src", "uplink", &["config"]),
     // The other end of the page's stream.
     ("backend/src", "follow", &["config", "uplink"]),
     // What is used, written down each minute.
     ("backend/src", "usage", &["accounts"]),
     ("backend/src", "ingest", &["accounts", "drain"]),
     // The other hubs that share our database.
-    ("backend/src", "cluster", &["accounts", "config", "file", "ingest", "uplink"]),
+    ("backend/src", "cluster", &["accounts", "config", "ingest", "uplink"]),
     // What every hub of a cluster knows of all machines.
     ("backend/src", "over", &["cluster", "findings"]),
     (
@@ -168,7 +169,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "data",
             "demo",
             "drain",
-            "file",
             "findings",
             "http",
             "ingest",
@@ -253,6 +253,7 @@ const WORKSPACE: &[&str] = &[
     "records",
     "rules",
     "stream",
+    "system",
     "top",
     "backend",
     "charts",

@@ -5,7 +5,7 @@ use super::failed::AdminFailed;
 use super::order::HubOrder;
 use crate::accounts::{Accounts, Database, Principal, REMOVALS_FILE};
 use crate::alerts::{KEY_FILE, SealingKey};
-use crate::config::{Config, HubEntry, KeyFrom, user};
+use crate::config::{Config, HubEntry, KeyFrom};
 use crate::control;
 use history::files::{Disk, Files, LockError};
 use serde_json::Value;
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::clock;
+use system::user;
 
 /// How long a hub may take to answer, and how much it may say, bytes.
 const TIMEOUT: Duration = Duration::from_secs(30);

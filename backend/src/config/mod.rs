@@ -42,7 +42,6 @@ mod standing_join;
 mod table;
 mod team;
 mod top;
-pub mod user;
 mod value;
 mod wandb_settings;
 mod watching;

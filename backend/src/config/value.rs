@@ -1,11 +1,12 @@
 //! How one value is written, the same on the command line and in the file. Each error is the rest of a sentence that
 //! says what to write instead.
 
-use super::{LocalAuth, user};
+use super::LocalAuth;
 pub use collectors::options::{absolute, gpu};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use system::user;
 
 /// The scheme of pages that an editor shows beside its text.
 const WEBVIEW: &str = "vscode-webview:";

@@ -16,17 +16,20 @@ fn what_others_recorded_opens_like_a_recording() {
     let path = folder.path().join("export.csv");
     std::fs::write(&path, "time,source,tag,value\n1714566896,h,gpu.0.temp,63\n1714566911,h,gpu.0.temp,64\n")
         .expect("written");
-    let opened = imports::open(&path, crate::file::open, collectors::catalog()).expect("a table");
+    let opened = imports::open(&path, system::file::open, collectors::catalog()).expect("a table");
     let told = opened.told().expect("not empty");
     assert_eq!((told.from, told.to, told.title.as_str()), (START, START + 15_000, "export.csv"));
     let bytes = opened.write(Vec::new()).expect("memory");
     let expected = [("h".to_string(), "gpu.0.temp".to_string(), vec![(START, 63.0), (START + 15_000, 64.0)])];
     assert_eq!(samples(&replayed(bytes.clone()), 0, i64::MAX), expected);
     std::fs::write(&path, &bytes).expect("written");
-    assert_eq!(imports::open(&path, crate::file::open, collectors::catalog()).expect("a recording").told(), Some(told));
+    assert_eq!(
+        imports::open(&path, system::file::open, collectors::catalog()).expect("a recording").told(),
+        Some(told)
+    );
     std::fs::write(&path, &bytes[..20]).expect("written");
     assert!(
-        imports::open(&path, crate::file::open, collectors::catalog())
+        imports::open(&path, system::file::open, collectors::catalog())
             .expect_err("cut")
             .to_string()
             .contains("what can be opened")
@@ -47,7 +50,7 @@ fn lines_for_w_and_b_come_back_as_the_same_samples() {
     let imported = |text: String| {
         let path = folder.path().join("wandb-events.jsonl");
         std::fs::write(&path, text).expect("written");
-        let opened = imports::open(&path, crate::file::open, collectors::catalog()).expect("lines");
+        let opened = imports::open(&path, system::file::open, collectors::catalog()).expect("lines");
         assert_eq!(opened.notes, Vec::<String>::new());
         recording::store(opened, &collectors::catalog())
     };

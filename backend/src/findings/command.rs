@@ -2,7 +2,7 @@
 
 use super::{FindingBook, WantedFindings, look_through};
 use crate::config::{CheckFrom, Config, FindingsTask};
-use crate::{file, terminal};
+use crate::terminal;
 use history::Folder;
 use serde_json::{Value, json as object};
 use shared::controls::escaped_json;
@@ -15,6 +15,7 @@ use stream::clock::{Clock, System};
 use stream::live::Live;
 use stream::recording;
 use stream::store::{Limits, Store};
+use system::file;
 
 /// Why nothing was looked at: the exit status, and the sentence.
 #[derive(Debug)]

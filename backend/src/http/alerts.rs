@@ -7,7 +7,6 @@ use super::body::{Json, is_json};
 use super::{App, Caller, Refusal, json};
 use crate::accounts::Principal;
 use crate::alerts::AlertsAsked;
-use crate::config::user::own_uid;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
@@ -16,6 +15,7 @@ use axum::http::{HeaderMap, Response, StatusCode, Uri, header};
 use shared::alert::{AlertState, ChannelInput, Rule, RuleCheck, Silence};
 use shared::catalog::Catalog;
 use std::sync::Arc;
+use system::user::own_uid;
 
 type Answer = Result<Response<Body>, Refusal>;
 

@@ -4,7 +4,6 @@ use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
 use crate::accounts::{Accounts, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
 use crate::cluster::{Bus, Cluster};
-use crate::config::user::own_uid;
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
 use crate::data::Data;
@@ -27,6 +26,7 @@ use std::time::Duration;
 use stream::clock;
 use stream::live::{Holder, Live};
 use stream::store::Retentions;
+use system::user::own_uid;
 use tokio::sync::watch;
 
 /// How long what was used and done last may take to be written at the end.
@@ -141,7 +141,7 @@ async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), Deni
 
 fn key_of(path: &Path) -> io::Result<Secret> {
     let mut text = String::new();
-    crate::file::open(path)?.take(MAX_KEY_BYTES).read_to_string(&mut text)?;
+    system::file::open(path)?.take(MAX_KEY_BYTES).read_to_string(&mut text)?;
     Ok(Secret::new(text.trim()))
 }
 

@@ -8,7 +8,6 @@ use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, KeyFrom,
 use crate::control::{self, Bound};
 use crate::data::Data;
 use crate::doctor;
-use crate::file::{Whole, is_stdout};
 use crate::http::listen::relay;
 use crate::modes;
 use crate::stderr::Stderr;
@@ -27,6 +26,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
 use stream::clock::{self, Clock};
+use system::file::{Whole, is_stdout};
 use tokio::sync::{oneshot, watch};
 
 /// Time between two looks at whether the process that has the data folder still runs.

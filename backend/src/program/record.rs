@@ -2,7 +2,6 @@
 
 use super::{Shown, serve};
 use crate::config::{Config, RecordingTask, When, translated};
-use crate::file::{self, Whole, is_stdout};
 use crate::terminal::complain;
 use history::Folder;
 use shared::embedded::EmbeddedPage;
@@ -16,6 +15,7 @@ use std::time::Duration;
 use stream::clock::{self, Clock};
 use stream::recording;
 use stream::store::{Limits, Store};
+use system::file::{self, Whole, is_stdout};
 
 /// Does what was asked.
 pub fn run(config: Config, task: RecordingTask, page: EmbeddedPage) -> ExitCode {

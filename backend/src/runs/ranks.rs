@@ -3,12 +3,12 @@
 
 use super::environ::{self, Said, TORCH};
 use super::wandb;
-use crate::config::user::login_of;
 use launch::pod;
 use launch::process::{Stat, parent, started};
 use shared::run::{About, MAX_ID_BYTES, Pod, Rank};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
+use system::user::login_of;
 
 /// The most processes of a look; those beyond are not found.
 const MAX_LOOKED_AT: usize = 4096;

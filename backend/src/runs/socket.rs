@@ -2,10 +2,8 @@
 //! alone, or where the settings say, open to others; on Linux the kernel says with each message which process of which user sent
 //! it.
 
-use crate::config::user::{gid_of, login_of, own_uid};
 use crate::config::{RunsSettings, SocketMode};
 use crate::markers::marker::NewMarker;
-use crate::socket_file;
 use launch::peer::{Sender, ask_for_senders, receive};
 use shared::alert::{AlertSeverity, CodeAlert};
 use shared::run::{
@@ -21,6 +19,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use system::socket_file;
+use system::user::{gid_of, login_of, own_uid};
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 

@@ -1,11 +1,11 @@
 //! What launchers wrote down because nobody was there to be told, or answered.
 
 use super::socket::bounded;
-use crate::config::user::{login_of, own_uid};
 use launch::folder::Folder;
 use launch::tell::{is_this, machine};
 use shared::run::{KEPT_ENDINGS, Kept, MAX_MESSAGE_BYTES, Told};
 use std::path::Path;
+use system::user::{login_of, own_uid};
 
 /// Name of the folder in the data folder.
 pub const FOLDER: &str = "runs";

@@ -305,7 +305,7 @@ impl Uplink {
             Some(KeyFrom::Given(key)) => Ok(key.clone()),
             Some(KeyFrom::File(path)) => {
                 let mut text = String::new();
-                let read = crate::file::open(path).and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text));
+                let read = system::file::open(path).and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text));
                 read.map_err(|error| format!("the key file {} cannot be read: {error}", path.display()))?;
                 Ok(text.trim().to_string())
             }

@@ -3,7 +3,6 @@
 
 use super::answer::history_slot;
 use super::{Params, named};
-use crate::config::user::own_uid;
 use crate::http::admit::Asker;
 use crate::http::body::Json;
 use crate::http::{App, Caller, Refusal, json};
@@ -16,6 +15,7 @@ use axum::http::{Response, StatusCode};
 use serde_json::{Value, json as object};
 use shared::wire::Source;
 use std::sync::Arc;
+use system::user::own_uid;
 
 /// The most markers of one answer, and the most runs of cells: the newest.
 const MAX_MARKERS: usize = 10_000;

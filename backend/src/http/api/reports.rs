@@ -1,7 +1,6 @@
 //! `POST /api/v1/runs` and `POST /api/v1/runs/{id}/events`: launchers without our binary tell of their runs.
 
 use super::markers::may_write;
-use crate::config::user::login_of;
 use crate::http::admit::Asker;
 use crate::http::body::Json;
 use crate::http::{App, Caller, Refusal, json};
@@ -14,6 +13,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json as object};
 use std::sync::Arc;
+use system::user::login_of;
 
 /// Tells of a run that begins: 201 with its id, or 200 where it is told of already.
 pub(in crate::http) async fn begin(
