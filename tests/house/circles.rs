@@ -11,6 +11,7 @@ const FOLDERS: &[&str] = &[
     "backend/inventory/src",
     "backend/notify/src",
     "backend/src",
+    "backend/settings/src",
     "backend/stream/src",
     "backend/system/src",
     "backend/top/src",

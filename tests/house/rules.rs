@@ -11,6 +11,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
     ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/system", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    ("backend/settings", &[], &["tokio", "axum", "hyper", "clap", "leptos", "plotters", "tracing"]),
     ("backend/inventory", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "tracing"]),
     ("backend/collectors", &["shared", "client", "inventory"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
@@ -42,6 +43,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "notify",
             "records",
             "rules",
+            "settings",
             "stream",
             "system",
             "top",
@@ -252,6 +254,7 @@ const WORKSPACE: &[&str] = &[
     "notify",
     "records",
     "rules",
+    "settings",
     "stream",
     "system",
     "top",

@@ -1,7 +1,7 @@
 //! `[cost]`: what GPU-time and energy cost. Where it is absent no money is told of anywhere.
 
-use super::team::FileTable;
 use serde::Deserialize;
+use settings::FileTable;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 

@@ -1,8 +1,8 @@
 //! `[runs]`: how training jobs are followed.
 
-use super::team::FileTable;
 use super::value::{retention, show_duration};
 use serde::{Deserialize, Serialize};
+use settings::FileTable;
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::{Table, Value};
