@@ -204,7 +204,7 @@ fn a_planted_static_is_caught() {
         catches(rules::statics, "backend/src/http/listen.rs", good, bad);
         catches(rules::statics, "shared/src/tick.rs", &format!("#[cfg(test)]\nmod tests {{\n{bad}\n}}"), bad);
     }
-    for program in ["backend/program/src/main.rs", "tests/support/server.rs", "backend/src/runs/tests.rs"] {
+    for program in ["backend/program/src/main.rs", "tests/support/server.rs", "backend/src/doctor/tests.rs"] {
         assert_eq!(rules::statics(&[Source::new(program, "static COUNT: AtomicU64 = AtomicU64::new(0);")]).len(), 0);
     }
 }
@@ -216,18 +216,18 @@ fn a_planted_name_of_two_types_is_caught() {
     };
     let counts = "/// Counts.\npub struct Counts {\n    pub counts: u8,\n}\n";
     for second in ["pub enum Counts {}", "pub(super) struct Counts(u8);", "mod x {\n    pub type Counts = u8;\n}"] {
-        assert_eq!(faults(counts, "backend/src/runs/mod.rs", second), 1, "{second}");
+        assert_eq!(faults(counts, "backend/src/doctor/mod.rs", second), 1, "{second}");
         assert_eq!(faults(counts, "shared/src/wire.rs", second), 0, "of another package");
-        assert_eq!(faults(counts, "backend/src/runs/tests.rs", second), 0, "of tests");
+        assert_eq!(faults(counts, "backend/src/doctor/tests.rs", second), 0, "of tests");
     }
     for second in
         ["struct Counts;", "pub fn counts() -> Counts {}", "pub struct CountsOfLate;", "// pub struct Counts;"]
     {
-        assert_eq!(faults(counts, "backend/src/runs/mod.rs", second), 0, "{second}");
+        assert_eq!(faults(counts, "backend/src/doctor/mod.rs", second), 0, "{second}");
     }
     // The same for another system.
     let twice = "#[cfg(unix)]\npub struct Own(u8);\n#[cfg(not(unix))]\npub struct Own;";
-    assert_eq!(faults(twice, "backend/src/runs/mod.rs", ""), 0);
+    assert_eq!(faults(twice, "backend/src/doctor/mod.rs", ""), 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::cost::{cpu_of, thread_cpu};
 use crate::table::Table;
-use backend::runs::RunBook;
+use jobs::runs::RunBook;
 use serde_json::Value;
 use shared::run::{About, BEGIN_KIND, Begun, END_KIND, How, Over, Rank};
 use shared::wire::Source;

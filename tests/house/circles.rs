@@ -9,6 +9,7 @@ const FOLDERS: &[&str] = &[
     "backend/collectors/src",
     "backend/history/src",
     "backend/inventory/src",
+    "backend/jobs/src",
     "backend/notify/src",
     "backend/src",
     "backend/settings/src",

@@ -21,6 +21,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // Ticks and records on their way; no collector and no socket.
     ("backend/stream", &["shared", "history", "inventory"], &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"]),
+    // Training jobs; no page, no account and no alert.
+    (
+        "backend/jobs",
+        &["shared", "client", "inventory", "launch", "rules", "settings", "stream", "system"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
     // It is there beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // What is sent to others, and where it may go: no rule, no table, no runtime.
@@ -39,6 +45,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "history",
             "insight",
             "inventory",
+            "jobs",
             "launch",
             "notify",
             "records",
@@ -74,6 +81,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "collectors",
             "history",
             "insight",
+            "jobs",
             "notify",
             "records",
             "rules",
@@ -99,26 +107,21 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "export", &["config"]),
     // A picture by the page's own drawing code: it reads nothing.
     ("backend/src", "figure", &[]),
+    ("backend/src", "report", &["figure"]),
     ("backend/src", "data", &["config"]),
     ("backend/src", "sampler", &[]),
     ("backend/src", "demo", &["config"]),
     ("backend/src", "doctor", &["config", "sampler"]),
     ("backend/src", "remote_write", &["config"]),
-    // What people and notebooks say, and what is made of it.
-    ("backend/src", "markers", &[]),
-    // What code says is wrong.
-    ("backend/src", "calls", &[]),
     // Sources of a hub, people and keys: it knows no socket.
     ("backend/src", "accounts", &[]),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     ("backend/src", "providers", &["accounts", "config"]),
     ("backend/src", "control", &[]),
     // What is watched, what was found, who is told.
-    ("backend/src", "alerts", &["accounts", "calls", "config", "findings", "markers", "runs"]),
-    // Training jobs: what is told of them, and the list that records make.
-    ("backend/src", "runs", &["calls", "config", "figure", "markers"]),
+    ("backend/src", "alerts", &["accounts", "config", "findings"]),
     // What is wrong with the machines.
-    ("backend/src", "findings", &["config", "runs", "terminal"]),
+    ("backend/src", "findings", &["config", "terminal"]),
     // The commands that administer a hub.
     ("backend/src", "admin", &["accounts", "alerts", "config", "control"]),
     // An agent's end of the link, and the hub's.
@@ -139,7 +142,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "accounts",
             "alerts",
             "build_info",
-            "calls",
             "ingest",
             "cluster",
             "config",
@@ -149,10 +151,9 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "export",
             "figure",
             "findings",
-            "markers",
             "providers",
             "remote_write",
-            "runs",
+            "report",
             "stderr",
             "usage",
         ],
@@ -164,7 +165,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         &[
             "accounts",
             "alerts",
-            "calls",
             "cluster",
             "config",
             "control",
@@ -174,11 +174,9 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "findings",
             "http",
             "ingest",
-            "markers",
             "over",
             "providers",
             "remote_write",
-            "runs",
             "sampler",
             "stderr",
             "uplink",
@@ -251,6 +249,7 @@ const WORKSPACE: &[&str] = &[
     "collectors",
     "history",
     "inventory",
+    "jobs",
     "notify",
     "records",
     "rules",

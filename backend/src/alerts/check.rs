@@ -2,7 +2,7 @@
 
 use super::RuleChecker;
 use crate::findings::{FindingBook, WantedFindings};
-use crate::runs::RunBook;
+use jobs::runs::RunBook;
 use rules::{Checker, Machine};
 use shared::alert::{Checked, Rule};
 use shared::catalog::gpu;

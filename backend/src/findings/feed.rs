@@ -1,8 +1,8 @@
 //! Samples out of the history, in the order of time, for who looks for what is wrong in them.
 
 use super::book::FindingBook;
-use crate::runs::RunBook;
 use insight::{Insight, Job, Rank, Settings};
+use jobs::runs::RunBook;
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};

@@ -3,8 +3,8 @@
 use super::book::{Entry, FindingBook};
 use super::feed::{announce, feed, running};
 use super::kept::KeptFindings;
-use crate::runs::RunBook;
 use insight::{Insight, Settings};
+use jobs::runs::RunBook;
 use shared::finding::Finding;
 use shared::run::Run;
 use shared::series::SeriesId;

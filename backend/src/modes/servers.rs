@@ -3,9 +3,9 @@
 
 use crate::accounts::Database;
 use crate::config::Config;
-#[cfg(unix)]
-use crate::runs;
 use crate::{cluster, remote_write};
+#[cfg(unix)]
+use jobs::runs;
 use shared::wire::{Check, CheckState};
 use std::path::Path;
 

@@ -6,11 +6,11 @@ use super::looking::{Here, LookedRank, Looking};
 use super::permit::{Owners, without_claims};
 use super::reported::{RefusedReport, ReportAsk, Reported};
 use super::series;
-use super::slurm;
+use super::slurm::{self, RunTool, Slurm};
 use super::socket::{Message, RunSocket, SentBy};
 use super::untold::{self, Untold};
 use crate::calls::{Calls, TOO_MANY_CALLS};
-use crate::config::RunsSettings;
+use super::RunsSettings;
 use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]
@@ -108,7 +108,7 @@ pub(super) struct Tracker {
     awaited: HashMap<Key, Awaited>,
     /// How schedulers say that processes ended.
     claims: JoinSet<(Over, Option<How>)>,
-    scontrol: PathBuf,
+    slurm: Slurm,
     kubernetes: Option<Arc<Kubernetes>>,
     /// Those that are told of by requests, by their ids.
     pub reported: HashMap<String, Reported>,
@@ -128,7 +128,7 @@ pub async fn follow(
     (socket, mut reports): (RunSocket, mpsc::Receiver<ReportAsk>),
     (folder, of_user): (&Path, Option<PathBuf>),
     (markers, calls): (Arc<Markers>, Arc<Calls>),
-    settings: RunsSettings,
+    (settings, run_tool): (RunsSettings, RunTool),
     mut stop: watch::Receiver<bool>,
 ) {
     let mut tracker = Tracker {
@@ -141,7 +141,7 @@ pub async fn follow(
         awaited: HashMap::new(),
         claims: JoinSet::new(),
         kubernetes: kubernetes(&settings),
-        scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()),
+        slurm: Slurm { scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()), run: run_tool },
         reported: HashMap::new(),
         preempting: HashMap::new(),
         stopped: HashSet::new(),
@@ -553,8 +553,8 @@ impl Tracker {
             return;
         }
         let how = over.how.clone();
-        if let Some(job) = over.begun.slurm.clone().filter(|_| slurm::is_there(&self.scontrol)) {
-            let asked = slurm::asked(self.scontrol.clone(), job, over.begun.t, how);
+        if let Some(job) = over.begun.slurm.clone().filter(|_| slurm::is_there(&self.slurm.scontrol)) {
+            let asked = slurm::asked(self.slurm.clone(), job, over.begun.t, how);
             self.claims.spawn(async move { (over, asked.await) });
         } else if let Some((asks, pod)) = self.kubernetes.clone().zip(over.begun.pod.clone()) {
             let asked = asks.asked(pod, how);

@@ -1,6 +1,6 @@
 //! `[runs]`: how training jobs are followed.
 
-use super::value::{retention, show_duration};
+use settings::length::{retention, show_duration};
 use serde::{Deserialize, Serialize};
 use settings::FileTable;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! When ranks are looked for: on a thread of its own, because another process can make a read of its environment wait.
 
-use crate::config::Detect;
+use super::Detect;
 use shared::run::Begun;
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -5,7 +5,7 @@
 //! `conditions` (the one called `DisruptionTarget`) and what `containerStatuses` says of containers that ended.
 
 use super::slurm::TRIES;
-use crate::config::RunsSettings;
+use super::RunsSettings;
 use client::http::Uri;
 use client::{Client, Limits, MaxBytes};
 use launch::process::signal_name;

@@ -7,7 +7,7 @@ use super::other_id;
 use super::output::RunLogs;
 use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
-use crate::config::CostSettings;
+use super::CostSettings;
 use shared::run::{Run, RunProcess};
 use shared::standing::Standing;
 use shared::wire::{Source, SourceId};

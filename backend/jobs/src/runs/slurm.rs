@@ -17,18 +17,30 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// By how much the clocks of Slurm's machines may differ, milliseconds.
 const MAX_APART: i64 = 10 * 60_000;
 
+/// Runs a tool to its end, by its path and arguments, and returns what it prints; None where it says nothing in time.
+pub type RunTool = fn(&Path, &[&str], Duration) -> Option<String>;
+
+/// Slurm's tools, and what runs them.
+#[derive(Clone)]
+pub(super) struct Slurm {
+    /// `scontrol`; `sacct` is beside it.
+    pub scontrol: PathBuf,
+    /// Runs either.
+    pub run: RunTool,
+}
+
 /// Asks until Slurm says how the job of a process that ended so did, or until it was asked often enough. The process began at
 /// `began`, milliseconds since the Unix epoch: a job that had ended by then only has the number of this one.
-pub(super) async fn asked(scontrol: PathBuf, job: String, began: i64, how: How) -> Option<How> {
-    let claim = claim(scontrol, job, local_time(began - MAX_APART)?).await?;
+pub(super) async fn asked(slurm: Slurm, job: String, began: i64, how: How) -> Option<How> {
+    let claim = claim(slurm, job, local_time(began - MAX_APART)?).await?;
     Some(How { claim: Some(claim), ..how })
 }
 
-async fn claim(scontrol: PathBuf, job: String, began: String) -> Option<Claim> {
+async fn claim(Slurm { scontrol, run }: Slurm, job: String, began: String) -> Option<Claim> {
     for pause in TRIES {
         tokio::time::sleep(pause).await;
         let (scontrol, asked) = (scontrol.clone(), job.clone());
-        let ask = move || collectors::printed(&scontrol, &["show", "job", &asked], DEADLINE);
+        let ask = move || run(&scontrol, &["show", "job", &asked], DEADLINE);
         match tokio::task::spawn_blocking(ask).await.ok()?.as_deref().and_then(|printed| shown(printed, &job)) {
             Some(said) if said.is_of_before(&began) => return None,
             Some(Said { word, .. }) if is_final(&word) => return Some(Claim { who: "slurm".into(), word }),
@@ -44,7 +56,7 @@ async fn claim(scontrol: PathBuf, job: String, began: String) -> Option<Claim> {
     }
     let asked = job.clone();
     let ask =
-        move || collectors::printed(&sacct, &["-n", "-X", "-P", "-o", "JobIDRaw,State,End", "-j", &asked], DEADLINE);
+        move || run(&sacct, &["-n", "-X", "-P", "-o", "JobIDRaw,State,End", "-j", &asked], DEADLINE);
     let said = tokio::task::spawn_blocking(ask).await.ok()?.as_deref().and_then(|printed| kept(printed, &job))?;
     (is_final(&said.word) && !said.is_of_before(&began)).then(|| Claim { who: "slurm".into(), word: said.word })
 }

@@ -1,6 +1,6 @@
 //! What a run held and used, added up from roll-ups: pure arithmetic, which knows no store and no clock.
 
-use crate::config::CostSettings;
+use super::CostSettings;
 use serde::{Deserialize, Serialize};
 use shared::rollup::Bucket;
 use std::collections::BTreeMap;

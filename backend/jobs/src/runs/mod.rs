@@ -13,6 +13,7 @@ mod briefs;
 mod by_request;
 #[cfg(target_os = "linux")]
 mod environ;
+mod cost;
 mod fold;
 #[cfg(target_os = "linux")]
 mod frozen;
@@ -33,9 +34,9 @@ mod permit;
 mod pidfd;
 #[cfg(target_os = "linux")]
 mod ranks;
-mod report;
 mod reported;
 mod series;
+mod settings;
 #[cfg(unix)]
 mod slurm;
 #[cfg(unix)]
@@ -51,6 +52,7 @@ mod wandb;
 
 pub use book::RunBook;
 pub use briefs::{Brief, Briefs};
+pub use cost::CostSettings;
 pub use keeping::{expire_logs, keep};
 #[cfg(unix)]
 pub use kubernetes::examine_kubernetes;
@@ -60,7 +62,10 @@ pub use reported::{NewRun, RefusedReport, Report, ReportedEvent, Reports, report
 pub use series::names_of;
 #[cfg(unix)]
 pub use socket::RunSocket;
-pub use summary::{RunCurve, RunMark, RunNumbers, RunSummary, drivers};
+pub use self::settings::{Detect, RunsSettings, SocketMode};
+#[cfg(unix)]
+pub use slurm::RunTool;
+pub use summary::{MEASURES, RunCurve, RunMark, RunNumbers, RunSummary, drivers};
 pub use sums::Sums;
 #[cfg(unix)]
 pub use track::follow;

@@ -2,7 +2,7 @@
 
 use super::measure::measure;
 use super::sums::Sums;
-use crate::config::CostSettings;
+use super::CostSettings;
 use crate::markers::marker::Marker;
 use crate::markers::{between, steps};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ const MAX_MARKS: usize = 200;
 const MAX_POINTS: i64 = 512;
 
 /// What curves are of.
-pub(super) static MEASURES: [&MetricDef; 5] =
+pub static MEASURES: [&MetricDef; 5] =
     [&gpu::UTILISATION, &gpu::MEMORY_ALLOCATED, &gpu::POWER_WATTS, &cpu::CPU_PERCENT, &network::RECEIVED];
 
 /// A measure over the time of a run.

@@ -2,7 +2,7 @@
 //! alone, or where the settings say, open to others; on Linux the kernel says with each message which process of which user sent
 //! it.
 
-use crate::config::{RunsSettings, SocketMode};
+use super::{RunsSettings, SocketMode};
 use crate::markers::marker::NewMarker;
 use launch::peer::{Sender, ask_for_senders, receive};
 use shared::alert::{AlertSeverity, CodeAlert};
