@@ -6,7 +6,6 @@
 // A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
-pub mod accounts;
 pub mod admin;
 pub mod alerts;
 pub mod build_info;
@@ -33,4 +32,3 @@ pub mod sampler;
 pub mod stderr;
 pub mod terminal;
 pub mod uplink;
-pub mod usage;

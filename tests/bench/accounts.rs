@@ -2,7 +2,7 @@
 
 use crate::cost::cpu_of;
 use crate::table::Table;
-use backend::accounts::{Accounts, Network, Principal};
+use team::accounts::{Accounts, Network, Principal};
 use records::accounts::Account;
 use records::sessions::Session;
 use records::sources::Source;

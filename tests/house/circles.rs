@@ -15,6 +15,7 @@ const FOLDERS: &[&str] = &[
     "backend/settings/src",
     "backend/stream/src",
     "backend/system/src",
+    "backend/team/src",
     "backend/top/src",
     "frontend/src",
     "frontend/charts/src",

@@ -27,6 +27,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         &["shared", "client", "inventory", "launch", "rules", "settings", "stream", "system"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
+    // People and keys: it knows no socket.
+    (
+        "backend/team",
+        &["shared", "records", "rules", "stream"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
     // It is there beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // What is sent to others, and where it may go: no rule, no table, no runtime.
@@ -53,6 +59,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "settings",
             "stream",
             "system",
+            "team",
             "top",
             "viewer",
         ],
@@ -87,6 +94,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "rules",
             "stream",
             "system",
+            "team",
             "backend",
             "charts",
             "page",
@@ -113,33 +121,28 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "demo", &["config"]),
     ("backend/src", "doctor", &["config", "sampler"]),
     ("backend/src", "remote_write", &["config"]),
-    // Sources of a hub, people and keys: it knows no socket.
-    ("backend/src", "accounts", &[]),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
-    ("backend/src", "providers", &["accounts", "config"]),
+    ("backend/src", "providers", &["config"]),
     ("backend/src", "control", &[]),
     // What is watched, what was found, who is told.
-    ("backend/src", "alerts", &["accounts", "config", "findings"]),
+    ("backend/src", "alerts", &["config", "findings"]),
     // What is wrong with the machines.
     ("backend/src", "findings", &["config", "terminal"]),
     // The commands that administer a hub.
-    ("backend/src", "admin", &["accounts", "alerts", "config", "control"]),
+    ("backend/src", "admin", &["alerts", "config", "control"]),
     // An agent's end of the link, and the hub's.
     ("backend/src", "uplink", &["config"]),
     // The other end of the page's stream.
     ("backend/src", "follow", &["config", "uplink"]),
-    // What is used, written down each minute.
-    ("backend/src", "usage", &["accounts"]),
-    ("backend/src", "ingest", &["accounts", "drain"]),
+    ("backend/src", "ingest", &["drain"]),
     // The other hubs that share our database.
-    ("backend/src", "cluster", &["accounts", "config", "ingest", "uplink"]),
+    ("backend/src", "cluster", &["config", "ingest", "uplink"]),
     // What every hub of a cluster knows of all machines.
     ("backend/src", "over", &["cluster", "findings"]),
     (
         "backend/src",
         "http",
         &[
-            "accounts",
             "alerts",
             "build_info",
             "ingest",
@@ -155,7 +158,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "remote_write",
             "report",
             "stderr",
-            "usage",
         ],
     ),
     // Nobody but the program imports a mode.
@@ -163,7 +165,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "backend/src",
         "modes",
         &[
-            "accounts",
             "alerts",
             "cluster",
             "config",
@@ -180,7 +181,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "sampler",
             "stderr",
             "uplink",
-            "usage",
         ],
     ),
     ("frontend/src", "fetch", &[]),
@@ -256,6 +256,7 @@ const WORKSPACE: &[&str] = &[
     "settings",
     "stream",
     "system",
+    "team",
     "top",
     "backend",
     "charts",

@@ -2,7 +2,7 @@
 
 use super::JSON;
 use super::revoked::all_is_closed;
-use backend::accounts::Database;
+use team::accounts::Database;
 use std::path::{Path, PathBuf};
 use watchglass_tests::certificate::Authority;
 use watchglass_tests::fleet::Fleet;

@@ -1,7 +1,7 @@
 //! What another program takes back in the hub's own records is closed by the hub, which nobody told of it.
 
 use super::sockets::{ended, open};
-use backend::accounts::{Accounts, Database, Principal};
+use team::accounts::{Accounts, Database, Principal};
 use futures_util::StreamExt;
 use shared::people::PersonChange;
 use std::sync::Arc;

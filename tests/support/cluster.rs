@@ -11,7 +11,7 @@ use crate::receiver::{self, Receiver};
 use crate::server::{Answer, Server, watchglass};
 use crate::stream::{Connection, Page};
 use crate::waiting::{until_or, within};
-use backend::accounts::Database;
+use team::accounts::Database;
 use fake_clock::FakeClock;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! A hub with people, keys and a machine in it, for tests: made in its folder before it starts.
 
 use crate::server::{Answer, Server, ask_with, watchglass};
-use backend::accounts::{Accounts, Database, Enrolment, Network, Principal};
+use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
 use shared::role::{KeyScope, Role};

@@ -15,7 +15,6 @@ pub use doctor::examine;
 
 pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MESSAGE};
 
-use crate::accounts::Accounts;
 use crate::ingest::{AskedElsewhere, Ingest, LinkProcess, NoAnswer, NoTake, OtherHubs};
 use calls::{Announced, Call, CallReply, HELD, decode, encode, subject_of};
 use holders::{Holders, LEASE_INTERVAL, LOOK_INTERVAL};
@@ -29,6 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use stream::live::Live;
+use team::accounts::Accounts;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::interval;
 

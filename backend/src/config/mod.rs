@@ -47,6 +47,7 @@ mod when;
 mod written;
 
 pub use self::insight::InsightSettings;
+pub use self::team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
 pub use administer::{
     AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
     UsageTask, UserTask, ViewTask,
@@ -75,7 +76,6 @@ pub use remote_write::RemoteWrite;
 pub use run::{AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
 pub use sign_in::{NewAccounts, ProxySignIn};
 pub use table::Config;
-pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
 pub use top::{Origin, Top, entry_here};
 pub use value::{is_host_name, show_duration, split_authority};
 pub use wandb_settings::translated;

@@ -1,11 +1,11 @@
 //! What a viewer's socket or a long answer rests on: a session, a key or a link. When that ends, or may see less, the socket
 //! closes within a second, and the answer breaks off; when it may see more, the socket shows it.
 
-use crate::accounts::{Accounts, Ended, Principal, Who};
 use shared::scope::{Bounds, Scope};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::clock::Clock;
+use team::accounts::{Accounts, Ended, Principal, Who};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until};

@@ -30,7 +30,6 @@ pub use link::{Denial, socket_config};
 pub use others::{AskedElsewhere, NoTake, OtherHubs};
 pub use presence::LinkProcess;
 
-use crate::accounts::Accounts;
 use crate::drain::Drain;
 use append::Gathered;
 use ask::Desk;
@@ -47,6 +46,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use stream::live::Live;
+use team::accounts::Accounts;
 
 /// Length of the id of a source that has a key.
 const SOURCE_ID_LETTERS: usize = 26;

@@ -2,7 +2,6 @@
 
 use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
-use crate::accounts::{Accounts, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
 use crate::cluster::{Bus, Cluster};
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
@@ -12,7 +11,6 @@ use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
 use crate::providers::Providers;
-use crate::usage::{self, Meter};
 use shared::secret::Secret;
 use shared::standing::Standing;
 use std::collections::BTreeMap;
@@ -27,6 +25,8 @@ use stream::clock;
 use stream::live::{Holder, Live};
 use stream::store::Retentions;
 use system::user::own_uid;
+use team::accounts::{Accounts, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
+use team::usage::{self, Meter};
 use tokio::sync::watch;
 
 /// How long what was used and done last may take to be written at the end.

@@ -14,7 +14,6 @@ pub mod servers;
 
 pub use bind::bind;
 
-use crate::accounts::Accounts;
 use crate::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub, StoredChecker};
 use crate::config::Config;
 use crate::control::{self, Bound, FolderSocket};
@@ -44,6 +43,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use stream::archive::{self, Archive};
 use stream::live::Live;
+use team::accounts::Accounts;
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};

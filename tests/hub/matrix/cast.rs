@@ -1,7 +1,7 @@
 //! A hub with two teams, everybody who may ask it, and things of each team to ask for.
 
 use crate::hub::JSON;
-use backend::accounts::{Accounts, Database, Enrolment, Network, Principal};
+use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 use serde_json::{Value, json};
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};

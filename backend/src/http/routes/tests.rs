@@ -1,7 +1,6 @@
 //! What lies outside a scope does not exist, whichever route is asked and however it is called.
 
 use super::*;
-use crate::accounts::Network;
 use crate::alerts::{AlertBook, AlertBookAbout, row_of};
 use crate::config::Config;
 use crate::findings::finding;
@@ -24,6 +23,7 @@ use std::time::Duration;
 use stream::clock::Manual;
 use stream::live::Live;
 use stream::store::{Limits, Store};
+use team::accounts::Network;
 use tokio::sync::watch;
 use tower::ServiceExt;
 

@@ -10,7 +10,6 @@ mod viewer;
 pub(super) use rung::Rungs;
 pub(super) use script::Broadcast;
 
-use crate::accounts::Who;
 use crate::export::fitting;
 use crate::http::admit::Asker;
 use crate::http::api::{Params, no_source};
@@ -27,6 +26,7 @@ use shared::said::Said;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use stream::live::Live;
+use team::accounts::Who;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use viewer::page;
 

@@ -40,7 +40,10 @@ pub(super) async fn differs(on: &mut Connection, account: &str, login: Option<&s
 }
 
 /// The logins that those say who vouch for an account, by its id; of all accounts with none.
-pub(crate) async fn said(
+///
+/// # Errors
+/// [`Denied`], where the database cannot be asked.
+pub async fn said(
     on: &mut Connection,
     account: Option<&str>,
 ) -> Result<BTreeMap<String, BTreeSet<String>>, Denied> {

@@ -19,7 +19,7 @@ mod key;
 mod labels;
 mod link;
 mod log;
-pub(crate) mod logins;
+pub mod logins;
 mod me;
 mod password;
 mod people;
