@@ -226,7 +226,7 @@ fn ranks(run: &Run, html: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jobs::runs::summary::{RunMark, RunNumbers};
+    use jobs::runs::{RunMark, RunNumbers};
     use shared::run::{About, How, Rank, RunState};
 
     #[test]

@@ -2,7 +2,6 @@
 
 use crate::cost::cpu_of;
 use crate::table::Table;
-use team::accounts::{Accounts, Network, Principal};
 use records::accounts::Account;
 use records::sessions::Session;
 use records::sources::Source;
@@ -15,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use stream::clock;
+use team::accounts::{Accounts, Network, Principal};
 
 /// Accounts and sessions of the goal, and machines that each account sees.
 const ACCOUNTS: usize = 1_000;

@@ -1,7 +1,6 @@
 //! A hub with people, keys and a machine in it, for tests: made in its folder before it starts.
 
 use crate::server::{Answer, Server, ask_with, watchglass};
-use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
 use shared::role::{KeyScope, Role};
@@ -13,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use stream::clock;
+use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 
 /// The password of everybody.
 pub const PASSWORD: &str = "correct horse battery";

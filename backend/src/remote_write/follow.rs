@@ -242,9 +242,9 @@ mod tests {
     use shared::catalog::{Catalog, cpu};
     use shared::series::SeriesDef;
     use std::time::Duration;
-    use stream::archive::tests::bench::{self, Bench};
     use stream::clock::Manual;
     use stream::store::Limits;
+    use stream::testing::bench::{self, Bench};
     use stream::testing::fleeting::Fleeting;
 
     #[test]

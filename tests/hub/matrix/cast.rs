@@ -1,7 +1,6 @@
 //! A hub with two teams, everybody who may ask it, and things of each team to ask for.
 
 use crate::hub::JSON;
-use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 use serde_json::{Value, json};
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
@@ -15,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use stream::clock::{self, Clock, System};
+use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 use watchglass_tests::hub::{Hub, PASSWORD, send};
 use watchglass_tests::link::Link;
 use watchglass_tests::server::{Answer, Server};

@@ -1,13 +1,13 @@
 //! The runs of all machines, kept up with their records as these come, so that a list reads from the disk only what it has
 //! not read before.
 
+use super::CostSettings;
 use super::fold::{Part, Runs, Silence, apart, clipped, judged, merged};
 use super::kept::KeptRuns;
 use super::other_id;
 use super::output::RunLogs;
 use super::reported::Reports;
 use super::summary::{FindingsOf, RunSummary};
-use super::CostSettings;
 use shared::run::{Run, RunProcess};
 use shared::standing::Standing;
 use shared::wire::{Source, SourceId};

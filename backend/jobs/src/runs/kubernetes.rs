@@ -4,8 +4,8 @@
 //! Needed is the right to list pods. Of the answer are read, of each pod, `metadata.uid`, and of its `status` `reason`,
 //! `conditions` (the one called `DisruptionTarget`) and what `containerStatuses` says of containers that ended.
 
-use super::slurm::TRIES;
 use super::RunsSettings;
+use super::slurm::TRIES;
 use client::http::Uri;
 use client::{Client, Limits, MaxBytes};
 use launch::process::signal_name;

@@ -11,9 +11,9 @@ mod book;
 mod briefs;
 #[cfg(unix)]
 mod by_request;
+mod cost;
 #[cfg(target_os = "linux")]
 mod environ;
-mod cost;
 mod fold;
 #[cfg(target_os = "linux")]
 mod frozen;
@@ -50,6 +50,7 @@ mod untold;
 #[cfg(target_os = "linux")]
 mod wandb;
 
+pub use self::settings::{Detect, RunsSettings, SocketMode};
 pub use book::RunBook;
 pub use briefs::{Brief, Briefs};
 pub use cost::CostSettings;
@@ -61,10 +62,9 @@ pub use output::{PrintedRow, Ranks, RunLogs, last_words};
 pub use reported::{NewRun, RefusedReport, Report, ReportedEvent, Reports, reports};
 pub use series::names_of;
 #[cfg(unix)]
-pub use socket::RunSocket;
-pub use self::settings::{Detect, RunsSettings, SocketMode};
-#[cfg(unix)]
 pub use slurm::RunTool;
+#[cfg(unix)]
+pub use socket::RunSocket;
 pub use summary::{MEASURES, RunCurve, RunMark, RunNumbers, RunSummary, drivers};
 pub use sums::Sums;
 #[cfg(unix)]

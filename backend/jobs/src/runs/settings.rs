@@ -1,8 +1,8 @@
 //! `[runs]`: how training jobs are followed.
 
-use settings::length::{retention, show_duration};
 use serde::{Deserialize, Serialize};
 use settings::FileTable;
+use settings::length::{retention, show_duration};
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::{Table, Value};

@@ -55,8 +55,7 @@ async fn claim(Slurm { scontrol, run }: Slurm, job: String, began: String) -> Op
         return None;
     }
     let asked = job.clone();
-    let ask =
-        move || run(&sacct, &["-n", "-X", "-P", "-o", "JobIDRaw,State,End", "-j", &asked], DEADLINE);
+    let ask = move || run(&sacct, &["-n", "-X", "-P", "-o", "JobIDRaw,State,End", "-j", &asked], DEADLINE);
     let said = tokio::task::spawn_blocking(ask).await.ok()?.as_deref().and_then(|printed| kept(printed, &job))?;
     (is_final(&said.word) && !said.is_of_before(&began)).then(|| Claim { who: "slurm".into(), word: said.word })
 }

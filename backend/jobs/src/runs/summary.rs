@@ -1,8 +1,8 @@
 //! What is kept of a run when its samples have gone: its row, five curves, and what they add up to.
 
+use super::CostSettings;
 use super::measure::measure;
 use super::sums::Sums;
-use super::CostSettings;
 use crate::markers::marker::Marker;
 use crate::markers::{between, steps};
 use serde::{Deserialize, Serialize};

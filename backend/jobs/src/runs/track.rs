@@ -1,5 +1,6 @@
 //! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
 
+use super::RunsSettings;
 use super::jobs::Jobs;
 use super::kubernetes::Kubernetes;
 use super::looking::{Here, LookedRank, Looking};
@@ -10,7 +11,6 @@ use super::slurm::{self, RunTool, Slurm};
 use super::socket::{Message, RunSocket, SentBy};
 use super::untold::{self, Untold};
 use crate::calls::{Calls, TOO_MANY_CALLS};
-use super::RunsSettings;
 use crate::markers::marker::NewMarker;
 use crate::markers::{Markers, TakenMarkers};
 #[cfg(target_os = "linux")]

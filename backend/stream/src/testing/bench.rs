@@ -9,9 +9,10 @@ use history::files::Disk as Real;
 use history::{Folder, Options, retain};
 use shared::catalog::{Catalog, cpu};
 use shared::series::{SeriesDef, SeriesId};
-use shared::wire::CheckState;
+use shared::wire::{CheckState, SourceId};
 use std::path::Path;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// How long history is kept, milliseconds.
 pub const RETENTION: i64 = 43_200_000;

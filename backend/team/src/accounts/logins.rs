@@ -43,10 +43,7 @@ pub(super) async fn differs(on: &mut Connection, account: &str, login: Option<&s
 ///
 /// # Errors
 /// [`Denied`], where the database cannot be asked.
-pub async fn said(
-    on: &mut Connection,
-    account: Option<&str>,
-) -> Result<BTreeMap<String, BTreeSet<String>>, Denied> {
+pub async fn said(on: &mut Connection, account: Option<&str>) -> Result<BTreeMap<String, BTreeSet<String>>, Denied> {
     let mut logins = BTreeMap::<_, BTreeSet<String>>::new();
     for (account, row) in accounts::said(on, account).await? {
         let login = serde_json::from_str::<Said>(&row).ok().and_then(|said| said.login);
