@@ -128,16 +128,16 @@ fn a_planted_import_is_caught() {
     let rule = rules::rooms;
     catches(
         rule,
-        "backend/src/live.rs",
-        "use crate::{clock, store::Store};",
-        "use crate::{clock, store::Store, http::App};",
+        "backend/src/doctor/mod.rs",
+        "use crate::{config, sampler::Plan};",
+        "use crate::{config, sampler::Plan, http::App};",
     );
-    catches(rule, "backend/src/store/read.rs", "use super::Chunk; use super::live;", "use super::super::live::Live;");
-    catches(rule, "backend/src/store/read.rs", "// crate::http\nfn f() {}", "fn f() { crate::http::serve() }");
-    catches(rule, "backend/src/http/api.rs", "use crate::store::{http, x};", "use crate::sampler;");
-    catches(rule, "backend/src/live.rs", "\n#[cfg(test)]\nmod tests {\n use crate::http;\n}", "use crate::http;");
-    catches(rule, "backend/src/store/mod.rs", "fn f() { \"crate::http\"; }", "use collectors::Entry;");
-    catches(rule, "backend/src/clock.rs", "use std::time::Instant;", "use super::store::Store;");
+    catches(rule, "backend/src/findings/read.rs", "use super::Found; use super::http;", "use super::super::http::App;");
+    catches(rule, "backend/src/findings/read.rs", "// crate::http\nfn f() {}", "fn f() { crate::http::serve() }");
+    catches(rule, "backend/src/http/api.rs", "use crate::config::{sampler, x};", "use crate::sampler;");
+    catches(rule, "backend/src/control.rs", "\n#[cfg(test)]\nmod tests {\n use crate::http;\n}", "use crate::http;");
+    catches(rule, "backend/src/http/mod.rs", "fn f() { \"crate::sampler\"; }", "use collectors::Entry;");
+    catches(rule, "backend/src/control.rs", "use std::time::Instant;", "use super::config::Config;");
     catches(rule, "frontend/src/app.rs", "use leptos::prelude::*;", "use plotters::prelude::*;");
     catches(rule, "frontend/charts/src/line.rs", "use plotters::prelude::*;", "use leptos::prelude::*;");
     let widget = "frontend/src/widgets/picker.rs";
@@ -204,7 +204,7 @@ fn a_planted_static_is_caught() {
         catches(rules::statics, "backend/src/http/listen.rs", good, bad);
         catches(rules::statics, "shared/src/tick.rs", &format!("#[cfg(test)]\nmod tests {{\n{bad}\n}}"), bad);
     }
-    for program in ["backend/program/src/main.rs", "tests/support/server.rs", "backend/src/live/tests.rs"] {
+    for program in ["backend/program/src/main.rs", "tests/support/server.rs", "backend/src/doctor/tests.rs"] {
         assert_eq!(rules::statics(&[Source::new(program, "static COUNT: AtomicU64 = AtomicU64::new(0);")]).len(), 0);
     }
 }
@@ -212,22 +212,22 @@ fn a_planted_static_is_caught() {
 #[test]
 fn a_planted_name_of_two_types_is_caught() {
     let faults = |first: &str, path: &str, second: &str| {
-        rules::type_names(&[Source::new("backend/src/live.rs", first), Source::new(path, second)]).len()
+        rules::type_names(&[Source::new("backend/src/control.rs", first), Source::new(path, second)]).len()
     };
     let counts = "/// Counts.\npub struct Counts {\n    pub counts: u8,\n}\n";
     for second in ["pub enum Counts {}", "pub(super) struct Counts(u8);", "mod x {\n    pub type Counts = u8;\n}"] {
-        assert_eq!(faults(counts, "backend/src/store/mod.rs", second), 1, "{second}");
+        assert_eq!(faults(counts, "backend/src/doctor/mod.rs", second), 1, "{second}");
         assert_eq!(faults(counts, "shared/src/wire.rs", second), 0, "of another package");
-        assert_eq!(faults(counts, "backend/src/store/tests.rs", second), 0, "of tests");
+        assert_eq!(faults(counts, "backend/src/doctor/tests.rs", second), 0, "of tests");
     }
     for second in
         ["struct Counts;", "pub fn counts() -> Counts {}", "pub struct CountsOfLate;", "// pub struct Counts;"]
     {
-        assert_eq!(faults(counts, "backend/src/store/mod.rs", second), 0, "{second}");
+        assert_eq!(faults(counts, "backend/src/doctor/mod.rs", second), 0, "{second}");
     }
     // The same for another system.
     let twice = "#[cfg(unix)]\npub struct Own(u8);\n#[cfg(not(unix))]\npub struct Own;";
-    assert_eq!(faults(twice, "backend/src/store/mod.rs", ""), 0);
+    assert_eq!(faults(twice, "backend/src/doctor/mod.rs", ""), 0);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_planted_tag_is_caught() {
         "trn.host_total_memory_usage.tensors",
         "gpu.memory.percent",
     ] {
-        for path in ["backend/src/live.rs", "frontend/src/panels/panel.rs", "frontend/charts/src/line.rs"] {
+        for path in ["backend/src/control.rs", "frontend/src/panels/panel.rs", "frontend/charts/src/line.rs"] {
             catches(
                 rule,
                 path,
@@ -259,7 +259,7 @@ fn a_planted_tag_is_caught() {
     );
     catches(
         rule,
-        "backend/src/live.rs",
+        "backend/src/control.rs",
         "#[cfg(test)]\nmod tests {\n    const A: &str = \"gpu.0.temp\";\n}",
         "const A: &str = \"monitor.cpu\";",
     );
@@ -293,16 +293,21 @@ fn a_planted_test_of_the_page_is_caught() {
 
 #[test]
 fn a_planted_number_name_or_place_is_caught() {
-    catches(rules::kibi, "backend/src/live.rs", "const A: u32 = 1024; // pages of the kernel", "const A: u32 = 1024;");
-    catches(rules::kibi, "backend/src/live.rs", "// a page\nconst A: u32 = 1_048_576;", "const A: u32 = 1_048_576;");
+    catches(
+        rules::kibi,
+        "backend/src/control.rs",
+        "const A: u32 = 1024; // pages of the kernel",
+        "const A: u32 = 1024;",
+    );
+    catches(rules::kibi, "backend/src/control.rs", "// a page\nconst A: u32 = 1_048_576;", "const A: u32 = 1_048_576;");
     catches(
         rules::kibi,
         "shared/src/tick.rs",
         "const A: u32 = 10240; const B: &str = \"1024\";",
         "const A: f64 = 1024.0;",
     );
-    catches(rules::kibi, "backend/src/live.rs", "f(64 * 1024, 4 * 1024 * 1024)", "f(kb * 1024)");
-    catches(rules::modules, "backend/src/live.rs", "#![allow(x)]\n//! Live.\n", "/// Live.\nmod x;\n");
+    catches(rules::kibi, "backend/src/control.rs", "f(64 * 1024, 4 * 1024 * 1024)", "f(kb * 1024)");
+    catches(rules::modules, "backend/src/control.rs", "#![allow(x)]\n//! Live.\n", "/// Live.\nmod x;\n");
     assert_eq!(rules::modules(&[Source::new("backend/src/utils.rs", "//! Live.\n")]).len(), 1);
     catches(rules::links, "README.md", "[a](README.md#x) [b](https://example.org) [c](#d)", "[a](static/none.md)");
     for bad in [concat!("https://docs", ".rs/x"), concat!("/wo", "rk/x"), concat!("static.crates", ".io")] {

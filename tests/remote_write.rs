@@ -1,12 +1,9 @@
 //! Tests remote write and reading back: against receivers that fail in every way, and against the real VictoriaMetrics
 //! and Prometheus.
 
-use backend::clock::{Clock, Manual, System};
 use backend::config::RemoteWrite;
-use backend::live::Live;
 use backend::remote_write::{CoverageTable, Covered, SendingCluster, SentRange, keep_covered};
 use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
-use backend::store::{Chunk, Column, Limits, Store};
 use shared::catalog::prometheus::{self, Family};
 use shared::rollup::roll;
 use shared::series::{SeriesDef, quantize};
@@ -18,6 +15,9 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stream::clock::{Clock, Manual, System};
+use stream::live::Live;
+use stream::store::{Chunk, Column, Limits, Store};
 use watchglass_tests::programs::Program;
 use watchglass_tests::receiver::{Answer, Receiver, Samples};
 use watchglass_tests::server::Server;

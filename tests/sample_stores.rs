@@ -2,9 +2,7 @@
 //! and the addresses of VictoriaMetrics' cluster and of Mimir.
 
 use crate::remote_write::{Known, SERIES, escaped, exported, host, hours_ago, value};
-use backend::clock::{Clock, System};
 use backend::config::RemoteWrite;
-use backend::live::Holder;
 use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
 use serde_json::Value;
 use shared::catalog::prometheus::Family;
@@ -14,6 +12,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use stream::clock::{Clock, System};
+use stream::live::Holder;
 #[cfg(target_os = "linux")]
 use watchglass_tests::cluster::Cluster;
 use watchglass_tests::programs::Program;

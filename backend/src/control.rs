@@ -205,7 +205,7 @@ mod unix {
         }
         let listener = UnixListener::bind(path)?;
         let bound = Bound { listener, path: path.into() };
-        crate::socket_file::open_to(path, 0o600, None)?;
+        system::socket_file::open_to(path, 0o600, None)?;
         Ok(bound)
     }
 }

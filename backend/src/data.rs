@@ -1,14 +1,14 @@
 //! The data folder at the start: where it is, and what to say when it cannot be used.
 
-use crate::archive::Disk;
 use crate::config::Config;
-#[cfg(unix)]
-use crate::config::user;
 use history::files::{Disk as LockedDisk, Files, LockError, Shared};
 use history::retain::Limits;
 use history::{Folder, Found, OpenError, Options};
 use std::io;
 use std::path::{Path, PathBuf};
+use stream::archive::Disk;
+#[cfg(unix)]
+use system::user;
 
 /// A data folder that this process has to itself, and what was in it.
 pub struct Data {

@@ -10,9 +10,6 @@ mod checks;
 mod uplinks;
 mod worker;
 
-use crate::clock::Clock;
-use crate::live::Live;
-use crate::throttle::Throttle;
 use checks::Checks;
 use collectors::{Entry, Options, Part, Roots, monitor};
 use shared::catalog::{Chart, Metric, MetricDef};
@@ -23,6 +20,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
+use stream::clock::Clock;
+use stream::live::Live;
+use stream::throttle::Throttle;
 use worker::{ReadingReport, Request, Round, Sensor, ThreadPool, WorkerEvent};
 
 /// What the sampler is told.

@@ -2,8 +2,6 @@
 
 use crate::cost::cpu_of;
 use crate::table::Table;
-use backend::accounts::{Accounts, Network, Principal};
-use backend::clock;
 use records::accounts::Account;
 use records::sessions::Session;
 use records::sources::Source;
@@ -15,6 +13,8 @@ use shared::session::SignIn;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock;
+use team::accounts::{Accounts, Network, Principal};
 
 /// Accounts and sessions of the goal, and machines that each account sees.
 const ACCOUNTS: usize = 1_000;

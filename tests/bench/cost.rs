@@ -3,8 +3,6 @@
 use crate::record::Recording;
 use crate::table::Table;
 use backend::config::Config;
-use backend::live::Live;
-use backend::store::{Limits, Store};
 use collectors::{COLLECTORS, Options, Out, Roots};
 use shared::series::SeriesDef;
 use std::fs;
@@ -12,6 +10,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use stream::live::Live;
+use stream::store::{Limits, Store};
 
 /// Collectors of the four sources that the goal names, and of our own process.
 const HOST: &[&str] = &["cpu", "memory", "disk", "network", "monitor"];
@@ -252,11 +252,11 @@ pub fn fed(args: &[String]) -> ExitCode {
     let source = store.add_source("fed".into(), 1_000, Vec::new());
     feed(&mut store, source, &own);
     drop(own);
-    let clock = Arc::new(backend::clock::System);
+    let clock = Arc::new(stream::clock::System);
     let live = Live::new(store, clock, 1, TWELVE_HOURS * 1_000);
     let served = runtime.spawn(async move {
         let listeners = backend::modes::bind(&config).await?;
-        let archive = backend::archive::Archive::in_memory(live.clone());
+        let archive = stream::archive::Archive::in_memory(live.clone());
         let (answering, _) = tokio::sync::oneshot::channel();
         let serving =
             backend::modes::Serving { listeners, unix: None, within: None, stop, page: ::page::PAGE, answering };

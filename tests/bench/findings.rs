@@ -2,14 +2,14 @@
 
 use crate::cost::thread_cpu;
 use crate::table::Table;
-use backend::clock::Manual;
 use backend::config::Fleet;
 use backend::demo::Demo;
-use backend::store::{Limits, Store};
 use insight::{Insight, Settings};
 use shared::series::SeriesId;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock::Manual;
+use stream::store::{Limits, Store};
 
 /// Seconds of data that are looked at.
 const SECONDS: i64 = 900;

@@ -8,10 +8,6 @@ use crate::cost::{cpu_of, intern, server, thread_cpu};
 use crate::large;
 use crate::record::Recording;
 use crate::table::Table;
-use backend::archive::{Archive, Disk};
-use backend::clock::{Clock, Manual, System};
-use backend::live::Live;
-use backend::store::{Limits, Store};
 use history::{Folder, Options, retain};
 use shared::series::SeriesId;
 use shared::wire::SourceId;
@@ -20,6 +16,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
+use stream::archive::{Archive, Disk};
+use stream::clock::{Clock, Manual, System};
+use stream::live::Live;
+use stream::store::{Limits, Store};
 
 /// Start of an hour, at least 13 hours ago, in ms since the epoch. It is recent, so that a started server keeps all
 /// data.

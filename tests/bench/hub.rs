@@ -4,10 +4,6 @@
 use crate::cost::{cpu_of, thread_cpu};
 use crate::history::{RETENTION, START, on_disk, rss};
 use crate::table::Table;
-use backend::archive::{Archive, Disk};
-use backend::clock::{Clock, Manual};
-use backend::live::{Live, NewTick, OverviewPlace};
-use backend::store::{Limits, Store};
 use history::{Folder, Options, retain};
 use shared::catalog::fleet::{Grain, rows};
 use shared::catalog::{MetricDef, cpu, disk, gpu, memory, network};
@@ -20,6 +16,10 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use stream::archive::{Archive, Disk};
+use stream::clock::{Clock, Manual};
+use stream::live::{Live, NewTick, OverviewPlace};
+use stream::store::{Limits, Store};
 
 /// Machines of the goal, series of each, and how many of these move.
 const MACHINES: u16 = 1_000;

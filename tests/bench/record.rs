@@ -33,7 +33,7 @@ const FILES: &[&str] = &[
 /// columns.
 const SHORT: usize = 120;
 /// Number of ticks after which a column is sealed.
-pub const COLUMN: usize = (backend::store::QUARTER / 1_000) as usize;
+pub const COLUMN: usize = (stream::store::QUARTER / 1_000) as usize;
 /// Largest number of procfs series in a recording; the goals are stated for about 500.
 const MAX_SAMPLES: usize = 500;
 

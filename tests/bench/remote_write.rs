@@ -2,16 +2,16 @@
 
 use crate::record::Recording;
 use crate::table::Table;
-use backend::clock::{Clock, System};
 use backend::config::RemoteWrite;
-use backend::live::Live;
 use backend::remote_write::RemoteWriter;
-use backend::store::{Limits, Store};
 use shared::catalog::{Kind, Metric};
 use shared::series::SeriesDef;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use stream::clock::{Clock, System};
+use stream::live::Live;
+use stream::store::{Limits, Store};
 use watchglass_tests::programs::{Program, found};
 use watchglass_tests::receiver::{Answer, Receiver};
 

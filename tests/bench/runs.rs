@@ -3,10 +3,7 @@
 
 use crate::cost::{cpu_of, thread_cpu};
 use crate::table::Table;
-use backend::clock::{Clock, System};
-use backend::live::Live;
-use backend::runs::RunBook;
-use backend::store::{Limits, Store};
+use jobs::runs::RunBook;
 use serde_json::Value;
 use shared::run::{About, BEGIN_KIND, Begun, END_KIND, How, Over, Rank};
 use shared::wire::Source;
@@ -14,6 +11,9 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use stream::clock::{Clock, System};
+use stream::live::Live;
+use stream::store::{Limits, Store};
 use watchglass_tests::server::{Server, watchglass};
 
 /// How long servers run before they are measured, and for how long they are.

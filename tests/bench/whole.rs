@@ -5,15 +5,15 @@
 
 use crate::page::serve;
 use crate::table::Table;
-use backend::clock::{Clock, Manual, System};
 use backend::config::Fleet;
 use backend::demo::Demo;
-use backend::live::Live;
-use backend::store::{Limits, Store};
 use shared::unit::number;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use stream::clock::{Clock, Manual, System};
+use stream::live::Live;
+use stream::store::{Limits, Store};
 use watchglass_tests::browser::{Browser, CTRL};
 use watchglass_tests::stage;
 

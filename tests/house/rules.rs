@@ -10,12 +10,29 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("shared/imports", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
     // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
     ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
-    ("backend/collectors", &["shared", "client"], &["axum", "hyper", "tower", "leptos", "plotters"]),
+    ("backend/system", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    ("backend/settings", &[], &["tokio", "axum", "hyper", "clap", "leptos", "plotters", "tracing"]),
+    ("backend/inventory", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "tracing"]),
+    ("backend/collectors", &["shared", "client", "inventory"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // Findings: the same code on a server, in a command and in the page.
     ("backend/insight", &["shared"], &["tokio", "axum", "libc", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
     // It is handed what comes: sockets and clocks are the program's.
     ("backend/top", &["shared", "charts", "viewer"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
+    // Ticks and records on their way; no collector and no socket.
+    ("backend/stream", &["shared", "history", "inventory"], &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"]),
+    // Training jobs; no page, no account and no alert.
+    (
+        "backend/jobs",
+        &["shared", "client", "inventory", "launch", "rules", "settings", "stream", "system"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
+    // People and keys: it knows no socket.
+    (
+        "backend/team",
+        &["shared", "records", "rules", "stream"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
     // It is there beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // What is sent to others, and where it may go: no rule, no table, no runtime.
@@ -33,10 +50,16 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "collectors",
             "history",
             "insight",
+            "inventory",
+            "jobs",
             "launch",
             "notify",
             "records",
             "rules",
+            "settings",
+            "stream",
+            "system",
+            "team",
             "top",
             "viewer",
         ],
@@ -65,9 +88,13 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "collectors",
             "history",
             "insight",
+            "jobs",
             "notify",
             "records",
             "rules",
+            "stream",
+            "system",
+            "team",
             "backend",
             "charts",
             "page",
@@ -79,70 +106,46 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
 
 /// Folder of sources, room, and the rooms beside it that it may import.
 const ROOMS: &[(&str, &str, &[&str])] = &[
-    ("backend/src", "clock", &[]),
-    ("backend/src", "file", &[]),
     ("backend/src", "build_info", &[]),
-    ("backend/src", "config", &["build_info", "file"]),
-    ("backend/src", "throttle", &[]),
+    ("backend/src", "config", &["build_info"]),
     // How who is linked to a hub that ends is let go.
     ("backend/src", "drain", &[]),
-    ("backend/src", "store", &[]),
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
-    ("backend/src", "export", &["config", "file", "store"]),
-    ("backend/src", "recording", &["store"]),
+    ("backend/src", "export", &["config"]),
     // A picture by the page's own drawing code: it reads nothing.
     ("backend/src", "figure", &[]),
-    ("backend/src", "live", &["clock", "store"]),
-    ("backend/src", "data", &["config", "archive"]),
-    ("backend/src", "archive", &["live", "throttle", "store"]),
-    ("backend/src", "sampler", &["clock", "live", "throttle", "store"]),
-    ("backend/src", "demo", &["clock", "config", "live", "store"]),
-    ("backend/src", "doctor", &["clock", "config", "live", "sampler", "store"]),
-    ("backend/src", "remote_write", &["clock", "config", "live", "throttle", "store"]),
-    // What people and notebooks say, and what is made of it.
-    ("backend/src", "markers", &["clock", "live", "store"]),
-    // What code says is wrong.
-    ("backend/src", "calls", &["clock", "live", "store"]),
-    // Sources of a hub, people and keys: it knows no socket.
-    ("backend/src", "accounts", &["clock", "throttle"]),
+    ("backend/src", "report", &["figure"]),
+    ("backend/src", "data", &["config"]),
+    ("backend/src", "sampler", &[]),
+    ("backend/src", "demo", &["config"]),
+    ("backend/src", "doctor", &["config", "sampler"]),
+    ("backend/src", "remote_write", &["config"]),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
-    ("backend/src", "providers", &["accounts", "clock", "config"]),
-    ("backend/src", "socket_file", &[]),
-    ("backend/src", "control", &["socket_file"]),
+    ("backend/src", "providers", &["config"]),
+    ("backend/src", "control", &[]),
     // What is watched, what was found, who is told.
-    (
-        "backend/src",
-        "alerts",
-        &["accounts", "calls", "clock", "config", "file", "findings", "live", "markers", "runs", "store"],
-    ),
-    // Training jobs: what is told of them, and the list that records make.
-    ("backend/src", "runs", &["calls", "config", "figure", "live", "markers", "socket_file"]),
+    ("backend/src", "alerts", &["config", "findings"]),
     // What is wrong with the machines.
-    ("backend/src", "findings", &["clock", "config", "file", "live", "recording", "runs", "store", "terminal"]),
+    ("backend/src", "findings", &["config", "terminal"]),
     // The commands that administer a hub.
-    ("backend/src", "admin", &["accounts", "alerts", "clock", "config", "control"]),
+    ("backend/src", "admin", &["alerts", "config", "control"]),
     // An agent's end of the link, and the hub's.
-    ("backend/src", "uplink", &["clock", "config", "file", "live", "store", "throttle"]),
+    ("backend/src", "uplink", &["config"]),
     // The other end of the page's stream.
     ("backend/src", "follow", &["config", "uplink"]),
-    // What is used, written down each minute.
-    ("backend/src", "usage", &["accounts", "clock", "live"]),
-    ("backend/src", "ingest", &["accounts", "clock", "drain", "live", "store", "throttle"]),
+    ("backend/src", "ingest", &["drain"]),
     // The other hubs that share our database.
-    ("backend/src", "cluster", &["accounts", "clock", "config", "file", "ingest", "live", "store", "uplink"]),
+    ("backend/src", "cluster", &["config", "ingest", "uplink"]),
     // What every hub of a cluster knows of all machines.
-    ("backend/src", "over", &["clock", "cluster", "findings", "live", "store"]),
+    ("backend/src", "over", &["cluster", "findings"]),
     (
         "backend/src",
         "http",
         &[
-            "accounts",
             "alerts",
             "build_info",
-            "calls",
             "ingest",
-            "clock",
             "cluster",
             "config",
             "control",
@@ -151,16 +154,10 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "export",
             "figure",
             "findings",
-            "live",
-            "markers",
             "providers",
-            "recording",
             "remote_write",
-            "runs",
-            "throttle",
+            "report",
             "stderr",
-            "store",
-            "usage",
         ],
     ),
     // Nobody but the program imports a mode.
@@ -168,33 +165,22 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "backend/src",
         "modes",
         &[
-            "accounts",
             "alerts",
-            "archive",
-            "calls",
-            "clock",
             "cluster",
             "config",
             "control",
             "data",
             "demo",
             "drain",
-            "file",
             "findings",
             "http",
             "ingest",
-            "live",
-            "markers",
             "over",
             "providers",
-            "recording",
             "remote_write",
-            "runs",
             "sampler",
             "stderr",
-            "store",
             "uplink",
-            "usage",
         ],
     ),
     ("frontend/src", "fetch", &[]),
@@ -250,8 +236,7 @@ const ONLY: &[(&str, &str, &[&str])] = &[
     ("sqlx::", "backend/records/", &[]),
     ("lettre::", "backend/notify/", &[]),
     ("h2::", "backend/collectors/src/devices/tpu", &[]),
-    // The live stream hands the newest process table on, and knows no other thing of collectors.
-    ("collectors::", "backend/", &["store", "http"]),
+    ("collectors::", "backend/", &["http"]),
     ("catalog", "", &["widgets"]), // a widget knows no metric
     // What answers a request asks a Reader, which knows who may see what.
     ("store().sources", "", &["http"]),
@@ -263,9 +248,15 @@ const WORKSPACE: &[&str] = &[
     "client",
     "collectors",
     "history",
+    "inventory",
+    "jobs",
     "notify",
     "records",
     "rules",
+    "settings",
+    "stream",
+    "system",
+    "team",
     "top",
     "backend",
     "charts",
@@ -535,7 +526,7 @@ const CHANGEABLE: &[&str] = &["Atomic", "Cell", "Condvar", "LazyLock", "Mutex", 
 
 /// Statics that are changeable all the same, and why.
 const STATICS: &[(&str, &str)] = &[
-    ("backend/src/clock.rs", "START"),        // a fact of the process: when its clock began
+    ("backend/stream/src/clock.rs", "START"), // a fact of the process: when its clock began
     ("backend/src/stderr.rs", "OWN"), // a fact of the process: it has one standard error, as it has one panic hook
     ("shared/src/catalog/tag.rs", "READS"), // counts for its own tests
     ("shared/imports/src/steps.rs", "STEPS"), // likewise

@@ -25,7 +25,9 @@ impl Source {
 
     /// Whether all of it is tests.
     pub fn is_test(&self) -> bool {
-        self.path.starts_with("tests/") || self.path.contains("/tests/") || self.path.ends_with("tests.rs")
+        self.path.starts_with("tests/")
+            || ["/tests/", "/testing/"].iter().any(|folder| self.path.contains(folder))
+            || self.path.ends_with("tests.rs")
     }
 }
 

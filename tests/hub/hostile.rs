@@ -1,12 +1,12 @@
 //! An agent that means ill, over a real socket: whatever it sends costs its own source alone, and is counted.
 
 use super::JSON;
-use backend::clock::{Clock, System};
 use serde_json::Value;
 use shared::agent::{AgentMessage, CONTROL, FillState, MAX_MESSAGE, MAX_SERIES_IDS, close, encode};
 use shared::catalog::{Metric, cpu};
 use shared::series::SeriesDef;
 use std::net::SocketAddr;
+use stream::clock::{Clock, System};
 use watchglass_tests::hub::{Hub, machines, people};
 use watchglass_tests::link::{Link, TurnedAway, patient};
 use watchglass_tests::server::Server;

@@ -237,7 +237,7 @@ mod clock {
     /// The hub's samples are of now, whatever the agent's clock says.
     #[track_caller]
     fn in_place(fleet: &Fleet) {
-        use backend::clock::{Clock, System};
+        use stream::clock::{Clock, System};
         let (now, (first, last)) = (System.wall(), fleet.span());
         assert!(now - LONG < first && last < now + 5_000, "{} to {} ms from now", first - now, last - now);
     }

@@ -51,7 +51,7 @@ fn a_run_that_crashes_is_told_to_its_owner_by_mail_and_to_nobody_else() {
     )
     .expect("written");
     let hub = Hub::start(["--no-local", "--config", config.to_str().expect("plain letters")]);
-    let user = backend::config::user::login_of(backend::config::user::own_uid());
+    let user = system::user::login_of(system::user::own_uid());
     let people = [
         // Whose it is; whose address nobody vouches for; whose runs are another user's; who wants other runs.
         (invited(&hub, "mara", Some("mara@example.org")), "mara@example.org", user.as_str(), ["tell_crashed"; 2]),

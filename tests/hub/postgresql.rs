@@ -2,8 +2,8 @@
 
 use super::JSON;
 use super::revoked::all_is_closed;
-use backend::accounts::Database;
 use std::path::{Path, PathBuf};
+use team::accounts::Database;
 use watchglass_tests::certificate::Authority;
 use watchglass_tests::fleet::Fleet;
 use watchglass_tests::hub::{Hub, PASSWORD, send};

@@ -1,11 +1,11 @@
 //! What another program takes back in the hub's own records is closed by the hub, which nobody told of it.
 
 use super::sockets::{ended, open};
-use backend::accounts::{Accounts, Database, Principal};
-use backend::clock;
 use futures_util::StreamExt;
 use shared::people::PersonChange;
 use std::sync::Arc;
+use stream::clock;
+use team::accounts::{Accounts, Database, Principal};
 use tokio_tungstenite::tungstenite::Message;
 use watchglass_tests::agent::{self, Agent};
 use watchglass_tests::hub::Hub;

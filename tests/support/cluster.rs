@@ -11,7 +11,6 @@ use crate::receiver::{self, Receiver};
 use crate::server::{Answer, Server, watchglass};
 use crate::stream::{Connection, Page};
 use crate::waiting::{until_or, within};
-use backend::accounts::Database;
 use fake_clock::FakeClock;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -21,6 +20,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use team::accounts::Database;
 use tempfile::TempDir;
 
 /// The longest that machines and hubs may take to find one another again.

@@ -2,9 +2,6 @@
 //! ones, the samples made up.
 
 use crate::stage::serve;
-use backend::clock::{Clock, Manual, System};
-use backend::live::Live;
-use backend::store::{Limits, Store};
 use shared::catalog::fleet::{self, FleetRow};
 use shared::series::SeriesDef;
 use shared::standing::Standing;
@@ -12,6 +9,9 @@ use shared::wire::SourceId;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stream::clock::{Clock, Manual, System};
+use stream::live::Live;
+use stream::store::{Limits, Store};
 
 /// Time between two ticks in ms.
 const INTERVAL: i64 = 1_000;

@@ -1,8 +1,6 @@
 //! A hub with people, keys and a machine in it, for tests: made in its folder before it starts.
 
 use crate::server::{Answer, Server, ask_with, watchglass};
-use backend::accounts::{Accounts, Database, Enrolment, Network, Principal};
-use backend::clock;
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
 use shared::role::{KeyScope, Role};
@@ -13,6 +11,8 @@ use shared::views::NewShare;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use stream::clock;
+use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 
 /// The password of everybody.
 pub const PASSWORD: &str = "correct horse battery";

@@ -1,7 +1,6 @@
 //! An agent made of the protocol alone, over a real socket: it can say what no agent of ours would.
 
 use crate::waiting::MAX_WAIT;
-use backend::clock::{Clock, System};
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
     AgentHello, AgentMessage, HubMessage, LINK_PATH, Offer, PROTOCOL_NAME, Welcome, decode_hub, encode, encode_ticks,
@@ -11,6 +10,7 @@ use shared::series::SeriesDef;
 use shared::tick::TickState;
 use std::net::SocketAddr;
 use std::time::Duration;
+use stream::clock::{Clock, System};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;

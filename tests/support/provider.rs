@@ -2,7 +2,6 @@
 //! what a test says, wrongs included. It looks as hard at its client as a real one does.
 
 use crate::hub::Hub;
-use backend::clock::{Clock, System};
 use backend::config::base64;
 use openidconnect::url::form_urlencoded;
 use ring::digest::{SHA256, digest};
@@ -15,6 +14,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
+use stream::clock::{Clock, System};
 
 /// What it calls its one client, and the secret that it gave it. The second needs to be encoded.
 pub const CLIENT: &str = "watchglass";

@@ -4,17 +4,17 @@
 use crate::server::{Answer, ask};
 use crate::waiting::within;
 use backend::alerts::{AlertBook, AlertBookAbout};
-use backend::clock::{Clock, Manual, System};
 use backend::config::Config;
 use backend::http::{App, guard::Guard, listen, page::Site, router};
-use backend::live::Live;
-use backend::store::{Limits, Store};
 use shared::catalog::{Draw, Kind};
 use shared::series::SeriesDef;
 use shared::wire::{Check, CheckState, SourceId};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stream::clock::{Clock, Manual, System};
+use stream::live::Live;
+use stream::store::{Limits, Store};
 
 /// Time between two ticks in ms.
 const INTERVAL: i64 = 1_000;

@@ -17,9 +17,9 @@ mod power;
 #[cfg(target_os = "linux")]
 mod soak;
 
-use backend::clock::{Clock, System};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use stream::clock::{Clock, System};
 use watchglass_tests::audit::Audit;
 use watchglass_tests::fleet::{Harmed, harms};
 use watchglass_tests::kills::kills;

@@ -2,9 +2,9 @@
 //! then holds what a machine finds after a power cut.
 
 use crate::{Plan, Row};
-use backend::clock::{Clock, System};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use stream::clock::{Clock, System};
 use watchglass_tests::audit::Audit;
 use watchglass_tests::kills::keeping;
 use watchglass_tests::ledger::{Chance, Ledger};

@@ -18,16 +18,14 @@ mod read;
 #[cfg(test)]
 mod recordings;
 
-pub use devices::numbers::GpuNumbers;
 pub use error::{CollectError, OpenError, OpenErrorKind};
 pub use host::facts::{facts, host_name};
-pub use host::kernel_list::{HearKernelEnd, Kernel, KernelEnd, KernelSample, Kernels, MemoryWarning, NoKernel};
 pub use host::monitor;
-pub use host::processes::{GpuUse, Processes, RankProcess};
 pub use options::{OptionRow, OwnOptions};
 pub use out::{Instance, Out};
 pub use read::exec::printed;
 
+use inventory::{GpuNumbers, Kernels, Processes};
 use shared::catalog::{self as rows, Catalog, MetricDef};
 use std::path::PathBuf;
 use std::sync::Arc;

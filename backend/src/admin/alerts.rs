@@ -4,7 +4,6 @@ use super::carrier::carry;
 use super::order::{HubOrder, asked, part};
 use super::table::{ago, headed};
 use super::{AdminFailed, Printed};
-use crate::clock::{self, Clock};
 use crate::config::{Administration, AlertHistory, AlertsTask, Config, SilenceTask, rules_of_file};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -16,6 +15,7 @@ use shared::controls::escaped_json;
 use shared::rule::{duration_words, fill};
 use std::collections::BTreeMap;
 use std::path::Path;
+use stream::clock::{self, Clock};
 
 /// Exit statuses of `list --exit-code`.
 const WARNING: u8 = 10;

@@ -3,10 +3,9 @@
 use super::Printed;
 use super::failed::AdminFailed;
 use super::order::HubOrder;
-use crate::accounts::{Accounts, Database, Principal, REMOVALS_FILE};
 use crate::alerts::{KEY_FILE, SealingKey};
-use crate::config::{Config, HubEntry, KeyFrom, user};
-use crate::{clock, control};
+use crate::config::{Config, HubEntry, KeyFrom};
+use crate::control;
 use history::files::{Disk, Files, LockError};
 use serde_json::Value;
 use shared::session::Problem;
@@ -14,6 +13,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock;
+use system::user;
+use team::accounts::{Accounts, Database, Principal, REMOVALS_FILE};
 
 /// How long a hub may take to answer, and how much it may say, bytes.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -35,7 +37,7 @@ fn database(config: &Config, folder: &Path) -> Result<Database, AdminFailed> {
     Database::of(folder, url, password_file).map_err(AdminFailed::usage)
 }
 
-fn wait<T>(of: impl Future<Output = Result<T, crate::accounts::OpenError>>) -> Result<T, AdminFailed> {
+fn wait<T>(of: impl Future<Output = Result<T, team::accounts::OpenError>>) -> Result<T, AdminFailed> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| AdminFailed::new(format!("cannot start: {error}")))?;
     runtime.block_on(of).map_err(|error| AdminFailed::folder(error.to_string()))
@@ -54,7 +56,7 @@ pub(super) fn backup(
             "what this hub knows is in {server}, which has tools of its own for copies, such as pg_dump"
         )));
     }
-    wait(crate::accounts::backup(folder, file, &clock::System, user::own_uid()))?;
+    wait(team::accounts::backup(folder, file, &clock::System, user::own_uid()))?;
     let mut note = format!(
         "{} holds accounts, keys, views and settings, and no samples. Keep it as safe as the hub itself.",
         file.display()

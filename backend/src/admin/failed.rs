@@ -1,7 +1,7 @@
 //! Why an order was not carried out, and the exit status that says so.
 
-use crate::accounts::Denied;
 use std::fmt;
+use team::accounts::Denied;
 
 /// An order that was not carried out: one sentence, and the exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]

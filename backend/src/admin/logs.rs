@@ -3,7 +3,6 @@
 
 use super::AdminFailed;
 use super::order::{asked, part};
-use crate::clock::{self, Clock};
 use crate::config::{Config, HubEntry, LogsTask};
 use crate::control;
 use serde_json::Value;
@@ -13,6 +12,7 @@ use shared::session::Problem;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
+use stream::clock::{self, Clock};
 
 /// Time between two questions, while lines are followed.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -13,8 +13,6 @@ mod table;
 pub use failed::AdminFailed;
 pub use logs::logs;
 
-use crate::accounts::{LogFilter, UsageFilter, usage_csv};
-use crate::clock::{self, Clock};
 use crate::config::{
     AdminTask, Administration, AgentsTask, Config, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
     UserTask, ViewTask,
@@ -26,6 +24,8 @@ use shared::people::{NewPerson, NewServiceKey, PersonChange};
 use shared::session::{AgentChange, NewJoin};
 use shared::team::{GrantChange, MemberChange, NewInvite, NewService, NewTeam, ServiceChange, TeamChange, TeamEnd};
 use shared::views::{NewShare, NewView, Reach};
+use stream::clock::{self, Clock};
+use team::accounts::{LogFilter, UsageFilter, usage_csv};
 
 /// The team where none is named.
 const MAIN_TEAM: &str = "main";

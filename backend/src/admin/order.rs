@@ -1,7 +1,6 @@
 //! One order to a hub, in its two forms: a request over HTTP, and a call of the room that decides, where no hub runs. Both
 //! answer with the same JSON.
 
-use crate::accounts::{Accounts, Denied, LogFilter, Principal, UsageFilter};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
@@ -11,6 +10,7 @@ use shared::team::{
     GrantChange, MemberChange, NewInvite, NewService, NewTeam, ServiceChange, Services, TeamChange, TeamEnd, Teams,
 };
 use shared::views::{NewShare, NewView, Shares, Views};
+use team::accounts::{Accounts, Denied, LogFilter, Principal, UsageFilter};
 
 /// What a hub is to do. Persons, machines and teams are named as people name them.
 #[derive(Debug)]

@@ -29,7 +29,7 @@ fn a_hub_is_administered_before_it_runs() {
     let folder = folder.path();
     let none = done(folder, "user list").expect_err("nothing is here");
     assert_eq!(none.status(), 4);
-    assert!(!folder.join(crate::accounts::FILE).exists(), "a question makes no file");
+    assert!(!folder.join(team::accounts::FILE).exists(), "a question makes no file");
     let password = folder.join("password");
     std::fs::write(&password, "kiwi lamp under rain\n").expect("written");
     let file = format!("--password-file {}", password.display());

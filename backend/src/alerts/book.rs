@@ -2,9 +2,6 @@
 
 use super::RuleChecker;
 use super::sealing::SealingKey;
-use crate::accounts::{Denied, Principal, Who, random_id};
-use crate::clock::Clock;
-use crate::config::user;
 use notify::address::Allowed;
 use records::teams::{self, Team};
 use records::{Change, Connection, OpenError, Records, alerts, audit, channels, outbox, silences};
@@ -14,6 +11,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use stream::clock::Clock;
+use system::user;
+use team::accounts::{Denied, Principal, Who, random_id};
 use tokio::sync::{Mutex, watch};
 
 /// How long alerts stay once they are over, milliseconds: 400 days.

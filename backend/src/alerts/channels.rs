@@ -4,7 +4,6 @@
 use super::book::{AlertBook, maker, missing, scoped};
 use super::rules::OWN_CHANNELS;
 use super::sealing::SealingKey;
-use crate::accounts::{Denied, Principal, random_id};
 use notify::Settings;
 use records::channels::{self, ChannelRow};
 use records::outbox::{self, ChannelFigures, OutboxRow};
@@ -17,6 +16,7 @@ use shared::alert::{
 use shared::role::{KeyScope, Role};
 use std::collections::HashMap;
 use std::time::Duration;
+use team::accounts::{Denied, Principal, random_id};
 use tokio::time::{Instant, sleep};
 
 /// The table of sealed texts.

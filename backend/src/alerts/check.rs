@@ -2,9 +2,7 @@
 
 use super::RuleChecker;
 use crate::findings::{FindingBook, WantedFindings};
-use crate::live::Reader;
-use crate::runs::RunBook;
-use crate::store::Snapshot;
+use jobs::runs::RunBook;
 use rules::{Checker, Machine};
 use shared::alert::{Checked, Rule};
 use shared::catalog::gpu;
@@ -14,6 +12,8 @@ use shared::run::Run;
 use shared::series::SeriesId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stream::live::Reader;
+use stream::store::Snapshot;
 
 /// How many samples are in memory at once, about; and the time that a part takes at least and at most, milliseconds.
 const SAMPLES_HELD: i64 = 4_000_000;

@@ -1,8 +1,6 @@
 //! Sends what stands in the outbox: at least once, in the order of its group, with the same id in each try.
 
 use super::book::AlertBook;
-use crate::accounts::{Denied, random_id};
-use crate::clock::Clock;
 use notify::{Attempt, GIVE_UP_AFTER, Outcome, Road, Sender, Settings};
 use records::accounts;
 use records::channels::OWN_KIND;
@@ -11,6 +9,8 @@ use ring::rand::{SecureRandom, SystemRandom};
 use shared::alert::{ChannelInput, Notice};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock::Clock;
+use team::accounts::{Denied, random_id};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 

@@ -1,12 +1,12 @@
 //! Alerts, as they are asked for and taken on.
 
 use super::book::{AlertBook, maker, missing, scoped};
-use crate::accounts::{Denied, Principal};
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD};
 use records::{Connection, alerts, grants};
 use shared::alert::{Acked, Alert, AlertHappened, AlertHistory, AlertState, Alerts};
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
+use team::accounts::{Denied, Principal};
 
 /// Alerts of one answer: unless it is said, and at most.
 const ROWS: (i64, i64) = (200, 1_000);

@@ -2,12 +2,10 @@
 //! the team may see, and of nothing else, so that no sentence of theirs can name it.
 
 use super::team::{CALLS, TeamWatch};
-use crate::calls::TakenCall;
 use crate::findings::{Entry, FindingBook, named};
-use crate::live::Live;
-use crate::markers::marker::Marker;
-use crate::runs::RunBook;
-use crate::store::{Cursor, Frame, News};
+use jobs::calls::TakenCall;
+use jobs::markers::marker::Marker;
+use jobs::runs::RunBook;
 use rules::{Machine, Tick, Tied};
 use shared::alert_call::AlertCall;
 use shared::catalog::{Catalog, gpu_parts};
@@ -17,6 +15,8 @@ use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use stream::live::Live;
+use stream::store::{Cursor, Frame, News};
 
 /// Between two looks at runs of which no machine says anything new, in looks: one that is silent falls by time.
 const RUNS_RARELY: u64 = 10;
@@ -258,7 +258,7 @@ impl Gather {
         };
         let records = self.live.store().records_behind(source.id, first);
         for record in records.into_iter().flatten().flatten() {
-            let call = crate::calls::of(&record);
+            let call = jobs::calls::of(&record);
             let tied = call.as_ref().and_then(|call| self.tied(source.id, call));
             let marked = Marker::of(&record).and_then(|marker| marker.run);
             for team in &mut teams {

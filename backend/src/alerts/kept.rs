@@ -6,7 +6,6 @@ use super::lease::TellingLease;
 use super::rules::rule_of;
 use super::silences::silence_of;
 use super::team::{Earlier, Loaded, PERSON, TeamBatch, TeamWatch, of_team, plain, shown_rule};
-use crate::accounts::{Denied, logins};
 use records::accounts::Tells;
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD, KeptState};
 use records::channels::OWN_KIND;
@@ -18,6 +17,7 @@ use rules::{Person, StateRow, fold};
 use shared::alert::{Alert, AlertState, Channel, Delivery, Notice, NoticeKind, Rule};
 use shared::scope::Scope;
 use std::collections::{BTreeMap, BTreeSet};
+use team::accounts::{Denied, logins};
 
 /// How long ago alerts ended of which it is looked at after a start whether that was told, milliseconds; and how many.
 const ENDED_MS: i64 = 24 * 3_600_000;

@@ -1,7 +1,7 @@
 //! The lease of the one of several hubs that makes the notices of all.
 
-use crate::accounts::Denied;
 use records::{Change, leases};
+use team::accounts::Denied;
 
 /// What it is called.
 const NAME: &str = "alerts";

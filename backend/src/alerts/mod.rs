@@ -28,8 +28,8 @@ pub use sealing::{KEY_FILE, SealingKey};
 pub use sharing::SharingHub;
 pub use watch::{AlertSources, watch};
 
-use crate::live::Reader;
 use shared::alert::{Checked, Rule};
+use stream::live::Reader;
 
 /// What tries a rule over what is stored.
 pub trait RuleChecker: Send + Sync {

@@ -2,7 +2,6 @@
 
 use super::book::{AlertBook, maker, missing, scoped};
 use super::found::filter_of;
-use crate::accounts::{Denied, Principal, random_id};
 use records::rules::RuleRow as Row;
 use records::{Connection, alerts, channels, rules};
 use shared::alert::{Origin, Rule, RuleRow, Rules};
@@ -11,6 +10,7 @@ use shared::role::{KeyScope, Role};
 use shared::rule;
 use shared::scope::Scope;
 use std::collections::HashMap;
+use team::accounts::{Denied, Principal, random_id};
 
 /// Rules of a team.
 const MOST: i64 = 500;

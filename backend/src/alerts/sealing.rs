@@ -1,8 +1,6 @@
 //! Secrets that must be used again, such as addresses of webhooks: sealed by ChaCha20-Poly1305 under a key in a file of its
 //! own, so that a copy of the database alone tells none of them. A sealed text holds in its own row only.
 
-#[cfg(unix)]
-use crate::config::user::own_uid;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt;
@@ -10,6 +8,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+#[cfg(unix)]
+use system::user::own_uid;
 
 /// Name of the file of the key in a data folder.
 pub const KEY_FILE: &str = "secret.key";
@@ -53,7 +53,7 @@ impl SealingKey {
     /// # Errors
     /// The file cannot be read, has not 32 bytes, or others may read it.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
-        let mut file = match crate::file::open(path) {
+        let mut file = match system::file::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
@@ -80,7 +80,7 @@ impl SealingKey {
             return Ok(false);
         }
         let mut bytes = Vec::new();
-        crate::file::open(path)?.take(KEY as u64).read_to_end(&mut bytes)?;
+        system::file::open(path)?.take(KEY as u64).read_to_end(&mut bytes)?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]

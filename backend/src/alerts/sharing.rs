@@ -10,7 +10,6 @@ use super::found::alert_of;
 use super::kept::Restored;
 use super::lease::{LEASE_MS, TellingLease};
 use super::team::{CALLS, CODES, ENGINE, Earlier, TeamWatch, shown_rule};
-use crate::accounts::Denied;
 use records::alerts::AlertRow;
 use records::{alerts, links, outbox, watched};
 use rules::{Transition, What};
@@ -18,6 +17,7 @@ use shared::alert::{Alert, AlertState};
 use shared::wire::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use team::accounts::Denied;
 
 /// The lease is kept, and it is looked who judges what, so often, milliseconds.
 const LOOK_MS: i64 = 2_000;

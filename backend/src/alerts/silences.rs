@@ -1,10 +1,10 @@
 //! Silences, as they are asked for, made and ended.
 
 use super::book::{AlertBook, maker, scoped};
-use crate::accounts::{Denied, Principal, random_id};
 use records::silences::{self, SilenceRow};
 use shared::alert::{MAX_TEXT_BYTES, Silence, Silences};
 use shared::role::{KeyScope, Role};
+use team::accounts::{Denied, Principal, random_id};
 
 /// The longest silence, seconds: 30 days.
 const LONGEST: i64 = 30 * 86_400;

@@ -6,15 +6,15 @@ use super::gather::{Gather, JudgedMachines};
 use super::kept::{Restored, acked, load, write};
 use super::sharing::{Shared, SharingHub};
 use super::team::{Loaded, TeamWatch, shown_rule};
-use crate::accounts::Denied;
-use crate::calls::{Calls, TakenCall, ToldCall};
 use crate::findings::FindingBook;
-use crate::live::{Live, Reader};
-use crate::runs::RunBook;
+use jobs::calls::{Calls, TakenCall, ToldCall};
+use jobs::runs::RunBook;
 use rules::Setup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::live::{Live, Reader};
+use team::accounts::Denied;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Time between two looks.

@@ -138,7 +138,7 @@ impl BusSubscription {
 
 fn read(path: &Path) -> Result<Secret, String> {
     let mut text = String::new();
-    let read = crate::file::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text));
+    let read = system::file::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text));
     read.map_err(|error| format!("[cluster]: {} cannot be read: {error}", path.display()))?;
     Ok(Secret::new(text.trim()))
 }

@@ -3,7 +3,6 @@
 use super::relay::Telling;
 use super::{BusError, Cluster};
 use crate::ingest::{LinkProcess, NoAnswer, NoTake};
-use crate::live::{Holder, RowColumns};
 use crate::uplink;
 use serde::{Deserialize, Serialize};
 use shared::agent::Question;
@@ -11,6 +10,7 @@ use shared::wire::SourceId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use stream::live::{Holder, RowColumns};
 
 /// The subject of what all are told of links.
 pub(super) const HELD: &str = "held";

@@ -2,11 +2,11 @@
 
 use super::calls::{Call, CallReply};
 use super::{BusError, Cluster};
-use crate::live::RowColumns;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::live::RowColumns;
 
 /// Values of one answer: 9 bytes each at most, so that it is one message.
 const MAX_VALUES: usize = 100_000;

@@ -4,12 +4,12 @@
 use super::Cluster;
 use super::calls::Announced;
 use crate::ingest::{LinkProcess, NoTake};
-use crate::live::Holder;
 use records::links::LinkRow;
 use records::{leases, links};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use stream::live::Holder;
 use tokio::time::{Instant, timeout};
 
 /// How long a hub may be silent before what it holds is void.

@@ -15,9 +15,7 @@ pub use doctor::examine;
 
 pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MESSAGE};
 
-use crate::accounts::Accounts;
 use crate::ingest::{AskedElsewhere, Ingest, LinkProcess, NoAnswer, NoTake, OtherHubs};
-use crate::live::Live;
 use calls::{Announced, Call, CallReply, HELD, decode, encode, subject_of};
 use holders::{Holders, LEASE_INTERVAL, LOOK_INTERVAL};
 use pipe::PipeCounts;
@@ -29,6 +27,8 @@ use shared::wire::{Check, CheckState, SourceId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+use stream::live::Live;
+use team::accounts::Accounts;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::interval;
 

@@ -4,7 +4,6 @@
 use super::pipe::{self, BUFFER};
 use super::{Cluster, new_hub_id};
 use crate::ingest::Arrival;
-use crate::live::Holder;
 use crate::uplink;
 use shared::agent::close;
 use shared::wire::{Check, CheckState, SourceId};
@@ -12,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use stream::live::Holder;
 use tokio::io::duplex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};

@@ -6,11 +6,11 @@ use super::nearest::nearest;
 use super::option::{Field, OptionKind};
 use super::proxy::ProxyUrl;
 use super::secret::hidden;
-use super::team::FileTable;
 use super::written::Takes;
 use notify::address::Allowed;
 use notify::{Smtp, SmtpTls};
 use serde::Deserialize;
+use settings::FileTable;
 use shared::alert::{AlertSeverity, Origin, Rule};
 use shared::crc32c::crc32c;
 use shared::secret::Secret;
@@ -337,7 +337,7 @@ impl SmtpSettings {
 fn password(path: &Path) -> Result<Secret, String> {
     let failed = |why: String| format!("smtp.password_file: {} cannot be read: {why}", path.display());
     let mut text = String::new();
-    let file = crate::file::open(path).map_err(|error| failed(error.to_string()))?;
+    let file = system::file::open(path).map_err(|error| failed(error.to_string()))?;
     file.take(MAX_PASSWORD).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
     match text.trim_end_matches(['\r', '\n']) {
         "" => Err(failed("it is empty".into())),

@@ -1,8 +1,8 @@
 //! `[audit]`: how long a hub keeps who did what, and where it writes it down besides.
 
-use super::team::FileTable;
 use super::value;
 use serde::Deserialize;
+use settings::FileTable;
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::Table;

@@ -1,8 +1,8 @@
 //! `[cluster]`: several hubs that share a database and a sample store, and know of one another over NATS.
 
-use super::team::FileTable;
 use super::{Config, ConfigError};
 use serde::Deserialize;
+use settings::FileTable;
 use std::path::PathBuf;
 use toml::Table;
 

@@ -1,7 +1,7 @@
 //! `[database]`: where a hub keeps its records, when it is not a file of its data folder.
 
-use super::team::FileTable;
 use serde::Deserialize;
+use settings::FileTable;
 use std::path::PathBuf;
 use toml::Table;
 

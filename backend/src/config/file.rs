@@ -17,7 +17,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// What the system says, text that is not UTF-8, or a longer file.
 pub fn read_file(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
-    let read = crate::file::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    let read = system::file::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
     match read as u64 > MAX_FILE_BYTES {
         true => Err(std::io::Error::other("it is longer than 1 MiB, which no configuration is")),
         false => Ok(text),

@@ -1,8 +1,8 @@
 //! `[insight]`: what is looked for in the samples, and after how long it is told.
 
-use super::team::FileTable;
 use super::value;
 use serde::Deserialize;
+use settings::FileTable;
 use std::time::Duration;
 use toml::{Table, Value};
 

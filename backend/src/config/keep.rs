@@ -83,7 +83,8 @@ impl KeepRules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::team::{AgentLimits, FileTable};
+    use crate::config::team::AgentLimits;
+    use settings::FileTable;
 
     #[test]
     fn what_is_written_is_read_again_and_nonsense_is_refused() {

@@ -10,7 +10,6 @@ mod alerts;
 mod audit;
 mod cluster;
 mod collector;
-mod cost;
 mod database;
 mod endpoints;
 mod export;
@@ -34,7 +33,6 @@ mod record;
 mod reference;
 mod remote_write;
 mod run;
-mod runs;
 mod secret;
 mod sessions;
 mod sign_in;
@@ -42,7 +40,6 @@ mod standing_join;
 mod table;
 mod team;
 mod top;
-pub mod user;
 mod value;
 mod wandb_settings;
 mod watching;
@@ -50,6 +47,7 @@ mod when;
 mod written;
 
 pub use self::insight::InsightSettings;
+pub use self::team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
 pub use administer::{
     AdminTask, Administration, AgentsTask, AuditTask, EraseTask, Granted, KeyTask, ServiceTask, ShareTask, TeamTask,
     UsageTask, UserTask, ViewTask,
@@ -57,7 +55,6 @@ pub use administer::{
 pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, rules_of_file};
 pub use cluster::ClusterSettings;
 pub use collector::CollectorConfig;
-pub use cost::CostSettings;
 pub use database::DatabaseSettings;
 pub use export::Export;
 pub use file::read_file;
@@ -77,10 +74,8 @@ pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
 pub use run::{AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
-pub use runs::{Detect, RunsSettings, SocketMode};
 pub use sign_in::{NewAccounts, ProxySignIn};
 pub use table::Config;
-pub use team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
 pub use top::{Origin, Top, entry_here};
 pub use value::{is_host_name, show_duration, split_authority};
 pub use wandb_settings::translated;

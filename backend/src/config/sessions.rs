@@ -1,8 +1,8 @@
 //! `[sessions]`: how long people stay signed in on a hub.
 
-use super::team::FileTable;
 use super::value;
 use serde::Deserialize;
+use settings::FileTable;
 use std::time::Duration;
 use toml::Table;
 

@@ -3,8 +3,9 @@
 
 use super::group_roles::GroupRoles;
 use super::provider::{Provider, RawGitHub, RawOidc};
-use super::team::{AddressRange, FileTable, address_range};
+use super::team::{AddressRange, address_range};
 use serde::Deserialize;
+use settings::FileTable;
 use std::net::IpAddr;
 use toml::{Table, Value};
 

@@ -73,7 +73,8 @@ impl StandingJoins {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::team::{AgentLimits, FileTable};
+    use crate::config::team::AgentLimits;
+    use settings::FileTable;
 
     #[test]
     fn what_is_written_is_read_again_and_nonsense_is_refused() {

@@ -7,7 +7,7 @@ use super::standing_join::StandingJoins;
 use super::written::{Takes, Written};
 use super::{Config, ConfigError, value};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use settings::FileTable;
 use std::fmt;
 use std::net::IpAddr;
 use toml::de::DeValue;
@@ -213,15 +213,6 @@ impl Default for AgentLimits {
         let (join, keep) = Default::default();
         AgentLimits { series: 20_000, handshakes: 50, rejoin: Rejoin::Allow, join, keep }
     }
-}
-
-/// A table of the configuration file that no flag can say.
-pub trait FileTable: DeserializeOwned + Default + PartialEq + 'static {
-    /// Its keys, and what each is.
-    const KEYS: &'static [(&'static str, &'static str)];
-
-    /// Its values as they stand in a file.
-    fn print(&self) -> Table;
 }
 
 impl FileTable for Proxies {

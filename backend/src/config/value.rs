@@ -1,17 +1,18 @@
 //! How one value is written, the same on the command line and in the file. Each error is the rest of a sentence that
 //! says what to write instead.
 
-use super::{LocalAuth, user};
+use super::LocalAuth;
 pub use collectors::options::{absolute, gpu};
+use settings::length::within;
+pub use settings::length::{duration, retention, show_duration};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use system::user;
 
 /// The scheme of pages that an editor shows beside its text.
 const WEBVIEW: &str = "vscode-webview:";
 const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-/// Units of time that can be written, with their milliseconds.
-const TIME_UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// True or false.
 pub fn switch(text: &str) -> Result<bool, String> {
@@ -28,11 +29,6 @@ pub fn interval(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(100), Duration::from_secs(60))
 }
 
-/// How long ticks are kept. The upper end, ten years, only catches typing errors.
-pub fn retention(text: &str) -> Result<Duration, String> {
-    within(text, Duration::from_secs(60), Duration::from_secs(3650 * 86_400))
-}
-
 /// A collector's own pace.
 pub fn every(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(100), Duration::from_secs(3600))
@@ -41,45 +37,6 @@ pub fn every(text: &str) -> Result<Duration, String> {
 /// A collector's time limit.
 pub fn deadline(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(10), Duration::from_secs(600))
-}
-
-fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, String> {
-    let value = duration(text)?;
-    if (least..=most).contains(&value) {
-        return Ok(value);
-    }
-    Err(format!("{text} is out of range; write {} to {}", show_duration(least), show_duration(most)))
-}
-
-/// Whole or decimal numbers, each with its unit: `100ms`, `1.5s`, `1h30m`. Whole milliseconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong =
-        || format!("\"{text}\" is not a length of time; write a number with its unit, like 100ms, 1s, 5m or 12h");
-    let mut rest = text.trim();
-    let mut total = 0f64;
-    if rest.is_empty() {
-        return Err(wrong());
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
-        rest = &rest[digits..];
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let (_, ms) = TIME_UNITS.iter().find(|(unit, _)| *unit == &rest[..letters]).ok_or_else(wrong)?;
-        rest = &rest[letters..];
-        total += number * *ms as f64;
-    }
-    if total.fract() != 0.0 || total > 9e15 {
-        return Err(wrong());
-    }
-    Ok(Duration::from_millis(total as u64))
-}
-
-/// Writes a length of time with the largest unit that leaves a whole number: `12h`, `90s`, `100ms`.
-pub fn show_duration(value: Duration) -> String {
-    let ms = value.as_millis();
-    let (unit, size) = TIME_UNITS.iter().find(|(_, size)| ms != 0 && ms.is_multiple_of(*size)).unwrap_or(&("ms", 1));
-    format!("{}{unit}", ms / size)
 }
 
 /// An address to listen on; whether it is loopback is decided later, with the ways out.

@@ -21,10 +21,7 @@ mod processes;
 mod runs;
 mod slots;
 
-use crate::clock::Clock;
 use crate::config::{Fail, Fleet};
-use crate::live::Live;
-use crate::store::{Limits, Store};
 use collectors::COLLECTORS;
 use machine::Machine;
 use pace::Pace;
@@ -36,6 +33,9 @@ use slots::MachineSlots;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use stream::clock::Clock;
+use stream::live::Live;
+use stream::store::{Limits, Store};
 
 /// How long before the start a fault had its moment, milliseconds.
 const FAULT_AGO_MS: i64 = 180_000;

@@ -1,10 +1,10 @@
 //! Whether a demo keeps its interval: what is said of it on the page, in the log and on `/metrics` when it does not.
 
-use crate::live::Live;
 use shared::wire::{Check, CheckState};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use stream::live::Live;
 
 /// The instants that are looked at, milliseconds.
 const WINDOW_MS: i64 = 60_000;

@@ -8,8 +8,6 @@
 
 use super::machine::Machine;
 use super::slots::MachineSlots;
-use crate::live::{LinkFigures, Live};
-use crate::store::{Chunk, Column, QUARTER, Store};
 use shared::catalog::Kind;
 use shared::column;
 use shared::standing::Standing;
@@ -17,6 +15,8 @@ use shared::wire::SourceId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
+use stream::live::{LinkFigures, Live};
+use stream::store::{Chunk, Column, QUARTER, Store};
 
 /// Before so many milliseconds of the past a fleet's readings are rare: more than findings learn from.
 pub(super) const FINE_MS: i64 = 75 * 60_000;

@@ -1,12 +1,12 @@
 //! The readings of one machine by slot, and the series of the store that these are.
 
 use super::machine::Machine;
-use crate::store::Store;
 use collectors::Out;
 use shared::catalog::MetricDef;
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::SourceId;
 use std::time::Duration;
+use stream::store::Store;
 
 /// What was read last, and the series of each slot. Live ticks and the past have one each: their slots may come in another
 /// order, their series are the same.

@@ -2,12 +2,12 @@
 
 use super::past::RARE_MS;
 use super::*;
-use crate::clock::Manual;
 use crate::config::Fail;
 use collectors::Out;
 use shared::catalog::{self, Catalog, Kind};
 use shared::run::{BEGIN_KIND, Begun, END_KIND, How, Over};
 use std::collections::BTreeMap;
+use stream::clock::Manual;
 
 const T0: i64 = 1_790_000_000_000;
 

@@ -13,11 +13,8 @@ pub use families::complete;
 pub use report::{report, servers};
 pub use scrub::Scrub;
 
-use crate::clock::System;
 use crate::config::Config;
-use crate::live::Live;
 use crate::sampler::{self, Plan};
-use crate::store::{Limits, Store};
 use collectors::{COLLECTORS, monitor};
 use shared::catalog::{MetricDef, gpu};
 use shared::unit::Unit;
@@ -26,6 +23,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use stream::clock::System;
+use stream::live::Live;
+use stream::store::{Limits, Store};
 
 /// How long a second tick is waited for.
 const SECOND_TICK_TIMEOUT: Duration = Duration::from_millis(2_200);

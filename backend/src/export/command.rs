@@ -2,13 +2,13 @@
 
 use super::{Ask, Format, Pieces, Refused, select};
 use crate::config::Export;
-use crate::file::{Whole, is_stdout};
-use crate::store::{Limits, Store};
 use history::Folder;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use stream::store::{Limits, Store};
+use system::file::{Whole, is_stdout};
 
 /// Why nothing, or not everything, was written.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 //! All patterns are looked for in one pass, a few series at a time, so that a store that others wait for is held for a
 //! moment only, and each series comes once, however many patterns it fits.
 
-use crate::store::Store;
 use shared::catalog::{Catalog, Found, Metric, TagError, glob};
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::{Source, SourceId};
 use std::sync::Arc;
+use stream::store::Store;
 
 /// A store that may be shared: it is looked into for a moment at a time.
 pub trait Look {

@@ -196,4 +196,6 @@ impl Iterator for Pieces {
 }
 
 #[cfg(test)]
+mod import_tests;
+#[cfg(test)]
 mod tests;

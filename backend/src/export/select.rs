@@ -1,7 +1,6 @@
 //! What is asked for, and the series of a store that fit.
 
 use super::fit::{Look, Patterns, Search, Wanted, same_tag};
-use crate::store::{RecordsSnapshot, Snapshot};
 use shared::catalog::{Catalog, Found, Kind, LABEL, Metric, TagError, glob, process};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
@@ -9,6 +8,7 @@ use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use stream::store::{RecordsSnapshot, Snapshot};
 
 /// A question about stored samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use super::select::MAX_HELD_SAMPLES;
 use super::*;
-use crate::store::{Limits, Store};
 use serde_json::Value;
 use shared::catalog::{Catalog, Chart, Kind, Metric, MetricDef, VOCABULARY, cpu, disk, gpu, network, process};
 use shared::series::SeriesDef;
 use shared::unit::Unit;
+use stream::store::{Limits, Store};
 
 const T0: i64 = 1_700_000_000_000;
 

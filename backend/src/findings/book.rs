@@ -1,10 +1,10 @@
 //! What was found on all machines, with who may see it.
 
 use super::changed::explain;
-use crate::live::Live;
 use shared::finding::{Dismissed, Finding, RuleState, Severity};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use stream::live::Live;
 
 /// The most findings that are kept; of more the ended ones go that ended first.
 const MAX_KEPT: usize = 20_000;

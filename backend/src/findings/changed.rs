@@ -1,7 +1,5 @@
 //! What changed on a machine between two spans: the comparison of the page's panel, over what is kept.
 
-use crate::live::Live;
-use crate::store::Snapshot;
 use shared::catalog::{Kind, Metric};
 use shared::changed::{Moved, compare};
 use shared::finding::{Change, Finding};
@@ -9,6 +7,8 @@ use shared::rollup::rate;
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::SourceId;
 use std::collections::BTreeSet;
+use stream::live::Live;
+use stream::store::Snapshot;
 
 /// The most changes that a finding is told with.
 const MAX_OF_FINDING: usize = 5;

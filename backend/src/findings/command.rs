@@ -1,12 +1,8 @@
 //! `watchglass findings`: what is wrong in a recording, in what others recorded, or in the data folder.
 
 use super::{FindingBook, WantedFindings, look_through};
-use crate::clock::{Clock, System};
 use crate::config::{CheckFrom, Config, FindingsTask};
-use crate::live::Live;
-use crate::recording;
-use crate::store::{Limits, Store};
-use crate::{file, terminal};
+use crate::terminal;
 use history::Folder;
 use serde_json::{Value, json as object};
 use shared::controls::escaped_json;
@@ -15,6 +11,11 @@ use shared::wire::Recorded;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
+use stream::clock::{Clock, System};
+use stream::live::Live;
+use stream::recording;
+use stream::store::{Limits, Store};
+use system::file;
 
 /// Why nothing was looked at: the exit status, and the sentence.
 #[derive(Debug)]

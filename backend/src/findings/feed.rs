@@ -1,15 +1,15 @@
 //! Samples out of the history, in the order of time, for who looks for what is wrong in them.
 
 use super::book::FindingBook;
-use crate::live::Live;
-use crate::runs::RunBook;
-use crate::store::Snapshot;
 use insight::{Insight, Job, Rank, Settings};
+use jobs::runs::RunBook;
 use shared::run::Run;
 use shared::series::SeriesId;
 use shared::wire::{Source, SourceId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stream::live::Live;
+use stream::store::Snapshot;
 
 /// How many samples are in memory at once, about, and the time that they take at least and at most, milliseconds.
 const SAMPLES_HELD: i64 = 4_000_000;

@@ -3,10 +3,8 @@
 use super::book::{Entry, FindingBook};
 use super::feed::{announce, feed, running};
 use super::kept::KeptFindings;
-use crate::live::Live;
-use crate::runs::RunBook;
-use crate::store::{Cursor, Frame, News};
 use insight::{Insight, Settings};
+use jobs::runs::RunBook;
 use shared::finding::Finding;
 use shared::run::Run;
 use shared::series::SeriesId;
@@ -16,6 +14,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stream::live::Live;
+use stream::store::{Cursor, Frame, News};
 use tokio::sync::watch;
 
 /// Time between two looks.

@@ -10,8 +10,6 @@ use super::rights::Rights;
 use super::strangers::{StrangerRequest, Visitor};
 use super::vouched::vouched;
 use super::{App, Caller, Refusal};
-use crate::accounts::{Network, Principal, Vouched, Who};
-use crate::live::Reader;
 use axum::RequestExt;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
@@ -23,6 +21,8 @@ use shared::role::KeyScope;
 use shared::scope::{Bounds, Scope};
 use shared::secret::Secret;
 use std::sync::Arc;
+use stream::live::Reader;
+use team::accounts::{Network, Principal, Vouched, Who};
 
 /// Letters that are read of what a browser calls itself.
 const MAX_AGENT: usize = 256;

@@ -4,7 +4,6 @@ use super::admit::Asker;
 use super::body::Json;
 use super::upgrade::upgrade;
 use super::{App, Refusal, json};
-use crate::accounts::{Denied, Enrolment, LinkDenied};
 use crate::ingest::{Arrival, Cause};
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -13,6 +12,7 @@ use shared::agent::{PROTOCOL_NAME, close};
 use shared::enrol::EnrolRequest;
 use std::sync::Arc;
 use std::time::Duration;
+use team::accounts::{Denied, Enrolment, LinkDenied};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 

@@ -5,9 +5,7 @@ use super::api::Params;
 use super::api::answer::history_slot;
 use super::body::{Json, is_json};
 use super::{App, Caller, Refusal, json};
-use crate::accounts::Principal;
 use crate::alerts::AlertsAsked;
-use crate::config::user::own_uid;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
@@ -16,6 +14,8 @@ use axum::http::{HeaderMap, Response, StatusCode, Uri, header};
 use shared::alert::{AlertState, ChannelInput, Rule, RuleCheck, Silence};
 use shared::catalog::Catalog;
 use std::sync::Arc;
+use system::user::own_uid;
+use team::accounts::Principal;
 
 type Answer = Result<Response<Body>, Refusal>;
 

@@ -1,11 +1,11 @@
 //! Answers whose bytes count for who asked.
 
-use crate::usage::Tab;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::Response;
 use hyper::body::{Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use team::usage::Tab;
 
 /// An answer to a question for samples; its bytes are counted as they go.
 pub(super) fn counted(response: Response<Body>, tab: Tab) -> Response<Body> {

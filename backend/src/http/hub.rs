@@ -5,15 +5,15 @@ use super::cookie::SessionCookie;
 use super::join_road::JoinRoad;
 use super::pace::{RequestPace, Seats};
 use super::tls::Certificate;
-use crate::accounts::{Accounts, Network, Principal, Who};
 use crate::cluster::Cluster;
 use crate::config::{AddressRange, Config, NewAccounts, ProxySignIn, PublicUrl};
 use crate::ingest::Ingest;
 use crate::providers::Providers;
-use crate::usage::Meter;
 use axum::http::HeaderMap;
 use shared::secret::Secret;
 use std::sync::Arc;
+use team::accounts::{Accounts, Network, Principal, Who};
+use team::usage::Meter;
 
 /// Links that one machine may begin at once; from then on one a second.
 const RETURNS_AT_ONCE: u32 = 30;

@@ -8,7 +8,6 @@ use super::transport::Transport;
 use super::{Caller, write_timeout::WriteTimeout};
 #[cfg(unix)]
 use crate::control::{Bound, FolderSocket};
-use crate::throttle::Throttle;
 use axum::Router;
 use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
@@ -19,6 +18,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use stream::throttle::Throttle;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 #[cfg(unix)]
 use tokio::net::UnixStream;

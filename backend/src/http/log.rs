@@ -3,11 +3,11 @@
 use super::admit::Asker;
 use super::api::Params;
 use super::{App, Refusal, json};
-use crate::accounts::LogFilter;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use std::sync::Arc;
+use team::accounts::LogFilter;
 
 pub(super) async fn audit(
     State(app): State<Arc<App>>,

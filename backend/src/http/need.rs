@@ -1,7 +1,7 @@
 //! Who may ask for what a route has: the words of the table of routes, and what they mean for a principal.
 
-use crate::accounts::{Denied, Principal, Who};
 use shared::role::{KeyScope, Role};
+use team::accounts::{Denied, Principal, Who};
 
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

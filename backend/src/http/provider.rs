@@ -4,7 +4,6 @@ use super::admit::Asker;
 use super::body::Json;
 use super::hub::Hub;
 use super::{App, Refusal, json};
-use crate::accounts::{FlowSecret, Proved};
 use crate::providers::Answer;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
@@ -13,6 +12,7 @@ use shared::provider::{Away, ByProvider, Purpose, Refused};
 use shared::secret::Secret;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use team::accounts::{FlowSecret, Proved};
 
 /// The longest address of ours to go to afterwards, and the longest query of an answer, bytes.
 const MAX_NEXT: usize = 2_048;

@@ -1,13 +1,13 @@
 //! The answer to a request that is not granted: a status, and one sentence that says what to do.
 
 use super::json;
-use crate::accounts::Denied;
 use crate::ingest::NoAnswer;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use shared::session::Problem;
 use std::time::Duration;
+use team::accounts::Denied;
 
 /// A request that is not granted.
 #[derive(Clone, Debug, PartialEq, Eq)]

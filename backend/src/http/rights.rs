@@ -1,11 +1,11 @@
 //! What a viewer's socket or a long answer rests on: a session, a key or a link. When that ends, or may see less, the socket
 //! closes within a second, and the answer breaks off; when it may see more, the socket shows it.
 
-use crate::accounts::{Accounts, Ended, Principal, Who};
-use crate::clock::Clock;
 use shared::scope::{Bounds, Scope};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock::Clock;
+use team::accounts::{Accounts, Ended, Principal, Who};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until};
@@ -218,7 +218,7 @@ async fn over(clock: &dyn Clock, ends: Option<i64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use stream::clock;
 
     #[tokio::test]
     async fn who_cannot_be_judged_any_more_is_let_go_within_a_minute() {

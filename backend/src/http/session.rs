@@ -4,7 +4,6 @@ use super::admit::Asker;
 use super::body::Json;
 use super::hub::Hub;
 use super::{App, Refusal, json};
-use crate::accounts::{Begun, InviteTaken, Principal, Who};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode, header};
@@ -12,6 +11,7 @@ use shared::people::Reset;
 use shared::session::{Again, Session, Setup, SignIn, SignedIn};
 use shared::team::TakeInvite;
 use std::sync::Arc;
+use team::accounts::{Begun, InviteTaken, Principal, Who};
 
 /// What a page is told of who is signed in.
 pub(super) async fn told(hub: &Hub, who: Option<&Principal>) -> Result<Session, Refusal> {

@@ -3,7 +3,6 @@
 //! it is let in for somebody. One that becomes a WebSocket or an agent's link is counted elsewhere.
 
 use super::Refusal;
-use crate::accounts::Network;
 use crate::config::AddressRange;
 use axum::http::StatusCode;
 use std::collections::BTreeMap;
@@ -11,6 +10,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use team::accounts::Network;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 

@@ -3,12 +3,12 @@
 use super::admit::Asker;
 use super::api::Params;
 use super::{App, Refusal, json};
-use crate::accounts::{UsageFilter, usage_csv};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use shared::audit::Usage;
 use std::sync::Arc;
+use team::accounts::{UsageFilter, usage_csv};
 
 pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Result<Response<Body>, Refusal> {
     let now = app.live.clock.wall();

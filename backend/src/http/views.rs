@@ -5,12 +5,12 @@ use super::api::Params;
 use super::body::Json;
 use super::session;
 use super::{App, Refusal, json};
-use crate::accounts::{NotSaved, Who};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode, header};
 use shared::views::{DefaultView, MadeShare, NewShare, NewView, OpenShare, Shares, ViewChange, Views};
 use std::sync::Arc;
+use team::accounts::{NotSaved, Who};
 
 type Answer = Result<Response<Body>, Refusal>;
 

@@ -2,9 +2,9 @@
 //! refused aloud: a hole is seen, and nobody becomes somebody else by it.
 
 use super::{Caller, Refusal};
-use crate::accounts::Vouched;
 use crate::config::ProxySignIn;
 use axum::http::HeaderMap;
+use team::accounts::Vouched;
 
 /// The longest name that a proxy may say, and the longest address for mail, in bytes.
 const MAX_NAME: usize = 512;

@@ -5,11 +5,11 @@
 //! and credit is given back for what is appended alone. A tick that is refused concerns no other.
 
 use super::Inner;
-use crate::live::NewTick;
 use shared::wire::SourceId;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stream::live::NewTick;
 use tokio::sync::oneshot;
 
 /// How long ticks are gathered.

@@ -3,8 +3,8 @@
 //! A clock within two seconds is left alone. One that is further off gets a *shift*, which holds for an *era*: until that
 //! clock steps, its life ends, or shift and clock part again. Charts stand by the hub's clock then, whatever an agent's says.
 
-use crate::accounts::Era;
 use std::collections::VecDeque;
+use team::accounts::Era;
 
 /// Within this a clock is right, milliseconds.
 const RIGHT_MS: i64 = 2_000;

@@ -4,13 +4,13 @@
 //! decoded, a time that cannot be, ticks that were not asked for. A block that is bad is asked for once more, then left.
 
 use super::coverage::{self, Hole, Span};
-use crate::store::Column;
 use shared::agent::{FillPart, FillState, MAX_FILL_BYTES, Offer};
 use shared::column;
 use shared::series::SeriesId;
 use shared::wire::ColumnBytes;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stream::store::Column;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 

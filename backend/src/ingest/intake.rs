@@ -14,9 +14,6 @@ use super::names::NAME;
 use super::records::{self, WaitingRecords};
 use super::remarks::{self, Meeting};
 use super::{Arrival, Inner};
-use crate::accounts::{Era, Heard};
-use crate::live::LinkFigures;
-use crate::store::{MAX_SEQUENCE, Store};
 use shared::agent::{AgentHello, AgentMessage, FromAgent, HubMessage, Welcome, close, decode_agent};
 use shared::catalog::link::CLOCK_SKEW;
 use shared::catalog::{Chart, Metric};
@@ -28,6 +25,9 @@ use shared::wire::{Check, SourceId};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use stream::live::LinkFigures;
+use stream::store::{MAX_SEQUENCE, Store};
+use team::accounts::{Era, Heard};
 use tokio::time::Instant;
 
 /// What is lacking is looked for anew so often, and at least this long after the last time.

@@ -8,7 +8,6 @@ use super::limits::{self, Cause};
 use super::others::NoTake;
 use super::presence::{LinkProcess, NoPlace, Order, Place};
 use super::{Arrival, Inner};
-use crate::accounts::Denied;
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
     self, AgentHello, AgentMessage, ByeReason, FromAgent, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, SILENCE_MS, close,
@@ -17,6 +16,7 @@ use shared::standing::Standing;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use team::accounts::Denied;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, timeout};

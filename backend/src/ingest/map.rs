@@ -5,7 +5,6 @@
 //! hub has let go of gets another id by itself.
 
 use super::limits::{Cause, IngestLimits, MAX_LINK_BYTES, MAX_TABLE_ROWS, Refusals, SourcePace};
-use crate::store::Store;
 use shared::agent::{self, MAX_INSTANCE_BYTES, MAX_SERIES_IDS, MAX_TEXT_BYTES};
 use shared::catalog::{Chart, Metric, Range, VOCABULARY};
 use shared::series::{SeriesDef, SeriesId, Steps};
@@ -13,6 +12,7 @@ use shared::tick::TickState;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
+use stream::store::Store;
 
 /// A series of the agent that has no id here yet.
 const UNMAPPED: SeriesId = SeriesId::MAX;
@@ -277,9 +277,9 @@ fn row(store: &mut Store, source: SourceId, metric: Metric, chart: Chart) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Limits;
     use shared::catalog::{Catalog, cpu};
     use std::sync::Arc;
+    use stream::store::Limits;
 
     fn called(tag: &str) -> Metric {
         Metric { tag: tag.into(), title: "Temperature".into(), chart: tag.into(), ..Metric::from(cpu::ROWS[0]) }

@@ -30,9 +30,7 @@ pub use link::{Denial, socket_config};
 pub use others::{AskedElsewhere, NoTake, OtherHubs};
 pub use presence::LinkProcess;
 
-use crate::accounts::Accounts;
 use crate::drain::Drain;
-use crate::live::Live;
 use append::Gathered;
 use ask::Desk;
 use clones::Clones;
@@ -47,6 +45,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use stream::live::Live;
+use team::accounts::Accounts;
 
 /// Length of the id of a source that has a key.
 const SOURCE_ID_LETTERS: usize = 26;

@@ -1,9 +1,9 @@
 //! How machines are called and labelled: by people, which counts, and by themselves.
 
-use crate::live::Live;
 use shared::wire::SourceId;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use stream::live::Live;
 
 type Labels = Vec<(String, String)>;
 

@@ -5,10 +5,10 @@
 
 use super::Inner;
 use super::limits::{self, Cause, Refusals};
-use crate::store::MAX_SEQUENCE;
 use shared::record::Record;
 use shared::wire::SourceId;
 use std::sync::atomic::Ordering;
+use stream::store::MAX_SEQUENCE;
 
 /// Bytes of records that wait for the clock of their agent; beyond them they are taken as they are.
 const MAX_WAITING_BYTES: usize = 1 << 20;

@@ -10,9 +10,6 @@ mod rows;
 mod steps;
 
 use super::{Arrival, Ingest, IngestLimits};
-use crate::clock::Manual;
-use crate::live::Live;
-use crate::store::{Limits, Store};
 use agent::{Agent, hello, row};
 use shared::agent::{AgentHello, AgentMessage, ByeReason, HubMessage, close};
 use shared::catalog::{Catalog, Kind, cpu};
@@ -21,6 +18,9 @@ use shared::standing::Standing;
 use shared::unit::Unit;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock::Manual;
+use stream::live::Live;
+use stream::store::{Limits, Store};
 
 /// 2027-01-15, milliseconds since the Unix epoch.
 pub const NOW: i64 = 1_800_000_000_000;

@@ -1,13 +1,13 @@
 //! Simulates a fleet and serves it.
 
 use super::{MAX_HUB_MEMORY_BYTES, MAX_MEMORY_BYTES, Served, Serving, random, serve};
-use crate::archive::Archive;
-use crate::clock::{self, Clock};
 use crate::config::{Config, Fleet};
 use crate::demo::Demo;
-use crate::live::Live;
-use crate::store::{Limits, Store};
 use std::sync::Arc;
+use stream::archive::Archive;
+use stream::clock::{self, Clock};
+use stream::live::Live;
+use stream::store::{Limits, Store};
 use tokio::sync::oneshot;
 
 /// Of the memory for history the past may fill so much at the start, as a part of one; what comes live needs the rest.

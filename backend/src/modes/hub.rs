@@ -2,10 +2,7 @@
 
 use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
-use crate::accounts::{Accounts, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
-use crate::clock;
 use crate::cluster::{Bus, Cluster};
-use crate::config::user::own_uid;
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
 use crate::data::Data;
@@ -13,10 +10,7 @@ use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
-use crate::live::{Holder, Live};
 use crate::providers::Providers;
-use crate::store::Retentions;
-use crate::usage::{self, Meter};
 use shared::secret::Secret;
 use shared::standing::Standing;
 use std::collections::BTreeMap;
@@ -27,6 +21,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use stream::clock;
+use stream::live::{Holder, Live};
+use stream::store::Retentions;
+use system::user::own_uid;
+use team::accounts::{Accounts, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
+use team::usage::{self, Meter};
 use tokio::sync::watch;
 
 /// How long what was used and done last may take to be written at the end.
@@ -141,7 +141,7 @@ async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), Deni
 
 fn key_of(path: &Path) -> io::Result<Secret> {
     let mut text = String::new();
-    crate::file::open(path)?.take(MAX_KEY_BYTES).read_to_string(&mut text)?;
+    system::file::open(path)?.take(MAX_KEY_BYTES).read_to_string(&mut text)?;
     Ok(Secret::new(text.trim()))
 }
 

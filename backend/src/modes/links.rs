@@ -2,12 +2,12 @@
 
 use crate::config::Config;
 use crate::control;
-use crate::live::Live;
 use crate::uplink::{AgentFile, LinkState, Uplink, random};
 use shared::controls::escaped_json;
 use shared::wire::SourceId;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::live::Live;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 

@@ -2,18 +2,18 @@
 
 use super::links::Links;
 use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
-use crate::archive::Archive;
-use crate::clock::{self, Clock};
 use crate::config::Config;
 use crate::data::Data;
-use crate::live::Live;
-use crate::markers;
 use crate::sampler::{self, Chosen, Plan};
-use crate::store::{Limits, Retentions, Store};
+use jobs::markers;
 use shared::wire::SourceId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use stream::archive::Archive;
+use stream::clock::{self, Clock};
+use stream::live::Live;
+use stream::store::{Limits, Retentions, Store};
 
 /// How long links to hubs may outlast the page.
 const BYE_TIMEOUT: Duration = Duration::from_millis(500);

@@ -14,10 +14,7 @@ pub mod servers;
 
 pub use bind::bind;
 
-use crate::accounts::Accounts;
 use crate::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub, StoredChecker};
-use crate::archive::{self, Archive};
-use crate::calls::{self, Calls};
 use crate::config::Config;
 use crate::control::{self, Bound, FolderSocket};
 use crate::findings::{self, Following, WantedFindings};
@@ -26,15 +23,15 @@ use crate::http::guard::Guard;
 use crate::http::hub::Hub;
 use crate::http::page::Site;
 use crate::http::tls::Certificate;
-use crate::live::Live;
-use crate::markers::Markers;
 use crate::over::Over;
 use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
-use crate::runs;
-use crate::runs::RunBook;
-#[cfg(unix)]
-use crate::runs::RunSocket;
 use crate::stderr;
+use jobs::calls::{self, Calls};
+use jobs::markers::Markers;
+use jobs::runs;
+use jobs::runs::RunBook;
+#[cfg(unix)]
+use jobs::runs::RunSocket;
 use notify::Road;
 use shared::embedded::EmbeddedPage;
 use shared::output::{LinesAsked, MAX_PART_BYTES};
@@ -44,6 +41,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use stream::archive::{self, Archive};
+use stream::live::Live;
+use team::accounts::Accounts;
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -341,7 +341,7 @@ fn follow_runs(
         Ok(Some(path)) => match RunSocket::bind(&path, &config.runs) {
             Ok(socket) => {
                 let (live, folder, stop) = (live.clone(), folder.to_path_buf(), stop.clone());
-                let settings = config.runs.clone();
+                let settings = (config.runs.clone(), collectors::printed as runs::RunTool);
                 let (reports, asked) = runs::reports();
                 let _ = reported.reports.set(reports);
                 tokio::spawn(async move {

@@ -2,9 +2,9 @@
 
 use super::{Served, Serving, idle, random, serve};
 use crate::config::Config;
-use crate::live::Live;
-use crate::recording;
 use shared::recording::Recording;
+use stream::live::Live;
+use stream::recording;
 
 /// Serves a recording until `stop` becomes true. Nothing is measured, stored or asked for.
 pub async fn run(config: Config, recording: Recording, serving: Serving) {

@@ -1,10 +1,10 @@
 //! The hubs of a cluster send to one sample store: which of them sends what stands in their database.
 
-use crate::accounts::Accounts;
-use crate::live::Live;
 use crate::remote_write::{CoverageTable, Covered, SendingCluster, SentRange, keep_covered};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stream::live::Live;
+use team::accounts::Accounts;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 

@@ -1,13 +1,13 @@
 //! `watchglass doctor`: the servers that the configuration names are tried, as they will be used. Nothing
 //! is changed there.
 
-use crate::accounts::Database;
 use crate::config::Config;
-#[cfg(unix)]
-use crate::runs;
 use crate::{cluster, remote_write};
+#[cfg(unix)]
+use jobs::runs;
 use shared::wire::{Check, CheckState};
 use std::path::Path;
+use team::accounts::Database;
 
 /// What the check of the database is called.
 const DATABASE: &str = "database";

@@ -2,7 +2,6 @@
 
 use super::word::{MachineLine, OverWord};
 use crate::findings::{Entry, FindingBook};
-use crate::live::{CellsElsewhere, Live};
 use shared::catalog::fleet::{Grain, rows};
 use shared::standing::Standing;
 use shared::tick::TickState;
@@ -10,6 +9,7 @@ use shared::wire::{Cell, Received, ServerMessage, SourceId, decode_server};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::live::{CellsElsewhere, Live};
 
 /// A hub is silent after so many beats,
 const BEATS: u32 = 3;

@@ -15,11 +15,11 @@ pub use hear::OverFigures;
 
 use crate::cluster::Bus;
 use crate::findings::FindingBook;
-use crate::live::Live;
 use hear::Hearer;
 use say::Sayer;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stream::live::Live;
 use tokio::sync::watch;
 
 /// How often it is looked which hubs are silent.

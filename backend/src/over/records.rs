@@ -4,10 +4,10 @@
 use super::hear::Hearer;
 use super::word::WantedRecords;
 use crate::cluster::{Bus, MAX_BUS_MESSAGE};
-use crate::live::Live;
 use shared::record::Record;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stream::live::Live;
 use tokio::sync::Semaphore;
 
 /// Between two looks whether any lack.

@@ -2,10 +2,7 @@
 
 use super::hear::Hearer;
 use super::say::Sayer;
-use crate::clock::Manual;
 use crate::findings::{FindingBook, WantedFindings, finding};
-use crate::live::{Holder, KnownIndex, LinkFigures, Live, OverviewPlace};
-use crate::store::{Limits, Store};
 use shared::catalog::fleet::{EACH_TEMP, GPU_BUSY, Grain, place, rows};
 use shared::catalog::{Catalog, gpu};
 use shared::scope::Scope;
@@ -15,6 +12,9 @@ use shared::tick::TickState;
 use shared::wire::{Received, ServerMessage, decode_server};
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock::Manual;
+use stream::live::{Holder, KnownIndex, LinkFigures, Live, OverviewPlace};
+use stream::store::{Limits, Store};
 
 const T: i64 = 1_790_000_000_000;
 

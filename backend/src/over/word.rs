@@ -1,9 +1,9 @@
 //! What is said of machines: words of one message each, in their order.
 
-use crate::live::LinkFigures;
 use serde::{Deserialize, Serialize};
 use shared::finding::Dismissed;
 use shared::wire::IndexEntry;
+use stream::live::LinkFigures;
 
 /// A machine's line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

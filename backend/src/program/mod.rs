@@ -4,12 +4,10 @@
 //! 5: a hub refuses for want of a role. 6: a hub wants a key.
 
 use crate::build_info::BUILD;
-use crate::clock::{self, Clock};
 use crate::config::{self, AdminTask, AgentTask, Command, Config, Fleet, KeyFrom, LocalAuth};
 use crate::control::{self, Bound};
 use crate::data::Data;
 use crate::doctor;
-use crate::file::{Whole, is_stdout};
 use crate::http::listen::relay;
 use crate::modes;
 use crate::stderr::Stderr;
@@ -27,6 +25,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
+use stream::clock::{self, Clock};
+use system::file::{Whole, is_stdout};
 use tokio::sync::{oneshot, watch};
 
 /// Time between two looks at whether the process that has the data folder still runs.
@@ -155,7 +155,7 @@ fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
     let sockets = run_sockets(config);
     let slurm = std::env::var("SLURM_JOB_ID").ok().filter(|id| run::check_id(id).is_ok());
-    let untold = folder.map(|folder| folder.join(crate::runs::UNTOLD));
+    let untold = folder.map(|folder| folder.join(jobs::runs::UNTOLD));
     let job = launch::Job { command: task.command, id: task.id, about, slurm, sockets, untold, logs: task.logs };
     let inherited = std::env::var(run::RUN_ID).ok();
     let say = |sentence: &str| complain(&format!("watchglass: {sentence}"));

@@ -1,11 +1,7 @@
 //! `watchglass record`, `replay` and `import`.
 
 use super::{Shown, serve};
-use crate::clock::{self, Clock};
 use crate::config::{Config, RecordingTask, When, translated};
-use crate::file::{self, Whole, is_stdout};
-use crate::recording;
-use crate::store::{Limits, Store};
 use crate::terminal::complain;
 use history::Folder;
 use shared::embedded::EmbeddedPage;
@@ -16,6 +12,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock::{self, Clock};
+use stream::recording;
+use stream::store::{Limits, Store};
+use system::file::{self, Whole, is_stdout};
 
 /// Does what was asked.
 pub fn run(config: Config, task: RecordingTask, page: EmbeddedPage) -> ExitCode {

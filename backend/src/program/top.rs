@@ -154,7 +154,7 @@ fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
             within("", |serving| modes::demo::run(config, fleet, serving))
         }
         Origin::File(path) => {
-            let opened = imports::open(path, crate::file::open, collectors::catalog());
+            let opened = imports::open(path, system::file::open, collectors::catalog());
             let recording = opened.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
             if recording.told().is_none() {
                 return Err(format!("{} has no sample", path.display()));
@@ -179,7 +179,7 @@ fn key(from: &KeyFrom) -> Result<Secret, String> {
     let read = match from {
         KeyFrom::Given(key) => return Ok(Secret::new(key.as_str())),
         KeyFrom::Stdin => return Err("standard input has the keys of the terminal; write --key-file FILE".into()),
-        KeyFrom::File(path) => crate::file::open(path)
+        KeyFrom::File(path) => system::file::open(path)
             .and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text))
             .map_err(|error| format!("cannot read the key in {}: {error}", path.display())),
     };

@@ -2,10 +2,10 @@
 //! is then thrown away. The number of an account is what identifies: names can be taken over.
 
 use super::{Answer, Client, Failure};
-use crate::accounts::{FlowSecret, Proof};
 use serde::Deserialize;
 use shared::provider::Refused;
 use shared::secret::Secret;
+use team::accounts::{FlowSecret, Proof};
 
 /// GitHub, or an installation of its own.
 pub(super) struct GitHub {

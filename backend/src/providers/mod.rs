@@ -5,8 +5,6 @@ mod ask;
 mod github;
 mod oidc;
 
-use crate::accounts::{FlowSecret, Proof};
-use crate::clock::Clock;
 use crate::config::{Config, Provider, ProviderKind, PublicUrl};
 use ask::ProviderRequests;
 use github::GitHub;
@@ -17,6 +15,8 @@ use shared::provider::Refused;
 use shared::secret::Secret;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::clock::Clock;
+use team::accounts::{FlowSecret, Proof};
 use tokio::sync::{Semaphore, watch};
 
 /// Sign-ins of one provider that are asked about at once; more are told to try again.

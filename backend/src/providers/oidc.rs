@@ -2,7 +2,6 @@
 //! `openidconnect`; that an issuer is the one that was written is judged here.
 
 use super::{Answer, Client, Failure};
-use crate::accounts::{FlowSecret, Proof};
 use crate::config::{GroupRoles, base64};
 use openidconnect::core::{
     CoreGenderClaim, CoreIdTokenVerifier, CoreJsonWebKeySet, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm,
@@ -19,6 +18,7 @@ use shared::secret::Secret;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
+use team::accounts::{FlowSecret, Proof};
 
 /// Whose `hd` claim says to which domain somebody belongs.
 const GOOGLE: &str = "https://accounts.google.com";

@@ -3,10 +3,10 @@
 use super::CHECK;
 use super::message::WriteRequest;
 use super::server::{SendError, Server};
-use crate::clock::System;
 use crate::config::RemoteWrite;
 use shared::wire::{Check, CheckState};
 use std::sync::Arc;
+use stream::clock::System;
 
 /// Sends a request without samples, and asks a question that needs none. Blocks until both are answered.
 pub fn examine(settings: RemoteWrite) -> Check {

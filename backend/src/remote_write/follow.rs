@@ -4,14 +4,14 @@
 use super::batch::Names;
 use super::message::Label;
 use super::span::{SpanValues, TickSpan};
-use crate::live::Live;
-use crate::store::{Block, Cursor, Frame, News, Store, Unread};
 use shared::catalog::prometheus::{self, Family};
 use shared::tick::TickState;
 use shared::wire::Source;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::live::Live;
+use stream::store::{Block, Cursor, Frame, News, Store, Unread};
 
 /// How far behind is caught up, milliseconds.
 pub(super) const MAX_BEHIND_MS: i64 = 12 * 3_600_000;
@@ -238,14 +238,14 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::archive::tests::bench::{self, Bench};
-    use crate::clock::Manual;
-    use crate::live::fleeting::Fleeting;
     use crate::remote_write::message::WriteRequest;
-    use crate::store::Limits;
     use shared::catalog::{Catalog, cpu};
     use shared::series::SeriesDef;
     use std::time::Duration;
+    use stream::clock::Manual;
+    use stream::store::Limits;
+    use stream::testing::bench::{self, Bench};
+    use stream::testing::fleeting::Fleeting;
 
     #[test]
     fn a_request_whose_ticks_are_not_kept_any_more_is_given_up() {
@@ -349,7 +349,7 @@ mod tests {
     fn no_sample_goes_out_under_the_labels_of_another_series_whose_id_it_has() {
         // Read at each tick, after some, and after so many that they are read from blocks, or are not kept any more.
         for pauses in [&[1][..], &[2, 1, 5, 3], &[7, 40, 1]] {
-            let mut fleeting = Fleeting::new();
+            let mut fleeting = Fleeting::empty();
             let source = fleeting.live.store().sources().remove(0);
             let (mut follower, mut place, mut sent) = (Follower::new(&source), 0, 0);
             for pause in pauses.iter().cycle() {

@@ -32,8 +32,6 @@ pub use message::{Label, Sample, TimeSeries, WriteRequest};
 pub use recall::{Recall, RecallCounts, keep as keep_recalling};
 
 use crate::config::RemoteWrite;
-use crate::live::Live;
-use crate::throttle::Throttle;
 use back::Doubled;
 use progress::ProgressFile;
 use sender::Sender;
@@ -45,6 +43,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
+use stream::live::Live;
+use stream::throttle::Throttle;
 
 /// What helps where a server takes no samples that are older than its newest.
 const LATE_CURE: &str = "let the server take what comes late: Prometheus by storage.tsdb.out_of_order_time_window: 12h in its configuration file, Mimir by limits.out_of_order_time_window: 12h; VictoriaMetrics takes all within its -retentionPeriod";

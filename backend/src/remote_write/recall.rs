@@ -10,8 +10,6 @@
 
 use super::back::{Doubled, RawSeries};
 use super::server::Server;
-use crate::live::{Holder, Live};
-use crate::store::{Chunk, Column};
 use shared::catalog::prometheus::{Names, SOURCE};
 use shared::column;
 use shared::series::SeriesId;
@@ -21,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use stream::live::{Holder, Live};
+use stream::store::{Chunk, Column};
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 /// How far back is read, milliseconds.

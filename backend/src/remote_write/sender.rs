@@ -8,7 +8,6 @@ use super::server::{SendError, Server};
 use super::span::TickSpan;
 use super::unsettled::{TakenTicks, Unsettled};
 use super::{RemoteWriter, Standing};
-use crate::live::Live;
 use shared::tick::TickState;
 use shared::wire::{Source, SourceId};
 use std::cell::Cell;
@@ -17,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
+use stream::live::Live;
 
 /// Ticks of this much time go in one request: the labels of a series are sent once for all of them.
 const BATCH_MS: i64 = 15_000;

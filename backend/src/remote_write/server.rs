@@ -1,13 +1,13 @@
 //! The other server: one request, and what its answer means. `link.rs` tells when the connection to it was lost.
 
 use super::link::Link;
-use crate::clock::Clock;
 use crate::config::RemoteWrite;
 use client::http::{Response, Uri, header};
 use client::{Body, Client, Limits, MaxBytes, bare};
 use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
+use stream::clock::Clock;
 
 /// A connection is kept for longer than between any two requests.
 const LIMITS: Limits =

@@ -1,9 +1,9 @@
 //! Ticks that are to be sent: those of unsealed ticks, decoded, or a part of a block, whose columns are read when they are
 //! asked for.
 
-use crate::store::{Block, Unread};
 use shared::series::SeriesId;
 use std::cell::Cell;
+use stream::store::{Block, Unread};
 
 /// Ticks that follow each other.
 pub struct TickSpan {

@@ -1,10 +1,10 @@
 //! How each collector stands, in words: what the page's "not available here" and doctor show.
 
-use crate::throttle::Throttle;
 use collectors::{CollectError, Entry, OpenError, OpenErrorKind, Part};
 use shared::wire::{Check, CheckState};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use stream::throttle::Throttle;
 
 /// In the place of a part's number: what keeps a collector from opening.
 const OPENING: usize = usize::MAX;

@@ -1,11 +1,11 @@
 //! The sampler against collectors that hang, fail and come back.
 
 use super::*;
-use crate::clock::System;
-use crate::store::{Limits, Store};
 use collectors::{CollectError, Collector, OpenError, Out};
 use shared::wire::CheckState;
 use std::sync::Mutex;
+use stream::clock::System;
+use stream::store::{Limits, Store};
 
 /// A sensor that counts up.
 struct Counts(f64);

@@ -2,8 +2,6 @@
 //! sealed yet is encoded anew. It is read on a thread of its own, part by part, as the link takes them.
 
 use super::identity::Shift;
-use crate::live::Live;
-use crate::store::{Block, Damages, Unread};
 use shared::agent::{FillPart, FillState, MAX_FILL_BYTES, MAX_FILL_TICKS};
 use shared::column;
 use shared::segment::Part;
@@ -13,6 +11,8 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use stream::live::Live;
+use stream::store::{Block, Damages, Unread};
 
 /// A want of the hub, in its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,6 @@
 
 use super::fill::{Want, answer, answer_within};
 use super::identity::Shift;
-use crate::clock::Manual;
-use crate::live::Live;
-use crate::store::{Limits, Store};
 use proptest::prelude::*;
 use shared::agent::{FillState, MAX_FILL_BYTES, encode_fill};
 use shared::catalog::{Catalog, cpu};
@@ -14,6 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
+use stream::clock::Manual;
+use stream::live::Live;
+use stream::store::{Limits, Store};
 
 /// Ticks by sequence: time and values.
 type Ticks = BTreeMap<u64, (i64, Vec<Option<f64>>)>;

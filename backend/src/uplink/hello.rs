@@ -4,10 +4,7 @@ use super::evidence::Evidence;
 use super::identity::{Known, Shift};
 use super::reply::{authorization, moved, pause};
 use super::road::{Road, RoadEnd, STEP_TIMEOUT, Stage, Trail, Wire, no_web_server};
-use crate::clock::{Clock, System};
 use crate::config::HubUrl;
-use crate::live::Live;
-use crate::store::{MAX_SEQUENCE, Run};
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
     self, AgentHello, AgentMessage, HubMessage, LINK_PATH, MAX_FACT_BYTES, MAX_FACTS, MAX_LABELS, MAX_MESSAGE,
@@ -15,6 +12,9 @@ use shared::agent::{
 };
 use shared::wire::SourceId;
 use std::time::Duration;
+use stream::clock::{Clock, System};
+use stream::live::Live;
+use stream::store::{MAX_SEQUENCE, Run};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::error::ProtocolError;

@@ -184,7 +184,7 @@ impl AgentFile {
 }
 
 fn read(path: &Path) -> Result<Content, String> {
-    let file = match crate::file::open(path) {
+    let file = match system::file::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::default()),
         other => other.map_err(|error| error.to_string())?,
     };

@@ -32,7 +32,6 @@ pub use unit::unit;
 pub use walk::{Step, json, report, walk_all};
 
 use crate::config::{Config, HubEntry, KeyFrom};
-use crate::live::{Live, UplinkStanding, UplinkState};
 use again::Again;
 use evidence::{Evidence, hex};
 use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
@@ -48,6 +47,7 @@ use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use stream::live::{Live, UplinkStanding, UplinkState};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -305,7 +305,7 @@ impl Uplink {
             Some(KeyFrom::Given(key)) => Ok(key.clone()),
             Some(KeyFrom::File(path)) => {
                 let mut text = String::new();
-                let read = crate::file::open(path).and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text));
+                let read = system::file::open(path).and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text));
                 read.map_err(|error| format!("the key file {} cannot be read: {error}", path.display()))?;
                 Ok(text.trim().to_string())
             }

@@ -1,11 +1,11 @@
 //! How a hub learns what series are called: the rows of the table that they name, and the series themselves.
 
-use crate::store::Store;
 use shared::agent::{AgentMessage, MAX_SERIES_IDS};
 use shared::catalog::{Chart, Metric};
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::SourceId;
 use std::collections::BTreeSet;
+use stream::store::Store;
 
 /// About so many bytes are in one message: on a slow link the next heartbeat does not wait long.
 const MESSAGE_BYTES: usize = 32 << 10;

@@ -1,8 +1,8 @@
 //! Requests and answers of HTTP/1.1, as far as an agent needs them beside the WebSocket.
 
-use crate::clock::{Clock, System};
 use shared::agent::LINK_PATH;
 use std::time::Duration;
+use stream::clock::{Clock, System};
 
 /// The value of `Authorization` for a key.
 pub(super) fn authorization(key: &str) -> String {

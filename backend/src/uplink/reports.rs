@@ -1,10 +1,10 @@
 //! What a hub is told when one of its pages asks: what our own page would show, and nothing else.
 
-use crate::live::Live;
 use shared::agent::{MAX_MESSAGE, Question};
 use shared::processes::ProcessTable;
 use shared::wire::SourceId;
 use std::sync::Arc;
+use stream::live::Live;
 
 /// Bytes of a message beside the answer in it.
 const ENVELOPE: usize = 64;

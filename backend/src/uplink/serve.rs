@@ -10,8 +10,6 @@ use super::identity::Shift;
 use super::names::TableTold;
 use super::reports;
 use super::road::{RoadEnd, Stage};
-use crate::live::{Live, UplinkState};
-use crate::store::{Cursor, News};
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
@@ -25,6 +23,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
+use stream::live::{Live, UplinkState};
+use stream::store::{Cursor, News};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::Message;

@@ -4,8 +4,6 @@ mod damage;
 mod roads;
 
 use super::*;
-use crate::clock::Manual;
-use crate::store::{Limits, Store};
 use futures_util::{SinkExt, StreamExt};
 use shared::agent::{
     AgentHello, AgentMessage, ByeReason, CREDIT, FillDamage, FillPart, FillState, FromAgent, HubMessage, PROTOCOL_NAME,
@@ -19,6 +17,8 @@ use shared::tick::{Applied, TickState};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
+use stream::clock::Manual;
+use stream::store::{Limits, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;

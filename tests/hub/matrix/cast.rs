@@ -1,8 +1,6 @@
 //! A hub with two teams, everybody who may ask it, and things of each team to ask for.
 
 use crate::hub::JSON;
-use backend::accounts::{Accounts, Database, Enrolment, Network, Principal};
-use backend::clock::{self, Clock, System};
 use serde_json::{Value, json};
 use shared::enrol::EnrolRequest;
 use shared::people::{NewPerson, NewServiceKey};
@@ -15,6 +13,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use stream::clock::{self, Clock, System};
+use team::accounts::{Accounts, Database, Enrolment, Network, Principal};
 use watchglass_tests::hub::{Hub, PASSWORD, send};
 use watchglass_tests::link::Link;
 use watchglass_tests::server::{Answer, Server};

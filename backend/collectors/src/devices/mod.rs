@@ -5,7 +5,6 @@ pub(crate) mod apple;
 mod gpu_reading;
 pub(crate) mod graphcore;
 pub(crate) mod intel;
-pub(crate) mod numbers;
 pub(crate) mod nvidia;
 pub(crate) mod tpu;
 pub(crate) mod trainium;

@@ -2,9 +2,7 @@
 //! crate sees one face of both.
 
 pub(crate) mod facts;
-pub(crate) mod kernel_list;
 pub mod monitor;
-pub(crate) mod processes;
 pub(crate) mod total;
 
 #[cfg(unix)]

@@ -14,7 +14,7 @@ use super::row::{self, FamilyAbout, Rows, SamplePart};
 use super::strict;
 use super::text::{self, About, Bad};
 use crate::Out;
-use crate::devices::numbers::GpuNumbers;
+use inventory::GpuNumbers;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

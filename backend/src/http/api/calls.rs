@@ -2,15 +2,15 @@
 
 use super::answer::history_slot;
 use super::{fitting, markers, no_source, unknown_run};
-use crate::calls::RefusedCall;
 use crate::http::admit::Asker;
 use crate::http::body::Json;
 use crate::http::{App, Caller, Refusal, json};
-use crate::markers::own_source;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
+use jobs::calls::RefusedCall;
+use jobs::markers::own_source;
 use serde_json::Value;
 use shared::alert::CodeAlert;
 use shared::alert_call::AlertCall;

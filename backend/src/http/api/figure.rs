@@ -7,7 +7,6 @@ use crate::export::{Selection, Wanted, select};
 use crate::figure::{self, Figure, Paper};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
-use crate::live::Reader;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, header};
@@ -17,6 +16,7 @@ use shared::rollup::Bucket;
 use shared::series::SeriesDef;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use stream::live::Reader;
 use viewer::names::names;
 
 /// Pixels, and the least and most of each.

@@ -8,7 +8,6 @@ use crate::config::step;
 use crate::export::fitting;
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
-use crate::live::{Holder, RowColumns, rows_over_time};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
@@ -18,6 +17,7 @@ use shared::scope::Bounds;
 use shared::wire::{Source, SourceId};
 use std::collections::HashMap;
 use std::sync::Arc;
+use stream::live::{Holder, RowColumns, rows_over_time};
 
 /// How long before `to` an answer begins where `from` is not given, milliseconds.
 const DEFAULT_SPAN_MS: i64 = 3_600_000;

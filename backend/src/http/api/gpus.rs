@@ -3,9 +3,9 @@
 
 use crate::export::openmetrics::escape;
 use crate::http::App;
-use crate::live::Reader;
 use shared::wire::SourceId;
 use std::fmt::Write;
+use stream::live::Reader;
 
 /// The labels of a GPU of a source; none where nothing is known of it.
 pub(in crate::http) fn labels(app: &App, source: SourceId, number: &str) -> Vec<(&'static str, String)> {

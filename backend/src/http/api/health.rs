@@ -1,6 +1,5 @@
 //! Our own health on `GET /metrics`: what came in, what was stored, what was left out and why, and who reads.
 
-use crate::accounts::AuditFileFigures;
 use crate::alerts::AlertFigures;
 use crate::build_info::BUILD;
 use crate::cluster::ClusterFigures;
@@ -8,10 +7,11 @@ use crate::export::text::number;
 use crate::http::App;
 use crate::http::strangers::StrangerFigures;
 use crate::ingest::IngestCounts;
-use crate::live::Live;
-use crate::store::{Counts, Figures};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
+use stream::live::Live;
+use stream::store::{Counts, Figures};
+use team::accounts::AuditFileFigures;
 
 /// Name without `watchglass_self_` and `_total`, whether it counts, help, value.
 type Row = (&'static str, bool, &'static str, f64);

@@ -1,8 +1,8 @@
 //! What an answer lacks because it is still on its way from its machine: a member of the answer, and a header.
 
 use crate::export::{Ask, fitting, text};
-use crate::live::Reader;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use stream::live::Reader;
 
 /// The header: begin and end in seconds since the Unix epoch, `FROM/TO`, separated by commas.
 const HEADER: HeaderName = HeaderName::from_static("x-watchglass-holes");

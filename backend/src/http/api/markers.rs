@@ -3,19 +3,19 @@
 
 use super::answer::history_slot;
 use super::{Params, named};
-use crate::config::user::own_uid;
 use crate::http::admit::Asker;
 use crate::http::body::Json;
 use crate::http::{App, Caller, Refusal, json};
-use crate::markers::marker::{Marker, NewMarker, is_kernel};
-use crate::markers::{self, MAX_AT_ONCE, cells_between, own_source};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
+use jobs::markers::marker::{Marker, NewMarker, is_kernel};
+use jobs::markers::{self, MAX_AT_ONCE, cells_between, own_source};
 use serde_json::{Value, json as object};
 use shared::wire::Source;
 use std::sync::Arc;
+use system::user::own_uid;
 
 /// The most markers of one answer, and the most runs of cells: the newest.
 const MAX_MARKERS: usize = 10_000;

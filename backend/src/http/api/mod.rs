@@ -29,7 +29,6 @@ use crate::export::fitting;
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use crate::ingest::NoAnswer;
-use crate::live::Live;
 use answer::{listed, stream};
 use axum::body::Body;
 use axum::extract::State;
@@ -42,6 +41,7 @@ use shared::wire::{Check, IndexEntry, Source};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use stream::live::Live;
 
 /// A number as JSON: integers without a fraction; absent is for the caller to leave out.
 pub(in crate::http) fn number(value: f64) -> Value {

@@ -4,13 +4,13 @@
 use crate::config::show_duration;
 use crate::export::{Ask, Wanted, chosen, text};
 use crate::http::App;
-use crate::live::Reader;
 use crate::remote_write::{ReadBack, RemoteSeries, Summary, Window};
 use shared::catalog::Catalog;
 use shared::wire::{Source, SourceId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::live::Reader;
 use tokio::task::spawn_blocking;
 
 /// The member `older` of an answer: an object, or none where nothing is to be read back. It takes as long as the server
@@ -119,13 +119,10 @@ fn one(own: &Wanted, steps: &[Summary]) -> String {
 mod tests {
     use super::*;
     use crate::alerts::{AlertBook, AlertBookAbout};
-    use crate::clock::Manual;
     use crate::config::{Config, RemoteWrite};
     use crate::http::guard::Guard;
     use crate::http::page::Site;
-    use crate::live::Live;
     use crate::remote_write::RemoteWriter;
-    use crate::store::{Limits, Store};
     use shared::catalog::cpu;
     use shared::embedded::EmbeddedPage;
     use shared::scope::Scope;
@@ -133,6 +130,9 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::net::TcpListener;
     use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+    use stream::clock::Manual;
+    use stream::live::Live;
+    use stream::store::{Limits, Store};
 
     /// A server to read from: it says that it was asked, and answers when it is told to.
     fn server() -> (String, Receiver<()>, SyncSender<()>) {

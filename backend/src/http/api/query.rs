@@ -9,12 +9,10 @@ use crate::export::openmetrics::OPENMETRICS;
 use crate::export::{Ask, Count, Format, Look, Pieces, Refused, Selection, fitting, query as form, select};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal, error, json};
-use crate::live::Reader;
-use crate::runs::names_of;
-use crate::store::Store;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use jobs::runs::names_of;
 use shared::catalog::{Catalog, LABEL, MetricDef, process};
 use shared::run::Run;
 use shared::scope::Bounds;
@@ -22,6 +20,8 @@ use shared::wire::Source;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use stream::live::Reader;
+use stream::store::Store;
 
 /// What is asked of a run where no tag is given: its GPUs,
 const ALL_OF_GPUS: &str = "gpu.*";

@@ -3,11 +3,11 @@
 use super::params::Params;
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
-use crate::recording::{Nothing, Recorder};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use std::sync::Arc;
+use stream::recording::{Nothing, Recorder};
 
 pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,

@@ -5,10 +5,11 @@ use super::params::Params;
 use super::{logs, seconds, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal, json};
-use crate::runs::{RunMark, RunSummary};
+use crate::report;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
+use jobs::runs::{RunMark, RunSummary};
 use serde_json::{Value, json as object};
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ pub(in crate::http) async fn get(
         None => Printed::default(),
     };
     let made = move || match as_html {
-        true => Ok(summary.html(printed.words.as_deref(), &printed.lines)),
+        true => Ok(report::html(&summary, printed.words.as_deref(), &printed.lines)),
         false => Err(document(&summary, printed)),
     };
     match slot.blocking(made).await? {
@@ -72,7 +73,7 @@ impl Printed {
 }
 
 fn document(summary: &RunSummary, printed: Printed) -> Value {
-    let curve = |curve: &crate::runs::RunCurve| {
+    let curve = |curve: &jobs::runs::RunCurve| {
         let point = |(t, min, max, mean): &(i64, f64, f64, f64)| object!([seconds(*t), min, max, mean]);
         let points: Vec<Value> = curve.points.iter().map(point).collect();
         object!({ "tag": curve.tag, "series": curve.series, "columns": ["t", "min", "max", "mean"], "points": points })

@@ -1,19 +1,19 @@
 //! `POST /api/v1/runs` and `POST /api/v1/runs/{id}/events`: launchers without our binary tell of their runs.
 
 use super::markers::may_write;
-use crate::config::user::login_of;
 use crate::http::admit::Asker;
 use crate::http::body::Json;
 use crate::http::{App, Caller, Refusal, json};
-use crate::runs::{NewRun, RefusedReport, Report, ReportedEvent};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
+use jobs::runs::{NewRun, RefusedReport, Report, ReportedEvent};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json as object};
 use std::sync::Arc;
+use system::user::login_of;
 
 /// Tells of a run that begins: 201 with its id, or 200 where it is told of already.
 pub(in crate::http) async fn begin(

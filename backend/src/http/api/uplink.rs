@@ -2,13 +2,13 @@
 
 use super::seconds;
 use crate::http::{App, json};
-use crate::live::{Live, UplinkState};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use serde_json::{Value, json as object};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use stream::live::{Live, UplinkState};
 
 pub(in crate::http) async fn get(State(app): State<Arc<App>>) -> Response<Body> {
     let hubs: Vec<Value> = app.live.uplinks().iter().map(|link| one(&app.live, link)).collect();

@@ -4,10 +4,10 @@
 //! to be had, the tables `/proc/net/tcp` and `tcp6` are read. A socket whose process has closed it has inode 0 and
 //! belongs to nobody.
 
-pub use crate::config::user::own_uid;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
+pub use system::user::own_uid;
 
 /// It cannot be found out who calls.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,16 +1,15 @@
 //! What lies outside a scope does not exist, whichever route is asked and however it is called.
 
 use super::*;
-use crate::accounts::Network;
 use crate::alerts::{AlertBook, AlertBookAbout, row_of};
-use crate::clock::Manual;
 use crate::config::Config;
 use crate::findings::finding;
 use crate::http::admit::Asker;
 use crate::http::guard::Guard;
 use crate::http::page::Site;
-use crate::live::Live;
-use crate::store::{Limits, Store};
+use ::stream::clock::Manual;
+use ::stream::live::Live;
+use ::stream::store::{Limits, Store};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
@@ -24,6 +23,7 @@ use shared::scope::Scope;
 use shared::series::SeriesDef;
 use shared::wire::{Check, CheckState};
 use std::time::Duration;
+use team::accounts::Network;
 use tokio::sync::watch;
 use tower::ServiceExt;
 
@@ -64,7 +64,7 @@ fn live() -> Arc<Live> {
         let body = serde_json::to_vec(&begun).expect("JSON");
         live.append_record(source, NOW, BEGIN_KIND, body).expect("taken");
         let id = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
-        let kernel = collectors::Kernel { id: id.into(), ..collectors::Kernel::default() };
+        let kernel = inventory::Kernel { id: id.into(), ..inventory::Kernel::default() };
         live.source(source).kernels.put(vec![kernel], Vec::new(), 0);
         let body = format!("{{\"kind\":\"cell\",\"kernel\":\"{id}\",\"phase\":\"start\"}}");
         live.append_record(source, NOW - 1_500, "marker", body.into_bytes()).expect("a record");

@@ -1,7 +1,7 @@
 //! What carries messages between a page and its viewer: a WebSocket, or what stands in for one.
 
-use crate::live::Wakes;
 use axum::body::Bytes;
+use stream::live::Wakes;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;

@@ -10,7 +10,6 @@ mod viewer;
 pub(super) use rung::Rungs;
 pub(super) use script::Broadcast;
 
-use crate::accounts::Who;
 use crate::export::fitting;
 use crate::http::admit::Asker;
 use crate::http::api::{Params, no_source};
@@ -18,7 +17,6 @@ use crate::http::body::Json;
 use crate::http::hub::counted_as;
 use crate::http::rights::Rights;
 use crate::http::{App, Refusal};
-use crate::live::Live;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, Response, StatusCode, header};
@@ -27,6 +25,8 @@ use script::{MAX_SCRIPT_SOURCES, script};
 use shared::said::Said;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use stream::live::Live;
+use team::accounts::Who;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use viewer::page;
 

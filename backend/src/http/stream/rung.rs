@@ -6,11 +6,9 @@
 //! either is the viewer's id, which nobody can guess, and which counts for who opened it alone.
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
-use crate::accounts::Principal;
 use crate::config::base64;
 use crate::http::Refusal;
-use crate::live::Wakes;
-use crate::usage::Tab;
+use ::stream::live::Wakes;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
@@ -20,6 +18,8 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use team::accounts::Principal;
+use team::usage::Tab;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::Message;
@@ -98,7 +98,7 @@ impl Rungs {
 
     fn begin(&self, who: Option<&Principal>, tab: Option<Tab>, polls: bool) -> (Rung, mpsc::Receiver<Bytes>) {
         let (id, (to_viewer, said), (out, from_viewer)) =
-            (crate::accounts::random_id(), mpsc::channel(SAID), mpsc::channel(OUT));
+            (team::accounts::random_id(), mpsc::channel(SAID), mpsc::channel(OUT));
         // There is room: nothing was sent yet.
         let _ = out.try_send(Bytes::from(id.clone()));
         let (polled, seen) = watch::channel(Instant::now());

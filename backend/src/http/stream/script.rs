@@ -9,8 +9,6 @@ use crate::drain::Drain;
 use crate::http::App;
 use crate::http::api::{number, seconds};
 use crate::http::rights::{Changed, Rights};
-use crate::live::{Live, Reader, Wakes};
-use crate::store::{Cursor, Frame, News, Store};
 use axum::body::Bytes;
 use serde_json::{Map, Value, json as object};
 use shared::catalog::glob;
@@ -20,6 +18,8 @@ use shared::wire::{Source, SourceId};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+use stream::live::{Live, Reader, Wakes};
+use stream::store::{Cursor, Frame, News, Store};
 use tokio::sync::watch;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -312,7 +312,7 @@ async fn listen<C: Carrier>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::fleeting::Fleeting;
+    use stream::testing::fleeting::Fleeting;
 
     #[test]
     fn records_go_with_the_ticks_around_them_and_take_no_ticks_place() {
@@ -378,7 +378,7 @@ mod tests {
     fn a_script_is_told_records_between_the_ticks() {
         let broadcast = Arc::new(Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) });
         let (mut fleeting, mut followed, mut script) =
-            (Fleeting::new(), Vec::new(), Listener::new(Vec::new(), Scope::All));
+            (Fleeting::empty(), Vec::new(), Listener::new(Vec::new(), Scope::All));
         fleeting.tick();
         catch_up(&fleeting.live, &mut followed, &Arc::downgrade(&broadcast)).expect("it listens");
         assert!(broadcast.next(&mut script).is_some());
@@ -401,7 +401,7 @@ mod tests {
         // Once caught up with at each tick, and once after some, of which there are a few too many at times.
         for pauses in [&[1][..], &[2, 1, 5, 3], &[7, 40, 1]] {
             let broadcast = Arc::new(Broadcast { texts: Mutex::default(), newest: watch::Sender::new(0) });
-            let (mut fleeting, mut followed) = (Fleeting::new(), Vec::new());
+            let (mut fleeting, mut followed) = (Fleeting::empty(), Vec::new());
             for pause in pauses.iter().cycle() {
                 (0..*pause).for_each(|_| fleeting.tick());
                 catch_up(&fleeting.live, &mut followed, &Arc::downgrade(&broadcast)).expect("it listens");

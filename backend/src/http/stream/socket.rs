@@ -4,8 +4,6 @@
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use crate::http::transport::Transport;
 use crate::http::upgrade::upgrade;
-use crate::live::Wakes;
-use crate::usage::Tab;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::Response;
@@ -13,6 +11,8 @@ use futures_util::{SinkExt, StreamExt};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::time::Duration;
+use stream::live::Wakes;
+use team::usage::Tab;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;

@@ -5,10 +5,10 @@ use crate::ingest::clock::Beside;
 use crate::ingest::coverage::{self, Lacking, Span};
 use crate::ingest::fetch::CheckedBlock;
 use crate::ingest::limits::{self, Cause};
-use crate::store::{Chunk, Column};
 use shared::agent::HubMessage;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use stream::store::{Chunk, Column};
 
 /// What expires this soon is not fetched any more, milliseconds.
 const EXPIRES_MS: i64 = 60_000;

@@ -1,9 +1,9 @@
 //! Rows of many machines in one table: what one says of its own changes nothing of what another means, and none takes all.
 
 use super::*;
-use crate::live::Reader;
 use shared::catalog::{Chart, Metric};
 use shared::scope::Scope;
+use stream::live::Reader;
 
 const ROGUE: &str = "roguerogueroguerogueroguero";
 

@@ -1,9 +1,9 @@
 //! What an agent sends of history that it finds on its disk: the last tick before a kill, and a block with a wrong byte.
 
 use super::*;
-use crate::archive::tests::bench::{self, Bench, T0};
 use shared::agent::Offer;
 use std::path::Path;
+use stream::testing::bench::{self, Bench, T0};
 
 /// What came of a want: by series its samples by sequence, and what was said to be damaged.
 type Fetched = (BTreeMap<u32, BTreeMap<u64, f64>>, Option<FillDamage>);

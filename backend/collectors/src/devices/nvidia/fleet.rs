@@ -4,7 +4,7 @@
 use super::gpu::Gpu;
 use super::library::{Handle, Library};
 use super::retry::{NvmlFailure, failure};
-use crate::devices::numbers::GpuNumbers;
+use inventory::GpuNumbers;
 use nvml_wrapper::error::NvmlError;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! What one GPU gave in one tick, on its way from the thread that asked to the tick.
 
 use super::retry::NvmlFailure;
-use crate::{GpuUse, Out};
+use crate::Out;
+use inventory::GpuUse;
 use shared::catalog::{MetricDef, gpu, gpu_parts, gpu_process};
 use std::collections::HashSet;
 

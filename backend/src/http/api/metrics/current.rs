@@ -1,13 +1,13 @@
 //! The current values of all series.
 
 use super::SERIES_AT_ONCE;
-use crate::live::{Live, Reader};
-use crate::store::Snapshot;
 use shared::catalog::Catalog;
 use shared::series::{SeriesDef, SeriesId};
 use shared::wire::Source;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use stream::live::{Live, Reader};
+use stream::store::Snapshot;
 
 /// A series' current value: source, series, value.
 pub(super) type Current = (Arc<str>, SeriesDef, f64);

@@ -2,10 +2,10 @@
 
 use crate::export::openmetrics::escape;
 use crate::findings::{FindingBook, WantedFindings};
-use crate::live::Reader;
 use shared::finding::Finding;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use stream::live::Reader;
 
 /// The rows of all findings that a reader may see. In `open` (OpenMetrics) a counter's samples alone end in `_total`.
 pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String, open: bool) {

@@ -2,11 +2,11 @@
 
 use crate::export::openmetrics::escape;
 use crate::http::App;
-use crate::live::Reader;
 use shared::run::Run;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
+use stream::live::Reader;
 
 /// The most runs that have rows, the newest first.
 const MAX_RUNS: usize = 10_000;

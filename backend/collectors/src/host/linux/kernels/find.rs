@@ -1,8 +1,8 @@
 //! Which processes are kernels, by their arguments.
 
-use crate::host::kernel_list::NoKernel;
 use crate::host::linux::process::stat::Stat;
 use crate::read::procfs::fill;
+use inventory::NoKernel;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;

@@ -9,10 +9,10 @@ mod watch;
 
 use self::find::Finder;
 use self::watch::Watch;
-use crate::host::kernel_list::{Kernel, KernelSample, Kernels, NoKernel, ReadKernels};
-use crate::host::processes::Processes;
 use crate::read::procfs::{HotFile, decimal, fields};
 use crate::{CollectError, Collector, OpenError, Options, Out, Part, Roots};
+use inventory::Processes;
+use inventory::{Kernel, KernelSample, Kernels, NoKernel, ReadKernels};
 use shared::catalog::kernel;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

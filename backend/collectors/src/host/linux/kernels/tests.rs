@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::host::facts;
-use crate::host::kernel_list::{KernelEnd, MemoryWarning};
+use inventory::{KernelEnd, MemoryWarning};
 use std::path::Path;
 
 const ID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";

@@ -3,8 +3,8 @@
 
 use super::{MIB, Scan};
 use crate::host::linux::process::limits::TreeLimits;
-use crate::host::processes::RankProcess;
 use crate::{Out, Roots};
+use inventory::RankProcess;
 use shared::catalog::process;
 use shared::processes::Process;
 use std::collections::HashMap;

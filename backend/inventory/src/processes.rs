@@ -1,0 +1,121 @@
+//! The process table: where the newest one is found, and the largest users of the last hours.
+//!
+//! It is no series: a process has a name and lives for a while. Linux only so far; elsewhere only simulated machines have one.
+
+mod history;
+
+use history::History;
+use shared::processes::{ProcessPast, ProcessTable};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Memory (bytes) and share of multiprocessors (percent) by process, as the GPU collectors see them.
+pub type GpuUse = HashMap<u32, (u64, Option<f32>)>;
+
+/// A process that is a rank of a training job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankProcess {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, clock ticks since boot.
+    pub start: u64,
+    /// The instance of its series: `/l:rank_3`.
+    pub instance: String,
+}
+
+/// Where the newest table and the largest users of the last hours are found.
+#[derive(Debug, Default)]
+pub struct Processes {
+    inner: Mutex<(Option<Arc<ProcessTable>>, History)>,
+    gpus: Mutex<HashMap<u32, GpuUse>>,
+    ranks: Mutex<Arc<[RankProcess]>>,
+    stopped: Mutex<Option<HashSet<(u32, u64)>>>,
+}
+
+impl Processes {
+    /// Says which processes are ranks; replaces what was said before.
+    pub fn set_ranks(&self, ranks: Vec<RankProcess>) {
+        *self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = ranks.into();
+    }
+
+    /// The processes that are ranks.
+    pub fn ranks(&self) -> Arc<[RankProcess]> {
+        self.ranks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Says which processes a signal has stopped; replaces what was said before.
+    pub fn set_stopped(&self, stopped: HashSet<(u32, u64)>) {
+        *self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(stopped);
+    }
+
+    /// Number and start (clock ticks since boot) of the processes that a signal had stopped when the newest table was made.
+    /// None where none is made.
+    pub fn stopped(&self) -> Option<HashSet<(u32, u64)>> {
+        self.stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// The newest table.
+    pub fn newest(&self) -> Option<Arc<ProcessTable>> {
+        self.lock().0.clone()
+    }
+
+    /// The largest users at the table nearest to `t`.
+    pub fn at(&self, t: i64) -> Option<ProcessTable> {
+        self.lock().1.at(t)
+    }
+
+    /// A process in a span (ms since the Unix epoch), as far as it was among the largest users. Its name belongs to it,
+    /// because numbers are used again.
+    pub fn past(&self, pid: u32, name: &str, span: (i64, i64)) -> ProcessPast {
+        self.lock().1.past(pid, name, span)
+    }
+
+    /// What processes use of one GPU; replaces what was said of it before.
+    pub fn set_gpu(&self, gpu: u32, used: GpuUse) {
+        self.lock_gpus().insert(gpu, used);
+    }
+
+    /// The processes that hold GPUs, each with the numbers of those, rising.
+    pub fn gpu_holders(&self) -> BTreeMap<u32, Vec<u32>> {
+        let mut holders = BTreeMap::<u32, Vec<u32>>::new();
+        for (gpu, used) in self.lock_gpus().iter() {
+            used.keys().for_each(|pid| holders.entry(*pid).or_default().push(*gpu));
+        }
+        holders.values_mut().for_each(|gpus| gpus.sort_unstable());
+        holders
+    }
+
+    /// What processes use of all GPUs together.
+    pub fn gpus(&self) -> GpuUse {
+        let mut all = GpuUse::new();
+        for (&pid, &(memory, share)) in self.lock_gpus().values().flatten() {
+            let sum = all.entry(pid).or_default();
+            sum.0 += memory;
+            sum.1 = match (sum.1, share) {
+                (Some(a), Some(b)) => Some(a + b),
+                (a, b) => a.or(b),
+            };
+        }
+        all
+    }
+
+    /// What processes use of each GPU.
+    pub fn each_gpu<T>(&self, mut look: impl FnMut(u32, &GpuUse) -> T) -> Vec<T> {
+        self.lock_gpus().iter().map(|(gpu, used)| look(*gpu, used)).collect()
+    }
+
+    fn lock_gpus(&self) -> MutexGuard<'_, HashMap<u32, GpuUse>> {
+        self.gpus.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Option<Arc<ProcessTable>>, History)> {
+        self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes a table, which becomes the newest.
+    pub fn put(&self, table: ProcessTable) {
+        let mut inner = self.lock();
+        inner.1.keep(&table);
+        inner.0 = Some(Arc::new(table));
+    }
+}

@@ -1,0 +1,408 @@
+//! Alerts from code: what scripts say is wrong, kept as records of the machine. An agent carries them to its hub; whoever
+//! evaluates rules reads them by [`of`].
+//!
+//! A loop that alerts in each step, and all ranks of a job at once, cost a record now and then: what is said again is counted
+//! in memory, and written with the next record of its title.
+
+use rules::{Codes, Tied};
+use shared::alert::{AlertSeverity, CodeAlertTaken};
+use shared::alert_call::{ALERT_KIND, AlertCall, DEFAULT_WAIT_SECONDS};
+use shared::record::Record;
+use shared::wire::SourceId;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use stream::live::Live;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// New alerts a minute of one run, or of the machine: as many may come at once.
+const PER_MINUTE: f64 = 10.0;
+/// Different titles of one run, or of the machine.
+const MAX_TITLES: usize = 100;
+/// After how long a title that nobody says any more is forgotten.
+const TITLE_LIFE: Duration = Duration::from_secs(24 * 3_600);
+/// Runs of which something is remembered.
+const MAX_RUNS: usize = 256;
+/// Of how many calls of a run it is known that they came.
+const MAX_SEEN: usize = 1_024;
+/// How long repeats are counted before they are written, at first and at most: it doubles with each record.
+const GAP: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(64));
+/// Time between two looks at whether repeats are to be written.
+const LOOK: Duration = Duration::from_secs(1);
+/// Calls that wait for who evaluates rules on a hub, and how long each waits.
+const MAX_TOLD: usize = 256;
+const KEEP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Records that are read at the start for what was said before.
+const MAX_READ: usize = 10_000;
+
+/// What is said to who calls more often than is taken.
+pub const TOO_MANY_CALLS: &str = "too many alerts: 10 new ones a minute and 100 different titles are taken of a run; this one is counted and left out";
+
+/// What a record of a machine says, where it is an alert from code.
+pub fn of(record: &Record) -> Option<AlertCall> {
+    let body = Some(&record.body).filter(|_| record.kind == ALERT_KIND)?;
+    serde_json::from_slice::<AlertCall>(body).ok()?.kept(record.t)
+}
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenCall {
+    /// The alert's id.
+    pub id: String,
+    /// When the alert that it belongs to was said first, milliseconds since the Unix epoch.
+    pub began: i64,
+    /// How often it was said by now.
+    pub count: u64,
+    /// It is a new alert.
+    pub new: bool,
+}
+
+impl TakenCall {
+    /// What is answered to who called.
+    pub fn answer(self) -> CodeAlertTaken {
+        CodeAlertTaken { id: self.id, count: self.count }
+    }
+}
+
+/// A call that no record keeps: a hub's own, by its API. Who evaluates rules keeps it, and says then what became of it.
+#[derive(Debug)]
+pub struct ToldCall {
+    /// The machine that it is of.
+    pub source: SourceId,
+    /// What was said.
+    pub call: AlertCall,
+    /// To be answered once it is kept.
+    pub answer: oneshot::Sender<TakenCall>,
+}
+
+/// Why a call is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusedCall {
+    /// Too many in too short a time.
+    TooMany,
+    /// It cannot be stored.
+    Store(String),
+}
+
+impl fmt::Display for RefusedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RefusedCall::TooMany => f.write_str(TOO_MANY_CALLS),
+            RefusedCall::Store(why) => f.write_str(why),
+        }
+    }
+}
+
+/// One title of a run.
+#[derive(Debug)]
+struct Title {
+    /// When its alert was said first: of our steady clock, and of the record.
+    first: Duration,
+    began: i64,
+    id: String,
+    /// When it was said last.
+    last: Duration,
+    wait: Duration,
+    worst: AlertSeverity,
+    count: u64,
+    /// What was said again and is not written yet.
+    waiting: Option<AlertCall>,
+    written: Duration,
+    gap: Duration,
+}
+
+impl Title {
+    fn new(call: &AlertCall, id: String, at: Duration) -> Title {
+        Title {
+            first: at,
+            began: call.t,
+            id,
+            last: at,
+            wait: Duration::from_secs(call.wait.into()),
+            worst: call.severity,
+            count: call.count,
+            waiting: None,
+            written: at,
+            gap: GAP.0,
+        }
+    }
+
+    /// Whether a call now is a repeat, and no new alert.
+    fn is_open(&self, now: Duration) -> bool {
+        now.saturating_sub(self.first) < self.wait
+    }
+
+    fn taken(&self) -> TakenCall {
+        TakenCall { id: self.id.clone(), began: self.began, count: self.count, new: false }
+    }
+
+    /// Takes a repeat in; the record to write now, if any. Who is worse than all before is not kept waiting.
+    fn repeat(&mut self, call: AlertCall, now: Duration) -> Option<AlertCall> {
+        let worse = call.severity > self.worst;
+        self.worst = self.worst.max(call.severity);
+        self.wait = Duration::from_secs(call.wait.into());
+        self.count = self.count.saturating_add(call.count);
+        self.last = now;
+        match &mut self.waiting {
+            Some(waiting) => waiting.fold(call),
+            None => self.waiting = Some(call),
+        }
+        (worse || now.saturating_sub(self.written) >= self.gap).then(|| self.write(now)).flatten()
+    }
+
+    fn write(&mut self, now: Duration) -> Option<AlertCall> {
+        let waiting = self.waiting.take()?;
+        (self.written, self.gap) = (now, (self.gap * 2).min(GAP.1));
+        Some(waiting)
+    }
+}
+
+/// What is remembered of a run, or of all calls of the machine that are of none.
+#[derive(Debug, Default)]
+struct Heard {
+    /// New alerts that may come now.
+    left: f64,
+    /// When that was reckoned last.
+    reckoned: Duration,
+    titles: HashMap<String, Title>,
+    /// Names of calls that came, the oldest first, with their titles.
+    seen: VecDeque<(String, String)>,
+    /// It was said that some are left out.
+    said: bool,
+    /// When it was heard last.
+    at: Duration,
+}
+
+impl Heard {
+    fn may_be_new(&mut self, title: &str, now: Duration) -> bool {
+        let passed = now.saturating_sub(self.reckoned).as_secs_f64();
+        (self.left, self.reckoned) = ((self.left + passed * PER_MINUTE / 60.0).min(PER_MINUTE), now);
+        if !self.titles.contains_key(title) && self.titles.len() >= MAX_TITLES {
+            self.titles.retain(|_, title| now.saturating_sub(title.last) < TITLE_LIFE);
+            if self.titles.len() >= MAX_TITLES {
+                return false;
+            }
+        }
+        let may = self.left >= 1.0;
+        self.left -= f64::from(u8::from(may));
+        may
+    }
+
+    fn note(&mut self, id: Option<String>, title: &str) {
+        if let Some(id) = id {
+            self.seen.push_back((id, title.into()));
+            if self.seen.len() > MAX_SEEN {
+                self.seen.pop_front();
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    runs: HashMap<(SourceId, String), Heard>,
+    dropped: u64,
+    told: Option<mpsc::Sender<ToldCall>>,
+}
+
+/// Takes alerts from code in.
+#[derive(Debug, Default)]
+pub struct Calls(Mutex<State>);
+
+impl Calls {
+    /// Takes a call of a machine. It is kept when this returns, or counted with one that is.
+    ///
+    /// # Errors
+    /// [`RefusedCall`].
+    pub fn take(&self, live: &Live, source: SourceId, call: AlertCall) -> Result<TakenCall, RefusedCall> {
+        let (taken, write) = self.admit(live, source, call);
+        append(live, source, write).map_err(RefusedCall::Store)?;
+        taken
+    }
+
+    /// Calls that no record keeps, for who evaluates rules on a hub. Who asks last gets them.
+    pub fn listen(&self) -> mpsc::Receiver<ToldCall> {
+        let (told, listener) = mpsc::channel(MAX_TOLD);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).told = Some(told);
+        listener
+    }
+
+    /// Hands a call to who [`listen`](Self::listen)s, and waits until it is kept.
+    ///
+    /// # Errors
+    /// [`RefusedCall`].
+    pub async fn tell(&self, live: &Live, source: SourceId, call: AlertCall) -> Result<TakenCall, RefusedCall> {
+        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner).told.clone();
+        let nobody = || RefusedCall::Store("this hub evaluates no alerts; send it to the agent of the machine".into());
+        let Some(told) = told else { return Err(nobody()) };
+        // Repeats of one title are bounded by what each caller may ask; what is counted here is what is new.
+        self.admit(live, source, call.clone()).0?;
+        let (answer, answered) = oneshot::channel();
+        let busy = |_| RefusedCall::Store("the alerts of this hub are busy; send it again in a moment".into());
+        told.try_send(ToldCall { source, call, answer }).map_err(busy)?;
+        match tokio::time::timeout(KEEP_TIMEOUT, answered).await {
+            Ok(Ok(taken)) => Ok(taken),
+            _ => Err(RefusedCall::Store("whether the alert is kept is not known; send it again, with an id".into())),
+        }
+    }
+
+    /// What becomes of a call, and the records to write.
+    fn admit(
+        &self,
+        live: &Live,
+        source: SourceId,
+        call: AlertCall,
+    ) -> (Result<TakenCall, RefusedCall>, Vec<AlertCall>) {
+        let (now, machine) = (live.clock.steady(), name_of(live, source));
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { runs, dropped, .. } = &mut *state;
+        let heard = heard(runs, live, source, call.whose());
+        heard.at = now;
+        if let Some(id) = &call.id
+            && let Some((_, title)) = heard.seen.iter().find(|(seen, _)| seen == id)
+            && let Some(title) = heard.titles.get(title)
+        {
+            return (Ok(title.taken()), Vec::new());
+        }
+        let name = call.title.clone();
+        if let Some(title) = heard.titles.get_mut(&name).filter(|title| title.is_open(now)) {
+            let id = call.id.clone();
+            let write = title.repeat(call, now);
+            let taken = title.taken();
+            heard.note(id, &name);
+            (Ok(taken), write.into_iter().collect::<Vec<_>>())
+        } else if heard.may_be_new(&name, now) {
+            heard.note(call.id.clone(), &name);
+            // What was said again of the alert before, and is not written, is of that one.
+            let id = id_of(&machine, &call);
+            let title = Title::new(&call, id.clone(), now);
+            let before = heard.titles.insert(name, title).and_then(|mut title| title.write(now));
+            let taken = TakenCall { id, began: call.t, count: 1, new: true };
+            (Ok(taken), before.into_iter().chain([call]).collect())
+        } else {
+            *dropped += 1;
+            let first = !std::mem::replace(&mut heard.said, true);
+            (Err(RefusedCall::TooMany), first.then(|| left_out(&call)).into_iter().collect())
+        }
+    }
+
+    /// One was left out before it came here.
+    pub fn drop_one(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped += 1;
+    }
+
+    /// Calls that were left out since the start.
+    pub fn dropped(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped
+    }
+
+    /// Writes repeats that waited long enough, or all of them.
+    fn write(&self, live: &Live, all: bool) {
+        let now = live.clock.steady();
+        let mut due: Vec<(SourceId, AlertCall)> = Vec::new();
+        {
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            for ((source, _), heard) in &mut state.runs {
+                let ready = |title: &&mut Title| all || now.saturating_sub(title.written) >= title.gap;
+                due.extend(
+                    heard.titles.values_mut().filter(ready).filter_map(|title| Some((*source, title.write(now)?))),
+                );
+            }
+        }
+        for (source, call) in due {
+            if let Err(error) = append(live, source, vec![call]) {
+                tracing::warn!(error, "alerts from code are counted and not kept");
+            }
+        }
+    }
+}
+
+/// Writes repeats as they are due, until `stop` becomes true.
+pub async fn keep_calls(live: Arc<Live>, calls: Arc<Calls>, mut stop: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => calls.write(&live, false),
+            _ = stop.wait_for(|stop| *stop) => return calls.write(&live, true),
+        }
+    }
+}
+
+/// The id that the alert of a call has, whoever evaluates it.
+fn id_of(source: &str, call: &AlertCall) -> String {
+    let tied = Tied { source: source.into(), run: call.run.clone(), labels: BTreeMap::new() };
+    Codes::default().take(call, &tied, call.t).0.id
+}
+
+/// What is said once of a run that alerts too often.
+fn left_out(call: &AlertCall) -> AlertCall {
+    tracing::warn!(
+        run = call.whose(),
+        "more alerts come from code than are taken; those beyond are counted and left out"
+    );
+    AlertCall {
+        title: "More alerts from code than are taken".into(),
+        text: "10 new ones a minute and 100 different titles are taken of a run; further ones are left out.".into(),
+        severity: AlertSeverity::Warning,
+        wait: DEFAULT_WAIT_SECONDS,
+        run: call.run.clone(),
+        ranks: Vec::new(),
+        count: 1,
+        id: None,
+        t: call.t,
+    }
+}
+
+fn name_of(live: &Live, source: SourceId) -> String {
+    live.store().source(source).map(|(source, _)| source.name.clone()).unwrap_or_default()
+}
+
+fn append(live: &Live, source: SourceId, calls: Vec<AlertCall>) -> Result<(), String> {
+    let some = !calls.is_empty();
+    for call in calls {
+        let body = serde_json::to_vec(&call).map_err(|error| error.to_string())?;
+        live.append_record(source, call.t, ALERT_KIND, body).map_err(|why| why.to_string())?;
+    }
+    if some {
+        live.announce(&[source]);
+    }
+    Ok(())
+}
+
+/// What is remembered of a run; of one that was not heard yet, what the newest records say.
+fn heard<'a>(
+    all: &'a mut HashMap<(SourceId, String), Heard>,
+    live: &Live,
+    source: SourceId,
+    run: &str,
+) -> &'a mut Heard {
+    let (now, wall) = (live.clock.steady(), live.clock.wall());
+    let key = (source, run.to_string());
+    if !all.contains_key(&key) && all.len() >= MAX_RUNS {
+        // What waits of it is lost with it: the one that is silent for longest has written all.
+        let oldest = all.iter().min_by_key(|(_, heard)| heard.at).map(|(key, _)| key.clone());
+        oldest.map(|key| all.remove(&key));
+    }
+    all.entry(key).or_insert_with(|| {
+        let mut heard = Heard { left: PER_MINUTE, reckoned: now, at: now, ..Heard::default() };
+        let (name, placed) = (name_of(live, source), live.store().records_since(source, 0));
+        for placed in placed.iter().rev().take(MAX_READ).rev() {
+            let Some(call) = of(&placed.record).filter(|call| call.whose() == run) else { continue };
+            let ago = Duration::from_millis(u64::try_from(wall.saturating_sub(call.t)).unwrap_or(0));
+            let at = now.saturating_sub(ago);
+            heard.note(call.id.clone(), &call.title);
+            let has_room = heard.titles.len() < MAX_TITLES || heard.titles.contains_key(&call.title);
+            if let Some(title) = heard.titles.get_mut(&call.title).filter(|title| title.is_open(at)) {
+                title.repeat(call, at);
+                title.waiting = None;
+            } else if has_room {
+                let id = id_of(&name, &call);
+                heard.titles.insert(call.title.clone(), Title::new(&call, id, at));
+            }
+        }
+        heard
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Kernels that have ended, as records of their machine: what is told of them outlives this program.
+
+use super::marker::Marker;
+use super::{had_begun, recalled};
+use inventory::{Kernel, KernelEnd};
+use serde::{Deserialize, Serialize};
+use shared::record::Record;
+use shared::wire::SourceId;
+use std::sync::Arc;
+use stream::live::Live;
+
+/// The kind of a record that says how a kernel ended; its time is that of the end.
+pub const KERNEL_RECORD: &str = "kernel";
+
+/// What is kept of a kernel that ended; times are milliseconds since the Unix epoch, sizes bytes.
+#[derive(Debug, Deserialize, Serialize)]
+struct Ended {
+    id: String,
+    pid: u32,
+    path: Option<String>,
+    started: Option<i64>,
+    processes: usize,
+    memory: Option<u64>,
+    used: Option<u64>,
+    limit: Option<u64>,
+    limited: bool,
+    cores: Option<f64>,
+    killed_for_memory: bool,
+    cell: Option<String>,
+}
+
+/// Keeps each kernel of a machine that ends from now on, and tells of those that were kept before. It may read the disk.
+pub fn keep(live: &Arc<Live>, source: SourceId) {
+    let kernels = live.source(source).kernels.clone();
+    kernels.put_former(former(live, source));
+    let live = live.clone();
+    kernels.on_end(Box::new(move |kernel| {
+        let busy = recalled(&live, source, &kernel.id).open.filter(|marker| had_begun(kernel, marker.begun));
+        let Some(end) = &mut kernel.end else { return };
+        end.cell = busy.as_ref().map(Marker::cell_name);
+        let (at, body) = (end.at, serde_json::to_vec(&Ended::of(kernel)));
+        let kept = body.map_err(|why| why.to_string()).and_then(|body| {
+            live.append_record(source, at, KERNEL_RECORD, body).map(drop).map_err(|why| why.to_string())
+        });
+        if let Err(error) = kept {
+            tracing::warn!(%error, "how a kernel ended is told until this program ends: it cannot be kept");
+        }
+    }));
+}
+
+/// Those that were kept before, in order of their ends.
+pub(super) fn former(live: &Live, source: SourceId) -> Vec<Kernel> {
+    let now = live.clock.wall();
+    let records = live.store().records(source, now.saturating_sub(live.retention), now);
+    let mut ended: Vec<Kernel> =
+        records.into_iter().flatten().flatten().filter_map(|record| kernel_of(&record)).collect();
+    ended.sort_by_key(|kernel| kernel.end.as_ref().map(|end| end.at));
+    ended
+}
+
+fn kernel_of(record: &Record) -> Option<Kernel> {
+    let body = Some(&record.body).filter(|_| record.kind == KERNEL_RECORD)?;
+    let Ended { id, pid, path, started, processes, memory, used, limit, limited, cores, killed_for_memory, cell } =
+        serde_json::from_slice(body).ok()?;
+    let end = Some(KernelEnd { at: record.t, killed_for_memory, cell });
+    Some(Kernel { id, pid, path, started, processes, memory, used, limit, limited, cores, warning: None, end })
+}
+
+impl Ended {
+    fn of(kernel: &Kernel) -> Ended {
+        let Kernel { id, pid, path, started, processes, memory, used, limit, limited, cores, warning: _, end } =
+            kernel.clone();
+        let KernelEnd { killed_for_memory, cell, .. } = end.unwrap_or_default();
+        Ended { id, pid, path, started, processes, memory, used, limit, limited, cores, killed_for_memory, cell }
+    }
+}

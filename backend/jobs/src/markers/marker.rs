@@ -1,0 +1,326 @@
+//! One marker: what may be sent, and what is kept of it.
+
+use inventory::{Kernel, KernelSample};
+use serde::{Deserialize, Serialize};
+use shared::date;
+use shared::record::Record;
+use shared::run::check_id;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Kinds that there are; `run` ones are not of a notebook alone.
+pub const KINDS: [&str; 7] = ["epoch", "step", "checkpoint", "eval", "cell", "preempting", "note"];
+/// The longest texts and names, bytes.
+const MAX_TEXT_BYTES: usize = 256;
+const MAX_NAME_BYTES: usize = 64;
+/// How far ahead of our clock a time may be, milliseconds.
+const MAX_AHEAD_MS: i64 = 60_000;
+
+/// Whether a cell begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CellPhase {
+    /// It begins.
+    Start,
+    /// It has ended.
+    End,
+}
+
+/// Who tells of a cell in place of its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MarkerBy {
+    /// JupyterLab, by what its kernel answers.
+    Lab,
+}
+
+/// A marker as it is sent.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewMarker {
+    /// One of [`KINDS`]; `note` where none is said.
+    pub kind: Option<String>,
+    /// The kernel's id, or `pid`: the number of its process or of one that it started.
+    pub kernel: Option<String>,
+    /// See `kernel`.
+    pub pid: Option<u32>,
+    /// Rises with each marker of a kernel; the same number and time again is the same marker.
+    pub seq: Option<u64>,
+    /// MarkerTime it was: Unix seconds or RFC 3339; now where it is not said.
+    pub t: Option<MarkerTime>,
+    /// MarkerTime it was over.
+    pub end: Option<MarkerTime>,
+    /// Id of the training job that it is of.
+    pub run: Option<String>,
+    /// Its place among the ranks of that job: the kernel says who sent it, so nobody sends it himself.
+    #[serde(skip)]
+    pub rank: Option<u32>,
+    /// Of a cell.
+    pub phase: Option<CellPhase>,
+    /// Who tells of a cell; nobody is its kernel itself.
+    pub by: Option<MarkerBy>,
+    /// The cell's id in the notebook.
+    pub cell: Option<String>,
+    /// The number in its brackets.
+    pub n: Option<u64>,
+    /// Whether a cell ended without an error.
+    pub ok: Option<bool>,
+    /// The name of the error.
+    pub error: Option<String>,
+    /// A line of the cell, where its user wants it kept.
+    pub label: Option<String>,
+    /// What it says.
+    pub text: Option<String>,
+    /// A number of steps.
+    pub step: Option<u64>,
+    /// A name that who sends it gives it; the same again is the same marker.
+    pub id: Option<String>,
+}
+
+/// A time as it is sent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum MarkerTime {
+    /// Unix seconds.
+    Seconds(f64),
+    /// RFC 3339.
+    Text(String),
+}
+
+impl MarkerTime {
+    fn ms(&self) -> Option<i64> {
+        match self {
+            MarkerTime::Seconds(seconds) => date::from_seconds(*seconds),
+            MarkerTime::Text(text) => date::from_text(text),
+        }
+    }
+}
+
+/// A marker as it is kept, in the body of a record. What is not known is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Marker {
+    /// One of [`KINDS`].
+    pub kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The kernel's id.
+    pub kernel: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Id of the training job that it is of.
+    pub run: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Which rank of that job sent it.
+    pub rank: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker; likewise what follows")]
+    pub seq: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// MarkerTime it was over, Unix seconds.
+    pub end: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub phase: Option<CellPhase>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub by: Option<MarkerBy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub cell: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub n: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub ok: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub label: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub step: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(missing_docs, reason = "see NewMarker")]
+    pub id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// CPU time of the kernel since it began, seconds, read when the marker came; likewise what follows.
+    pub cpu_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What the kernel held, bytes.
+    pub memory: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What it and its like may hold, bytes.
+    pub limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Cores that it may use.
+    pub cores: Option<f64>,
+    #[serde(skip)]
+    /// MarkerTime it was, milliseconds since the Unix epoch: that of its record.
+    pub begun: i64,
+}
+
+/// Why a marker is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadMarker {
+    /// No such kind.
+    Kind,
+    /// A kernel's id is no UUID.
+    Kernel,
+    /// A run's id is none.
+    Run,
+    /// A time is none, or is ahead of ours.
+    Time,
+    /// It ends before it begins.
+    End,
+    /// A text is too long: its name and the most bytes.
+    Long(&'static str, usize),
+    /// A cell without kernel and phase, or a phase without a cell.
+    Cell,
+    /// Nothing is said.
+    Empty,
+}
+
+impl fmt::Display for BadMarker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadMarker::Kind => write!(f, "kind is one of {}", KINDS.join(", ")),
+            BadMarker::Kernel => f.write_str("kernel is Jupyter's id of it, a UUID"),
+            BadMarker::Run => f.write_str("run is the id of a run; `watchglass runs` lists them"),
+            BadMarker::Time => {
+                f.write_str("t and end are Unix seconds or RFC 3339, and not ahead of this machine's clock")
+            }
+            BadMarker::End => f.write_str("end is before t"),
+            BadMarker::Long(name, most) => write!(f, "{name} has more than {most} bytes"),
+            BadMarker::Cell => {
+                f.write_str("a marker of the kind cell, and no other, has phase start or end, and kernel or pid")
+            }
+            BadMarker::Empty => f.write_str("say something, by text"),
+        }
+    }
+}
+
+/// A text without what could move a terminal.
+fn plain(name: &'static str, text: Option<String>, most: usize) -> Result<Option<String>, BadMarker> {
+    let Some(text) = text else { return Ok(None) };
+    if text.len() > most {
+        return Err(BadMarker::Long(name, most));
+    }
+    let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+impl NewMarker {
+    /// MarkerTime it was, and what is kept of it. `kernel` is that of its process, `now` milliseconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// [`BadMarker`].
+    pub fn checked(self, kernel: Option<String>, now: i64) -> Result<(i64, Marker), BadMarker> {
+        let kind = self.kind.unwrap_or_else(|| "note".into());
+        if !KINDS.contains(&kind.as_str()) {
+            return Err(BadMarker::Kind);
+        }
+        let kernel = match self.kernel {
+            Some(id) if !is_kernel(&id) => return Err(BadMarker::Kernel),
+            Some(id) => Some(id.to_ascii_lowercase()),
+            None => kernel,
+        };
+        if self.run.as_ref().is_some_and(|run| check_id(run).is_err()) {
+            return Err(BadMarker::Run);
+        }
+        let ms = |when: &MarkerTime| when.ms().filter(|t| *t <= now + MAX_AHEAD_MS).ok_or(BadMarker::Time);
+        let t = self.t.as_ref().map_or(Ok(now), ms)?;
+        let end = self.end.as_ref().map(ms).transpose()?;
+        if end.is_some_and(|end| end < t) {
+            return Err(BadMarker::End);
+        }
+        let is_cell = kind == "cell";
+        if is_cell != self.phase.is_some() || is_cell && kernel.is_none() {
+            return Err(BadMarker::Cell);
+        }
+        let marker = Marker {
+            kernel,
+            run: self.run,
+            rank: self.rank,
+            seq: self.seq,
+            end: end.map(|end| end as f64 / 1_000.0),
+            phase: self.phase,
+            by: self.by,
+            cell: plain("cell", self.cell, MAX_NAME_BYTES)?,
+            n: self.n,
+            ok: self.ok,
+            error: plain("error", self.error, MAX_NAME_BYTES)?,
+            label: plain("label", self.label, MAX_TEXT_BYTES)?,
+            text: plain("text", self.text, MAX_TEXT_BYTES)?,
+            step: self.step,
+            id: plain("id", self.id, MAX_NAME_BYTES)?,
+            kind,
+            begun: t,
+            ..Marker::default()
+        };
+        if marker.phase.is_none() && marker.text.is_none() && marker.step.is_none() {
+            return Err(BadMarker::Empty);
+        }
+        Ok((t, marker.stamped(self.t.is_some().then_some(t))))
+    }
+}
+
+/// Whether a text is a UUID in its usual form.
+pub fn is_kernel(id: &str) -> bool {
+    let fits = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    id.len() == 36 && id.bytes().enumerate().all(fits)
+}
+
+impl Marker {
+    /// The marker of a record; none where it is of another kind, or cannot be read.
+    pub fn of(record: &Record) -> Option<Marker> {
+        let body = Some(&record.body).filter(|_| record.kind == super::RECORD)?;
+        let marker: Marker = serde_json::from_slice(body).ok()?;
+        Some(Marker { begun: record.t, ..marker })
+    }
+
+    /// A kernel that is started again counts from 1 anew, so the time belongs to the number.
+    fn stamped(mut self, t: Option<i64>) -> Marker {
+        self.id = self.id.or_else(|| Some(format!("{}-{}", self.seq?, t.unwrap_or_default())));
+        self
+    }
+
+    /// Of whose markers it is one: of a kernel's, of a training job's, or of those of nobody.
+    pub fn whose(&self) -> String {
+        match (&self.kernel, &self.run) {
+            (Some(kernel), _) => kernel.clone(),
+            (None, Some(run)) => format!("run {run}"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// By what it is told whether it came before.
+    pub fn key(&self) -> Option<u64> {
+        let id = self.id.as_ref()?;
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    /// Takes in what its kernel had used when it came.
+    pub fn sample(&mut self, sample: Option<KernelSample>, kernel: Option<Kernel>) {
+        if let Some(sample) = sample {
+            (self.cpu_seconds, self.memory) = (Some(sample.cpu_seconds), sample.memory);
+        }
+        if let Some(kernel) = kernel {
+            (self.limit, self.cores) = (kernel.limit, kernel.cores);
+        }
+    }
+
+    /// The cell in words: `[7]`.
+    pub fn cell_name(&self) -> String {
+        self.n.map_or_else(|| "[ ]".into(), |n| format!("[{n}]"))
+    }
+}

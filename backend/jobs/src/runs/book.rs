@@ -1,0 +1,396 @@
+//! The runs of all machines, kept up with their records as these come, so that a list reads from the disk only what it has
+//! not read before.
+
+use super::CostSettings;
+use super::fold::{Part, Runs, Silence, apart, clipped, judged, merged};
+use super::kept::KeptRuns;
+use super::other_id;
+use super::output::RunLogs;
+use super::reported::Reports;
+use super::summary::{FindingsOf, RunSummary};
+use shared::run::{Run, RunProcess};
+use shared::standing::Standing;
+use shared::wire::{Source, SourceId};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use stream::live::{Live, Reader};
+
+/// How long a machine is silent before its runs are said to be unreachable, milliseconds.
+const SILENCE_MS: i64 = 60_000;
+
+/// How long until its runs are given up, milliseconds: agents keep what they could not send for as long.
+const LOST_MS: i64 = 12 * 3_600_000;
+
+/// What is known of the runs of one machine.
+#[derive(Debug, Default)]
+struct OfMachine {
+    key: String,
+    forgotten: u64,
+    /// Number of the newest record that was read.
+    read: u64,
+    runs: Runs,
+}
+
+/// The runs of all machines.
+#[derive(Default)]
+pub struct RunBook {
+    parts: Mutex<HashMap<SourceId, OfMachine>>,
+    /// The teams of machines, by the keys of these; None where there are no teams.
+    teams: Mutex<Option<HashMap<String, Arc<str>>>>,
+    made: Arc<Made>,
+    /// Those whose samples may have gone.
+    pub kept: KeptRuns,
+    /// What those of this machine printed.
+    pub logs: RunLogs,
+    /// Tells what was wrong while they ran.
+    pub findings: OnceLock<FindingsOf>,
+    /// Takes what launchers tell by requests, where runs of this machine are followed.
+    pub reports: OnceLock<Reports>,
+    /// What GPU-time and energy cost.
+    pub prices: OnceLock<CostSettings>,
+}
+
+/// What a run in a list is made of.
+enum Entry {
+    /// What the machines' records say, and the id under which it is listed.
+    Parts(String, Vec<Part>),
+    /// What was kept.
+    Kept(Arc<Run>),
+}
+
+impl Entry {
+    fn id(&self) -> &str {
+        match self {
+            Entry::Parts(id, _) => id,
+            Entry::Kept(run) => &run.id,
+        }
+    }
+}
+
+/// Runs that have ended on all their machines, as they were made of what these know, by their ids: a long list is made again
+/// and again.
+#[derive(Default)]
+struct Made(Mutex<MadeRuns>);
+
+/// By the ids under which they are listed: of what they were made, and the runs.
+type MadeRuns = HashMap<String, (Vec<Part>, Arc<Run>)>;
+
+/// The most that are remembered; then all are made anew.
+const MAX_MADE: usize = 100_000;
+
+/// After so many more those are forgotten of which no machine knows any more.
+const FORGET_EVERY: usize = 1_024;
+
+impl Made {
+    fn lock(&self) -> MutexGuard<'_, MadeRuns> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run of these parts, which is listed under an id, as it was in a span; None where it was not there then. `silent` says
+    /// of a machine that it is not heard.
+    fn run(
+        &self,
+        (id, parts): (String, Vec<Part>),
+        span: (i64, i64),
+        silent: impl Fn(&str) -> Option<Silence>,
+    ) -> Option<Arc<Run>> {
+        let all = || parts.iter().flat_map(|part| &part.run.processes);
+        if !all().any(|one| one.began <= span.1 && one.ended.is_none_or(|ended| ended >= span.0)) {
+            return None;
+        }
+        let is_over = all().all(|one| one.began >= span.0 && one.ended.is_some_and(|ended| ended <= span.1));
+        let same = |known: &Vec<Part>| {
+            let pairs = known.iter().zip(&parts);
+            known.len() == parts.len()
+                && pairs.into_iter().all(|(a, b)| a.name == b.name && Arc::ptr_eq(&a.run, &b.run))
+        };
+        if is_over && let Some((_, run)) = self.lock().get(&id).filter(|(known, _)| same(known)) {
+            return Some(run.clone());
+        }
+        let run = Arc::new(judged(clipped(listed(&id, &parts)?, span)?, &silent));
+        if is_over {
+            let mut made = self.lock();
+            if made.len() >= MAX_MADE {
+                made.clear();
+            } else if made.len() % FORGET_EVERY == FORGET_EVERY - 1 {
+                // Where nobody else holds a part, its machine has let go of it.
+                made.retain(|_, (parts, _)| parts.iter().any(|part| Arc::strong_count(&part.run) > 1));
+            }
+            made.insert(id, (parts, run.clone()));
+        }
+        Some(run)
+    }
+}
+
+/// The run of these parts under an id.
+fn listed(id: &str, parts: &[Part]) -> Option<Run> {
+    let mut run = merged(parts)?;
+    if run.id != id {
+        run.known_as = Some(std::mem::replace(&mut run.id, id.into()));
+    }
+    Some(run)
+}
+
+/// The runs of one id, each with that under which it is listed: the first has it, and the others one of their own.
+fn with_ids(parts: Vec<Part>) -> impl Iterator<Item = (String, Vec<Part>)> {
+    apart(parts).into_iter().enumerate().filter_map(|(at, parts)| Some((own_id(parts.first()?, at == 0), parts)))
+}
+
+/// The id of a run whose first part this is.
+fn own_id(Part { key, run, generation, .. }: &Part, is_first: bool) -> String {
+    match generation {
+        // Of the jobs of an address none has the id for itself.
+        Some(generation) => other_id(&run.id, &format!("{key} {generation}")),
+        None if is_first => run.id.clone(),
+        None => other_id(&run.id, key),
+    }
+}
+
+/// Whether a run is meant by an id under which it is not listed: by that of what one of its machines alone knows of it, or by the
+/// address of its job.
+fn is_called(parts: &[Part], id: &str) -> bool {
+    let jobs = parts.iter().filter(|part| part.generation.is_some());
+    jobs.into_iter().any(|part| part.run.id == id || own_id(part, false) == id)
+}
+
+impl RunBook {
+    /// Reads what came since. It may read the disk.
+    fn refresh(&self, live: &Live, sources: &[Arc<Source>]) -> Vec<Vec<(Option<i64>, Arc<Run>)>> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::with_capacity(sources.len());
+        for source in sources {
+            let part = parts.entry(source.id).or_default();
+            let (forgotten, last) = {
+                let store = live.store();
+                (store.records_forgotten(source.id), store.last_record(source.id))
+            };
+            if part.key != source.key || part.forgotten != forgotten {
+                *part = OfMachine { key: source.key.clone(), forgotten, ..OfMachine::default() };
+            }
+            if part.read < last {
+                let records = live.store().records_behind(source.id, part.read);
+                records.into_iter().flatten().flatten().for_each(|record| part.runs.take(&source.name, &record));
+                part.read = last;
+            }
+            all.push(part.runs.all().map(|(generation, run)| (generation, run.clone())).collect());
+        }
+        all
+    }
+
+    /// All runs that a reader may see and that were there between two times, also those whose samples have gone, newest first.
+    /// It may read the disk.
+    pub fn seen(&self, reader: &Reader, span: (i64, i64)) -> impl Iterator<Item = Arc<Run>> + use<> {
+        let kept = self.kept.seen(|key| reader.scope().sees(key));
+        self.some(reader.live(), &reader.sources(), span, |_| true, kept)
+    }
+
+    /// Those that the records of these machines tell of. It may read the disk.
+    pub(super) fn of_records(&self, live: &Live, sources: &[Arc<Source>]) -> impl Iterator<Item = Arc<Run>> + use<> {
+        self.newest_first(live, sources, (i64::MIN, i64::MAX))
+    }
+
+    /// The runs of machines that were there between two times, milliseconds since the Unix epoch, newest first; each is made
+    /// when it is asked for. It may read the disk.
+    pub fn newest_first(
+        &self,
+        live: &Live,
+        sources: &[Arc<Source>],
+        span: (i64, i64),
+    ) -> impl Iterator<Item = Arc<Run>> + use<> {
+        self.some(live, sources, span, |_| true, Vec::new())
+    }
+
+    /// Likewise those that have not ended on each of their machines.
+    pub fn open(&self, live: &Live, sources: &[Arc<Source>]) -> impl Iterator<Item = Arc<Run>> + use<> {
+        let runs: fn(&Run) -> bool = |run| run.processes.iter().any(|process| process.ended.is_none());
+        self.some(live, sources, (i64::MIN, i64::MAX), runs, Vec::new()).filter(|run| run.ended.is_none())
+    }
+
+    fn some(
+        &self,
+        live: &Live,
+        sources: &[Arc<Source>],
+        span: (i64, i64),
+        fits: fn(&Run) -> bool,
+        kept: Vec<Arc<Run>>,
+    ) -> impl Iterator<Item = Arc<Run>> + use<> {
+        let all = self.refresh(live, sources);
+        let mut by_id: HashMap<&str, Vec<Part>> = HashMap::with_capacity(all.iter().map(Vec::len).sum());
+        for (source, runs) in sources.iter().zip(&all) {
+            let part = self.part_of(source);
+            for (generation, run) in runs {
+                let part = part(*generation, run);
+                by_id.entry(&run.id).or_insert_with(|| Vec::with_capacity(1)).push(part);
+            }
+        }
+        by_id.retain(|_, parts| parts.iter().any(|part| fits(&part.run)));
+        // Whoever sees a part of the machines may see a run under another id than it was kept under.
+        let is_there = |kept: &Run| {
+            let first = kept.processes.first();
+            let same = |one: &RunProcess| {
+                first.is_some_and(|kept| (kept.pid, kept.began, &kept.source) == (one.pid, one.began, &one.source))
+            };
+            let has = |parts: &Vec<Part>| parts.iter().any(|part| part.run.processes.iter().any(same));
+            by_id.contains_key(kept.id.as_str())
+                || kept.known_as.as_deref().and_then(|id| by_id.get(id)).is_some_and(has)
+        };
+        let kept = kept.into_iter().filter(|run| !is_there(run));
+        let kept: Vec<(i64, Entry)> = kept.map(|run| (run.began, Entry::Kept(run))).collect();
+        let parts = by_id.into_values().flat_map(with_ids).map(|(id, parts)| {
+            let began = parts.iter().map(|part| part.run.began).min().unwrap_or_default();
+            (began, Entry::Parts(id, parts))
+        });
+        let mut sorted: Vec<(i64, Entry)> = parts.chain(kept).collect();
+        sorted.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.id().cmp(b.1.id())));
+        let (silent, made) = (silent(live, sources), self.made.clone());
+        let one = move |(_, entry)| match entry {
+            Entry::Parts(id, parts) => made.run((id, parts), span, |source: &str| silent.get(source).copied()),
+            Entry::Kept(run) => {
+                let is_whole = run
+                    .processes
+                    .iter()
+                    .all(|one| (span.0..=span.1).contains(&one.began) && one.ended.is_none_or(|ended| ended <= span.1));
+                if is_whole { Some(run) } else { clipped(Arc::unwrap_or_clone(run), span).map(Arc::new) }
+            }
+        };
+        sorted.into_iter().filter_map(one)
+    }
+
+    /// The summary of a run, as a reader may see it: from the samples while they are there, else what was kept. It may read
+    /// the disk.
+    pub fn summary(&self, reader: &Reader, id: &str, span: (i64, i64)) -> Option<RunSummary> {
+        let sources = reader.sources();
+        let of_records = self.find(reader.live(), &sources, id, span);
+        let kept = || {
+            self.kept.summary(id, |key| reader.scope().sees(key)).filter(|one| clipped(one.run.clone(), span).is_some())
+        };
+        let Some(run) = of_records else { return kept() };
+        let made = RunSummary::of(reader.live(), &sources, run, (self.findings.get(), self.prices.get()));
+        // Records may outlive the samples.
+        match made.curves.is_empty() {
+            true => Some(kept().filter(|kept| kept.run.id == made.run.id && !kept.curves.is_empty()).unwrap_or(made)),
+            false => Some(made),
+        }
+    }
+
+    /// One run by its id. It may read the disk.
+    pub fn find(&self, live: &Live, sources: &[Arc<Source>], id: &str, span: (i64, i64)) -> Option<Run> {
+        let all = self.refresh(live, sources);
+        // One that is not the first of its id has one of its own, which says nothing of the first.
+        let begin = id.rsplit_once('-').map(|(begin, _)| begin).filter(|begin| begin.len() + 9 == id.len());
+        let may_be = |run: &Run| run.id == id || begin.is_some_and(|begin| run.id.starts_with(begin));
+        let mut by_id: BTreeMap<&str, Vec<Part>> = BTreeMap::new();
+        for (source, runs) in sources.iter().zip(&all) {
+            let part = self.part_of(source);
+            for (generation, run) in runs.iter().filter(|(_, run)| may_be(run)) {
+                by_id.entry(&run.id).or_default().push(part(*generation, run));
+            }
+        }
+        let mut all: Vec<(String, Vec<Part>)> = by_id.into_values().flat_map(with_ids).collect();
+        let at = all.iter().position(|(own, _)| own == id).or_else(|| {
+            // The newest job of an address is the one that is meant by it.
+            let called = (0..all.len()).filter(|at| is_called(&all[*at].1, id));
+            called.max_by_key(|at| all[*at].1.iter().map(|part| part.run.began).min())
+        });
+        let (id, parts) = all.swap_remove(at?);
+        let silent = silent(live, sources);
+        clipped(listed(&id, &parts)?, span).map(|run| judged(run, &|source: &str| silent.get(source).copied()))
+    }
+
+    /// What a machine knows of a run.
+    fn part_of(&self, source: &Source) -> impl Fn(Option<i64>, &Arc<Run>) -> Part + use<> {
+        let [key, name]: [Arc<str>; 2] = [&source.key, &source.name].map(|text| text.as_str().into());
+        // Of a machine whose team is not known no other is.
+        let teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        let team = teams.as_ref().map(|teams| teams.get(&source.key).unwrap_or(&key).clone());
+        move |generation, run| {
+            let (key, name, team, run) = (key.clone(), name.clone(), team.clone(), run.clone());
+            Part { key, name, team, generation, run }
+        }
+    }
+
+    /// Whether the team of each of these machines is known.
+    pub fn knows_teams(&self, sources: &[Arc<Source>]) -> bool {
+        let teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        sources.iter().all(|source| teams.as_ref().is_none_or(|teams| teams.contains_key(&source.key)))
+    }
+
+    /// Sets the teams of machines, by the keys of these: what runs on machines of two teams is two runs.
+    pub fn set_teams(&self, teams: HashMap<String, Arc<str>>) {
+        *self.teams.lock().unwrap_or_else(PoisonError::into_inner) = Some(teams);
+    }
+}
+
+/// When machines that are not heard any more were heard last, by their names.
+fn silent(live: &Live, sources: &[Arc<Source>]) -> BTreeMap<String, Silence> {
+    let unheard = |source: &Arc<Source>| {
+        let (standing, since) = live.source(source.id).standing();
+        let silent = !matches!(standing, Standing::Live | Standing::Late | Standing::Filling { .. });
+        let age = live.clock.wall() - since;
+        (silent && age >= SILENCE_MS).then(|| (source.name.clone(), Silence { since, for_good: age >= LOST_MS }))
+    };
+    sources.iter().filter_map(unheard).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::catalog::{Catalog, cpu};
+    use shared::run::{BEGIN_KIND, Begun, END_KIND, How, Over, Rank, RunState};
+    use std::time::Duration;
+    use stream::clock::Manual;
+    use stream::store::{Limits, Store};
+
+    const ALWAYS: (i64, i64) = (i64::MIN, i64::MAX);
+
+    #[test]
+    fn two_jobs_at_one_address_are_two_runs_of_two_agents_each_under_an_id_that_stays() {
+        let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
+        let mut store = Store::new(catalog, Limits { retention: 3_600_000, bytes: usize::MAX });
+        let nodes = [1, 2].map(|n| store.add_source(format!("node-{n}"), 1_000, Vec::new()));
+        let live = Live::new(store, Arc::new(Manual::at(1_000_000, Duration::ZERO)), 1, 3_600_000);
+        let book = RunBook::default();
+        let sources = || live.store().sources();
+        let rank = |node: usize, t: i64| Begun {
+            run: "ddp-n1-29500-00000000".into(),
+            t,
+            pid: 100,
+            joined: true,
+            generation: Some(t),
+            rank: Some(Rank { rank: node as u32, launcher: "torch".into(), ..Rank::default() }),
+            ..Begun::default()
+        };
+        let tell = |node: usize, t: i64, kind: &str, body: Vec<u8>| {
+            live.append_record(nodes[node], t, kind, body).expect("kept");
+        };
+        let begin = |node: usize, t| tell(node, t, BEGIN_KIND, serde_json::to_vec(&rank(node, t)).expect("JSON"));
+        let end = |node: usize, (from, t)| {
+            let over = Over { begun: rank(node, from), t, how: How { exit: Some(0), ..How::default() } };
+            tell(node, t, END_KIND, serde_json::to_vec(&over).expect("JSON"));
+        };
+        let listed = || -> Vec<(String, usize, RunState)> {
+            let all = book.newest_first(&live, &sources(), ALWAYS);
+            all.map(|run| (run.id.clone(), run.processes.len(), run.state)).collect()
+        };
+        begin(0, 100_000);
+        let first = listed()[0].0.clone();
+        assert_eq!(listed(), [(first.clone(), 1, RunState::Running)]);
+        begin(1, 101_000);
+        assert_eq!(listed(), [(first.clone(), 2, RunState::Running)], "the same job, under the same id");
+        end(0, (100_000, 200_000));
+        end(1, (101_000, 200_500));
+        begin(0, 210_000);
+        begin(1, 330_000);
+        let all = listed();
+        let second = all[0].0.clone();
+        assert_eq!(all, [(second.clone(), 2, RunState::Running), (first.clone(), 2, RunState::Finished)]);
+        let found = |id: &str| book.find(&live, &sources(), id, ALWAYS).map(|run| run.id);
+        assert_eq!((found(&first), found(&second)), (Some(first.clone()), Some(second.clone())));
+        // What is known by the address is of the newest; and one machine alone calls it otherwise.
+        assert_eq!(found("ddp-n1-29500-00000000"), Some(second.clone()));
+        let alone: Vec<Arc<Source>> = sources().into_iter().skip(1).collect();
+        let of_one = book.newest_first(&live, &alone, ALWAYS).next().expect("it is there").id.clone();
+        assert_ne!(of_one, second);
+        assert_eq!(found(&of_one), Some(second));
+    }
+}

@@ -1,0 +1,64 @@
+//! What a list says of its runs, kept for a while: a page asks again and again, and the history of a run is long.
+
+use super::measure::measure;
+use super::sums::Sums;
+use shared::run::Run;
+use shared::wire::{Source, SourceId};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use stream::live::Live;
+
+/// Runs that are kept, at most; about a kilobyte each.
+const MAX_KEPT: usize = 2_048;
+/// Points of the small line.
+const POINTS: usize = 60;
+/// For how long what is said of a run that is over counts, milliseconds: an agent may bring samples of then.
+const OVER_MS: i64 = 600_000;
+/// The same of a run that goes on: a two-hundredth of its age, and no less than this.
+const RUNNING_MS: i64 = 5_000;
+
+/// What a list says of a run.
+#[derive(Debug)]
+pub struct Brief {
+    /// What it held and used.
+    pub sums: Sums,
+    /// Its utilisation over its life, the mean of its ranks, percent.
+    pub spark: Vec<Option<f64>>,
+}
+
+/// A run as somebody sees it: its id, its processes and whether it is over, and the machines that they may see.
+type Key = (String, usize, Option<i64>, Vec<SourceId>);
+
+/// The runs that are kept, each until a time.
+#[derive(Debug, Default)]
+pub struct Briefs(Mutex<BTreeMap<Key, (i64, Arc<Brief>)>>);
+
+impl Briefs {
+    /// What is said of a run at `now`, milliseconds since the Unix epoch. It may read the disk.
+    pub fn brief(&self, live: &Live, sources: &[Arc<Source>], run: &Run, now: i64) -> Arc<Brief> {
+        let seen = sources.iter().filter(|source| run.processes.iter().any(|one| one.source == source.name));
+        let key = (run.id.clone(), run.processes.len(), run.ended, seen.map(|source| source.id).collect());
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some((_, brief)) = known.filter(|(until, _)| now < *until) {
+            return brief;
+        }
+        let measured = measure(live, sources, run, now, (POINTS, false));
+        let lines = measured.measures.first().map(|first| first.lines.as_slice()).unwrap_or_default();
+        let mean = |at: usize| {
+            let values: Vec<f64> = lines.iter().filter_map(|line| *line.values.get(at)?).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let spark = (0..lines.first().map_or(0, |line| line.values.len())).map(mean).collect();
+        let brief = Arc::new(Brief { sums: measured.sums, spark });
+        let lasts = if run.ended.is_some() { OVER_MS } else { ((now - run.began) / 200).max(RUNNING_MS) };
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MAX_KEPT {
+            // Those that count no more go first, else the one that would go next.
+            kept.retain(|_, (until, _)| *until > now);
+            let next = kept.iter().min_by_key(|(_, (until, _))| *until).map(|(key, _)| key.clone());
+            next.filter(|_| kept.len() >= MAX_KEPT).and_then(|key| kept.remove(&key));
+        }
+        kept.insert(key, (now + lasts, brief.clone()));
+        brief
+    }
+}

@@ -1,0 +1,97 @@
+//! Sums up the runs that end, so that something of them is kept when their samples go.
+
+use super::book::RunBook;
+use super::output::ENDED;
+use super::summary::RunSummary;
+use shared::run::{Run, RunState};
+use shared::wire::SourceId;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use stream::live::Live;
+use tokio::sync::watch;
+
+/// How often it is looked whether runs have ended.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// How often what runs printed is looked through for what has expired.
+const EXPIRY_PERIOD: Duration = Duration::from_secs(60);
+
+/// The most bytes that everything runs printed takes, where nothing is said of the folder's bytes; else a quarter of them.
+const MAX_LOG_BYTES: u64 = 4 << 30;
+
+/// How long after its end a run is summed up, milliseconds: one that is said better later is summed up once more.
+const SETTLED_MS: i64 = 15_000;
+
+/// Keeps summaries of the runs that end for this time, None for ever, in a data folder, until `stop` becomes true.
+pub async fn keep(
+    live: Arc<Live>,
+    book: Arc<RunBook>,
+    folder: &Path,
+    keep: Option<Duration>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let folder = folder.join(ENDED);
+    let begin = live.clock.wall();
+    let oldest = move |now: i64| keep.map_or(i64::MIN, |keep| now - keep.as_millis() as i64);
+    let theirs = book.clone();
+    let opened = tokio::task::spawn_blocking(move || theirs.kept.open(&folder, oldest(begin))).await;
+    if let Ok(Err(error)) = opened {
+        return tracing::warn!(%error, "runs that have ended are known as long as their samples are: no folder for them");
+    }
+    let mut due = tokio::time::interval(PERIOD);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = due.tick() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        let (live, book) = (live.clone(), book.clone());
+        let _ = tokio::task::spawn_blocking(move || look(&live, &book, oldest)).await;
+    }
+}
+
+/// Lets what the runs of a source printed go with its samples, until `stop` becomes true. `bytes` bounds the data folder.
+pub async fn expire_logs(
+    live: Arc<Live>,
+    book: Arc<RunBook>,
+    source: SourceId,
+    bytes: Option<u64>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let most = bytes.map_or(MAX_LOG_BYTES, |bytes| bytes / 4);
+    let mut due = tokio::time::interval(EXPIRY_PERIOD);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = due.tick() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        let (ages, book) = ((live.clock.wall(), live.store().retention(source)), book.clone());
+        let _ = tokio::task::spawn_blocking(move || book.logs.expire(ages, most)).await;
+    }
+}
+
+fn look(live: &Arc<Live>, book: &RunBook, oldest: impl Fn(i64) -> i64) {
+    let (now, removed) = (live.clock.wall(), live.store().removed().clone());
+    let oldest = oldest(now);
+    book.kept.forget(oldest, |key| removed.contains(key));
+    let sources = live.store().sources();
+    let ended = |run: &Run| {
+        run.state != RunState::Lost && run.ended.is_some_and(|ended| (oldest..=now - SETTLED_MS).contains(&ended))
+    };
+    let new: Vec<Arc<Run>> = book.of_records(live, &sources).filter(|run| ended(run) && !book.kept.has(run)).collect();
+    for run in new {
+        let run = Arc::unwrap_or_clone(run);
+        let id = run.id.clone();
+        let own = book.logs.source().and_then(|own| sources.iter().find(|source| source.id == own));
+        if let Some(Err(error)) = own.map(|own| book.logs.keep_last(&run, &own.name)) {
+            tracing::warn!(%error, "the last lines of the run {id} are not kept");
+        }
+        if let Err(error) =
+            book.kept.keep(RunSummary::of(live, &sources, run, (book.findings.get(), book.prices.get())))
+        {
+            tracing::warn!(%error, "the summary of the run {id} is not kept");
+        }
+    }
+}

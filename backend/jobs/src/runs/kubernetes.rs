@@ -1,0 +1,369 @@
+//! What Kubernetes says of the end of a pod: its API server is asked for the pods of our node or namespace, after an end alone,
+//! as the service account that is mounted into our own pod.
+//!
+//! Needed is the right to list pods. Of the answer are read, of each pod, `metadata.uid`, and of its `status` `reason`,
+//! `conditions` (the one called `DisruptionTarget`) and what `containerStatuses` says of containers that ended.
+
+use super::RunsSettings;
+use super::slurm::TRIES;
+use client::http::Uri;
+use client::{Client, Limits, MaxBytes};
+use launch::process::signal_name;
+use serde::Deserialize;
+use shared::run::{Claim, DISRUPTION, How, KUBERNETES, Pod};
+use shared::secret::Secret;
+use shared::wire::{Check, CheckState};
+use std::fs::File;
+use std::io::Read;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// Where the kubelet mounts the account of a pod: the files `token`, `ca.crt` and `namespace`.
+const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(3), whole: Duration::from_secs(5), idle: Duration::from_secs(10) };
+
+/// The most pods of one answer, and the largest answer: a pod takes some 15 kB.
+const PAGE: usize = 250;
+const MAX_ANSWER: MaxBytes = MaxBytes { sent: 8 << 20, unpacked: 8 << 20 };
+
+/// The most answers to one question. Who is on a node is in the first one.
+const MAX_PAGES: usize = 8;
+
+/// The largest file of the account, bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// So long one answer is everybody's: the ranks of a pod end together.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Likewise where there was none: who does not answer is not asked by each of them in turn.
+const AWAY: Duration = Duration::from_secs(5);
+
+/// Reasons of a pod that say why its containers ended.
+const REASONS: [&str; 4] = ["DeadlineExceeded", "Evicted", "Preempting", "NodeLost"];
+
+/// Asks the API server of the cluster in which this process runs.
+pub(super) struct Kubernetes {
+    account: PathBuf,
+    /// `https://HOST:PORT`.
+    server: String,
+    /// The node that this is; else the pods of the account's namespace are asked for.
+    node: Option<String>,
+    /// The newest answer, and until when it is good.
+    newest: Mutex<Option<(Instant, Answer)>>,
+    failed: AtomicU64,
+}
+
+type Answer = Result<Arc<Vec<ListedPod>>, Failure>;
+
+/// Why there is no answer, a sentence without a full stop.
+#[derive(Clone, Debug)]
+struct Failure {
+    why: String,
+    /// The account may not ask.
+    denied: bool,
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Self {
+        Failure { why, denied: false }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct PodList {
+    #[serde(default)]
+    metadata: ListMeta,
+    items: Vec<ListedPod>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct ListMeta {
+    /// What the next question for more is to name; empty at the end.
+    #[serde(default, rename = "continue")]
+    more: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct ListedPod {
+    metadata: PodMeta,
+    #[serde(default)]
+    status: PodStatus,
+}
+
+#[derive(Debug, Deserialize)]
+struct PodMeta {
+    uid: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PodStatus {
+    reason: String,
+    conditions: Vec<Condition>,
+    container_statuses: Vec<ContainerStatus>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ContainerStatus {
+    state: ContainerState,
+    /// Of the container before it, where it was begun anew.
+    last_state: ContainerState,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerState {
+    terminated: Option<Terminated>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Terminated {
+    exit_code: i32,
+    #[serde(default)]
+    reason: String,
+    /// As `containerd://ID`.
+    #[serde(default, rename = "containerID")]
+    id: String,
+}
+
+impl Kubernetes {
+    /// The one in which this process runs. `variable` is an environment.
+    ///
+    /// # Errors
+    /// It runs in none, or without an account: a sentence without a full stop that says what to do.
+    pub fn new(settings: &RunsSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Kubernetes, String> {
+        let host = variable("KUBERNETES_SERVICE_HOST").ok_or(
+            "KUBERNETES_SERVICE_HOST is not set, so this is no pod of Kubernetes; leave runs.kubernetes out here",
+        )?;
+        let port = variable("KUBERNETES_SERVICE_PORT").unwrap_or_else(|| "443".into());
+        let host = match host.parse::<IpAddr>() {
+            Ok(IpAddr::V6(ip)) => format!("[{ip}]"),
+            _ => host,
+        };
+        let account = settings.kubernetes_account.clone().unwrap_or_else(|| ACCOUNT.into());
+        if !account.join("token").is_file() {
+            let path = account.display();
+            return Err(format!(
+                "there is no service account in {path}; give this pod serviceAccountName, and take automountServiceAccountToken: \
+                 false out"
+            ));
+        }
+        Ok(Kubernetes {
+            account,
+            server: format!("https://{host}:{port}"),
+            node: variable("NODE_NAME").filter(|node| !node.is_empty()),
+            newest: Mutex::new(None),
+            failed: AtomicU64::new(0),
+        })
+    }
+
+    /// Asks until the pod says how its process ended, in more words than `how`, or until it was asked often enough.
+    pub async fn asked(self: Arc<Self>, pod: Pod, how: How) -> Option<How> {
+        for pause in TRIES {
+            tokio::time::sleep(pause).await;
+            match self.clone().newest().await {
+                Ok(all) => {
+                    // One that is not listed any more was removed, and says nothing any more.
+                    let own = all.iter().find(|one| one.metadata.uid == pod.uid)?;
+                    if let Some(how) = own.status.says(pod.container.as_deref(), &how) {
+                        return Some(how);
+                    }
+                }
+                Err(Failure { why, denied }) => {
+                    let failed = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
+                    if failed.is_power_of_two() {
+                        tracing::warn!(failed, "Kubernetes does not say how a pod ended: {why}");
+                    }
+                    if denied {
+                        return None;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    async fn newest(self: Arc<Self>) -> Answer {
+        let mut newest = self.newest.lock().await;
+        if let Some((until, answer)) = &*newest
+            && Instant::now() < *until
+        {
+            return answer.clone();
+        }
+        let (asks, begin) = (self.clone(), Instant::now());
+        let answer = tokio::task::spawn_blocking(move || asks.pods().map(Arc::new)).await;
+        let answer = answer.unwrap_or_else(|_| Err("the question broke off".to_string().into()));
+        let until = if answer.is_ok() { begin + FRESH } else { Instant::now() + AWAY };
+        *newest = Some((until, answer.clone()));
+        answer
+    }
+
+    /// The pods of our node, else of our namespace. The account's files are read anew: they are replaced while we run.
+    fn pods(&self) -> Result<Vec<ListedPod>, Failure> {
+        let token = self.file("token").map(|text| Secret::new(format!("Bearer {}", text.trim())))?;
+        let client = Client::trusting_only(LIMITS, self.file("ca.crt")?.as_bytes())
+            .map_err(|why| format!("{}: {why}", self.account.join("ca.crt").display()))?;
+        let (path, mut asked) = match &self.node {
+            Some(node) => ("/api/v1/pods".into(), vec![("fieldSelector", format!("spec.nodeName={node}"))]),
+            None => (format!("/api/v1/namespaces/{}/pods", self.file("namespace")?.trim()), Vec::new()),
+        };
+        let at = |why: String| format!("{}: {why}", self.server);
+        let uri: Uri = format!("{}{path}", self.server).parse().map_err(|_| at("this is no address".into()))?;
+        asked.push(("limit", PAGE.to_string()));
+        let mut pods = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let headers = [("authorization", token.reveal()), ("accept", "application/json")];
+            let answer = client.get(&uri, &asked, headers).map_err(at)?;
+            match answer.status().as_u16() {
+                200 => {}
+                401 => {
+                    let why = at("it does not take the token of our service account (401)".into());
+                    return Err(Failure { why, denied: true });
+                }
+                403 => {
+                    let why = at(format!("our service account may not list pods (403): {}", self.remedy()));
+                    return Err(Failure { why, denied: true });
+                }
+                status => return Err(at(format!("it answered {status}")).into()),
+            }
+            let bytes = client::read(answer, MAX_ANSWER).map_err(|error| at(client.told_of_body(&uri, error)))?;
+            let list: PodList = serde_json::from_slice(&bytes)
+                .map_err(|error| at(format!("its answer is no list of pods at line {}", error.line())))?;
+            pods.extend(list.items);
+            if list.metadata.more.is_empty() {
+                break;
+            }
+            asked.retain(|(name, _)| *name != "continue");
+            asked.push(("continue", list.metadata.more));
+        }
+        Ok(pods)
+    }
+
+    fn file(&self, name: &str) -> Result<String, Failure> {
+        let path = self.account.join(name);
+        read(&path).map_err(|error| format!("{}: {error}", path.display()).into())
+    }
+
+    /// What lets us list pods.
+    fn remedy(&self) -> String {
+        let (role, of) = if self.node.is_some() { ("ClusterRole", "Cluster") } else { ("Role", "") };
+        format!(
+            "bind a {role} with the rule {{apiGroups: [\"\"], resources: [\"pods\"], verbs: [\"list\"]}} to it by a \
+             {of}RoleBinding"
+        )
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+impl PodStatus {
+    /// How a process in it ended, where it says more of it than the kernel did.
+    fn says(&self, container: Option<&str>, how: &How) -> Option<How> {
+        let claim = |word: &str| Some(Claim { who: KUBERNETES.into(), word: word.into() });
+        let said = |word: &str| Some(How { claim: claim(word), ..how.clone() });
+        let had_to_go = self.conditions.iter().find(|one| one.kind == DISRUPTION && one.status == "True");
+        if let Some(Condition { reason, .. }) = had_to_go {
+            let plain = (1..=64).contains(&reason.len()) && reason.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            return said(&if plain { format!("{DISRUPTION}: {reason}") } else { DISRUPTION.into() });
+        }
+        if let Some(word) = REASONS.iter().find(|word| **word == self.reason) {
+            return said(word);
+        }
+        let Terminated { exit_code, reason, .. } = self.ended(container)?;
+        let untold = how.exit.is_none() && how.signal.is_none();
+        if reason == "OOMKilled" && (untold || how.signal.as_deref() == Some("SIGKILL")) {
+            return said(reason);
+        }
+        // The kernel's own word of the process is better than the status of its container.
+        if !untold {
+            return None;
+        }
+        let ended = match exit_code {
+            // As shells write a signal.
+            129..=192 => How { signal: Some(signal_name(exit_code - 128)), ..how.clone() },
+            status => How { exit: Some(*status), ..how.clone() },
+        };
+        Some(How { claim: claim("Error").filter(|_| *exit_code != 0).or_else(|| claim("Completed")), ..ended })
+    }
+
+    /// How this container ended; where it is not known which it is, the only one.
+    fn ended(&self, container: Option<&str>) -> Option<&Terminated> {
+        let each = self.container_statuses.iter();
+        match container {
+            Some(id) => each
+                .flat_map(|one| [&one.state, &one.last_state])
+                .filter_map(|state| state.terminated.as_ref())
+                .find(|ended| ended.id.rsplit('/').next() == Some(id)),
+            None => {
+                each.as_slice().iter().next().filter(|_| self.container_statuses.len() == 1)?.state.terminated.as_ref()
+            }
+        }
+    }
+}
+
+/// What the check is called.
+const CHECK: &str = "kubernetes";
+
+/// `watchglass doctor`: whether Kubernetes answers us; None where it is not to be asked. Blocks until it has answered.
+pub fn examine_kubernetes(settings: &RunsSettings, variable: impl Fn(&str) -> Option<String>) -> Option<Check> {
+    let check = |state, tried, found: &str, reason: String, remedy: String| {
+        Some(Check { id: CHECK.into(), state, tried, found: found.into(), reason, remedy })
+    };
+    let found = "it is asked how the pods of training jobs ended";
+    if !settings.kubernetes {
+        return None;
+    }
+    let asks = match Kubernetes::new(settings, variable) {
+        Ok(asks) => asks,
+        Err(why) => {
+            let remedy =
+                "set automountServiceAccountToken and serviceAccountName of this pod, or leave runs.kubernetes out";
+            return check(CheckState::Failed, Vec::new(), found, why, remedy.into());
+        }
+    };
+    let tried = vec![asks.server.clone()];
+    match asks.pods() {
+        Ok(pods) => {
+            let of = if asks.node.is_some() { "node" } else { "namespace" };
+            check(
+                CheckState::Ok,
+                tried,
+                &format!("it tells of {} pods of this {of}", pods.len()),
+                String::new(),
+                String::new(),
+            )
+        }
+        Err(Failure { why, denied: true }) => check(CheckState::Denied, tried, found, why, asks.remedy()),
+        Err(Failure { why, .. }) => {
+            let remedy =
+                "see whether this pod reaches the API server, and whether ca.crt of its account is that server's";
+            check(CheckState::Failed, tried, found, why, remedy.into())
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "kubernetes_tests.rs"]
+mod tests;

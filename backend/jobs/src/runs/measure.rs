@@ -1,0 +1,264 @@
+//! What a run held and used, read from the history of the machines that it ran on.
+
+use super::sums::{HeldGpu, HeldSpan, Sums, Together, line, merged, within};
+use shared::catalog::{MetricDef, cpu, gpu, memory};
+use shared::rollup::Bucket;
+use shared::run::{Run, RunProcess};
+use shared::series::SeriesId;
+use shared::unit::Unit;
+use shared::wire::Source;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stream::live::Live;
+
+/// Roll-ups of a series that are read, at most about.
+const MAX_BUCKETS: i64 = 4_096;
+/// Up to this length samples are read; of longer runs whole minutes, which the disk holds ready.
+const SAMPLES_MS: i64 = 6 * 3_600_000;
+const MINUTE: i64 = 60_000;
+/// Lines of one measure; further ranks are counted.
+const MAX_LINES: usize = 512;
+/// Values of all lines: with more lines each has fewer points.
+const MAX_VALUES: usize = 120_000;
+/// The fewest points of a line.
+const MIN_POINTS: usize = 60;
+
+/// What is drawn of a run.
+struct Row {
+    id: &'static str,
+    of: &'static MetricDef,
+    together: Together,
+}
+
+const fn row(id: &'static str, of: &'static MetricDef, together: Together) -> Row {
+    Row { id, of, together }
+}
+
+/// Of each rank, from its GPUs. The first is what the list draws.
+static GPU_ROWS: [Row; 5] = [
+    row("gpu", &gpu::UTILISATION, Together::Mean),
+    row("gpu_memory", &gpu::MEMORY_ALLOCATED_BYTES, Together::Sum),
+    row("gpu_power", &gpu::POWER_WATTS, Together::Sum),
+    row("gpu_clock", &gpu::SM_CLOCK, Together::Mean),
+    row("gpu_temp", &gpu::TEMP, Together::Max),
+];
+/// Of each machine.
+static HOST_ROWS: [Row; 2] =
+    [row("cpu", &cpu::CPU_PERCENT, Together::Mean), row("memory", &memory::PERCENT, Together::Mean)];
+
+/// What is known of a run.
+#[derive(Clone, Debug)]
+pub struct RunMeasures {
+    /// What it held and used.
+    pub sums: Sums,
+    /// Where the lines begin, milliseconds since the Unix epoch.
+    pub from: i64,
+    /// Width of a column, milliseconds.
+    pub step: i64,
+    /// Charts; those for which there is no value are left out.
+    pub measures: Vec<Measure>,
+    /// Ranks that have no line: there are too many.
+    pub left_out: usize,
+}
+
+/// One chart.
+#[derive(Clone, Debug)]
+pub struct Measure {
+    /// What the API calls it.
+    pub id: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// How the GPUs of a rank are one line.
+    pub together: Together,
+    /// A line for each rank, in the order of machines and ranks; of what is a machine's a line for each machine.
+    pub lines: Vec<Line>,
+}
+
+/// One line.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Its machine.
+    pub source: String,
+    /// The rank, where it is one's.
+    pub rank: Option<u32>,
+    /// What the rank is called, where that is not its number.
+    pub label: Option<String>,
+    /// A value for each column.
+    pub values: Vec<Option<f64>>,
+}
+
+/// A rank on a machine: its GPUs and when it held them, over all its lives.
+#[derive(Default)]
+struct Ranked {
+    label: Option<String>,
+    spans: Vec<HeldSpan>,
+    gpus: Vec<u32>,
+}
+
+/// What was read of a machine.
+struct Read {
+    step: i64,
+    gpus: BTreeMap<u32, (HeldGpu, Vec<Vec<Bucket>>)>,
+    host: Vec<Vec<Bucket>>,
+}
+
+/// Reads a run of these machines up to `now`, milliseconds since the Unix epoch. `points` are the columns of a line; where
+/// the run is not read `wholly`, only the first chart is made. It may read the disk.
+pub fn measure(
+    live: &Live,
+    sources: &[Arc<Source>],
+    run: &Run,
+    now: i64,
+    (points, wholly): (usize, bool),
+) -> RunMeasures {
+    let span = (run.began, run.ended.unwrap_or(now).max(run.began + 1));
+    let mut ranks: BTreeMap<(&str, u32), Ranked> = BTreeMap::new();
+    let mut held: BTreeMap<&str, BTreeMap<u32, (Vec<HeldSpan>, bool)>> = BTreeMap::new();
+    for process in &run.processes {
+        held.entry(&process.source).or_default();
+        let Some(rank) = &process.rank else { continue };
+        let own = life(process, span);
+        let ranked = ranks.entry((&process.source, rank.rank)).or_default();
+        ranked.spans.push(own);
+        ranked.label = process.label.clone().or(ranked.label.take());
+        for gpu in &rank.gpus {
+            let (spans, assumed) = held.entry(&process.source).or_default().entry(*gpu).or_default();
+            spans.push(own);
+            *assumed |= rank.assumed;
+            if !ranked.gpus.contains(gpu) {
+                ranked.gpus.push(*gpu);
+            }
+        }
+    }
+    let left_out = ranks.len().saturating_sub(MAX_LINES);
+    let lines = ranks.len().clamp(1, MAX_LINES) * GPU_ROWS.len();
+    let points = points.min((MAX_VALUES / lines).max(MIN_POINTS));
+
+    let mut sums = Sums::default();
+    let mut read: BTreeMap<&str, Read> = BTreeMap::new();
+    for (name, gpus) in held {
+        let Some(source) = sources.iter().find(|source| source.name == name) else { continue };
+        let one = read_source(live, source, span, gpus, wholly);
+        one.gpus.values().for_each(|(held, _)| sums.add(held));
+        read.insert(name, one);
+    }
+    let coarsest = read.values().map(|one| one.step).max().unwrap_or(1_000);
+    let step = ((span.1 - span.0) / points as i64 + 1).max(coarsest);
+    let points = ((span.1 - span.0) / step + 1) as usize;
+
+    let of_rank = |at: usize, ((source, rank), ranked): (&(&str, u32), &Ranked)| {
+        let one = read.get(source)?;
+        let spans = merged(ranked.spans.clone());
+        let series: Vec<Vec<&Bucket>> = ranked
+            .gpus
+            .iter()
+            .filter_map(|gpu| one.gpus.get(gpu))
+            .map(|(_, rows)| rows.get(at).map_or_else(Vec::new, |row| within(row, one.step, &spans).collect()))
+            .collect();
+        let values = line(&series, GPU_ROWS[at].together, span.0, step, points);
+        Some(Line { source: source.to_string(), rank: Some(*rank), label: ranked.label.clone(), values })
+    };
+    let of_host = |at: usize, (source, one): (&&str, &Read)| {
+        let series = [one.host.get(at)?.iter().collect()];
+        let values = line(&series, HOST_ROWS[at].together, span.0, step, points);
+        Some(Line { source: source.to_string(), rank: None, label: None, values })
+    };
+    let gpu_rows = if wholly { &GPU_ROWS[..] } else { &GPU_ROWS[..1] };
+    let gpus = gpu_rows.iter().enumerate().map(|(at, row)| {
+        measure_of(row, ranks.iter().take(MAX_LINES).filter_map(|ranked| of_rank(at, ranked)).collect())
+    });
+    let hosts =
+        HOST_ROWS.iter().enumerate().filter(|_| wholly).map(|(at, row)| {
+            measure_of(row, read.iter().take(MAX_LINES).filter_map(|host| of_host(at, host)).collect())
+        });
+    let known = |measure: &Measure| measure.lines.iter().any(|line| line.values.iter().any(Option::is_some));
+    RunMeasures { sums, from: span.0, step, measures: gpus.chain(hosts).filter(known).collect(), left_out }
+}
+
+/// What the GPUs of a machine are called.
+struct Models {
+    by_number: BTreeMap<u32, String>,
+    /// That of all, where they are of one model.
+    of_all: Option<String>,
+}
+
+impl Models {
+    fn of(live: &Live, source: &Source) -> Models {
+        let name = |(number, labels): (u32, Vec<(&str, String)>)| {
+            Some((number, labels.into_iter().find(|(label, _)| *label == "name")?.1))
+        };
+        let by_number = live.source(source.id).gpus.known().into_iter().filter_map(name).collect();
+        // Of another machine there is the fact: `8 × H100`, and of several models `L4 + 2 × H200`.
+        let fact = source.facts.iter().find(|(word, _)| word == "gpus").map(|(_, fact)| fact.as_str());
+        let one = fact.filter(|fact| !fact.contains(" + ") && fact.parse::<u32>().is_err());
+        let of_all = one.map(|fact| fact.split_once(" × ").map_or(fact, |(_, model)| model).to_string());
+        Models { by_number, of_all }
+    }
+
+    fn of_gpu(&self, number: u32) -> String {
+        self.by_number.get(&number).or(self.of_all.as_ref()).cloned().unwrap_or_default()
+    }
+}
+
+fn measure_of(row: &Row, lines: Vec<Line>) -> Measure {
+    Measure { id: row.id, title: row.of.title, unit: row.of.unit, together: row.together, lines }
+}
+
+/// When a process ran, within the span of its run.
+fn life(process: &RunProcess, (from, to): HeldSpan) -> HeldSpan {
+    (process.began.clamp(from, to), process.ended.unwrap_or(to).clamp(from, to))
+}
+
+/// Reads the machine's own rows and those of GPUs, each with the spans in which it was held.
+fn read_source(
+    live: &Live,
+    source: &Source,
+    span: HeldSpan,
+    gpus: BTreeMap<u32, (Vec<HeldSpan>, bool)>,
+    wholly: bool,
+) -> Read {
+    let interval = source.interval.max(1);
+    let length = span.1 - span.0;
+    let step = match length <= SAMPLES_MS {
+        true => (length / MAX_BUCKETS).max(interval),
+        false => (length / MAX_BUCKETS / MINUTE + 1) * MINUTE,
+    };
+    // One look at the store, then everything is read outside of its lock.
+    let mut known: BTreeMap<(&str, String), SeriesId> = BTreeMap::new();
+    let snapshot = {
+        let store = live.store();
+        let catalog = store.catalog().clone();
+        let rows = GPU_ROWS.iter().chain(&HOST_ROWS).map(|row| row.of.tag).chain([gpu::ENERGY_JOULES.tag]);
+        let rows: Vec<&'static str> = rows.collect();
+        for (id, def) in (0..).zip(store.series(source.id, 0)) {
+            let tag = catalog.metric(def).and_then(|metric| rows.iter().copied().find(|tag| *tag == metric.tag));
+            if let Some(tag) = tag {
+                known.insert((tag, def.instance.clone()), id);
+            }
+        }
+        store.snapshot(source.id, span.0, span.1)
+    };
+    let id = |of: &MetricDef, instance: &str| known.get(&(of.tag, instance.to_string())).copied();
+    // What is not known is a series of which nothing is read.
+    let read = |wanted: Vec<Option<SeriesId>>, last| {
+        let ids: Vec<SeriesId> = wanted.iter().flatten().copied().collect();
+        let all = snapshot.as_ref().map(|snapshot| snapshot.buckets(&ids, step, last)).unwrap_or_default();
+        let mut all = all.into_iter();
+        wanted.iter().map(|id| id.and_then(|_| all.next()).unwrap_or_default()).collect::<Vec<Vec<Bucket>>>()
+    };
+    let models = Models::of(live, source);
+    let gpus = gpus.into_iter().map(|(number, (spans, assumed))| {
+        let model = models.of_gpu(number);
+        let instance = number.to_string();
+        let rows = read(GPU_ROWS.iter().map(|row| id(row.of, &instance)).collect(), false);
+        let energy = read(vec![id(&gpu::ENERGY_JOULES, &instance)], true).pop().unwrap_or_default();
+        let [utilisation, memory, power] = [rows[0].clone(), rows[1].clone(), rows[2].clone()];
+        let held = HeldGpu { spans: merged(spans), assumed, model, interval, step, utilisation, memory, power, energy };
+        (number, (held, rows))
+    });
+    let gpus = gpus.collect();
+    let host = if wholly { read(HOST_ROWS.iter().map(|row| id(row.of, "")).collect(), false) } else { Vec::new() };
+    Read { step, gpus, host }
+}

@@ -1,0 +1,84 @@
+//! Runs: what `watchglass run` tells of the jobs of this machine becomes records of it, and the records of all machines make
+//! the list of runs.
+//!
+//! Ranks are found by themselves, by what their launchers say in their environment.
+//!
+//! What a run held and used is read from the history of its machines, and added up by `sums`.
+//!
+//! A run ends when its launcher says how, or when the kernel says that its process is gone. Silence is no end.
+
+mod book;
+mod briefs;
+#[cfg(unix)]
+mod by_request;
+mod cost;
+#[cfg(target_os = "linux")]
+mod environ;
+mod fold;
+#[cfg(target_os = "linux")]
+mod frozen;
+#[cfg(unix)]
+mod jobs;
+mod keeping;
+mod kept;
+#[cfg(unix)]
+mod kubernetes;
+mod lines;
+#[cfg(unix)]
+mod looking;
+mod measure;
+mod output;
+#[cfg(unix)]
+mod permit;
+#[cfg(target_os = "linux")]
+mod pidfd;
+#[cfg(target_os = "linux")]
+mod ranks;
+mod reported;
+mod series;
+mod settings;
+#[cfg(unix)]
+mod slurm;
+#[cfg(unix)]
+mod socket;
+mod summary;
+mod sums;
+#[cfg(unix)]
+mod track;
+#[cfg(unix)]
+mod untold;
+#[cfg(target_os = "linux")]
+mod wandb;
+
+pub use self::settings::{Detect, RunsSettings, SocketMode};
+pub use book::RunBook;
+pub use briefs::{Brief, Briefs};
+pub use cost::CostSettings;
+pub use keeping::{expire_logs, keep};
+#[cfg(unix)]
+pub use kubernetes::examine_kubernetes;
+pub use measure::{RunMeasures, measure};
+pub use output::{PrintedRow, Ranks, RunLogs, last_words};
+pub use reported::{NewRun, RefusedReport, Report, ReportedEvent, Reports, reports};
+pub use series::names_of;
+#[cfg(unix)]
+pub use slurm::RunTool;
+#[cfg(unix)]
+pub use socket::RunSocket;
+pub use summary::{MEASURES, RunCurve, RunMark, RunNumbers, RunSummary, drivers};
+pub use sums::Sums;
+#[cfg(unix)]
+pub use track::follow;
+#[cfg(unix)]
+pub use untold::FOLDER as UNTOLD;
+
+/// The id of a run where another has the id by which it was told; `whose` tells it apart from further ones.
+fn other_id(id: &str, whose: &str) -> String {
+    use sha2::{Digest, Sha256};
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    const ADDED: usize = 8;
+    let hash = Sha256::digest(format!("{id}\n{whose}").as_bytes());
+    let added: String = hash.iter().take(ADDED).map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect();
+    let room = shared::run::MAX_ID_BYTES - ADDED - 1;
+    format!("{}-{added}", &id[..id.floor_char_boundary(id.len().min(room))])
+}

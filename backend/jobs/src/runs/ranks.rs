@@ -1,0 +1,801 @@
+//! Finds the ranks of runs: among the processes below a `watchglass run`, and among those that hold a GPU. Others are not
+//! looked at, and each is asked for its environment three times at most.
+
+use super::environ::{self, Said, TORCH};
+use super::wandb;
+use launch::pod;
+use launch::process::{Stat, parent, started};
+use shared::run::{About, MAX_ID_BYTES, Pod, Rank};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
+use system::user::login_of;
+
+/// The most processes of a look; those beyond are not found.
+const MAX_LOOKED_AT: usize = 4096;
+
+/// What stands for a launcher where a process has its number by the GPU that it holds.
+const GPU: &str = "gpu";
+
+/// How deep below a run's process a rank may be.
+const MAX_DEPTH: usize = 16;
+
+/// When an environment is read, after the process was seen first: a launcher's child has its own only once it has exec'd.
+const READS: [Duration; 3] = [Duration::ZERO, Duration::from_secs(5), Duration::from_secs(30)];
+
+/// How long a rank is looked below at each look: a task of Slurm may be a torchrun, which starts ranks of its own. Later it is
+/// looked once in so long, since some load data for minutes first.
+const LAUNCHES: Duration = Duration::from_secs(60);
+
+/// A rank that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Id of its run.
+    pub run: String,
+    /// The run at or below whose process it stands, as the kernel says. An environment may name any run.
+    pub below: Option<String>,
+    pub pid: u32,
+    /// When it started, clock ticks since boot.
+    pub start: u64,
+    pub rank: Rank,
+    /// Id of the job of Slurm that it is in.
+    pub slurm: Option<String>,
+    /// The pod that it is in.
+    pub pod: Option<Pod>,
+    pub about: About,
+    /// The id of the run is an address, which the next job may have, too.
+    pub is_address: bool,
+    /// Then what started it: number and start.
+    pub launcher: Option<(u32, u64)>,
+}
+
+/// What is known of a process, by its number and its start.
+struct Seen {
+    first: Instant,
+    reads: usize,
+    named: Said,
+    /// The pod that it is in, as of its first read: it never moves to another.
+    pod: Option<Pod>,
+    /// What its user is called, as of its last read.
+    user: Option<String>,
+    /// File name of its program, likewise.
+    program: String,
+    /// Its environment is another user's, and not told.
+    refused: bool,
+    /// Its number among those of its run that hold a GPU, where nobody gave it one.
+    number: Option<u32>,
+    /// Ranks stand below it, so it is a launcher whatever its environment says.
+    launches: bool,
+    /// What started it, once that was looked for.
+    launcher: Option<Option<(u32, u64)>>,
+    /// When it was looked below it last.
+    looked_below: Option<Instant>,
+}
+
+/// The GPUs of this machine, as their driver calls them.
+#[derive(Debug, Default)]
+pub(super) struct Gpus {
+    /// UUIDs and numbers.
+    uuids: Vec<(String, u32)>,
+    /// They are of several models, so that CUDA may count them in another order than the driver.
+    differ: bool,
+}
+
+impl Gpus {
+    /// Those that a driver here tells of, as [`inventory::GpuNumbers::known`] lists them.
+    pub fn of(known: Vec<(u32, Vec<(&'static str, String)>)>) -> Gpus {
+        let label = |labels: &[(&str, String)], word| {
+            labels.iter().find(|(label, _)| *label == word).map(|(_, value)| value.clone())
+        };
+        let here: Vec<_> = known.into_iter().filter(|(_, labels)| label(labels, "hostname").is_none()).collect();
+        let models: HashSet<String> = here.iter().filter_map(|(_, labels)| label(labels, "name")).collect();
+        let uuids = here.iter().filter_map(|(number, labels)| Some((label(labels, "uuid")?, *number)));
+        Gpus { uuids: uuids.collect(), differ: models.len() > 1 }
+    }
+
+    /// The number of the one GPU whose UUID begins so. A part of a GPU names its GPU, as `MIG-GPU-UUID/1/0` does; the UUIDs of
+    /// newer drivers for parts name none.
+    fn find(&self, device: &str) -> Option<u32> {
+        let whole = device.strip_prefix("MIG-").unwrap_or(device);
+        let begin = whole.split('/').next()?;
+        let mut fits = self.uuids.iter().filter(|(uuid, _)| begin.len() > 4 && uuid.starts_with(begin));
+        let (_, number) = fits.next()?;
+        fits.next().is_none().then_some(*number)
+    }
+}
+
+/// What looks remember of each other.
+#[derive(Default)]
+pub(super) struct Looks {
+    /// The GPUs that there are now.
+    pub gpus: Gpus,
+    /// Nobody is looked at but what stands below a run that is known.
+    pub only_below_runs: bool,
+    /// When processes started of which the kernel tells when they end: they are not asked again and again whether they live.
+    pub awaited: HashMap<u32, u64>,
+    seen: HashMap<(u32, u64), Seen>,
+    numbers: HashMap<String, u32>,
+    /// What users are called, who have had ranks here.
+    users: HashMap<u32, String>,
+}
+
+/// One look.
+struct Look<'a> {
+    seen: &'a mut HashMap<(u32, u64), Seen>,
+    met: HashSet<(u32, u64)>,
+    now: Instant,
+    holders: &'a BTreeMap<u32, Vec<u32>>,
+    gpus: &'a Gpus,
+    awaited: &'a HashMap<u32, u64>,
+    users: &'a mut HashMap<u32, String>,
+    /// The next number in each run of a rank that nobody gave one.
+    numbers: &'a mut HashMap<String, u32>,
+    found: Vec<Found>,
+}
+
+impl Looks {
+    /// Looks once. `roots` are processes and their runs, `holders` those that hold GPUs, with the GPUs.
+    pub fn look(&mut self, roots: &[(u32, String)], holders: &BTreeMap<u32, Vec<u32>>, now: Instant) -> Vec<Found> {
+        let Looks { gpus, awaited, seen, numbers, users, .. } = self;
+        let mut look =
+            Look { seen, met: HashSet::new(), now, holders, gpus, awaited, users, numbers, found: Vec::new() };
+        for (pid, run) in roots {
+            look.below(*pid, run, 0);
+        }
+        look.holders(roots, self.only_below_runs);
+        let Look { met, found, .. } = look;
+        self.seen.retain(|key, _| met.contains(key));
+        self.numbers.retain(|run, _| found.iter().any(|found| found.run == *run));
+        found
+    }
+}
+
+impl Look<'_> {
+    /// What a process is, where it lives and there is room for it.
+    fn process(&mut self, pid: u32) -> Option<(u64, &mut Seen)> {
+        let start = match self.awaited.get(&pid) {
+            Some(start) => *start,
+            // Who has ended is no more found, also while nobody takes note of it.
+            None => Stat::of(pid).filter(|stat| !stat.has_ended)?.start,
+        };
+        if self.met.len() == MAX_LOOKED_AT && !self.met.contains(&(pid, start)) {
+            return None;
+        }
+        self.met.insert((pid, start));
+        let (now, users) = (self.now, &mut *self.users);
+        let seen = self.seen.entry((pid, start)).or_insert_with(|| Seen {
+            first: now,
+            reads: 0,
+            named: Said::default(),
+            pod: pod::of(pid),
+            user: None,
+            program: String::new(),
+            refused: false,
+            number: None,
+            launches: false,
+            launcher: None,
+            looked_below: None,
+        });
+        if READS.get(seen.reads).is_some_and(|after| now.duration_since(seen.first) >= *after) {
+            seen.reads += 1;
+            // Where it has ended meanwhile, what was read before stays.
+            if let Some(uid) = owner(pid) {
+                seen.user = Some(users.entry(uid).or_insert_with(|| login_of(uid)).clone());
+                seen.program = program(pid);
+            }
+            match environ::read(pid) {
+                Ok(named) => (seen.named, seen.refused) = (named, false),
+                // Another user's is not told.
+                Err(error) => seen.refused = error.kind() == std::io::ErrorKind::PermissionDenied,
+            }
+        }
+        Some((start, seen))
+    }
+
+    /// The ranks at and below a process of a run; whether there are any. What stands below a rank belongs to it.
+    fn below(&mut self, pid: u32, run: &str, depth: usize) -> bool {
+        if self.found.iter().any(|found| found.pid == pid) {
+            return true;
+        }
+        let now = self.now;
+        let Some((start, seen)) = self.process(pid) else { return false };
+        let named = seen.named.clone();
+        let rank = named.rank.clone().filter(|_| !seen.launches);
+        // Without a local number it may be the pod's environment, below which torchrun starts others.
+        let for_good = rank.as_ref().is_some_and(|rank| rank.launcher == TORCH && rank.local.is_some());
+        let lately = seen.looked_below.is_some_and(|then| now.duration_since(then) < LAUNCHES);
+        let settled = rank.is_some() && now.duration_since(seen.first) >= LAUNCHES && lately;
+        if !for_good && !settled && depth < MAX_DEPTH {
+            seen.looked_below = Some(now);
+            let before = self.found.len();
+            let mut ranks = false;
+            for child in children(pid) {
+                ranks |= self.below(child, run, depth + 1);
+            }
+            // Below a rank only torch's are others; the rest has inherited what the rank says of itself.
+            if let Some(rank) = &rank {
+                let mut own = self.found.split_off(before);
+                let place = |rank: &Rank| (rank.rank, rank.world, rank.local);
+                own.retain(|found| found.rank.launcher == TORCH && place(&found.rank) != place(rank));
+                ranks = !own.is_empty();
+                self.found.append(&mut own);
+            }
+            if ranks {
+                if let Some((_, seen)) = self.process(pid) {
+                    seen.launches = rank.is_some() || seen.launches;
+                }
+                return true;
+            }
+        }
+        let Some(rank) = rank else { return false };
+        // A run within a run is the inner one's.
+        let inner = named.run.clone().filter(|run| shared::run::check_id(run).is_ok());
+        self.add(inner.unwrap_or_else(|| run.into()), Some(run), (pid, start), rank, &named);
+        true
+    }
+
+    /// The ranks among the processes that hold a GPU. Those that stand at or below a process of a run are of that run, also
+    /// where nobody gave them a number: then they are counted as they are found, by their GPUs.
+    fn holders(&mut self, roots: &[(u32, String)], only_below_runs: bool) {
+        // Run, whether it stands below a process of that, number, and start.
+        let mut without: Vec<(String, bool, u32, u64)> = Vec::new();
+        // Nobody says of which run these are: number of the parent, their own, and start.
+        let mut unnamed: Vec<(u32, u32, u64)> = Vec::new();
+        let mut others: Vec<(u64, u32)> = self.holders.keys().filter_map(|pid| Some((started(*pid)?, *pid))).collect();
+        // Who started first comes first: what stands below a rank belongs to it.
+        others.sort_unstable();
+        for (start, pid) in others {
+            let is_known = |pid: &u32| self.found.iter().any(|found| found.pid == *pid);
+            let line = line(pid);
+            let is_within = line[1..].iter().any(|above| without.iter().any(|(.., pid, _)| pid == above));
+            // What stands above ranks is their launcher, whatever it holds; but for one that is the first of them.
+            let ranks: Vec<&Found> = self.found.iter().filter(|found| line_above(found.pid, pid)).collect();
+            let is_first = first_of(&ranks);
+            if line.iter().any(is_known) || is_within || (!ranks.is_empty() && is_first.is_none()) {
+                continue;
+            }
+            if let Some((run, below, rank)) = is_first {
+                let Some((start, seen)) = self.process(pid) else { continue };
+                let named = seen.named.clone();
+                self.add(run, below.as_deref(), (pid, start), rank, &named);
+                continue;
+            }
+            let root = line.iter().find_map(|one| roots.iter().find(|(pid, _)| pid == one));
+            if root.is_none() && only_below_runs {
+                continue;
+            }
+            let Some((_, seen)) = self.process(pid) else { continue };
+            let named = seen.named.clone();
+            let run = run_of(&named, pid)
+                .or_else(|| run_of(&Said { key: wandb::key_of(pid, &children(pid)), ..Said::default() }, pid));
+            match (root, named.rank.clone(), run) {
+                (Some((_, run)), ..) => without.push((run.clone(), true, pid, start)),
+                (None, Some(rank), Some(run)) => self.add(run, None, (pid, start), rank, &named),
+                // A job without a launcher.
+                (None, None, Some(run)) => without.push((run, false, pid, start)),
+                (None, _, None) => unnamed.extend(line.get(1).map(|parent| (*parent, pid, start))),
+            }
+        }
+        for (parent, own) in siblings(unnamed) {
+            // Each has a GPU of its own: such are workers of one job, and not programs that show something.
+            let gpus: Vec<&Vec<u32>> = own.iter().filter_map(|(pid, _)| self.holders.get(pid)).collect();
+            let different: HashSet<u32> = gpus.iter().filter_map(|gpus| gpus.first().copied()).collect();
+            let each_one = gpus.iter().all(|gpus| gpus.len() == 1) && different.len() == own.len();
+            if own.len() > 1
+                && each_one
+                && let Some(run) = run_of_siblings(parent)
+            {
+                without.extend(own.into_iter().map(|(pid, start)| (run.clone(), false, pid, start)));
+            }
+        }
+        without.sort_by_key(|(run, _, pid, start)| (run.clone(), self.holders.get(pid).cloned(), *start));
+        for (run, is_below, pid, start) in without {
+            let taken = self.found.iter().filter(|found| found.run == run).map(|found| found.rank.rank + 1);
+            let next = taken.max().unwrap_or(0).max(*self.numbers.get(&run).unwrap_or(&0));
+            let Some((_, seen)) = self.process(pid) else { continue };
+            let number = *seen.number.get_or_insert(next);
+            let (mut named, refused) = (seen.named.clone(), seen.refused);
+            self.numbers.insert(run.clone(), next.max(number + 1));
+            if refused {
+                named.label = Some("?".into());
+            }
+            let below = is_below.then(|| run.clone());
+            let rank = Rank { rank: number, launcher: GPU.into(), ..Rank::default() };
+            self.add(run, below.as_deref(), (pid, start), rank, &named);
+        }
+    }
+
+    /// A rank that holds no GPU as far as the driver says, with the one that it was told to use, where that is clear.
+    fn told_to_use(&self, rank: Rank, named: &Said) -> Rank {
+        let gpus: Vec<u32> = match &named.device {
+            Some(device) => self.gpus.find(device).into_iter().collect(),
+            None if named.fastest_first && self.gpus.differ => Vec::new(),
+            None => rank.gpus.clone(),
+        };
+        Rank { assumed: !gpus.is_empty(), gpus, ..rank }
+    }
+
+    fn add(&mut self, run: String, below: Option<&str>, (pid, start): (u32, u64), rank: Rank, named: &Said) {
+        let rank = match self.holders.get(&pid) {
+            Some(gpus) => Rank { gpus: gpus.clone(), assumed: false, ..rank },
+            None => self.told_to_use(rank, named),
+        };
+        // Ranks that were found by an id tell what that is, also of one that does not say it itself.
+        let same = |found: &Found| found.run == run && found.is_address;
+        let is_address = below.is_none() && (named.is_address() || self.found.iter().any(same));
+        let named = named.clone();
+        let slurm = named.slurm.filter(|id| shared::run::check_id(id).is_ok());
+        let of_address = self.seen.get_mut(&(pid, start)).filter(|_| is_address);
+        let launcher = of_address.and_then(|seen| *seen.launcher.get_or_insert_with(|| launcher_of(pid)));
+        let seen = self.seen.get(&(pid, start));
+        let (pod, user) = seen.map(|seen| (seen.pod.clone(), seen.user.clone())).unwrap_or_default();
+        let about = About {
+            name: named.name,
+            project: named.project,
+            group: named.group,
+            job_type: named.job_type,
+            label: named.label,
+            user,
+            notes: named.notes,
+            tags: named.tags.into_iter().map(|tag| (tag, String::new())).collect(),
+            program: seen.map(|seen| seen.program.clone()).unwrap_or_default(),
+        };
+        let below = below.map(String::from);
+        self.found.push(Found { run, below, pid, start, rank, slurm, pod, about, is_address, launcher });
+    }
+}
+
+/// What a process is that stands above these ranks and holds a GPU, where the first of them lacks: Lightning's own process is a
+/// rank that starts the others, and has no number. Its run, the one below which it stands, and its rank.
+fn first_of(ranks: &[&Found]) -> Option<(String, Option<String>, Rank)> {
+    let one = ranks.first()?;
+    let lacks = |found: &&Found| {
+        found.run == one.run && found.rank.launcher == TORCH && found.rank.local.is_some_and(|n| n > 0)
+    };
+    if !ranks.iter().all(lacks) {
+        return None;
+    }
+    let number = one.rank.rank.checked_sub(one.rank.local?)?;
+    let rank = Rank { rank: number, local: Some(0), gpus: Vec::new(), assumed: false, ..one.rank.clone() };
+    Some((one.run.clone(), one.below.clone(), rank))
+}
+
+/// The children of all threads of a process.
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let of = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children")).ok();
+    let lists: Vec<String> = threads.flatten().take(MAX_LOOKED_AT).filter_map(of).collect();
+    lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// A process and those above it.
+fn line(pid: u32) -> Vec<u32> {
+    std::iter::successors(Some(pid), |pid| parent(*pid)).take(MAX_DEPTH).collect()
+}
+
+fn line_above(pid: u32, above: u32) -> bool {
+    line(pid).contains(&above)
+}
+
+/// What started a rank: number and start of the nearest process above it that has not the rank's own environment, as a script has
+/// between torchrun and its rank.
+fn launcher_of(pid: u32) -> Option<(u32, u64)> {
+    let is_rank = |pid: &u32| {
+        let rank = environ::read(*pid).ok().and_then(|said| said.rank);
+        rank.is_some_and(|rank| rank.attempt.is_some())
+    };
+    let launcher = line(pid).into_iter().skip(1).find(|above| !is_rank(above))?;
+    Some((launcher, started(launcher)?))
+}
+
+/// The number of the user of a process.
+fn owner(pid: u32) -> Option<u32> {
+    Some(std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(format!("/proc/{pid}")).ok()?))
+}
+
+/// The id of the run that an environment names: the same on all machines, and another for another user. An address that
+/// means this machine is that of its launcher alone.
+fn run_of(named: &Said, pid: u32) -> Option<String> {
+    if let Some(run) = &named.run {
+        return shared::run::check_id(run).is_ok().then(|| run.clone());
+    }
+    let (who, key) = named.key.as_ref()?;
+    let user = owner(pid)?;
+    let mut whole = format!("{key} {user}");
+    if ["127.0.0.1", "localhost", "0.0.0.0", "::1", "[::1]"].iter().any(|here| key.starts_with(here)) {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let launcher = parent(pid).unwrap_or(pid);
+        whole += &format!(" {boot} {launcher} {:?}", started(launcher));
+    }
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let mut id: String = format!("{who}-{key}").chars().map(plain).collect();
+    let sum = format!("-{:08x}", shared::crc32c::crc32c(whole.as_bytes()));
+    id.truncate(MAX_ID_BYTES - sum.len());
+    Some(id + &sum)
+}
+
+/// Processes by their parent and the name of their program.
+fn siblings(all: Vec<(u32, u32, u64)>) -> impl Iterator<Item = (u32, Vec<(u32, u64)>)> {
+    let mut by_parent: BTreeMap<(u32, String), Vec<(u32, u64)>> = BTreeMap::new();
+    for (parent, pid, start) in all {
+        by_parent.entry((parent, program(pid))).or_default().push((pid, start));
+    }
+    by_parent.into_iter().map(|((parent, _), own)| (parent, own))
+}
+
+/// File name of the program of a process, as the kernel has it; empty where it has gone.
+fn program(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().into()
+}
+
+/// The id of the run of processes that share a parent and hold a GPU each, as torch's `spawn` starts them: that of their
+/// parent alone. None where it is the first process of all, to which the system gives those whose parent has ended.
+fn run_of_siblings(parent: u32) -> Option<String> {
+    let named = Said { key: Some(("spawn", format!("localhost:{parent}"))), ..Said::default() };
+    (parent > 1).then(|| run_of(&named, parent)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// A shell that runs until its standard input ends.
+    #[expect(clippy::disallowed_methods, reason = "processes that are to be found")]
+    fn shell(script: &str) -> Child {
+        Command::new("sh")
+            .args(["-c", script])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a shell")
+    }
+
+    /// Looks again until as many ranks are found, which must exec first, and twice the same: one may exec, and start another,
+    /// while all are looked at.
+    fn look(looks: &mut Looks, root: &Child, wanted: usize) -> Vec<Found> {
+        let end = Instant::now() + Duration::from_secs(60);
+        let mut before = Vec::new();
+        loop {
+            // What was read before the exec is read anew.
+            looks.seen.clear();
+            let found = looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now());
+            if found.len() == wanted && found == before {
+                return found;
+            }
+            assert!(Instant::now() < end, "{found:?}");
+            before = found;
+            std::thread::yield_now();
+        }
+    }
+
+    fn numbers(found: &[Found]) -> Vec<(u32, String)> {
+        let mut all: Vec<_> = found.iter().map(|one| (one.rank.rank, one.rank.launcher.clone())).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn ranks_are_found_below_their_launcher_and_what_they_start_is_theirs() {
+        // Each rank has a child, which has its environment.
+        let rank = |n: u32| format!("RANK={n} WORLD_SIZE=2 LOCAL_RANK={n} sh -c 'cat <&3 & wait' &");
+        let mut root = shell(&format!("exec 3<&0; {} {} wait", rank(0), rank(1)));
+        let mut looks = Looks::default();
+        let found = look(&mut looks, &root, 2);
+        assert_eq!(numbers(&found), [(0, TORCH.into()), (1, TORCH.into())]);
+        assert!(found.iter().all(|one| one.run == "run" && one.about.program == "sh"), "{found:?}");
+        // The driver's list says which GPUs they hold.
+        let holders = BTreeMap::from([(found[0].pid, vec![4, 5])]);
+        let held = looks.look(&[(root.id(), "run".into())], &holders, Instant::now());
+        assert_eq!((held[0].rank.gpus.clone(), held[0].rank.assumed), (vec![4, 5], false));
+        // Their launcher is no rank beside them, whatever it holds.
+        let all = BTreeMap::from([(root.id(), vec![1])]);
+        assert_eq!(looks.look(&[(root.id(), "run".into())], &all, Instant::now()).len(), 2);
+        // Without a root those that hold a GPU are found; nothing is known of a run that nobody names.
+        assert_eq!(looks.look(&[], &holders, Instant::now()), []);
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn who_has_ended_is_no_more_found_while_its_parent_takes_no_note() {
+        // The shell becomes a program that waits for none of its children.
+        let mut root = shell("exec 3<&0; RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 cat <&3 & exec tail -f /dev/null");
+        let mut looks = Looks::default();
+        let found = look(&mut looks, &root, 1).remove(0);
+        let roots = [(root.id(), "run".to_string()), (found.pid, "run".into())];
+        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()).len(), 1, "it is a process of the run itself");
+        drop(root.stdin.take());
+        let end = Instant::now() + Duration::from_secs(60);
+        while !Stat::of(found.pid).expect("nobody takes note").has_ended {
+            assert!(Instant::now() < end, "it goes on");
+            std::thread::yield_now();
+        }
+        // Until the kernel has told of its end, what is known of it counts.
+        looks.awaited.insert(found.pid, found.start);
+        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()).len(), 1);
+        looks.awaited.clear();
+        assert_eq!(looks.look(&roots, &BTreeMap::new(), Instant::now()), []);
+        root.kill().and_then(|()| root.wait()).expect("it ended");
+    }
+
+    #[test]
+    fn who_holds_a_gpu_of_a_run_is_a_rank_also_without_a_number() {
+        // Two workers, which say nothing; the second has a child that holds its GPU, too.
+        let mut root = shell("exec 3<&0; sh -c 'cat <&3 & wait' & sh -c 'cat <&3 & wait' & wait");
+        let end = Instant::now() + Duration::from_secs(60);
+        let (first, second, child) = loop {
+            let workers = children(root.id());
+            if let [first, second] = workers[..]
+                && let [child] = children(second)[..]
+            {
+                break (first, second, child);
+            }
+            assert!(Instant::now() < end, "{workers:?}");
+            std::thread::yield_now();
+        };
+        let (id, mut looks) = (root.id(), Looks::default());
+        let mut look = |holders: &[(u32, u32)]| {
+            let holders = holders.iter().map(|(pid, gpu)| (*pid, vec![*gpu])).collect();
+            let found = looks.look(&[(id, "run".into())], &holders, Instant::now());
+            let mut all: Vec<_> = found.into_iter().map(|one| (one.rank.rank, one.pid, one.rank.launcher)).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(look(&[(second, 0), (child, 0)]), [(0, second, GPU.into())]);
+        let both = [(0, second, GPU.to_string()), (1, first, GPU.into())];
+        assert_eq!(look(&[(first, 1), (second, 0), (child, 0)]), both, "a number stays");
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+        assert_eq!(look(&[]), []);
+    }
+
+    /// The children of a shell, once there are as many, and each is the program that it was started for.
+    fn workers(root: &Child, wanted: usize) -> Vec<u32> {
+        let end = Instant::now() + Duration::from_secs(60);
+        let is_cat = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "cat\n");
+        loop {
+            let workers = children(root.id());
+            if workers.len() == wanted && workers.iter().all(is_cat) {
+                return workers;
+            }
+            assert!(Instant::now() < end, "{workers:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn ranks_that_an_address_alone_names_say_so() {
+        let mut root = shell("exec 3<&0; RANK=0 WORLD_SIZE=1 MASTER_ADDR=n1 MASTER_PORT=29500 cat <&3 & wait");
+        let holders = BTreeMap::from([(workers(&root, 1)[0], vec![0])]);
+        let roots = [(root.id(), "run".to_string())];
+        let look = |roots: &[(u32, String)]| Looks::default().look(roots, &holders, Instant::now()).remove(0);
+        let alone = look(&[]);
+        assert!(alone.run.starts_with("ddp-n1-29500-") && alone.is_address, "{alone:?}");
+        let below = look(&roots);
+        assert!(below.run == "run" && !below.is_address, "{below:?}");
+        let named = |who, key: &str| Said { key: Some((who, key.into())), ..Said::default() };
+        assert!(named("jax", "n1:1234").is_address() && !named("torchrun", "job-7").is_address());
+        assert!(!named("slurm", "7:0").is_address() && !Said::default().is_address());
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn what_started_a_rank_is_the_launcher_and_no_script_between() {
+        let rank = "TORCHELASTIC_RESTART_COUNT=0 RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR=n1 MASTER_PORT=29500";
+        let mut root = shell(&format!("exec 3<&0; {rank} sh -c 'cat <&3 & wait' & wait"));
+        let end = Instant::now() + Duration::from_secs(60);
+        let script = loop {
+            let script = children(root.id()).first().copied();
+            if let Some(script) = script.filter(|pid| children(*pid).len() == 1 && launcher_of(*pid).is_some()) {
+                break script;
+            }
+            assert!(Instant::now() < end, "no script");
+            std::thread::yield_now();
+        };
+        let launcher = Some((root.id(), started(root.id()).expect("it runs")));
+        let worker = loop {
+            let worker = children(script)[0];
+            if launcher_of(worker) == launcher {
+                break worker;
+            }
+            // It has its environment once it has exec'd.
+            assert!(Instant::now() < end, "{:?}", launcher_of(worker));
+            std::thread::yield_now();
+        };
+        assert_eq!(launcher_of(script), launcher);
+        let holders = BTreeMap::from([(worker, vec![0])]);
+        let found = Looks::default().look(&[], &holders, Instant::now()).remove(0);
+        assert!(found.is_address && found.launcher == launcher, "{found:?}");
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn siblings_that_hold_a_gpu_each_are_ranks_in_the_order_of_their_gpus() {
+        let mut root = shell("exec 3<&0; cat <&3 & cat <&3 & cat <&3 & wait");
+        let own = workers(&root, 3);
+        let mut looks = Looks::default();
+        let mut look = |holders: &[(u32, &[u32])]| {
+            let holders = holders.iter().map(|(pid, gpus)| (*pid, gpus.to_vec())).collect();
+            let found = looks.look(&[], &holders, Instant::now());
+            assert!(found.iter().all(|one| one.run.starts_with("spawn-") && one.run == found[0].run), "{found:?}");
+            let mut all: Vec<_> = found.into_iter().map(|one| (one.rank.rank, one.pid)).collect();
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(look(&[(own[0], &[1])]), [], "one alone may be anything");
+        assert_eq!(look(&[(own[0], &[1]), (own[1], &[1])]), [], "they share one, as programs with windows do");
+        assert_eq!(look(&[(own[0], &[1]), (own[1], &[0]), (own[2], &[2, 3])]), [], "one has several");
+        assert_eq!(look(&[(own[0], &[1]), (own[1], &[0])]), [(0, own[1]), (1, own[0])]);
+        let mut launched = Looks { only_below_runs: true, ..Looks::default() };
+        let holders = BTreeMap::from([(own[0], vec![1]), (own[1], vec![0])]);
+        assert_eq!(launched.look(&[], &holders, Instant::now()), []);
+        assert!(launched.seen.is_empty(), "no environment of theirs is read");
+        let roots = [(root.id(), "run".to_string())];
+        assert_eq!(launched.look(&roots, &holders, Instant::now()).len(), 2, "below a run they are ranks");
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+        assert_eq!(look(&[]), []);
+    }
+
+    #[test]
+    fn an_open_file_of_wandb_names_the_run_that_nothing_else_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("run-20260101_000000-abc123").join("run-abc123.wandb");
+        std::fs::create_dir(file.parent().expect("a folder")).expect("made");
+        // The job itself opens nothing: the service that it starts holds the file.
+        let mut root = shell(&format!("exec 3<&0; sh -c 'exec 5>{}; cat <&3' & wait", file.display()));
+        let own = root.id();
+        let mut looks = Looks::default();
+        let holders = BTreeMap::from([(own, vec![0])]);
+        let end = Instant::now() + Duration::from_secs(60);
+        let found = loop {
+            let found = looks.look(&[], &holders, Instant::now());
+            if !found.is_empty() {
+                break found;
+            }
+            assert!(Instant::now() < end, "no run");
+            std::thread::yield_now();
+        };
+        assert!(found[0].run.starts_with("wandb-abc123-"), "{found:?}");
+        assert_eq!((found[0].pid, found[0].rank.rank, found[0].rank.launcher.as_str()), (own, 0, GPU));
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn the_gpu_of_a_rank_that_no_driver_lists_is_the_one_that_it_was_told_to_use() {
+        let label = |uuid: &str, name: &str| vec![("uuid", uuid.to_string()), ("name", name.to_string())];
+        let known = |second: &str| vec![(0, label("GPU-aaaa-1", "H100")), (3, label("GPU-aabb-2", second))];
+        let gpus = Gpus::of(known("H100"));
+        assert_eq!(
+            (gpus.find("GPU-aabb-2"), gpus.find("GPU-aab"), gpus.find("MIG-GPU-aaaa-1/1/0")),
+            (Some(3), Some(3), Some(0))
+        );
+        assert_eq!(
+            (gpus.find("GPU-aa"), gpus.find("GPU-"), gpus.find("GPU-c"), gpus.find("MIG-aaaa-1")),
+            (None, None, None, None)
+        );
+        assert!(!gpus.differ && Gpus::of(known("A100")).differ && !Gpus::default().differ);
+        let elsewhere = vec![(7, vec![("uuid", "GPU-dd".to_string()), ("hostname", "node-2".to_string())])];
+        assert_eq!(Gpus::of(elsewhere).find("GPU-dd"), None, "another machine's");
+        let rank = |gpus: Gpus, words: &str| {
+            let mut root = shell(&format!("exec 3<&0; RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 {words} cat <&3 & wait"));
+            let found = look(&mut Looks { gpus, ..Looks::default() }, &root, 1).remove(0).rank;
+            drop(root.stdin.take());
+            root.wait().expect("it ended");
+            (found.gpus, found.assumed)
+        };
+        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=GPU-aaaa,GPU-aabb"), (vec![3], true));
+        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![0], true), "all are alike");
+        assert_eq!(rank(Gpus::of(known("A100")), "CUDA_VISIBLE_DEVICES=3,0"), (vec![], false), "CUDA counts by speed");
+        let ordered = "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=3,0";
+        assert_eq!(rank(Gpus::of(known("A100")), ordered), (vec![0], true));
+        assert_eq!(rank(Gpus::of(known("H100")), "CUDA_VISIBLE_DEVICES=GPU-cc,GPU-dd"), (vec![], false));
+    }
+
+    #[test]
+    fn a_rank_that_launches_ranks_is_a_launcher() {
+        let torch = |n: u32| format!("RANK={n} WORLD_SIZE=2 cat <&3 &");
+        let task = format!("SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 sh -c '{} {} wait' &", torch(0), torch(1));
+        let mut root = shell(&format!("exec 3<&0; {task} wait"));
+        let mut looks = Looks::default();
+        let found = look(&mut looks, &root, 2);
+        assert_eq!(numbers(&found), [(0, TORCH.into()), (1, TORCH.into())]);
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+        assert_eq!(looks.look(&[(root.id(), "run".into())], &BTreeMap::new(), Instant::now()), []);
+        assert!(looks.seen.is_empty(), "who is gone is forgotten");
+    }
+
+    #[test]
+    fn below_a_pod_that_is_a_rank_itself_torchrun_starts_the_ranks() {
+        let torch = |n: u32| format!("RANK={} WORLD_SIZE=4 LOCAL_RANK={n} cat <&3 &", n + 2);
+        // The pod's own environment, which torchrun has, too.
+        let pod = "RANK=1 WORLD_SIZE=2 MASTER_ADDR=job-master-0 PET_NODE_RANK=1";
+        let mut root = shell(&format!("exec 3<&0; {pod} sh -c '{} {} wait' & wait", torch(0), torch(1)));
+        let mut looks = Looks::default();
+        let found = look(&mut looks, &root, 2);
+        assert_eq!(numbers(&found), [(2, TORCH.into()), (3, TORCH.into())]);
+        // One that is a job of one process a pod, with a child that has its environment.
+        let mut alone = shell(&format!("exec 3<&0; {pod} sh -c 'cat <&3 & wait' & wait"));
+        assert_eq!(numbers(&look(&mut Looks::default(), &alone, 1)), [(1, TORCH.into())]);
+        for root in [&mut root, &mut alone] {
+            drop(root.stdin.take());
+            root.wait().expect("it ended");
+        }
+    }
+
+    #[test]
+    fn a_process_that_starts_the_other_ranks_and_holds_a_gpu_is_the_first() {
+        // As Lightning does: the first process has no number, or that of a task of Slurm.
+        for own in ["", "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1"] {
+            let rank = |n: u32| format!("LOCAL_RANK={n} NODE_RANK=0 WORLD_SIZE=3 cat <&3 &");
+            let mut root = shell(&format!("exec 3<&0; {own} sh -c '{} {} wait' & wait", rank(1), rank(2)));
+            let mut looks = Looks::default();
+            let found = look(&mut looks, &root, 2);
+            assert_eq!(numbers(&found), [(1, TORCH.into()), (2, TORCH.into())], "{own}");
+            let first = parent(found[0].pid).expect("the process above them");
+            let holders = BTreeMap::from([(first, vec![5]), (found[0].pid, vec![6]), (found[1].pid, vec![7])]);
+            let held = looks.look(&[(root.id(), "run".into())], &holders, Instant::now());
+            let mut all: Vec<_> = held.iter().map(|one| (one.rank.rank, one.rank.gpus.clone())).collect();
+            all.sort_unstable();
+            let numbers: Vec<u32> = all.iter().map(|(number, _)| *number).collect();
+            let mut gpus: Vec<u32> = all.into_iter().flat_map(|(_, gpus)| gpus).collect();
+            gpus.sort_unstable();
+            assert_eq!((numbers, gpus), (vec![0, 1, 2], vec![5, 6, 7]), "{own}");
+            assert!(held.iter().all(|one| one.run == "run"), "{own}");
+            drop(root.stdin.take());
+            root.wait().expect("it ended");
+        }
+    }
+
+    #[test]
+    fn ranks_that_a_task_starts_minutes_later_are_found() {
+        let mut root = shell(
+            "exec 3<&0; SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 sh -c 'read go <&3; RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 cat <&3 & wait' & wait",
+        );
+        let mut looks = Looks::default();
+        let task = look(&mut looks, &root, 1).remove(0);
+        assert_eq!(task.rank.launcher, "slurm");
+        let roots = [(root.id(), "run".to_string())];
+        let begin = Instant::now();
+        let later = |minutes: u64| begin + Duration::from_secs(60 * minutes);
+        looks.look(&roots, &BTreeMap::new(), later(2));
+        std::io::Write::write_all(root.stdin.as_mut().expect("open"), b"go\n").expect("written");
+        let end = Instant::now() + Duration::from_secs(60);
+        // Before it is the rank it has the environment of its task, which minutes later it has no more.
+        let is_rank = |pid: u32| {
+            let environment = std::fs::read_to_string(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split('\0').any(|word| word == "RANK=0")
+        };
+        while !children(task.pid).into_iter().any(is_rank) {
+            assert!(Instant::now() < end, "the rank begins");
+            std::thread::yield_now();
+        }
+        let found = looks.look(&roots, &BTreeMap::new(), later(4));
+        let launchers: Vec<&str> = found.iter().map(|one| one.rank.launcher.as_str()).collect();
+        assert_eq!(launchers, [TORCH], "the task is no rank beside it");
+        drop(root.stdin.take());
+        root.wait().expect("it ended");
+    }
+
+    #[test]
+    fn a_run_without_a_launcher_of_ours_has_the_id_that_its_key_makes() {
+        let named = |who, key: &str| Said { key: Some((who, key.into())), ..Said::default() };
+        let own = std::process::id();
+        let id = |who, key: &str| run_of(&named(who, key), own).expect("an id");
+        assert!(id("slurm", "big:42").starts_with("slurm-big-42-"), "{}", id("slurm", "big:42"));
+        assert_eq!(id("slurm", "big:42"), id("slurm", "big:42"));
+        assert_ne!(id("slurm", "big:42"), id("slurm", "big-42"), "what looks alike is not the same");
+        let here = id("ddp", "localhost:29500");
+        assert_eq!(here, id("ddp", "localhost:29500"));
+        let long = id("wandb", &"x".repeat(200));
+        assert_eq!(shared::run::check_id(&long), Ok(()));
+        let inner = Said { run: Some("one".into()), ..named("slurm", "1") };
+        assert_eq!(run_of(&inner, own).as_deref(), Some("one"), "what `watchglass run` says comes first");
+        assert_eq!(run_of(&Said::default(), own), None);
+    }
+}

@@ -1,0 +1,176 @@
+//! What Slurm says of the end of a job: `scontrol show job ID`, by an absolute path, asked a few times after an end alone; and
+//! where that does not know the job any more, `sacct` beside it.
+
+use shared::run::{Claim, How};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where it is unless the configuration says so.
+pub const SCONTROL: &str = "/usr/bin/scontrol";
+
+/// When a scheduler is asked, after an end: it takes its time to say how a job ended.
+pub(super) const TRIES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+
+/// How long it may take.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// By how much the clocks of Slurm's machines may differ, milliseconds.
+const MAX_APART: i64 = 10 * 60_000;
+
+/// Runs a tool to its end, by its path and arguments, and returns what it prints; None where it says nothing in time.
+pub type RunTool = fn(&Path, &[&str], Duration) -> Option<String>;
+
+/// Slurm's tools, and what runs them.
+#[derive(Clone)]
+pub(super) struct Slurm {
+    /// `scontrol`; `sacct` is beside it.
+    pub scontrol: PathBuf,
+    /// Runs either.
+    pub run: RunTool,
+}
+
+/// Asks until Slurm says how the job of a process that ended so did, or until it was asked often enough. The process began at
+/// `began`, milliseconds since the Unix epoch: a job that had ended by then only has the number of this one.
+pub(super) async fn asked(slurm: Slurm, job: String, began: i64, how: How) -> Option<How> {
+    let claim = claim(slurm, job, local_time(began - MAX_APART)?).await?;
+    Some(How { claim: Some(claim), ..how })
+}
+
+async fn claim(Slurm { scontrol, run }: Slurm, job: String, began: String) -> Option<Claim> {
+    for pause in TRIES {
+        tokio::time::sleep(pause).await;
+        let (scontrol, asked) = (scontrol.clone(), job.clone());
+        let ask = move || run(&scontrol, &["show", "job", &asked], DEADLINE);
+        match tokio::task::spawn_blocking(ask).await.ok()?.as_deref().and_then(|printed| shown(printed, &job)) {
+            Some(said) if said.is_of_before(&began) => return None,
+            Some(Said { word, .. }) if is_final(&word) => return Some(Claim { who: "slurm".into(), word }),
+            // It goes on, as far as Slurm knows.
+            Some(_) => {}
+            // It forgets a job minutes after its end.
+            None => break,
+        }
+    }
+    let sacct = scontrol.with_file_name("sacct");
+    if !is_there(&sacct) {
+        return None;
+    }
+    let asked = job.clone();
+    let ask = move || run(&sacct, &["-n", "-X", "-P", "-o", "JobIDRaw,State,End", "-j", &asked], DEADLINE);
+    let said = tokio::task::spawn_blocking(ask).await.ok()?.as_deref().and_then(|printed| kept(printed, &job))?;
+    (is_final(&said.word) && !said.is_of_before(&began)).then(|| Claim { who: "slurm".into(), word: said.word })
+}
+
+/// What Slurm says of a job.
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
+    /// Its state.
+    word: String,
+    /// When it ended, local time as `2026-11-27T10:00:00`; None while it has not, or where that is not said.
+    ended: Option<String>,
+}
+
+impl Said {
+    fn is_of_before(&self, began: &str) -> bool {
+        is_final(&self.word) && self.ended.as_deref().is_some_and(|ended| ended < began)
+    }
+}
+
+/// Whether there is a Slurm to be asked.
+pub(super) fn is_there(scontrol: &Path) -> bool {
+    scontrol.is_absolute() && scontrol.is_file()
+}
+
+/// What `scontrol show job` says of a job. Of the last task of an array it shows all tasks: that has the array's number.
+fn shown(printed: &str, job: &str) -> Option<Said> {
+    let (mut is_own, mut word, mut ended) = (false, None, None);
+    for pair in printed.split_ascii_whitespace() {
+        match pair.split_once('=') {
+            Some(("JobId", id)) => is_own = id == job,
+            Some(("JobState", state)) if is_own => word = is_word(state),
+            Some(("EndTime", time)) if is_own => ended = is_time(time),
+            _ => {}
+        }
+    }
+    Some(Said { word: word?, ended })
+}
+
+/// Likewise `sacct`, by lines of id, state, as `CANCELLED by 1000`, and end. The last one counts: a number may come again.
+fn kept(printed: &str, job: &str) -> Option<Said> {
+    let rows = printed.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+    let of = |row: Vec<&str>| match row[..] {
+        [id, state, ended, ..] if id == job => {
+            let word = is_word(state.split_ascii_whitespace().next()?.trim_end_matches('+'))?;
+            Some(Said { word, ended: is_time(ended) })
+        }
+        _ => None,
+    };
+    rows.rev().find_map(of)
+}
+
+fn is_time(text: &str) -> Option<String> {
+    let fits = text.len() == 19 && text.bytes().all(|byte| byte.is_ascii_digit() || b"-:T".contains(&byte));
+    fits.then(|| text.into())
+}
+
+/// A time, milliseconds since the Unix epoch, as Slurm writes it.
+fn local_time(t: i64) -> Option<String> {
+    let seconds = t.div_euclid(1_000) as libc::time_t;
+    // SAFETY: all numbers of this struct may be zero.
+    let mut tm: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both point to values of our own.
+    let is_known = unsafe { !libc::localtime_r(&raw const seconds, &raw mut tm).is_null() };
+    is_known.then(|| {
+        let date = (tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+        format!("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", date.0, date.1, date.2, tm.tm_hour, tm.tm_min, tm.tm_sec)
+    })
+}
+
+fn is_word(word: &str) -> Option<String> {
+    (word.len() <= 32 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')).then(|| word.into())
+}
+
+fn is_final(word: &str) -> bool {
+    !matches!(word, "RUNNING" | "COMPLETING" | "PENDING" | "CONFIGURING" | "SUSPENDED" | "STAGE_OUT" | "SIGNALING")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_of_a_job_is_read() {
+        let printed =
+            "JobId=42 JobName=train\n   UserId=x(1000)\n   JobState=PREEMPTED Reason=None Dependency=(null)\n";
+        let word = |said: Option<Said>| said.map(|said| said.word);
+        assert_eq!(word(shown(printed, "42")).as_deref(), Some("PREEMPTED"));
+        assert_eq!(word(shown(printed, "4")), None);
+        assert_eq!(word(shown("slurm_load_jobs error: Invalid job id specified", "42")), None);
+        assert_eq!(word(shown("JobId=42 JobState=a;b", "42")), None);
+        assert_eq!(word(kept("42|CANCELLED by 1000|2026-11-27T10:00:00\n", "42")).as_deref(), Some("CANCELLED"));
+        assert_eq!((kept("", "42"), kept("slurmdbd: down", "42")), (None, None));
+        assert!(is_final("TIMEOUT") && !is_final("COMPLETING"));
+    }
+
+    #[test]
+    fn what_is_said_of_other_tasks_and_of_older_jobs_is_not_of_this_one() {
+        let task = |id: u32, task: u32, state: &str| {
+            format!(
+                "JobId={id} ArrayJobId=36 ArrayTaskId={task} JobName=sweep\n   JobState={state} Reason=None\n   EndTime=2026-11-27T10:0{task}:00\n\n"
+            )
+        };
+        let array = task(38, 2, "PREEMPTED") + &task(37, 1, "TIMEOUT") + &task(36, 3, "FAILED");
+        for (job, state, ended) in [("36", "FAILED", "3"), ("37", "TIMEOUT", "1"), ("38", "PREEMPTED", "2")] {
+            let said = shown(&array, job).expect(job);
+            assert_eq!((said.word.as_str(), said.ended), (state, Some(format!("2026-11-27T10:0{ended}:00"))));
+        }
+        let rows =
+            "38|PREEMPTED|2026-11-27T10:02:00\n36|COMPLETED|2024-01-01T00:00:00\n36|FAILED|2026-11-27T10:03:00\n";
+        let said = kept(rows, "36").expect("the newest");
+        assert_eq!(said.word, "FAILED");
+        assert!(!said.is_of_before("2026-11-27T09:00:00") && said.is_of_before("2026-11-27T10:04:00"));
+        let goes_on = shown("JobId=1 JobState=RUNNING EndTime=2020-01-01T00:00:00", "1").expect("it is shown");
+        assert!(!goes_on.is_of_before("2026-11-27T10:04:00"), "that is when it is to end");
+        assert_eq!(shown("JobId=1 JobState=FAILED EndTime=Unknown", "1").expect("it is shown").ended, None);
+        assert_eq!(local_time(0).map(|text| text.len()), Some(19));
+    }
+}

@@ -1,0 +1,298 @@
+//! What is kept of a run when its samples have gone: its row, five curves, and what they add up to.
+
+use super::CostSettings;
+use super::measure::measure;
+use super::sums::Sums;
+use crate::markers::marker::Marker;
+use crate::markers::{between, steps};
+use serde::{Deserialize, Serialize};
+use shared::catalog::{Kind, MetricDef, cpu, gpu, network};
+use shared::finding::{Finding, Place};
+use shared::rollup::Bucket;
+use shared::run::Run;
+use shared::series::SeriesId;
+use shared::wire::Source;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use stream::live::Live;
+
+/// The most findings and markers that are kept of a run.
+const MAX_FINDINGS: usize = 100;
+const MAX_MARKS: usize = 200;
+
+/// The most points of a curve.
+const MAX_POINTS: i64 = 512;
+
+/// What curves are of.
+pub static MEASURES: [&MetricDef; 5] =
+    [&gpu::UTILISATION, &gpu::MEMORY_ALLOCATED, &gpu::POWER_WATTS, &cpu::CPU_PERCENT, &network::RECEIVED];
+
+/// A measure over the time of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunCurve {
+    /// Tag of its row in the catalogue.
+    pub tag: String,
+    /// How many series it is of.
+    pub series: u32,
+    /// Of each step with samples: its begin (milliseconds since the Unix epoch), and least, largest and mean of what the
+    /// series had on average in it.
+    pub points: Vec<(i64, f64, f64, f64)>,
+}
+
+/// What a run used. What is not known is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunNumbers {
+    /// How long it ran, seconds.
+    pub seconds: f64,
+    /// GPUs that it holds, times the hours for which it held them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_hours: Option<f64>,
+    /// Mean of the time in which its GPUs were busy, 0 to 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_utilisation: Option<f64>,
+    /// Share of the measured time in which they were busy for less than 5 %, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_share: Option<f64>,
+    /// Energy of its GPUs; absent, too, where the driver does not say which they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_kwh: Option<f64>,
+    /// Share of its time of which there are samples, 0 to 1.
+    pub coverage: f64,
+    /// The newest step that a marker names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// Steps a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps_per_second: Option<f64>,
+    /// Different GPUs that it held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u64>,
+    /// The most memory in use on one GPU, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_peak_bytes: Option<f64>,
+    /// What its GPUs are called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpu_models: Vec<String>,
+    /// Versions of the drivers of its machines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drivers: Vec<String>,
+    /// What its GPU-hours and their energy cost, where the configuration has prices for all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// What the cost is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+}
+
+impl RunNumbers {
+    /// Takes over what a run held and used. Of a part of its GPUs energy would be less than what the run took: then it is
+    /// left out, and with it the cost.
+    pub(super) fn hold(&mut self, sums: &Sums, prices: Option<&CostSettings>) {
+        self.gpu_hours = sums.gpu_hours();
+        self.gpu_utilisation = sums.gpu_utilisation();
+        self.idle_share = sums.idle_share();
+        self.energy_kwh = sums.energy_kwh().filter(|_| !sums.assumed);
+        self.gpus = (sums.gpus > 0).then_some(sums.gpus);
+        self.gpu_memory_peak_bytes = sums.memory_peak;
+        self.gpu_models = sums.gpu_models();
+        self.cost = prices.and_then(|prices| sums.cost(prices));
+        self.currency = self.cost.and(prices.map(|prices| prices.currency.clone()));
+    }
+}
+
+/// The versions of the drivers of machines, each once.
+pub fn drivers(sources: &[Arc<Source>]) -> Vec<String> {
+    let fact = |source: &Arc<Source>| source.facts.iter().find(|(word, _)| word == "driver").map(|(_, v)| v.clone());
+    sources.iter().filter_map(fact).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// All that is kept of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunSummary {
+    /// The run as it was listed.
+    pub run: Run,
+    /// Its machines: their keys by their names.
+    pub machines: BTreeMap<String, String>,
+    /// When the summary was made, milliseconds since the Unix epoch.
+    pub made: i64,
+    /// Width of a point, milliseconds.
+    pub step: i64,
+    /// What it used.
+    pub numbers: RunNumbers,
+    /// Its curves; a measure without a sample has none.
+    pub curves: Vec<RunCurve>,
+    /// What was wrong with its machines meanwhile, or with the GPUs that it held; the newest.
+    pub findings: Vec<Finding>,
+    /// What the job marked; the newest.
+    pub markers: Vec<RunMark>,
+}
+
+/// A marker of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunMark {
+    /// When, milliseconds since the Unix epoch.
+    pub t: i64,
+    /// Its kind.
+    pub kind: String,
+    /// What it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The training step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// Which rank sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Name of its machine.
+    pub source: String,
+}
+
+/// What was wrong in a span, milliseconds since the Unix epoch, with whatever machine.
+pub type FindingsOf = Box<dyn Fn((i64, i64)) -> Vec<Finding> + Send + Sync>;
+
+/// Whether a finding is about a run: about nothing but its machines, as they are called, and of GPUs about one that it held,
+/// where that is known.
+fn is_about(finding: &Finding, run: &Run, machines: &BTreeMap<String, String>) -> bool {
+    let own = |place: &Place| {
+        let ranks = run.processes.iter().filter(|one| one.source == place.source).filter_map(|one| one.rank.as_ref());
+        let held: BTreeSet<u32> = ranks.flat_map(|rank| rank.gpus.iter().copied()).collect();
+        held.is_empty() || place.gpus.is_empty() || place.gpus.iter().any(|gpu| held.contains(gpu))
+    };
+    let mut places = finding.subject.iter().chain(&finding.affects);
+    let evidence = finding.evidence.iter().map(|one| &one.source);
+    places.clone().map(|place| &place.source).chain(evidence).all(|name| machines.contains_key(name)) && places.any(own)
+}
+
+/// The markers of a run, the newest of all its machines.
+fn marks(live: &Live, sources: &[Arc<Source>], run: &str, span: (i64, i64)) -> Vec<RunMark> {
+    let fits = |marker: &Marker| marker.run.as_deref() == Some(run);
+    let mut all = Vec::new();
+    for source in sources {
+        all.extend(between(live, source.id, span, MAX_MARKS, fits).into_iter().map(|(_, t, marker)| RunMark {
+            t,
+            kind: marker.kind,
+            text: marker.text,
+            step: marker.step,
+            rank: marker.rank,
+            source: source.name.clone(),
+        }));
+    }
+    all.sort_by_key(|mark| mark.t);
+    all.drain(..all.len().saturating_sub(MAX_MARKS));
+    all
+}
+
+impl RunSummary {
+    /// Reads it from what is stored. It may read the disk.
+    pub fn of(
+        live: &Live,
+        sources: &[Arc<Source>],
+        run: Run,
+        (findings, prices): (Option<&FindingsOf>, Option<&CostSettings>),
+    ) -> RunSummary {
+        let now = live.clock.wall();
+        let (from, to) = (run.began, run.ended.unwrap_or(now).max(run.began));
+        let names: BTreeSet<&str> = run.processes.iter().map(|process| process.source.as_str()).collect();
+        let sources: Vec<&Arc<Source>> = sources.iter().filter(|source| names.contains(source.name.as_str())).collect();
+        let interval = sources.iter().map(|source| source.interval).max().unwrap_or(1_000);
+        let step = ((to - from) / MAX_POINTS + 1).max(interval).max(1_000);
+        let mut covered: BTreeSet<i64> = BTreeSet::new();
+        let mut numbers = RunNumbers { seconds: (to - from) as f64 / 1_000.0, ..RunNumbers::default() };
+        let mut curves = Vec::new();
+        for measure in MEASURES {
+            let series = series(live, &sources, &run, measure, (from, to), step);
+            covered.extend(series.iter().flatten().map(|bucket| bucket.t));
+            curves.extend(curve(measure, &series));
+        }
+        let steps_of_time = (to.div_euclid(step) - from.div_euclid(step) + 1) as f64;
+        numbers.coverage = (covered.len() as f64 / steps_of_time).min(1.0);
+        let machines: BTreeMap<String, String> =
+            sources.iter().map(|source| (source.name.clone(), source.key.clone())).collect();
+        let owned: Vec<Arc<Source>> = sources.into_iter().cloned().collect();
+        let sums = measure(live, &owned, &run, now, (1, false)).sums;
+        numbers.hold(&sums, prices);
+        numbers.drivers = drivers(&owned);
+        if let Some(steps) = steps::steps(&steps::told(live, &owned, run.machine_id(), (from, to))) {
+            (numbers.step, numbers.steps_per_second) = (Some(steps.step), steps.per_second);
+        }
+        let mut findings = findings.map(|of| of((from, to))).unwrap_or_default();
+        findings.retain(|one| is_about(one, &run, &machines));
+        findings.truncate(MAX_FINDINGS);
+        let markers = marks(live, &owned, run.machine_id(), (from, to));
+        RunSummary { run, machines, made: now, step, numbers, curves, findings, markers }
+    }
+}
+
+/// The roll-ups of each series of a measure: of GPUs those that the run holds, where that is known of a machine.
+fn series(
+    live: &Live,
+    sources: &[&Arc<Source>],
+    run: &Run,
+    measure: &MetricDef,
+    (from, to): (i64, i64),
+    step: i64,
+) -> Vec<Vec<Bucket>> {
+    let mut all = Vec::new();
+    for source in sources {
+        let ranks = run.processes.iter().filter(|process| process.source == source.name);
+        let held: BTreeSet<String> =
+            ranks.flat_map(|one| &one.rank).flat_map(|rank| &rank.gpus).map(u32::to_string).collect();
+        let is_gpus = measure.tag.contains("{i}");
+        if is_gpus && held.is_empty() {
+            continue;
+        }
+        let (ids, snapshot) = {
+            let store = live.store();
+            let row = store.catalog().position(measure.tag);
+            let fits = |(_, def): &(SeriesId, &shared::series::SeriesDef)| {
+                Some(def.metric) == row && (!is_gpus || held.contains(&def.instance))
+            };
+            let ids: Vec<SeriesId> =
+                (0..).zip(store.series(source.id, 0).iter()).filter(fits).map(|(id, _)| id).collect();
+            (ids, store.snapshot(source.id, from, to))
+        };
+        let Some(snapshot) = snapshot.filter(|_| !ids.is_empty()) else { continue };
+        let counts = measure.kind == Kind::Counter;
+        let read = snapshot.buckets(&ids, step, counts).into_iter();
+        all.extend(read.map(|buckets| if counts { rates(&buckets) } else { buckets }));
+    }
+    all
+}
+
+/// What a counter gained a second from one step to the next; nothing where it fell, which is a restart.
+fn rates(buckets: &[Bucket]) -> Vec<Bucket> {
+    let rate = |pair: &[Bucket]| {
+        let rate = (pair[1].last - pair[0].last) * 1_000.0 / (pair[1].t - pair[0].t) as f64;
+        (rate >= 0.0).then_some(Bucket { t: pair[1].t, min: rate, max: rate, mean: rate, last: rate, count: 1 })
+    };
+    buckets.windows(2).filter_map(rate).collect()
+}
+
+fn curve(measure: &MetricDef, series: &[Vec<Bucket>]) -> Option<RunCurve> {
+    let mut at: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+    series.iter().flatten().for_each(|bucket| at.entry(bucket.t).or_default().push(bucket.mean));
+    let point = |(t, means): (i64, Vec<f64>)| {
+        let least = means.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        (t, least, most, means.iter().sum::<f64>() / means.len() as f64)
+    };
+    let points: Vec<_> = at.into_iter().map(point).collect();
+    let series = series.iter().filter(|buckets| !buckets.is_empty()).count() as u32;
+    (!points.is_empty()).then(|| RunCurve { tag: measure.tag.into(), series, points })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_the_band_of_its_series() {
+        let bucket = |t: i64, mean: f64| Bucket { t, min: 0.0, max: 100.0, mean, last: mean, count: 9 };
+        let series = [vec![bucket(0, 10.0), bucket(5, 30.0)], vec![bucket(0, 20.0)], Vec::new()];
+        let curve = curve(&gpu::UTILISATION, &series).expect("a curve");
+        assert_eq!((curve.series, curve.points), (2, vec![(0, 10.0, 20.0, 15.0), (5, 30.0, 30.0, 30.0)]));
+        assert_eq!(super::curve(&gpu::UTILISATION, &[Vec::new()]), None);
+    }
+}

@@ -1,0 +1,705 @@
+//! Runs of this machine while they run: what is told of them, and what the kernel says of their ends, as records.
+
+use super::RunsSettings;
+use super::jobs::Jobs;
+use super::kubernetes::Kubernetes;
+use super::looking::{Here, LookedRank, Looking};
+use super::permit::{Owners, without_claims};
+use super::reported::{RefusedReport, ReportAsk, Reported};
+use super::series;
+use super::slurm::{self, RunTool, Slurm};
+use super::socket::{Message, RunSocket, SentBy};
+use super::untold::{self, Untold};
+use crate::calls::{Calls, TOO_MANY_CALLS};
+use crate::markers::marker::NewMarker;
+use crate::markers::{Markers, TakenMarkers};
+#[cfg(target_os = "linux")]
+use launch::memory::{LOOK_INTERVAL, Watched};
+use shared::alert::CodeAlert;
+use shared::alert_call::AlertCall;
+use shared::run::{
+    BEGIN_KIND, Begun, Claim, END_KIND, How, Over, Paused, Rank, RunState, STATE_KIND, TAKEN, TellAnswer, Told,
+};
+use shared::wire::SourceId;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use stream::live::Live;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// The most processes whose ends are waited for; of others an end is known that is told.
+const MAX_WATCHED: usize = 1024;
+
+/// The most processes of runs that are known at once; further ranks are not entered.
+const MAX_RUNNING: usize = 4096;
+
+/// The most messages a second: a record is written for each.
+const MAX_MESSAGES: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
+
+/// The most of another user who tells of runs, who may begin one of many ranks at once, and of one who puts markers and alerts.
+const TOLD_BY_OTHERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(1).expect("not zero"))
+    .allow_burst(std::num::NonZeroU32::new(600).expect("not zero"));
+const MARKED_BY_OTHERS: governor::Quota =
+    governor::Quota::per_second(std::num::NonZeroU32::new(100).expect("not zero"));
+
+/// Likewise of markers of all runs together, and of alerts: each run has less.
+const MAX_MARKERS: governor::Quota = governor::Quota::per_second(std::num::NonZeroU32::new(500).expect("not zero"));
+
+/// How deep below a process of a run who puts a marker may be.
+const MAX_DEPTH: usize = 64;
+
+/// How long a launcher may take to say how its process ended, which it knows better than the kernel tells others.
+const TELL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The most processes of which it is seen that the kernel kills them for memory: files stay open for each.
+const MAX_MEMORIES: usize = 256;
+
+/// The most ends of which a scheduler is asked at once.
+const MAX_ASKED: usize = 256;
+
+/// How long after a marker of the kind `preempting` the end of a run is that.
+const PREEMPTING_MS: i64 = 10 * 60_000;
+
+/// How often is looked at what launchers wrote, and who of those that tell by requests is not heard any more.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// A run that lives longer than samples are kept is told again so often.
+const AGAIN: Duration = Duration::from_secs(3600);
+
+/// What is answered to who puts more markers than are taken.
+const TOO_MANY: &str = "too many markers: 100 a second and 10,000 an hour are taken of a run; this one is left out";
+
+/// A process of a run, as it is told of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    run: String,
+    /// Who tells of it: nobody else ends it.
+    user: Option<String>,
+    pid: u32,
+}
+
+impl Key {
+    fn of(begun: &Begun) -> Key {
+        Key { run: begun.run.clone(), user: begun.about.user.clone(), pid: begun.pid }
+    }
+}
+
+/// A process whose end is waited for.
+struct Awaited {
+    task: tokio::task::AbortHandle,
+    /// It was there when that began, so that no other has its number until then.
+    was_there: bool,
+}
+
+pub(super) struct Tracker {
+    pub live: Arc<Live>,
+    pub source: SourceId,
+    /// Those that run, as far as is known.
+    running: HashMap<Key, Begun>,
+    pub owners: Owners,
+    /// Those whose ids are addresses.
+    jobs: Jobs,
+    /// Ends that the kernel tells, and when they were.
+    ends: JoinSet<(Key, Begun, i64, How)>,
+    /// Those whose ends it tells.
+    awaited: HashMap<Key, Awaited>,
+    /// How schedulers say that processes ended.
+    claims: JoinSet<(Over, Option<How>)>,
+    slurm: Slurm,
+    kubernetes: Option<Arc<Kubernetes>>,
+    /// Those that are told of by requests, by their ids.
+    pub reported: HashMap<String, Reported>,
+    /// When runs said that they are being preempted.
+    preempting: HashMap<String, i64>,
+    stopped: HashSet<Key>,
+    /// Those that run are others than the collectors were told of.
+    changed: bool,
+    dropped: u64,
+}
+
+/// Follows the runs of this machine until `stop` becomes true: what launchers tell on the socket and by requests, what they
+/// wrote into the data folder or that of this user, and what ran when this process started.
+pub async fn follow(
+    live: Arc<Live>,
+    source: SourceId,
+    (socket, mut reports): (RunSocket, mpsc::Receiver<ReportAsk>),
+    (folder, of_user): (&Path, Option<PathBuf>),
+    (markers, calls): (Arc<Markers>, Arc<Calls>),
+    (settings, run_tool): (RunsSettings, RunTool),
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut tracker = Tracker {
+        live,
+        source,
+        running: HashMap::new(),
+        owners: Owners::new(folder, socket.trusted()),
+        jobs: Jobs::default(),
+        ends: JoinSet::new(),
+        awaited: HashMap::new(),
+        claims: JoinSet::new(),
+        kubernetes: kubernetes(&settings),
+        slurm: Slurm { scontrol: settings.scontrol.clone().unwrap_or_else(|| slurm::SCONTROL.into()), run: run_tool },
+        reported: HashMap::new(),
+        preempting: HashMap::new(),
+        stopped: HashSet::new(),
+        changed: true,
+        dropped: 0,
+    };
+    let limit = governor::RateLimiter::direct(MAX_MESSAGES);
+    let others = [TOLD_BY_OTHERS, MARKED_BY_OTHERS].map(governor::RateLimiter::keyed);
+    let markers_limit = governor::RateLimiter::direct(MAX_MARKERS);
+    let calls_limit = governor::RateLimiter::direct(MAX_MARKERS);
+    let untold = folder.canonicalize().ok();
+    let untold = untold.and_then(|folder| Untold::of_server(&folder.join(untold::FOLDER), socket.trusted()));
+    let open = tracker.open();
+    let written = untold.as_ref().map_or_else(Vec::new, |untold| untold.read(true));
+    let ends = written.iter().filter(|(_, told)| matches!(told, Told::End(_))).map(|(_, told)| told.begun());
+    let ends: HashSet<(u32, Option<u64>)> = ends.map(|begun| (begun.pid, begun.start)).collect();
+    if let Some(untold) = &untold {
+        tracker.take(untold, written);
+    }
+    tracker.resume(open.into_values().filter(|begun| !ends.contains(&(begun.pid, begun.start))));
+    // A home may be on a disk that does not answer.
+    let (trusted, of_user) = (socket.trusted(), of_user.filter(|path| *path != folder));
+    let mut of_user = tokio::task::spawn_blocking(move || {
+        let untold = Untold::of_user(&of_user?.join(untold::FOLDER), trusted)?;
+        let read = untold.read(true);
+        Some((untold, read))
+    });
+    let mut is_read = false;
+    let mut again =
+        tokio::time::interval(AGAIN.min(Duration::from_millis(tracker.live.retention.unsigned_abs() / 2 + 1)));
+    again.tick().await;
+    let mut look = tokio::time::interval(LOOK);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut looking = Looking::new(settings.detect);
+    loop {
+        tracker.tell_collectors();
+        tokio::select! {
+            (message, sender) = socket.next() => match message {
+                // Who is not answered keeps it.
+                message if sender.is_other && is_too_much(&others, &sender, &message) => tracker.drop_one(),
+                message if let Err(why) = tracker.permits(&sender, &message) => socket.refuse(&sender, &why),
+                Message::Told(told) if sender.is_other || limit.check().is_ok() => {
+                    let now = tracker.live.clock.wall();
+                    let (is_taken, listed) =
+                        tracker.told(if sender.is_other { without_claims(*told, now) } else { *told });
+                    if is_taken {
+                        let place = untold.as_ref().filter(|_| !sender.is_other).and_then(|untold| untold.path().to_str());
+                        let answer = TellAnswer { taken: true, listed, folder: place.map(Into::into) };
+                        socket.answer(&sender.from, &serde_json::to_string(&answer).expect("texts only"));
+                    }
+                    looking.soon();
+                }
+                Message::Told(_) => tracker.drop_one(),
+                Message::Logs(run) => {
+                    let run = tracker.owners.id(&run, Some(&sender.user));
+                    let answer = log_folder(folder).map(|folder| format!("{folder}\n{run}"));
+                    socket.answer(&sender.from, &answer.unwrap_or_else(|error| {
+                        tracing::warn!(%error, "what runs print is not kept: there is no folder for it");
+                        format!("the server has no folder for it: {error}")
+                    }));
+                }
+                Message::Marker(mut new) => {
+                    if sender.is_other {
+                        // It is theirs alone: it stands for no marker of somebody else.
+                        new.id = new.id.map(|id| format!("{}.{id}", sender.user));
+                        new.run = new.run.map(|run| tracker.owners.id(&run, Some(&sender.user)));
+                    }
+                    let answer = match markers_limit.check() {
+                        Ok(()) => tracker.marker(&markers, *new, sender.from.pid),
+                        Err(_) => {
+                            markers.drop_one();
+                            Err(TOO_MANY.into())
+                        }
+                    };
+                    socket.answer(&sender.from, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
+                }
+                Message::Alert(mut said) => {
+                    if sender.is_other {
+                        said.run = said.run.map(|run| tracker.owners.id(&run, Some(&sender.user)));
+                    }
+                    let answer = match calls_limit.check() {
+                        Ok(()) => tracker.alert(&calls, *said, sender.from.pid),
+                        Err(_) => {
+                            calls.drop_one();
+                            Err(TOO_MANY_CALLS.into())
+                        }
+                    };
+                    socket.answer(&sender.from, answer.as_ref().map_or_else(String::as_str, |()| TAKEN));
+                }
+            },
+            found = &mut of_user, if !is_read => {
+                is_read = true;
+                if let Ok(Some((untold, read))) = found {
+                    tracker.take(&untold, read);
+                }
+            }
+            Some(ended) = tracker.ends.join_next() => {
+                // Who was told of by somebody else is waited for no more.
+                if let Ok((key, begun, t, how)) = ended {
+                    tracker.gone(key, begun, t, how);
+                }
+            }
+            Some(Ok((over, Some(how)))) = tracker.claims.join_next() => {
+                tracker.append(over.t, END_KIND, &Over { how, ..over });
+            }
+            found = looking.next() => match found {
+                Some((found, stopped)) => {
+                    tracker.found_all(found);
+                    tracker.paused(&stopped);
+                }
+                None => looking.look(tracker.here(), tracker.live.clock.wall()),
+            },
+            Some(ReportAsk { report, answer }) = reports.recv() => {
+                let answered = match limit.check() {
+                    Ok(()) => tracker.report(report),
+                    Err(_) => {
+                        tracker.drop_one();
+                        Err(RefusedReport::TooMany)
+                    }
+                };
+                let _ = answer.send(answered);
+            }
+            _ = look.tick() => {
+                tracker.look_at_reported();
+                if let Some(untold) = &untold {
+                    tracker.take(untold, untold.read(false));
+                }
+            }
+            _ = again.tick() => tracker.again(),
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+    }
+}
+
+/// Limits of each user: of what is told, and of the rest.
+type Limits = [governor::DefaultKeyedRateLimiter<Option<u32>>; 2];
+
+fn is_too_much(limits: &Limits, sender: &SentBy, message: &Message) -> bool {
+    let [told, rest] = limits;
+    let limit = if matches!(message, Message::Told(_)) { told } else { rest };
+    limit.check_key(&sender.from.uid).is_err()
+}
+
+/// Kubernetes, where it is to be asked and can be.
+fn kubernetes(settings: &RunsSettings) -> Option<Arc<Kubernetes>> {
+    if !settings.kubernetes {
+        return None;
+    }
+    let asks = Kubernetes::new(settings, |name| std::env::var(name).ok());
+    asks.map(Arc::new).inspect_err(|why| tracing::warn!("Kubernetes is not asked how pods ended: {why}")).ok()
+}
+
+/// The folder in which launchers keep what their jobs print; it is made.
+fn log_folder(folder: &Path) -> std::io::Result<String> {
+    use std::os::unix::fs::DirBuilderExt;
+    let folder = folder.canonicalize()?.join(shared::output::FOLDER);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    folder.into_os_string().into_string().map_err(|_| std::io::Error::other("its path is no text"))
+}
+
+/// Whether a process of this machine goes on.
+fn is_alive(begun: &Begun) -> bool {
+    is_process(begun.pid, begun.start)
+}
+
+/// Whether that process goes on, by its number and its start.
+fn is_process(pid: u32, start: Option<u64>) -> bool {
+    launch::process::Stat::of(pid).is_some_and(|stat| Some(stat.start) == start && !stat.has_ended)
+}
+
+/// Whether it is kept.
+pub(super) fn append(live: &Live, source: SourceId, t: i64, kind: &str, body: &impl serde::Serialize) -> bool {
+    let body = serde_json::to_vec(body).expect("texts and numbers only");
+    let appended = live.append_record(source, t, kind, body);
+    appended.inspect_err(|error| tracing::warn!(%error, "a run is not kept")).is_ok() && live.is_logged()
+}
+
+impl Tracker {
+    fn permits(&self, sender: &SentBy, message: &Message) -> Result<(), String> {
+        let of = |user: &str| self.running.values().filter(|one| one.about.user.as_deref() == Some(user)).count();
+        self.owners.check(sender, message, of)
+    }
+
+    /// Takes what launchers wrote down.
+    fn take(&mut self, untold: &Untold, read: Vec<(String, Told)>) {
+        for (name, told) in read {
+            if self.told(told).0 {
+                untold.remove(&name);
+            }
+        }
+    }
+
+    /// Whether what was told is kept, and the id of its run, where it is not that by which it was told.
+    fn told(&mut self, mut told: Told) -> (bool, Option<String>) {
+        let by = Key::of(told.begun());
+        let key = self.placed(told.begun_mut(), by.clone());
+        let listed = Some(&key.run).filter(|run| **run != by.run).cloned();
+        let is_kept = match told {
+            Told::Begin(begun) => match self.running.get(&key).filter(|known| known.start == begun.start).cloned() {
+                Some(known) if known == begun => true,
+                // It was found before it was told of: it is the same process, and its launcher knows its names.
+                Some(Begun { t, rank, pod, .. }) => {
+                    let (rank, pod) = (begun.rank.clone().or(rank), begun.pod.clone().or(pod));
+                    self.enter(key, Begun { t, rank, pod, ..begun })
+                }
+                None => {
+                    let is_kept = self.append(begun.t, BEGIN_KIND, &begun);
+                    self.watch(key, begun, TELL_TIMEOUT);
+                    is_kept
+                }
+            },
+            Told::End(over) => self.over(&key, over),
+        };
+        (is_kept, listed)
+    }
+
+    /// Sets the run of a process that somebody tells of: where the kernel says that it stands below a process of the run that it
+    /// names, that one, whosever it is; else their own. `by` is how it is told of.
+    fn placed(&self, begun: &mut Begun, by: Key) -> Key {
+        let own = self.owners.id(&by.run, by.user.as_deref());
+        // One that is known has its place, and may have gone.
+        let known = [&by.run, &own].into_iter().find_map(|run| {
+            let key = Key { run: run.clone(), ..by.clone() };
+            self.running.get(&key).filter(|known| known.start == begun.start).map(|known| (key, known))
+        });
+        if let Some((key, known)) = known {
+            begun.run.clone_from(&key.run);
+            begun.about.user.clone_from(&known.about.user);
+            return key;
+        }
+        let is_here = begun.joined && own != by.run && begun.namespace == launch::process::namespace();
+        if let Some(above) = is_here.then(|| self.above(begun.pid)).flatten().filter(|above| above.run == by.run) {
+            begun.about.user.clone_from(&above.about.user);
+            return by;
+        }
+        begun.run.clone_from(&own);
+        Key { run: own, ..by }
+    }
+
+    /// A marker of a script: of the run in which its process runs, as far as the kernel tells.
+    fn marker(&mut self, markers: &Markers, new: NewMarker, pid: Option<u32>) -> Result<(), String> {
+        let own = pid.filter(|_| new.run.is_none()).and_then(|pid| self.above(pid));
+        let new = match own {
+            Some(begun) => {
+                NewMarker { run: Some(begun.run.clone()), rank: begun.rank.as_ref().map(|rank| rank.rank), ..new }
+            }
+            None => new,
+        };
+        let preempting = new.run.clone().filter(|_| new.kind.as_deref() == Some("preempting"));
+        if let Some(run) = preempting.filter(|run| self.is_running(run)) {
+            self.preempting.insert(run, self.live.clock.wall());
+        }
+        match markers.take(&self.live, self.source, vec![new]) {
+            Ok(TakenMarkers { dropped: 0, .. }) => Ok(()),
+            Ok(_) => Err(TOO_MANY.into()),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+
+    /// An alert of a script, likewise. The kernel's word on its run stands above the script's.
+    fn alert(&self, calls: &Calls, said: CodeAlert, pid: Option<u32>) -> Result<(), String> {
+        let own = pid.and_then(|pid| self.above(pid));
+        let (run, rank) = match own {
+            Some(begun) => (Some(begun.run.clone()), begun.rank.as_ref().map(|rank| rank.rank)),
+            // What is outside of all runs may speak of one that runs here, and of no other.
+            None => (said.run.clone().filter(|run| self.is_running(run)), None),
+        };
+        if run.is_none() && said.run.is_some() {
+            return Err("no such run is on this machine now; `watchglass runs` lists them".into());
+        }
+        let call =
+            AlertCall::checked(CodeAlert { run, ..said }, self.live.clock.wall()).map_err(|bad| bad.to_string())?;
+        let call = AlertCall { ranks: rank.into_iter().collect(), ..call };
+        calls.take(&self.live, self.source, call).map(drop).map_err(|why| why.to_string())
+    }
+
+    pub fn is_running(&self, run: &str) -> bool {
+        self.running.keys().any(|key| key.run == run)
+    }
+
+    /// The process of a run that is this one, or the nearest above it.
+    fn above(&self, pid: u32) -> Option<&Begun> {
+        let own = launch::process::namespace();
+        let here = |begun: &&Begun| begun.namespace == own && launch::process::started(begun.pid) == begun.start;
+        let by_pid: HashMap<u32, &Begun> = self.running.values().filter(here).map(|begun| (begun.pid, begun)).collect();
+        let line = std::iter::successors(Some(pid), |pid| launch::process::parent(*pid));
+        line.take(MAX_DEPTH).find_map(|pid| by_pid.get(&pid).copied())
+    }
+
+    /// Ranks that were found.
+    fn found_all(&mut self, found: Vec<LookedRank>) {
+        // The kernel knows a process by its number, whoever tells of it.
+        let known = self.running.iter().map(|(key, known)| ((key.run.clone(), key.pid, known.start), key.clone()));
+        let known: HashMap<(String, u32, Option<u64>), Key> =
+            if found.is_empty() { HashMap::new() } else { known.collect() };
+        for LookedRank { mut begun, below, launcher } in found {
+            let user = begun.about.user.clone();
+            if below.as_ref() != Some(&begun.run) && !self.owners.fits(&begun.run, user.as_deref()) {
+                // It names a run of another user: it is of the run below which it stands, or of one of its own.
+                begun.run = below.unwrap_or_else(|| self.owners.id(&begun.run, user.as_deref()));
+            }
+            let key = known.get(&(begun.run.clone(), begun.pid, begun.start)).cloned();
+            match key.as_ref().and_then(|key| self.running.get(key)) {
+                Some(known) => known.generation.iter().for_each(|one| self.jobs.enter(known, *one, launcher)),
+                None if begun.generation.is_some() => {
+                    let is_alive = |(pid, start)| is_process(pid, Some(start));
+                    begun.generation = Some(self.jobs.of(&begun, launcher, is_alive));
+                }
+                None => {}
+            }
+            self.found(key.unwrap_or_else(|| Key::of(&begun)), begun);
+        }
+    }
+
+    /// A rank that was found. What is known already is written once more only when there is more to say of it.
+    fn found(&mut self, key: Key, begun: Begun) {
+        match self.running.get(&key) {
+            Some(known) if known.start == begun.start => {
+                let says_more = |new: &Rank, old: &Rank| {
+                    new.attempt != old.attempt || new.gpus.iter().any(|gpu| !old.gpus.contains(gpu)) && !new.assumed
+                };
+                let more = match (&begun.rank, &known.rank) {
+                    (Some(new), Some(old)) => says_more(new, old),
+                    (new, _) => new.is_some(),
+                };
+                if more {
+                    let known = Begun { rank: begun.rank, ..known.clone() };
+                    self.enter(key, known);
+                }
+            }
+            // It may have ended while the others were looked at.
+            _ if self.running.len() < MAX_RUNNING && is_alive(&begun) => {
+                self.append(begun.t, BEGIN_KIND, &begun);
+                self.watch(key, begun, Duration::ZERO);
+            }
+            _ => {}
+        }
+    }
+
+    /// Says more of a process that is known.
+    fn enter(&mut self, key: Key, begun: Begun) -> bool {
+        let is_kept = self.append(self.live.clock.wall(), BEGIN_KIND, &begun);
+        self.running.insert(key, begun);
+        self.changed = true;
+        is_kept
+    }
+
+    /// Says which processes have series, where that has changed.
+    fn tell_collectors(&mut self) {
+        if std::mem::take(&mut self.changed) {
+            let own = launch::process::namespace();
+            let ranks = series::of(self.running.values(), |begun| begun.namespace == own);
+            self.live.source(self.source).processes.set_ranks(ranks);
+        }
+    }
+
+    /// What is to be looked at now.
+    fn here(&self) -> Here {
+        let own = launch::process::namespace();
+        let here = self.running.iter().filter(|(_, begun)| begun.namespace == own);
+        let was_there = |key: &Key| self.awaited.get(key).map(|awaited| awaited.was_there);
+        let is_there =
+            |(key, begun): &(&Key, &Begun)| was_there(key).unwrap_or_else(|| begun.start.is_none() || is_alive(begun));
+        let (mut roots, mut awaited) = (Vec::new(), HashMap::new());
+        for (key, begun) in here.filter(is_there) {
+            roots.push((begun.pid, begun.run.clone()));
+            awaited.extend(begun.start.filter(|_| was_there(key).is_some()).map(|start| (begun.pid, start)));
+        }
+        let source = self.live.source(self.source);
+        Here {
+            roots,
+            awaited,
+            stopped: source.processes.stopped(),
+            holders: source.processes.gpu_holders(),
+            gpus: source.gpus.known(),
+        }
+    }
+
+    /// Whether the end of a process is kept.
+    fn over(&mut self, key: &Key, mut over: Over) -> bool {
+        // More may be known of what began than who tells of its end knows.
+        if let Some(known) = self.running.remove(key)
+            && known.start == over.begun.start
+        {
+            over.begun = known;
+        }
+        if let Some(awaited) = self.awaited.remove(key) {
+            awaited.task.abort();
+        }
+        self.owners.take(&over.begun);
+        self.jobs.ended(&over.begun, over.t);
+        self.changed = true;
+        self.stopped.remove(key);
+        let said = self.preempting.get(&over.begun.run);
+        if said.is_some_and(|said| over.t - said <= PREEMPTING_MS) {
+            over.how.claim = Some(Claim { who: "marker".into(), word: "PREEMPTED".into() });
+        }
+        if !self.is_running(&over.begun.run) {
+            self.preempting.remove(&over.begun.run);
+        }
+        let is_kept = self.append(over.t, END_KIND, &over);
+        self.ask(over);
+        is_kept
+    }
+
+    /// Has the scheduler say why a process ended that did not end well.
+    fn ask(&mut self, over: Over) {
+        if over.how.state() == RunState::Finished || over.how.claim.is_some() || self.claims.len() >= MAX_ASKED {
+            return;
+        }
+        let how = over.how.clone();
+        if let Some(job) = over.begun.slurm.clone().filter(|_| slurm::is_there(&self.slurm.scontrol)) {
+            let asked = slurm::asked(self.slurm.clone(), job, over.begun.t, how);
+            self.claims.spawn(async move { (over, asked.await) });
+        } else if let Some((asks, pod)) = self.kubernetes.clone().zip(over.begun.pod.clone()) {
+            let asked = asks.asked(pod, how);
+            self.claims.spawn(async move { (over, asked.await) });
+        }
+    }
+
+    /// Says of those that are stopped now that they are, and of the others that they go on.
+    fn paused(&mut self, stopped: &HashSet<u32>) {
+        let own = launch::process::namespace();
+        let here = self.running.iter().filter(|(_, begun)| begun.namespace == own && stopped.contains(&begun.pid));
+        let now: HashSet<Key> = here.map(|(key, _)| key.clone()).collect();
+        let changed: Vec<Key> = now.symmetric_difference(&self.stopped).cloned().collect();
+        for key in changed {
+            let stopped = now.contains(&key);
+            let Key { run, pid, .. } = key;
+            self.append(self.live.clock.wall(), STATE_KIND, &Paused { run, pid, stopped, unheard: None });
+        }
+        self.stopped = now;
+    }
+
+    /// The kernel says that a process is gone.
+    fn gone(&mut self, key: Key, begun: Begun, t: i64, how: How) {
+        // Its launcher may have said more.
+        if self.running.get(&key).is_some_and(|known| known.start == begun.start) {
+            self.over(&key, Over { begun, t, how });
+        }
+    }
+
+    /// Those that our own records say run, by run and number.
+    fn open(&mut self) -> HashMap<(String, u32), Begun> {
+        let records = self.live.store().records(self.source, 0, i64::MAX);
+        let mut open: HashMap<(String, u32), Begun> = HashMap::new();
+        for record in records.into_iter().flatten().flatten() {
+            if record.kind == BEGIN_KIND
+                && let Ok(begun) = serde_json::from_slice::<Begun>(&record.body)
+            {
+                self.owners.take(&begun);
+                if let Some(generation) = begun.generation {
+                    self.jobs.enter(&begun, generation, None);
+                }
+                open.insert((begun.run.clone(), begun.pid), begun);
+            } else if record.kind == END_KIND
+                && let Ok(Over { begun, t, .. }) = serde_json::from_slice(&record.body)
+            {
+                self.owners.take(&begun);
+                self.jobs.ended(&begun, t);
+                open.remove(&(begun.run, begun.pid));
+            }
+        }
+        open
+    }
+
+    /// Goes on with those that ran. Those that ended while nobody looked are said to have ended.
+    fn resume(&mut self, open: impl Iterator<Item = Begun>) {
+        for begun in open {
+            let key = Key::of(&begun);
+            if self.running.contains_key(&key) {
+                continue;
+            }
+            if begun.told {
+                // It is heard of again, or not.
+                let one = Reported { heard: Instant::now(), unheard: false, begun };
+                self.reported.insert(one.begun.run.clone(), one);
+                continue;
+            }
+            let is_ours = begun.namespace == launch::process::namespace();
+            match !is_ours || begun.start.is_some() && launch::process::started(begun.pid) == begun.start {
+                true => self.watch(key, begun, TELL_TIMEOUT),
+                false => {
+                    let t = self.live.clock.wall();
+                    self.over(&key, Over { begun, t, how: How::default() });
+                }
+            }
+        }
+    }
+
+    /// Tells of those that run once more, before what was told first is as old as the samples that go.
+    fn again(&mut self) {
+        if self.owners.are_many() {
+            self.owners.forget();
+            let records = self.live.store().records(self.source, 0, i64::MAX);
+            let begun = records.into_iter().flatten().flatten().filter(|record| record.kind == BEGIN_KIND);
+            let begun = begun.filter_map(|record| serde_json::from_slice(&record.body).ok());
+            begun.for_each(|begun| self.owners.take(&begun));
+        }
+        for begun in self.running.values().chain(self.reported.values().map(|one| &one.begun)) {
+            self.append(self.live.clock.wall(), BEGIN_KIND, begun);
+        }
+    }
+
+    /// Waits for the end of a process; `told` is how long somebody else may take to tell of it better.
+    fn watch(&mut self, key: Key, begun: Begun, told: Duration) {
+        self.owners.take(&begun);
+        self.running.insert(key.clone(), begun.clone());
+        self.changed = true;
+        // Elsewhere its number means nothing, as that of a process in a container: its launcher alone tells.
+        #[cfg(target_os = "linux")]
+        if self.awaited.len() < MAX_WATCHED
+            && let Some(start) = begun.start.filter(|_| begun.namespace == launch::process::namespace())
+        {
+            let live = self.live.clone();
+            // Who has a launcher of ours is told of by it, with what it saw.
+            let memory = (told.is_zero() && self.awaited.len() < MAX_MEMORIES).then(|| Watched::of(begun.pid));
+            let process = super::pidfd::ProcessFd::open(begun.pid, start).ok();
+            let was_there = process.is_some();
+            let ended = key.clone();
+            let task = self.ends.spawn(async move {
+                let (t, how) = match process {
+                    Some(process) => {
+                        let mut memory = memory;
+                        while tokio::time::timeout(LOOK_INTERVAL, process.ended()).await.is_err() {
+                            memory.iter_mut().for_each(Watched::look);
+                        }
+                        // The scheduler removes the cgroup soon.
+                        let memory = memory.and_then(|mut memory| memory.killed(Some(begun.pid)));
+                        let t = live.clock.wall();
+                        let how = process.how().await;
+                        let killed = how.signal.as_deref() == Some("SIGKILL");
+                        (t, How { memory: memory.filter(|_| killed), ..how })
+                    }
+                    None => (live.clock.wall(), How::default()), // It has ended already.
+                };
+                tokio::time::sleep(told).await;
+                (ended, begun, t, how)
+            });
+            if let Some(before) = self.awaited.insert(key, Awaited { task, was_there }) {
+                before.task.abort();
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (key, told);
+    }
+
+    pub fn append(&self, t: i64, kind: &str, body: &impl serde::Serialize) -> bool {
+        append(&self.live, self.source, t, kind, body)
+    }
+
+    pub fn drop_one(&mut self) {
+        self.dropped += 1;
+        if self.dropped.is_power_of_two() {
+            tracing::warn!(
+                dropped = self.dropped,
+                "more than 100 messages a second about runs; those beyond are dropped"
+            );
+        }
+    }
+}

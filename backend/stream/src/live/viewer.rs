@@ -1,0 +1,539 @@
+//! What one page is sent that follows the stream.
+//!
+//! It has no queue: when it is ready for more it takes the frames behind its place from the store. One that is slow takes
+//! several at once; one whose place has left memory gets a resync. So a sleeping page costs its viewer and nothing else.
+
+use super::hidden::{HiddenSeries, ShownTicks};
+use super::minutes::Stretches;
+use super::named::{KnownTable, MAX_ROWS, Named};
+use super::outgoing::BlockPart;
+use super::{KnownIndex, Live, Outgoing, Overview, OverviewPlace, Wakes};
+use crate::store::{Block, Cursor, Frame, News};
+use bytes::Bytes;
+use shared::catalog::{Catalog, Layout};
+use shared::record::Record;
+use shared::scope::{Bounds, Scope};
+use shared::series::SeriesId;
+use shared::wire::{
+    self, CREDIT, Hello, IndexEntry, MAX_MESSAGE, MAX_OPENED, PROTOCOL, PageMessage, Resume, ServerMessage, SourceId,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The most lines of the index in one message: their texts together are far below [`MAX_MESSAGE`].
+const MAX_LINES: usize = 1_000;
+
+/// A source that a page follows.
+struct Followed {
+    cursor: Cursor,
+    /// The version of its checks that the page was sent,
+    checks: u64,
+    /// that of its facts,
+    facts: u64,
+    /// and the number of the last span of late samples that it was told of.
+    refills: u64,
+    /// What it has of the ticks, where some series are hidden; none: all, and the frames are those of everybody.
+    shown: Option<Box<ShownTicks>>,
+}
+
+/// What one page has been sent, and what it still waits for.
+pub struct Viewer {
+    live: Arc<Live>,
+    scope: Scope,
+    accounts: bool,
+    bounds: Bounds,
+    opened: bool,
+    /// None before the page has opened the stream, and where it follows no source.
+    followed: Vec<Followed>,
+    /// Overviews that the page follows.
+    overviews: Vec<(Arc<Overview>, OverviewPlace)>,
+    /// One that nobody made so far.
+    begun: Option<Arc<Overview>>,
+    /// Whose turn it is among sources and overviews.
+    turn: usize,
+    /// What is to be sent: one window of history, whose blocks are read when their turn comes, or one message of ticks.
+    waiting: VecDeque<Outgoing>,
+    sent: u32,
+    acknowledged: u32,
+    window: i64,
+    table: KnownTable,
+    index: KnownIndex,
+}
+
+impl Viewer {
+    /// A viewer that has yet to be opened; sources beyond the scope do not exist for it.
+    pub fn new(live: Arc<Live>, scope: Scope) -> Self {
+        Viewer {
+            live,
+            scope,
+            accounts: false,
+            bounds: Bounds::All,
+            opened: false,
+            followed: Vec::new(),
+            overviews: Vec::new(),
+            begun: None,
+            turn: 0,
+            waiting: VecDeque::new(),
+            sent: 0,
+            acknowledged: 0,
+            window: 0,
+            table: KnownTable::default(),
+            index: KnownIndex::default(),
+        }
+    }
+
+    /// More is there for the page from now on. Overviews that are to [beat](Overview::beat) from now on.
+    pub fn widen(&mut self, scope: Scope) -> Vec<Arc<Overview>> {
+        // What was there before and hidden is news, too: all lines are sent anew.
+        (self.scope, self.index) = (scope, KnownIndex::default());
+        let mut begun = Vec::new();
+        for (overview, place) in &mut self.overviews {
+            let (wider, new) = self.live.overview(overview.grain(), &self.scope);
+            (*overview, *place) = (wider.clone(), OverviewPlace::default());
+            begun.extend(new.then_some(wider));
+        }
+        begun
+    }
+
+    /// What the page may see.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Says to the page whether there are accounts, of which it then asks.
+    pub fn with_accounts(mut self, accounts: bool) -> Self {
+        self.accounts = accounts;
+        self
+    }
+
+    /// Shows these times alone, as a share link does.
+    pub fn within(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    /// The part of a span that may be shown; an empty one where there is none.
+    fn shown(&self, from: i64, to: i64) -> (i64, i64) {
+        self.bounds.within(self.live.clock.wall(), from, to).unwrap_or((1, 0))
+    }
+
+    /// The sources that the page follows; none before it has opened the stream.
+    pub fn sources(&self) -> Vec<SourceId> {
+        self.followed.iter().map(|followed| followed.cursor.source()).collect()
+    }
+
+    /// What the page waits for; before it follows anything, whatever comes.
+    pub fn wakes(&self) -> Wakes {
+        let sources = self.sources();
+        match &self.overviews[..] {
+            [] => self.live.subscribe(&sources),
+            some => {
+                let sources = sources.iter().map(|source| self.live.source(*source).subscribe());
+                Wakes::new(sources.chain(some.iter().map(|(overview, _)| overview.subscribe())).collect())
+            }
+        }
+    }
+
+    /// An overview that the page has asked for as the first: it is to [beat](Overview::beat) from now on.
+    pub fn begun(&mut self) -> Option<Arc<Overview>> {
+        self.begun.take()
+    }
+
+    /// Takes in a message of the page.
+    ///
+    /// # Errors
+    /// One sentence for the person at the page; the connection then ends.
+    pub fn receive(&mut self, message: PageMessage) -> Result<(), String> {
+        match message {
+            PageMessage::Open { protocol, .. } if protocol != PROTOCOL => {
+                Err("this page is of another version than the server; reload it".into())
+            }
+            PageMessage::Open { .. } if self.opened => Err("the stream is open already".into()),
+            PageMessage::Open { sources, .. } if sources.len() > MAX_OPENED => {
+                Err(format!("a page follows at most {MAX_OPENED} machines at once"))
+            }
+            PageMessage::Open { window, resume, sources, .. } => {
+                self.opened = true;
+                let most = if let Bounds::Window(length) = self.bounds { length } else { i64::MAX };
+                self.window = window.clamp(0, self.live.retention.min(most));
+                // What was hidden then is not known any more.
+                let resume = resume.filter(|resume| resume.boot == self.live.boot && !self.scope.hides_any());
+                self.greet(&sources, resume.as_ref().map(|resume| resume.rows));
+                self.follow(&sources, resume);
+                Ok(())
+            }
+            PageMessage::Overview { .. } if !self.opened => Err("a page opens the stream first".into()),
+            PageMessage::Overview { grain, on } => {
+                self.overviews.retain(|(overview, _)| overview.grain() != grain);
+                // What it shows is now, and not what the span was.
+                if on && !matches!(self.bounds, Bounds::Span(..)) {
+                    let (overview, new) = self.live.overview(grain, &self.scope);
+                    self.begun = new.then(|| overview.clone());
+                    self.overviews.push((overview, OverviewPlace::default()));
+                }
+                Ok(())
+            }
+            PageMessage::History { source, from, to } => {
+                // One request at a time: the answer is bounded by the retention.
+                if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
+                    return Ok(());
+                }
+                self.send_span(source, from, to);
+                self.say(&ServerMessage::HistoryEnd { source, from, to });
+                Ok(())
+            }
+            PageMessage::Minutes { source, from, to } => {
+                if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
+                    return Ok(());
+                }
+                let seen = self.sees(source);
+                // A fixed span is short enough for its samples.
+                let seen = seen && !matches!(self.bounds, Bounds::Span(..));
+                let within = self.shown(from, to);
+                let stretches = seen.then(|| Stretches::new(&self.live.store(), source, within.0, within.1)).flatten();
+                let hidden = self.hidden(source);
+                self.waiting.extend(stretches.map(|all| Outgoing::Minutes(Box::new(all.without(hidden)))));
+                self.say(&ServerMessage::MinutesEnd { source, from, to });
+                Ok(())
+            }
+            PageMessage::Ack { messages } => {
+                if messages > self.sent {
+                    return Err("the page acknowledged what was not sent".into());
+                }
+                self.acknowledged = self.acknowledged.max(messages);
+                Ok(())
+            }
+            // Answered at once where the connection is: nothing of it is followed.
+            PageMessage::Processes { .. } | PageMessage::Past { .. } | PageMessage::Runs => Ok(()),
+        }
+    }
+
+    /// The series of a source that the page is not shown.
+    fn hidden(&self, source: SourceId) -> HiddenSeries {
+        HiddenSeries::of(&self.live.store(), source, &self.scope)
+    }
+
+    /// Follows these machines. A fleet's pages look at few at a time: the others cost them nothing.
+    fn follow(&mut self, texts: &[String], resume: Option<Resume>) {
+        let mut sources = self.live.store().sources();
+        sources.retain(|source| self.scope.sees(&source.key));
+        for text in texts {
+            let shown = sources.iter().find(|source| source.is_called(text)).or(sources.first());
+            let Some(shown) = shown.map(|shown| shown.id) else { return };
+            if self.followed.iter().any(|followed| followed.cursor.source() == shown) {
+                continue;
+            }
+            if let Bounds::Span(from, to) = self.bounds {
+                self.show_span(shown, from, to);
+                continue;
+            }
+            let place = resume.as_ref().and_then(|resume| resume.places.iter().find(|(id, ..)| *id == shown));
+            let cursor = match place {
+                Some((_, seq, known)) => Cursor::resumed(shown, *seq, *known as usize),
+                None => Cursor::new(shown),
+            };
+            let refills = self.live.refills(shown, u64::MAX).1;
+            let shown = self.scope.hides_any().then(Box::default);
+            let cursor = if shown.is_some() { cursor.with_state() } else { cursor };
+            self.followed.push(Followed { cursor, checks: u64::MAX, facts: 0, refills, shown });
+            if place.is_none() {
+                self.begin(self.followed.len() - 1);
+            }
+        }
+    }
+
+    /// How long the machines are kept that a page shows, milliseconds; where it shows none, the longest time of all.
+    fn retention(&self, shown: &[String]) -> i64 {
+        let store = self.live.store();
+        let all = store.sources();
+        let sees = |text: &String| all.iter().find(|source| self.scope.sees(&source.key) && source.is_called(text));
+        let longest = shown.iter().filter_map(sees).map(|source| store.retention(source.id)).max();
+        longest.unwrap_or(self.live.retention).min(self.live.retention)
+    }
+
+    /// The first words to a page, and the table and the index of sources, unless it comes back and knows so many `rows`.
+    fn greet(&mut self, shown: &[String], rows: Option<u32>) {
+        let retention = self.retention(shown);
+        self.say(&ServerMessage::Hello(Hello {
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").into(),
+            boot: self.live.boot,
+            now: self.live.clock.wall(),
+            retention,
+            simulated: self.live.provenance.simulated,
+            recorded: self.live.provenance.recorded.clone(),
+            accounts: self.accounts,
+        }));
+        let (catalog, fixed, version) = {
+            let store = self.live.store();
+            (store.catalog().clone(), store.fixed_rows(), store.replaced_rows(0).1)
+        };
+        if let Some(rows) = rows {
+            self.table.rows = rows as usize;
+        } else {
+            let (metrics, charts) = catalog.part(0, MAX_ROWS.min(fixed), |_| true);
+            self.table = KnownTable { rows: metrics.len(), version, ..KnownTable::default() };
+            let layout = Layout { charts, ..catalog.layout.clone() };
+            self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
+        }
+        self.live.find_late();
+        let mut all = self.live.index(&self.scope, &mut self.index);
+        let rest = all.split_off(all.len().min(MAX_LINES));
+        self.say(&ServerMessage::Sources(all));
+        self.say_changed(&rest);
+    }
+
+    /// Whether a source exists for the page.
+    fn sees(&self, source: SourceId) -> bool {
+        self.live.store().source(source).is_some_and(|(info, _)| self.scope.sees(&info.key))
+    }
+
+    fn say_changed(&mut self, lines: &[IndexEntry]) {
+        lines.chunks(MAX_LINES).for_each(|some| self.say(&ServerMessage::Changed(some.to_vec())));
+    }
+
+    fn say(&mut self, message: &ServerMessage) {
+        self.waiting.push_back(Outgoing::Message(wire::encode(message).into()));
+    }
+
+    /// Late samples reach the page when their hour is merged.
+    fn send_blocks(&mut self, source: SourceId, blocks: Vec<Block>) {
+        let damages = self.live.store().damages().clone();
+        let hidden = self.hidden(source);
+        let within = match self.bounds {
+            Bounds::All => None,
+            _ => Some(self.shown(i64::MIN, i64::MAX)),
+        };
+        let whole = |block| {
+            Outgoing::Block(BlockPart::new(source, block, damages.clone()).within(within).without(hidden.clone()))
+        };
+        self.waiting.extend(blocks.into_iter().filter(|block| !block.late()).map(whole));
+    }
+
+    /// Samples of a span, as far as they may be seen. What is not sealed follows tick by tick, but for a fixed span.
+    fn send_span(&mut self, source: SourceId, from: i64, to: i64) {
+        let (from, to) = self.shown(from, to);
+        if from > to || !self.sees(source) {
+            return;
+        }
+        let Some(snapshot) = self.live.store().snapshot(source, from, to) else { return };
+        let blocks = match self.bounds {
+            Bounds::Span(..) => snapshot.blocks_of(&(0..=u64::MAX)),
+            _ => snapshot.blocks().to_vec(),
+        };
+        self.send_blocks(source, blocks);
+    }
+
+    /// A fixed span of a source is all that is shown of it: no tick follows.
+    fn show_span(&mut self, source: SourceId, from: i64, to: i64) {
+        let (named, facts) = {
+            let store = self.live.store();
+            let ids: Vec<SeriesId> = (0..).take(store.series(source, 0).len()).collect();
+            let facts = store.source(source).map(|(info, _)| info.facts.clone());
+            (Named::of(&store, source, &ids, self.table.version), facts)
+        };
+        self.announce_series(source, named);
+        self.say(&ServerMessage::Facts { source, facts: facts.unwrap_or_default() });
+        self.send_span(source, from, to);
+        self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
+    }
+
+    /// Series, sealed history of the window, and a keyframe from which the frames of the head follow.
+    fn begin(&mut self, at: usize) {
+        let from = self.live.clock.wall() - self.window;
+        let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
+        let source = cursor.source();
+        let (opening, named) = {
+            let store = self.live.store();
+            let Some(mut opening) = cursor.begin(&store, from) else { return };
+            if let Some(shown) = shown {
+                opening.keyframe = shown.begin(cursor, HiddenSeries::of(&store, source, &self.scope));
+            }
+            let named = Named::of(&store, source, &opening.series, self.table.version);
+            (opening, named)
+        };
+        self.announce_series(source, named);
+        self.announce_about(at);
+        self.send_blocks(source, opening.blocks);
+        self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
+        let keyframe = wire::encode_ticks(source, [&opening.keyframe[..]]);
+        self.waiting.push_back(Outgoing::Message(keyframe.into()));
+        self.sent += 1;
+    }
+
+    /// Rows that the page does not know, then the series that name them.
+    fn announce_series(&mut self, source: SourceId, named: Named) {
+        let (hidden, mut table) = (self.hidden(source), std::mem::take(&mut self.table));
+        named.without(&hidden).messages(source, &mut table, |message| self.say(&message));
+        self.table = table;
+    }
+
+    /// The facts of a source, how its collectors stand, and what came in late, where that has changed.
+    fn announce_about(&mut self, at: usize) {
+        let Some(followed) = self.followed.get_mut(at) else { return };
+        let source = followed.cursor.source();
+        let ((checks, version), facts) = {
+            let store = self.live.store();
+            let info = store.source(source).filter(|(_, facts)| *facts != followed.facts);
+            (store.checks(source), info.map(|(info, facts)| (info.clone(), facts)))
+        };
+        let known = std::mem::replace(&mut followed.checks, version);
+        let (spans, newest) = self.live.refills(source, followed.refills);
+        followed.refills = newest;
+        if let Some((info, facts)) = facts {
+            followed.facts = facts;
+            self.say(&ServerMessage::Facts { source, facts: info.facts.clone() });
+        }
+        // Of how a machine is read, its paths, addresses and names of users, a share link tells nothing.
+        if known != version && self.bounds == Bounds::All {
+            self.say(&ServerMessage::Checks { source, checks: checks.to_vec() });
+        }
+        for (from, to) in spans {
+            self.say(&ServerMessage::Refilled { source, from, to });
+        }
+    }
+
+    /// Lines of the index that the page does not know.
+    fn announce_index(&mut self) {
+        self.live.find_late();
+        let new = self.live.index(&self.scope, &mut self.index);
+        self.say_changed(&new);
+    }
+
+    fn streams(&self) -> usize {
+        self.followed.len() + self.overviews.len()
+    }
+
+    /// Whether the page has used up its credit.
+    pub fn held(&self) -> bool {
+        self.sent - self.acknowledged >= CREDIT * self.streams().max(1) as u32
+    }
+
+    /// What to send next, or none until more is announced or the page acknowledges.
+    pub fn next_message(&mut self) -> Option<Outgoing> {
+        if let Some(next) = self.waiting.pop_front() {
+            return Some(next);
+        }
+        if self.held() {
+            self.live.counts.held_back.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        // Thousands of pages follow, and most wait for nothing: the room of a long history is given back.
+        self.waiting.shrink_to(1);
+        self.advance();
+        self.waiting.pop_front()
+    }
+
+    /// Takes back what is left of a message of history: it comes next.
+    pub fn put_back(&mut self, rest: Outgoing) {
+        self.waiting.push_front(rest);
+    }
+
+    /// Puts what is new among the waiting messages: of one source or overview at a time, in turn.
+    fn advance(&mut self) {
+        if !self.opened {
+            return;
+        }
+        self.announce_index();
+        for _ in 0..self.streams() {
+            if !self.waiting.is_empty() {
+                return;
+            }
+            self.turn = (self.turn + 1) % self.streams();
+            match self.turn.checked_sub(self.followed.len()) {
+                None => self.advance_source(self.turn),
+                Some(at) => self.advance_overview(at),
+            }
+        }
+    }
+
+    /// Puts the newest of an overview among the waiting messages.
+    fn advance_overview(&mut self, at: usize) {
+        let new = self.overviews.get_mut(at).and_then(|(overview, place)| overview.next(place));
+        let Some((messages, frames)) = new else { return };
+        messages.iter().for_each(|message| self.say(message));
+        self.waiting.push_back(Outgoing::Message(frames));
+        self.sent += 1;
+    }
+
+    /// Puts what is new in a source, as far as it fits one message of ticks, among the waiting messages.
+    fn advance_source(&mut self, at: usize) {
+        let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
+        let source = cursor.source();
+        let (news, named, records) = {
+            let store = self.live.store();
+            let (news, records) = (cursor.news(&store), cursor.records(&store));
+            let series = if let News::Ticks(_, series) = &news { &series[..] } else { &[] };
+            let named = (!series.is_empty()).then(|| Named::of(&store, source, series, self.table.version));
+            if let Some(shown) = shown.as_mut().filter(|_| !series.is_empty()) {
+                shown.announce(cursor, series, HiddenSeries::of(&store, source, &self.scope));
+            }
+            (news, named, records)
+        };
+        // In order with ticks: those behind the page's place go first, and ticks up to the next one.
+        let due = records.iter().take_while(|one| one.after <= cursor.seq()).count();
+        let until = records.get(due).map_or(u64::MAX, |one| one.after);
+        let records: Vec<Record> = records[..due].iter().map(|one| (*one.record).clone()).collect();
+        let ticks = match news {
+            News::Ticks(mut frames, _) => {
+                let mut size = 0;
+                let fits = frames.iter().take_while(|frame| {
+                    size += frame.message.len();
+                    size <= MAX_MESSAGE
+                });
+                frames.truncate(fits.count().max(1));
+                frames.retain(|frame| frame.seq <= until);
+                records.iter().for_each(|record| cursor.take_record(record));
+                let mut take = |frame: &Arc<Frame>| {
+                    cursor.take(frame);
+                    shown.as_mut().map(|shown| shown.take(cursor, frame.clock_step))
+                };
+                let own: Vec<Vec<u8>> = frames.iter().filter_map(&mut take).collect();
+                match &frames[..] {
+                    [] => None,
+                    _ if shown.is_some() => Some(wire::encode_ticks(source, own.iter().map(Vec::as_slice)).into()),
+                    [frame] => Some(frame.message.clone()),
+                    frames => Some(wire::encode_ticks(source, frames.iter().map(|frame| frame.bytes())).into()),
+                }
+            }
+            News::Lost => {
+                self.live.counts.resyncs.fetch_add(1, Ordering::Relaxed);
+                self.announce_about(at);
+                self.say(&ServerMessage::Resync);
+                // The page forgets all that it follows.
+                return (0..self.followed.len()).for_each(|at| self.begin(at));
+            }
+        };
+        self.announce_about(at);
+        if let Some(named) = named {
+            self.announce_series(source, named);
+        }
+        // They name runs, users and notes, and say what markers say: a share link is told none of them.
+        let records = if self.bounds == Bounds::All { records } else { Vec::new() };
+        for message in wire::record_messages(source, records) {
+            self.say(&message);
+        }
+        if let Some(ticks) = ticks {
+            self.waiting.push_back(Outgoing::Message(ticks));
+            self.sent += 1;
+        }
+    }
+
+    /// The words before the connection ends.
+    pub fn goodbye(reason: &str) -> Bytes {
+        wire::encode(&ServerMessage::Goodbye { reason: reason.into() }).into()
+    }
+
+    /// The message by which a page knows, where no tick comes, that the server is there.
+    pub fn heartbeat(&self) -> Bytes {
+        wire::encode(&ServerMessage::Heartbeat { now: self.live.clock.wall() }).into()
+    }
+}
+
+#[cfg(test)]
+mod bounded;
+#[cfg(test)]
+mod churn;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,560 @@
+//! The last hours of every source: sealed blocks, in memory or on disk, and the newest ticks as the frames that were
+//! broadcast.
+//!
+//! There is one writer a source (the sampler; later also a hub's ingest) and many readers. A reader takes a [`Snapshot`],
+//! which clones pointers, and decodes outside the lock. A tick goes in two steps, so that it can be logged before anybody
+//! sees it: [`Store::encode`], then [`Store::push`]. The frames since the last cut are the *head*; [`Store::cut`] takes
+//! them off it as a [`Stretch`], which whoever cut turns into blocks outside the lock and gives back with
+//! [`Store::sealed`]. Nothing here touches the disk but reading a block that lies there.
+
+mod block;
+mod chunk;
+mod coverage;
+mod cursor;
+mod damage;
+mod figures;
+mod hold;
+mod instants;
+mod kept;
+mod read;
+mod records;
+mod removal;
+mod restore;
+mod retention;
+mod rows;
+mod series;
+mod told;
+
+pub use block::{Block, Unread};
+pub use chunk::{Chunk, Column, Stretch};
+pub use coverage::{Run, first_number};
+pub use cursor::{Cursor, News, Opening};
+pub use damage::Damages;
+pub use figures::Figures;
+pub use read::Snapshot;
+pub use records::{EncodedRecord, MAX_RECORD_BYTES, MAX_RECORDS, Placed, RecordRefused, RecordsSnapshot};
+pub use restore::Unwritten;
+pub use retention::Retentions;
+pub use series::MAX_STORED_SERIES;
+pub use told::Told;
+
+use kept::Kept;
+use shared::catalog::Catalog;
+use shared::series::{SeriesDef, SeriesId};
+use shared::tick::TickState;
+use shared::wire::{Check, CheckState, Source, SourceId, encode_ticks};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The head is cut at multiples of this, milliseconds since the Unix epoch: shorter blocks lose to the codec's headers,
+/// a longer head costs more to replay.
+pub const QUARTER: i64 = 900_000;
+
+/// Series that one source may have alive, which is with a value within as many ticks as a quarter of an hour has; further
+/// ones are refused and counted.
+pub const MAX_ALIVE_SERIES: usize = 100_000;
+
+/// The highest sequence that a tick may have: a page's numbers hold no more exactly, and nothing that is added to it
+/// overflows.
+pub const MAX_SEQUENCE: u64 = 1 << 53;
+
+/// Limits of what is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Samples older than this are dropped, milliseconds, but of sources that have [a time of their own](Store::set_retentions).
+    pub retention: i64,
+    /// Bytes of all sealed blocks in memory; the oldest are dropped beyond it.
+    pub bytes: usize,
+}
+
+/// One tick as it was broadcast.
+#[derive(Debug)]
+pub struct Frame {
+    /// Sequence within the source.
+    pub seq: u64,
+    /// Sequence of the tick before it; between the two there is none.
+    pub before: u64,
+    /// Milliseconds since the Unix epoch.
+    pub t: i64,
+    /// The wall clock was set between the tick before and this one.
+    pub clock_step: bool,
+    /// The whole WebSocket message with this one frame; the same bytes go to every reader.
+    pub message: bytes::Bytes,
+    /// Where the frame begins in the message.
+    start: usize,
+}
+
+impl Frame {
+    /// The frame of a tick with its two sequences, its time and whether the clock was set before it.
+    fn new(source: SourceId, (before, seq): (u64, u64), t: i64, clock_step: bool, frame: &[u8]) -> Self {
+        let message = encode_ticks(source, [frame]);
+        let start = message.len() - frame.len();
+        Frame { seq, before, t, clock_step, message: message.into(), start }
+    }
+
+    /// Whether sequences before it were skipped.
+    pub fn after_gap(&self) -> bool {
+        self.seq > self.before + 1
+    }
+
+    /// The frame alone.
+    pub fn bytes(&self) -> &[u8] {
+        &self.message[self.start..]
+    }
+}
+
+/// A tick that nobody sees yet.
+#[derive(Debug)]
+pub struct Encoded {
+    source: SourceId,
+    frame: Frame,
+}
+
+impl Encoded {
+    /// The frame alone, to be logged.
+    pub fn bytes(&self) -> &[u8] {
+        self.frame.bytes()
+    }
+}
+
+/// Counts of what went through, for our own health.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Ticks appended.
+    pub ticks: u64,
+    /// Samples appended.
+    pub samples: u64,
+    /// Bytes of sealed blocks held in memory now.
+    pub chunk_bytes: usize,
+    /// Samples in sealed blocks now, on disk or in memory.
+    pub chunk_samples: u64,
+    /// Blocks dropped from memory because the byte limit was reached, before their time.
+    pub chunks_dropped: u64,
+    /// Series refused because their source has [`MAX_ALIVE_SERIES`] alive, or history of [`MAX_STORED_SERIES`].
+    pub series_refused: u64,
+    /// Series that are alive now.
+    pub series_alive: u64,
+    /// Series that are alive or have history.
+    pub series_stored: u64,
+    /// Samples refused because the clock was set back to an instant that has its tick.
+    pub refused_again: u64,
+    /// Records appended.
+    pub records: u64,
+    /// Records that memory had no room for before they were in a segment.
+    pub records_dropped: u64,
+    /// Damaged columns and blocks that readers met.
+    pub damaged: u64,
+    /// The data folder; none where nothing is kept on disk.
+    pub history: Option<Figures>,
+}
+
+/// The last hours of every source.
+pub struct Store {
+    catalog: Arc<Catalog>,
+    rows: rows::Rows,
+    limits: Limits,
+    sources: Vec<Kept>,
+    /// See [`take_outdated`](Self::take_outdated).
+    outdated: Vec<Arc<Stretch>>,
+    /// Keys of sources that were removed.
+    removed: Arc<BTreeSet<String>>,
+    retentions: Arc<Retentions>,
+    /// Bytes of the blocks of all sources that are in memory.
+    memory: usize,
+    counts: Counts,
+    damages: Arc<Damages>,
+    /// Rises when something is said of a source that readers may not know.
+    facts: u64,
+}
+
+/// What follows a place in a source.
+enum Since {
+    /// Frames after its place, oldest first; empty when nothing is new.
+    Frames(Vec<Arc<Frame>>),
+    /// Its place is not in memory any more.
+    Lost,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
+        let rows = rows::Rows::new(&catalog);
+        Store {
+            catalog,
+            rows,
+            limits,
+            sources: Vec::new(),
+            outdated: Vec::new(),
+            removed: Arc::default(),
+            retentions: Arc::default(),
+            memory: 0,
+            counts: Counts::default(),
+            damages: Arc::default(),
+            facts: 0,
+        }
+    }
+
+    /// The table.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Adds a source, which files call by its key, and gives it its number.
+    pub fn add_source(&mut self, key: String, interval: i64, facts: Vec<(String, String)>) -> SourceId {
+        let id = self.sources.len() as SourceId;
+        self.facts += 1;
+        self.sources.push(Kept::new(Source::new(id, key, interval, facts), self.facts));
+        id
+    }
+
+    fn kept(&self, source: SourceId) -> Option<&Kept> {
+        self.sources.get(usize::from(source))
+    }
+
+    /// All sources, in order of number.
+    pub fn sources(&self) -> Vec<Arc<Source>> {
+        self.sources.iter().map(|s| s.info.clone()).collect()
+    }
+
+    /// Whether nothing is kept of a source.
+    pub fn is_empty(&self, source: SourceId) -> bool {
+        self.kept(source).is_none_or(Kept::is_empty)
+    }
+
+    /// A source, and what [`facts`](Self::facts) was when what is said of it changed last.
+    pub fn source(&self, source: SourceId) -> Option<(&Arc<Source>, u64)> {
+        self.kept(source).map(|kept| (&kept.info, kept.facts))
+    }
+
+    /// A number that rises with each change of what [`sources`](Self::sources) says.
+    pub fn facts(&self) -> u64 {
+        self.facts
+    }
+
+    /// Replaces what is said of a source's collectors.
+    pub fn set_checks(&mut self, source: SourceId, checks: Vec<Check>) {
+        if let Some(kept) = self.sources.get_mut(usize::from(source)) {
+            let of_server = kept.checks[kept.checks.len() - kept.of_server..].to_vec();
+            kept.set_checks([checks, of_server].concat());
+        }
+    }
+
+    /// Says how a part of the server stands, beside what is said of each source's collectors.
+    pub fn set_check(&mut self, check: &Check) {
+        for kept in &mut self.sources {
+            let of_server = kept.checks.len() - kept.of_server;
+            // Nearly always: it is told every second.
+            if kept.checks[of_server..].contains(check) {
+                continue;
+            }
+            let mut all = kept.checks.to_vec();
+            match all[of_server..].iter_mut().find(|known| known.id == check.id) {
+                Some(known) => known.clone_from(check),
+                None => {
+                    all.push(check.clone());
+                    kept.of_server += 1;
+                }
+            }
+            kept.set_checks(all);
+        }
+    }
+
+    /// How a source's collectors stand, without the server.
+    pub fn own_checks(&self, source: SourceId) -> Vec<Check> {
+        let own = self.kept(source).map(|kept| kept.checks[..kept.checks.len() - kept.of_server].to_vec());
+        own.unwrap_or_default()
+    }
+
+    /// How a source's collectors and the server stand, and a version that grows with each change.
+    pub fn checks(&self, source: SourceId) -> (Arc<Vec<Check>>, u64) {
+        self.kept(source).map(|k| (k.checks.clone(), k.checks_version)).unwrap_or_default()
+    }
+
+    /// How the data folder stands; none where there is none.
+    pub fn figures(&self) -> Option<Figures> {
+        self.counts.history
+    }
+
+    /// Notes how the data folder stands.
+    pub fn set_figures(&mut self, figures: Figures) {
+        self.counts.history = Some(figures);
+    }
+
+    /// The number of a series, given at its first appearance, and anew where nothing of it was kept any more, which its
+    /// [generation](Self::generations) tells; none for a row that is not in the table, and for a source that has
+    /// [`MAX_ALIVE_SERIES`] alive or history of [`MAX_STORED_SERIES`].
+    pub fn intern(&mut self, source: SourceId, def: SeriesDef) -> Option<SeriesId> {
+        self.intern_among(source, def, MAX_ALIVE_SERIES)
+    }
+
+    /// Likewise for a source that may have `most` series alive.
+    pub fn intern_among(&mut self, source: SourceId, def: SeriesDef, most: usize) -> Option<SeriesId> {
+        let fixed = self.fixed_rows();
+        let kept = self.sources.get_mut(usize::from(source))?;
+        if let Some(id) = kept.series.id(&def) {
+            return Some(id);
+        }
+        let (steps, is_fixed) = (self.catalog.metric(&def)?.steps, usize::from(def.metric) < fixed);
+        if !kept.series.room(kept.ticks, kept.max_idle_ticks(), most.min(MAX_ALIVE_SERIES)) {
+            self.counts.series_refused += 1;
+            return None;
+        }
+        if !is_fixed {
+            kept.rows.insert(def.metric);
+        }
+        Some(kept.announce(def, steps))
+    }
+
+    /// The number of a series that has one.
+    pub fn id(&self, source: SourceId, def: &SeriesDef) -> Option<SeriesId> {
+        self.kept(source)?.series.id(def)
+    }
+
+    /// Series of a source from id `first` on.
+    pub fn series(&self, source: SourceId, first: usize) -> &[SeriesDef] {
+        self.kept(source).and_then(|k| k.series.defs().get(first..)).unwrap_or_default()
+    }
+
+    /// By series id how often the number was given to another series: who keeps a number keeps this one with it.
+    pub fn generations(&self, source: SourceId) -> &[u32] {
+        self.kept(source).map(|k| k.series.generations()).unwrap_or_default()
+    }
+
+    /// Series that are others, or nothing, to who knew them all at the tick of sequence `since`, in order of id; none where
+    /// that is not known any more.
+    fn renamed(&self, source: SourceId, since: u64) -> Option<Vec<SeriesId>> {
+        self.kept(source)?.series.renamed(since)
+    }
+
+    /// Series of a source that are alive now.
+    pub fn series_alive(&self, source: SourceId) -> usize {
+        self.kept(source).map_or(0, |kept| kept.series.alive(kept.ticks, kept.max_idle_ticks()))
+    }
+
+    /// Bytes that the sealed blocks of a source take of the disk.
+    pub fn disk_bytes(&self, source: SourceId) -> u64 {
+        self.kept(source).map_or(0, |kept| kept.blocks.iter().map(Block::disk_bytes).sum())
+    }
+
+    /// Times of the oldest sample kept and of the newest of a series.
+    pub fn span(&self, source: SourceId, id: SeriesId) -> Option<(i64, i64)> {
+        let kept = self.kept(source)?;
+        let (first, last) = kept.series.span(id)?;
+        let oldest = kept.oldest()?;
+        (last >= oldest).then_some((first.max(oldest), last))
+    }
+
+    /// [`span`](Self::span) of each series of a source from id `first` on.
+    pub fn spans(&self, source: SourceId, first: usize) -> impl Iterator<Item = Option<(i64, i64)>> + '_ {
+        let kept = self.kept(source);
+        let (end, oldest) = (kept.map_or(first, |kept| kept.series.defs().len()), kept.and_then(Kept::oldest));
+        (first..end).map(move |id| {
+            let ((first, last), oldest) = (kept?.series.span(id as SeriesId)?, oldest?);
+            (last >= oldest).then_some((first.max(oldest), last))
+        })
+    }
+
+    /// Encodes the next tick of a source, which nobody sees before it is [pushed](Self::push); `values` are by series id,
+    /// NaN is absent. One at a time: what was encoded is pushed before the next is encoded. None for an unknown source,
+    /// and at an instant that has its tick: the first one stays, and the values of this one are counted.
+    pub fn encode(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<Encoded> {
+        let seq = self.kept(source)?.next_seq();
+        self.encode_at(source, seq, t, clock_step, values)
+    }
+
+    /// Likewise a tick that has its sequence from elsewhere, above the newest and at most [`MAX_SEQUENCE`]; none where it
+    /// is not. What lies between the newest and it is a gap: no reader waits for it, and a block ends before it.
+    pub fn encode_at(
+        &mut self,
+        source: SourceId,
+        seq: u64,
+        t: i64,
+        clock_step: bool,
+        values: &[f64],
+    ) -> Option<Encoded> {
+        let kept = self.sources.get_mut(usize::from(source))?;
+        let before = kept.encoder.seq();
+        if kept.removed || seq <= before || seq > MAX_SEQUENCE {
+            return None;
+        }
+        if let Some(until) = kept.instants.taken(t) {
+            let known = &values[..values.len().min(kept.series.defs().len())];
+            self.counts.refused_again += known.iter().filter(|v| v.is_finite()).count() as u64;
+            kept.clock_step |= clock_step;
+            if !std::mem::replace(&mut kept.set_back, true) {
+                self.set_check(&clock(Some(until.saturating_sub(t) / 1_000 + 1)));
+            }
+            return None;
+        }
+        // The mark of a tick that was left out is on the next one.
+        let clock_step = std::mem::take(&mut kept.clock_step) | clock_step;
+        let frame = kept.encoder.encode_at(seq, t, clock_step, values);
+        let frame = Frame::new(source, (before, kept.encoder.seq()), kept.encoder.t(), clock_step, &frame);
+        if std::mem::take(&mut kept.set_back) {
+            self.set_check(&clock(None));
+        }
+        Some(Encoded { source, frame })
+    }
+
+    /// Makes an encoded tick the newest. Returns its sequence.
+    ///
+    /// # Panics
+    /// Where it does not follow the newest: then another was encoded before this one was pushed.
+    pub fn push(&mut self, encoded: Encoded) -> u64 {
+        let Encoded { source, frame } = encoded;
+        let (seq, t) = (frame.seq, frame.t);
+        self.counts.ticks += 1;
+        self.counts.samples += self.sources[usize::from(source)].push(frame);
+        self.drop_old(source, t);
+        seq
+    }
+
+    /// Appends a tick that is not logged: [`Store::encode`] and [`Store::push`]. Returns its sequence.
+    pub fn append(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
+        let encoded = self.encode(source, t, clock_step, values)?;
+        Some(self.push(encoded))
+    }
+
+    /// Takes the head of a source off it; its ticks are read from the stretch until that is [sealed](Self::sealed). None
+    /// where the head is empty.
+    pub fn cut(&mut self, source: SourceId) -> Option<Arc<Stretch>> {
+        let (stretch, outdated) = self.sources.get_mut(usize::from(source))?.cut()?;
+        self.outdated.extend(outdated);
+        Some(stretch)
+    }
+
+    /// Whether a source has had no tick since the newest cut.
+    pub fn is_cut(&self, source: SourceId) -> bool {
+        self.kept(source).is_none_or(Kept::is_cut)
+    }
+
+    /// What cuts have left over: to be dropped where nobody waits, since it is a million frames of a thousand machines.
+    pub fn take_outdated(&mut self) -> Vec<Arc<Stretch>> {
+        std::mem::take(&mut self.outdated)
+    }
+
+    /// Puts blocks in the place of a stretch that was cut.
+    pub fn sealed(&mut self, source: SourceId, stretch: &Arc<Stretch>, blocks: Vec<Block>) {
+        if let Some(now) = self.change(source, |kept| {
+            kept.sealed(stretch, blocks);
+            kept.state.t()
+        }) {
+            self.drop_old(source, now);
+        }
+    }
+
+    /// Cuts and seals the head of a source in memory, in one step: for stores that nobody else reads yet.
+    pub fn seal(&mut self, source: SourceId) {
+        if let Some(stretch) = self.cut(source) {
+            let chunks = stretch.transpose().expect("this store encoded these frames one after the other");
+            let blocks = chunks.into_iter().map(|chunk| Block::Memory(Arc::new(chunk)));
+            self.sealed(source, &stretch, blocks.collect());
+            self.outdated.clear();
+        }
+    }
+
+    fn drop_old(&mut self, source: SourceId, now: i64) {
+        let retention = self.retention(source);
+        self.change(source, |kept| kept.drop_old(now, retention));
+        while self.memory > self.limits.bytes {
+            let oldest = |s: &Kept| s.blocks.iter().find(|b| b.in_memory()).map(Block::from);
+            let oldest = self.sources.iter().filter_map(|s| Some((oldest(s)?, s.info.id))).min();
+            let Some((_, source)) = oldest else { break };
+            self.change(source, Kept::drop_oldest_in_memory);
+            self.counts.chunks_dropped += 1;
+        }
+    }
+
+    /// Changes what is kept of a source, and keeps count of the memory that all of them take; none for an unknown source.
+    fn change<T>(&mut self, source: SourceId, change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+        let kept = self.sources.get_mut(usize::from(source))?;
+        let before = kept.memory;
+        let changed = change(kept);
+        self.memory = self.memory - before + kept.memory;
+        Some(changed)
+    }
+
+    /// Frames of a source after sequence `place`.
+    fn since(&self, source: SourceId, place: u64) -> Since {
+        let Some(kept) = self.kept(source) else { return Since::Lost };
+        let newest = kept.state.seq();
+        if place == newest {
+            return Since::Frames(Vec::new());
+        }
+        kept.after(place).map_or(Since::Lost, Since::Frames)
+    }
+
+    /// Everything of a source between two times, to be decoded outside the lock.
+    pub fn snapshot(&self, source: SourceId, from: i64, to: i64) -> Option<Snapshot> {
+        let kept = self.kept(source)?;
+        Some(Snapshot {
+            blocks: kept.blocks.iter().filter(|b| b.to() >= from && b.from() <= to).cloned().collect(),
+            stretches: kept.unsealed(from),
+            damages: self.damages.clone(),
+            from,
+            to,
+        })
+    }
+
+    /// Sealed blocks of a span, the keyframe in front of what is not sealed, and the sequence it stands for.
+    fn opening(&self, source: SourceId, from: i64) -> Option<(Vec<Block>, Vec<u8>, u64)> {
+        let kept = self.kept(source)?;
+        let blocks = kept.blocks.iter().filter(|b| b.to() >= from).cloned().collect();
+        let base = kept.base_of_unsealed();
+        Some((blocks, base.keyframe(), base.seq()))
+    }
+
+    /// Time and values of the newest tick, by series id.
+    pub fn newest(&self, source: SourceId) -> Option<(i64, Vec<f64>)> {
+        let kept = self.kept(source)?;
+        (kept.state.seq() > 0).then(|| (kept.state.t(), kept.state.values().to_vec()))
+    }
+
+    /// The newest value of a series while that is current; see [`Series::current`](series::Series::current).
+    pub fn current(&self, source: SourceId, id: SeriesId) -> Option<f64> {
+        let kept = self.kept(source)?;
+        kept.series.current(id, kept.ticks)
+    }
+
+    /// The state after the newest tick, for a reader that begins here.
+    pub fn state(&self, source: SourceId) -> Option<&TickState> {
+        self.kept(source).map(|k| &k.state)
+    }
+
+    /// What of the history turned out to be damaged.
+    pub fn damages(&self) -> &Arc<Damages> {
+        &self.damages
+    }
+
+    /// Counts for our own health.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            chunk_bytes: self.memory,
+            chunk_samples: self.sources.iter().flat_map(|s| &s.blocks).map(Block::samples).sum(),
+            damaged: self.damages.count(),
+            series_alive: self.sources.iter().map(|s| s.series.alive(s.ticks, s.max_idle_ticks()) as u64).sum(),
+            series_stored: self.sources.iter().map(|s| s.series.stored() as u64).sum(),
+            ..self.counts
+        }
+    }
+}
+
+/// How the clock stands; `left` is for how many seconds ticks are left out, none where they are stored.
+fn clock(left: Option<i64>) -> Check {
+    let reason = left.map(|left| {
+        format!(
+            "the clock was set back: for about {left} s nothing new is stored or shown, because these instants have their values"
+        )
+    });
+    Check {
+        id: "clock".into(),
+        state: if left.is_some() { CheckState::Partial } else { CheckState::Ok },
+        tried: Vec::new(),
+        found: "one instant has one value".into(),
+        remedy: if left.is_some() { "nothing: it ends by itself".into() } else { String::new() },
+        reason: reason.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

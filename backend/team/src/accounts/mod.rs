@@ -1,0 +1,441 @@
+//! People, keys and machines of a hub: who asks, what they may, and what they change. [`Accounts`] is its face. Every change
+//! stands in one transaction with its row of the audit log, and sockets of those whom it concerns are told afterwards.
+//!
+//! Rights are asked here once more, beside the table of routes: of who asks and of the object's team, by the call that fetches
+//! the object. What belongs to another team is [`Denied::Unknown`], like what was never there.
+
+mod agents;
+mod attempts;
+mod audit_file;
+mod database;
+mod denied;
+mod enrol;
+mod erase;
+mod flow;
+mod invites;
+mod join;
+mod judged;
+mod key;
+mod labels;
+mod link;
+mod log;
+pub mod logins;
+mod me;
+mod password;
+mod people;
+mod principal;
+mod provided;
+mod random;
+mod removals;
+mod sent;
+mod service_keys;
+mod services;
+mod session;
+mod shares;
+mod standing;
+mod teams;
+mod usage;
+mod views;
+mod vouched;
+mod watchers;
+
+pub use audit_file::AuditFileFigures;
+pub use database::Database;
+pub use denied::Denied;
+pub use enrol::Enrolment;
+pub use flow::{Flow, FlowSecret};
+pub use invites::InviteTaken;
+pub use join::NewKey;
+pub use link::{Era, Heard, Identity, LinkDenied};
+pub use log::LogFilter;
+pub use principal::{Network, Principal, Who};
+pub use provided::{Proof, Proved};
+pub use random::id as random_id;
+pub use removals::{REMOVALS_FILE, RemovalList};
+pub use session::Begun;
+pub use standing::{StandingKey, new_join_key};
+pub use usage::{UsageBy, UsageCount, UsageFilter, UsageHomes, usage_csv};
+pub use views::NotSaved;
+pub use vouched::{GroupRole, Vouched};
+pub use watchers::Ended;
+
+/// The name of the database in the data folder of a hub.
+pub const FILE: &str = records::FILE;
+
+/// Copies the database of a data folder to a file, also while a hub runs, and writes down who did it.
+///
+/// # Errors
+/// [`OpenError`]: there is no database, or the file is there already.
+pub async fn backup(folder: &Path, file: &Path, clock: &dyn Clock, uid: u32) -> Result<(), OpenError> {
+    let by = Principal::local(uid);
+    let entry = audit::Entry {
+        id: 0,
+        t: clock.wall(),
+        who: by.name(),
+        by: by.means(),
+        network: by.network.text().into(),
+        action: "backup".into(),
+        team: None,
+        object: file.display().to_string(),
+        before: None,
+        after: None,
+        result: "ok".into(),
+    };
+    records::backup(folder, file, &entry).await
+}
+
+/// Why the database cannot be opened.
+pub type OpenError = records::OpenError;
+
+use attempts::{Attempts, Limit};
+use password::Passwords;
+use records::teams as team_rows;
+use records::{Change, Connection, Reader, Records, audit};
+use session::{IDLE, LONGEST};
+use shared::role::{KeyScope, Role};
+use shared::scope::Scope;
+use shared::session::TeamRole;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+use stream::clock::Clock;
+use tokio::sync::watch;
+use watchers::{Ends, Watchers};
+
+/// The team that is there from the start.
+const MAIN_TEAM: &str = "main";
+
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// How long rows of the audit log stay unless it is said, and those of ended keys.
+const KEPT: i64 = 400 * DAY;
+
+/// People, keys and machines of a hub. Cheap to clone.
+#[derive(Clone)]
+pub struct Accounts(Arc<Inner>);
+
+struct Inner {
+    records: Records,
+    clock: Arc<dyn Clock>,
+    instance: String,
+    set_up: AtomicBool,
+    passwords: Passwords,
+    attempts: Attempts,
+    judged: judged::Judged,
+    /// When the proxy in front last brought an account, by its id; wall.
+    brought: Mutex<HashMap<String, i64>>,
+    people: Watchers<Ended>,
+    links: Watchers<LinkDenied>,
+    sources: watch::Sender<u64>,
+    /// A machine that is known and joins anew has to be confirmed.
+    confirms_rejoins: AtomicBool,
+    /// When what is over is removed next, wall.
+    tidy_at: AtomicI64,
+    /// How long rows of the audit log stay, milliseconds.
+    audit_kept: AtomicI64,
+    /// How long a session holds without a request, and in all, milliseconds.
+    idle: AtomicI64,
+    longest: AtomicI64,
+    audit_file: OnceLock<audit_file::FileCounts>,
+    /// Sign-ins that failed and are not in the log, because too many of their network are.
+    unwritten: AtomicU64,
+}
+
+impl Accounts {
+    /// Opens the database of a hub in its data folder, which is made where there is none.
+    ///
+    /// # Errors
+    /// [`OpenError`]: a newer version has written it, or it cannot be used.
+    pub async fn open(folder: &Path, clock: Arc<dyn Clock>) -> Result<Accounts, OpenError> {
+        Accounts::open_in(&Database::in_folder(folder), clock).await
+    }
+
+    /// Likewise in the database that is named.
+    ///
+    /// # Errors
+    /// As [`Accounts::open`]; or it is a new PostgreSQL, and a file from before waits to be brought over.
+    pub async fn open_in(database: &Database, clock: Arc<dyn Clock>) -> Result<Accounts, OpenError> {
+        let records = database.open().await?;
+        let (instance, set_up) = begin(&records).await.map_err(|error| database.failed(&error))?;
+        Ok(Accounts(Arc::new(Inner {
+            records,
+            clock,
+            instance,
+            set_up: AtomicBool::new(set_up),
+            passwords: Passwords::new(),
+            attempts: Attempts::default(),
+            judged: judged::Judged::default(),
+            brought: Mutex::default(),
+            people: Watchers::new(),
+            links: Watchers::new(),
+            sources: watch::Sender::new(0),
+            confirms_rejoins: AtomicBool::new(false),
+            tidy_at: AtomicI64::new(0),
+            audit_kept: AtomicI64::new(KEPT),
+            idle: AtomicI64::new(IDLE),
+            longest: AtomicI64::new(LONGEST),
+            audit_file: OnceLock::new(),
+            unwritten: AtomicU64::new(0),
+        })))
+    }
+
+    /// Says how long rows of the audit log stay.
+    pub fn keep_audit(&self, kept: Duration) {
+        self.0.audit_kept.store(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+
+    /// From now on an admin has to confirm it when a machine that is known joins anew.
+    pub fn confirm_rejoins(&self) {
+        self.0.confirms_rejoins.store(true, Ordering::Relaxed);
+    }
+
+    /// The database, for what else a hub keeps in it.
+    pub fn records(&self) -> Records {
+        self.0.records.clone()
+    }
+
+    /// Closes the database in order.
+    pub async fn close(&self) {
+        self.0.records.close().await;
+    }
+
+    /// Sign-ins that failed since the start and are not in the audit log: too many of their network are.
+    pub fn unwritten_sign_ins(&self) -> u64 {
+        self.0.unwritten.load(Ordering::Relaxed)
+    }
+
+    /// Counts a sign-in that is refused without a look, and costs no row of the log.
+    fn leave_unwritten(&self) {
+        self.0.unwritten.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether there is an account. Until then nobody can sign in.
+    pub fn is_set_up(&self) -> bool {
+        self.0.set_up.load(Ordering::Acquire)
+    }
+
+    /// Eight letters in the name of this hub's cookie, made with its database.
+    pub fn instance(&self) -> &str {
+        &self.0.instance
+    }
+
+    /// Whether somebody may see the arguments of processes of a source, by its id: members of its team, and no keys.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn shows_arguments(&self, by: &Principal, source: &str) -> Result<bool, Denied> {
+        match by.scopes.is_some() {
+            true => Ok(false),
+            false => self.is_member_at(by, source).await,
+        }
+    }
+
+    /// Whether somebody is at least a member of a team that sees a source, by its id. What a team sees and what another lets
+    /// them do are two matters: who is a viewer there and a member elsewhere is a viewer there.
+    ///
+    /// # Errors
+    /// [`Denied::Unavailable`].
+    pub async fn is_member_at(&self, by: &Principal, source: &str) -> Result<bool, Denied> {
+        if by.hub_admin {
+            return Ok(true);
+        }
+        let teams = records::grants::teams(&mut *self.read().await?, source).await?;
+        Ok(teams.iter().any(|team| by.may(team, Role::Member)))
+    }
+
+    /// A number that rises when a machine joins, is removed, renamed, confirmed or labelled, and when others have changed
+    /// anything.
+    pub fn sources_changed(&self) -> watch::Receiver<u64> {
+        self.0.sources.subscribe()
+    }
+
+    /// What gets the reason when what somebody holds ends: their socket closes within a second.
+    pub fn watch(&self, by: &Principal) -> watch::Receiver<Option<Ended>> {
+        self.0.people.watch(&by.holder, Ended::Rights)
+    }
+
+    async fn read(&self) -> Result<Reader, Denied> {
+        Ok(self.0.records.read().await?)
+    }
+
+    /// Begins a change; what is over is removed with it, once an hour.
+    async fn begin_change(&self) -> Result<Change, Denied> {
+        let mut change = self.0.records.change().await?;
+        let now = self.now();
+        if now >= self.0.tidy_at.load(Ordering::Relaxed) {
+            tidy(&mut change, now, (self.idle(), self.0.audit_kept.load(Ordering::Relaxed))).await?;
+            self.0.tidy_at.store(now + HOUR, Ordering::Relaxed);
+        }
+        Ok(change)
+    }
+
+    /// Begins a change of marks and figures, by which nobody is judged.
+    async fn begin_note(&self) -> Result<Change, Denied> {
+        Ok(self.0.records.note().await?)
+    }
+
+    /// Wall time, milliseconds since the Unix epoch.
+    fn now(&self) -> i64 {
+        self.0.clock.wall()
+    }
+
+    fn attempt(&self, by: &[(Limit, &str)]) -> Result<(), Denied> {
+        let begun = self.0.attempts.begin(self.0.clock.steady(), by);
+        begun.map_err(|retry_after| Denied::Throttled { retry_after: retry_after.max(Duration::from_secs(1)) })
+    }
+
+    /// What whoever has these roles may see.
+    async fn scope_of(&self, on: &mut Connection, hub_admin: bool, teams: &[TeamRole]) -> Result<Scope, Denied> {
+        if hub_admin {
+            return Ok(Scope::All);
+        }
+        let mut sources = Vec::new();
+        for team in teams {
+            sources.extend(records::sources::ids(on, &team.id).await?);
+        }
+        Ok(Scope::only(teams.iter().map(|team| team.id.clone()), sources))
+    }
+
+    /// A team by its id or name, where at least this may be done.
+    async fn team(
+        &self,
+        on: &mut Connection,
+        by: &Principal,
+        word: &str,
+        role: Role,
+    ) -> Result<team_rows::Team, Denied> {
+        let team =
+            team_rows::find(on, word).await?.filter(|team| by.role_in(&team.id).is_some()).ok_or(Denied::Unknown)?;
+        if !by.may(&team.id, role) {
+            return Err(Denied::Forbidden(format!(
+                "only a team's {role} may do this; ask one of team {:?}",
+                team.name
+            )));
+        }
+        if role == Role::Admin && !by.allows(KeyScope::TeamAdmin) && !by.allows(KeyScope::HubAdmin) {
+            return Err(Denied::Forbidden(format!("this needs a key with the scope {}", KeyScope::TeamAdmin)));
+        }
+        Ok(team)
+    }
+
+    /// The team that is meant where none is named: the only one.
+    async fn named_team(&self, on: &mut Connection, word: Option<&str>) -> Result<team_rows::Team, Denied> {
+        match word {
+            Some(word) => team_rows::find(on, word).await?.ok_or(Denied::Unknown),
+            None => match <[team_rows::Team; 1]>::try_from(team_rows::all(on).await?) {
+                Ok([only]) => Ok(only),
+                Err(_) => Err(Denied::invalid("there are several teams; say which one with team")),
+            },
+        }
+    }
+
+    fn need_hub_admin(&self, by: &Principal) -> Result<(), Denied> {
+        match by.is_hub_admin() {
+            true => Ok(()),
+            false => Err(Denied::Forbidden("only an admin of the hub may do this".into())),
+        }
+    }
+
+    /// What makes keys and admins needs a password of the last 15 minutes.
+    fn need_fresh(&self, by: &Principal) -> Result<(), Denied> {
+        match by.is_fresh(self.now()) {
+            true => Ok(()),
+            false => Err(Denied::Again),
+        }
+    }
+
+    /// Writes who did what into the transaction of the change.
+    async fn audit(&self, on: &mut Connection, by: &Principal, what: Done<'_>) -> Result<(), Denied> {
+        let (who, means) = (by.name(), by.means());
+        self.write_audit(on, (&who, &means, by.network.text()), what, "ok").await
+    }
+
+    async fn write_audit(
+        &self,
+        on: &mut Connection,
+        (who, by, network): (&str, &str, &str),
+        what: Done<'_>,
+        result: &str,
+    ) -> Result<(), Denied> {
+        let entry = audit::Entry {
+            id: 0,
+            t: self.now(),
+            who: who.into(),
+            by: by.into(),
+            network: network.into(),
+            action: what.action.into(),
+            team: what.team.map(String::from),
+            object: what.object.into(),
+            before: what.before,
+            after: what.after,
+            result: result.into(),
+        };
+        Ok(audit::add(on, &entry).await?)
+    }
+
+    fn sources_have_changed(&self) {
+        self.0.sources.send_modify(|changes| *changes += 1);
+    }
+
+    fn end_people(&self, ends: Ends, why: Ended) {
+        self.0.people.end(ends, why);
+    }
+}
+
+/// What was done, for the audit log.
+#[derive(Default)]
+struct Done<'a> {
+    action: &'a str,
+    team: Option<&'a str>,
+    object: &'a str,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+/// Makes what every database has: the letters of its cookie, and a team. Where it is there, nothing is written: a hub starts
+/// on a full disk, too.
+async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
+    // A server that takes its time for the first connection has more of it for a change.
+    if let Ok(mut on) = records.read().await
+        && let Ok(Some(instance)) = records::meta::get(&mut on, "instance").await
+        && !team_rows::all(&mut on).await?.is_empty()
+    {
+        return Ok((instance, records::accounts::count(&mut on).await? > 0));
+    }
+    let mut change = records.change().await?;
+    let instance = match records::meta::get(&mut change, "instance").await? {
+        Some(instance) => instance,
+        None => {
+            let instance = random::instance();
+            records::meta::put(&mut change, "instance", &instance).await?;
+            instance
+        }
+    };
+    if team_rows::all(&mut change).await?.is_empty() {
+        let main = team_rows::Team { id: random::id(), name: MAIN_TEAM.into(), settings: "{}".into() };
+        team_rows::add(&mut change, &main).await?;
+    }
+    let set_up = records::accounts::count(&mut change).await? > 0;
+    change.commit().await?;
+    Ok((instance, set_up))
+}
+
+/// Removes what is over.
+async fn tidy(change: &mut Change, now: i64, (idle, audit_kept): (i64, i64)) -> Result<(), records::Error> {
+    records::sessions::forget(change, now, now - idle).await?;
+    records::codes::forget(change, now).await?;
+    records::shares::forget(change, now).await?;
+    usage::forget(change, now).await?;
+    log::blur(change, now).await?;
+    records::keys::forget(change, now - KEPT).await?;
+    records::sources::forget_aliases(change, now).await?;
+    records::enrolments::forget(change, now - enrol::REPEATED, now - enrol::PENDING).await?;
+    audit::forget(change, now.saturating_sub(audit_kept)).await
+}
+
+#[cfg(test)]
+mod tests;
