@@ -24,7 +24,9 @@ fn rooms_import_along_the_arrows() {
 
 #[test]
 fn no_two_files_know_each_other() {
-    holds(circles::circles(tree()));
+    let folders = circles::folders();
+    assert!(folders.contains("backend/insight/src") && folders.contains("tests/support"), "{folders:?}");
+    holds(circles::circles(tree(), &folders));
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn a_planted_circle_is_caught() {
     let faults = |files: &[(&str, &str)]| {
         let sources: Vec<Source> =
             files.iter().map(|(name, text)| Source::new(&format!("frontend/src/{name}.rs"), text)).collect();
-        circles::circles(&sources)
+        circles::circles(&sources, &["frontend/src".to_string()].into())
     };
     let none: [String; 0] = [];
     // A parent and its child may name each other, and tests whom they like.
@@ -181,6 +183,19 @@ fn planted_markup_is_caught() {
     let room = "frontend/src/pages/bar.rs";
     catches(rules::markup, room, "view! { <b>{text}</b> }", "element.set_inner_html(text);");
     catches(rules::markup, room, "// create_element", "document().create_element(\"a\")");
+#[test]
+fn a_package_is_looked_at_for_circles_as_soon_as_cargo_knows_it() {
+    let target = |kind: &str, path: &str| serde_json::json!({ "kind": [kind], "src_path": format!("/tree/{path}") });
+    let packages = serde_json::json!([
+        { "targets": [target("lib", "new/src/lib.rs"), target("test", "new/tests/main.rs")] },
+        { "targets": [target("bin", "other/src/main.rs"), target("bin", "other/src/bin/one.rs")] },
+        { "targets": [target("cdylib", "page/lib.rs"), target("custom-build", "page/main.rs")] },
+        { "targets": [target("example", "shown/examples/main.rs")] },
+    ]);
+    let named = circles::named(&serde_json::json!({ "workspace_root": "/tree", "packages": packages }));
+    assert_eq!(named.into_iter().collect::<Vec<_>>(), ["new/src", "other/src", "page"]);
+}
+
     catches(rules::markup, "frontend/src/state/mod.rs", "RwSignal::new(0)", "Box::leak(Box::new(0))");
     catches(
         rules::markup,

@@ -5,7 +5,6 @@
 //! log.
 
 use crate::cost::{cpu_of, intern, server, thread_cpu};
-use crate::large;
 use crate::record::Recording;
 use crate::table::Table;
 use history::{Folder, Options, retain};
@@ -31,18 +30,22 @@ pub const RETENTION: i64 = 12 * HOUR;
 /// Number of repetitions of a reading. The 95th percentile is the third slowest.
 const READS: usize = 60;
 
-/// Measures all figures of this file.
-pub fn measure(table: &mut Table, procfs: &Recording) {
+/// Measures all figures of this file. False where it could not.
+pub fn measure(table: &mut Table, procfs: &Recording) -> bool {
     let temp = match tempfile::tempdir() {
         Ok(temp) => temp,
-        Err(error) => return table.missing("history on disk", "", &error.to_string()),
+        Err(error) => {
+            table.missing("history on disk", "", &error.to_string());
+            return false;
+        }
     };
     let series = procfs.steps.len();
     let on = format!("{series} series, 12 h of {} ticks recorded here, totals running on", procfs.ticks.len());
     let folder = temp.path().join("procfs");
     if procfs.ticks.len() < crate::record::COLUMN {
         let needs = format!("cargo xtask bench -- --record {}", crate::record::COLUMN);
-        return table.missing("history on disk", "", &format!("needs a longer recording: {needs}"));
+        table.missing("history on disk", "", &format!("needs a longer recording: {needs}"));
+        return false;
     }
     let mut kept = Keeping::open(&folder, "bench");
     intern(&mut kept.live.store(), kept.source, procfs);
@@ -82,15 +85,7 @@ pub fn measure(table: &mut Table, procfs: &Recording) {
         }
         Err(why) => table.missing("RSS of a server with history", "25 MB", &why),
     }
-    large::measure(table, procfs, temp.path());
-}
-
-/// Measures only the fleet.
-pub fn fleet(table: &mut Table, procfs: &Recording) {
-    match tempfile::tempdir() {
-        Ok(temp) => large::fleet(table, procfs, temp.path()),
-        Err(error) => table.missing("one metric over 100 sources", "5 ms", &error.to_string()),
-    }
+    true
 }
 
 /// 95th percentile of the CPU time of this thread in milliseconds.

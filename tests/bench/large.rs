@@ -23,14 +23,21 @@ const MANY: u32 = 10_000;
 const TICKS: usize = 3_600;
 
 /// Measures the fleet and the large machine.
-pub fn measure(table: &mut Table, procfs: &Recording, temp: &Path) {
-    fleet(table, procfs, temp);
-    machine(table, procfs, temp);
+pub fn measure(table: &mut Table, procfs: &Recording) {
+    fleet(table, procfs);
+    match tempfile::tempdir() {
+        Ok(temp) => machine(table, procfs, temp.path()),
+        Err(error) => table.missing("open a folder, all sealed", "50 ms", &error.to_string()),
+    }
 }
 
 /// Measures one metric over every machine of the fleet.
-pub fn fleet(table: &mut Table, procfs: &Recording, temp: &Path) {
-    let fleet = temp.join("fleet");
+pub fn fleet(table: &mut Table, procfs: &Recording) {
+    let temp = match tempfile::tempdir() {
+        Ok(temp) => temp,
+        Err(error) => return table.missing("one metric over 100 sources", "5 ms", &error.to_string()),
+    };
+    let fleet = temp.path().join("fleet");
     hours(&fleet, MACHINES, EACH, procfs).expect("a temporary folder can be written to");
     let kept = Keeping::open(&fleet, "machine-0");
     let ms = p95(|| {

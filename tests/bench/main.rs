@@ -88,9 +88,13 @@ fn main() -> std::process::ExitCode {
     for part in PARTS.into_iter().filter(|part| only.is_none_or(|only| only == part)) {
         match part {
             "codec" => codec::measure(&mut table, &procfs, &own),
-            "history" => history::measure(&mut table, &procfs),
+            "history" => {
+                if history::measure(&mut table, &procfs) {
+                    large::measure(&mut table, &procfs);
+                }
+            }
             // The fleet is part of the history when everything is measured.
-            "fleet" if only.is_some() => history::fleet(&mut table, &procfs),
+            "fleet" if only.is_some() => large::fleet(&mut table, &procfs),
             "fleet" => {}
             "hub" => hub::measure(&mut table),
             "links" => {

@@ -2,37 +2,44 @@
 //! one thing that may name each other.
 
 use super::source::{Source, word};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Folders of sources without circles; the others still have some.
-const FOLDERS: &[&str] = &[
-    "backend/collectors/src",
-    "backend/history/src",
-    "backend/inventory/src",
-    "backend/jobs/src",
-    "backend/notify/src",
-    "backend/src",
-    "backend/settings/src",
-    "backend/stream/src",
-    "backend/system/src",
-    "backend/team/src",
-    "backend/top/src",
-    "frontend/src",
-    "frontend/charts/src",
-    "frontend/reader/src",
-    "frontend/viewer/src",
-    "shared/src",
-    "shared/imports/src",
-    "xtask/src",
-];
+use std::path::Path;
+use std::process::Command;
 
 /// Module and the modules that it names.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
+/// Folders of the sources of all packages, as Cargo names them, from the root of the tree.
+#[allow(clippy::disallowed_methods, reason = "cargo, in tests only")]
+pub fn folders() -> BTreeSet<String> {
+    let mut metadata = Command::new(env!("CARGO"));
+    metadata.args(["metadata", "--offline", "--locked", "--no-deps", "--format-version", "1"]);
+    let out = metadata.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo starts");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    named(&serde_json::from_slice(&out.stdout).expect("cargo prints JSON"))
+}
+
+/// The folder of each library and program of these packages. A program that is one file (`src/bin/x.rs`) has none of its own.
+pub fn named(metadata: &Value) -> BTreeSet<String> {
+    let root = metadata["workspace_root"].as_str().expect("a workspace has a root");
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let targets = list(&metadata["packages"]).into_iter().flat_map(|package| list(&package["targets"]));
+    let folder = |target: Value| {
+        let of = |kind: &str| list(&target["kind"]).iter().any(|own| own == kind);
+        let path = Path::new(target["src_path"].as_str()?);
+        let is_root = path.file_name().is_some_and(|name| name == "lib.rs" || name == "main.rs");
+        let is_ours = is_root && !of("test") && !of("bench") && !of("example") && !of("custom-build");
+        let folder = path.parent()?.strip_prefix(root).ok()?.to_str()?;
+        is_ours.then(|| folder.replace('\\', "/"))
+    };
+    targets.filter_map(folder).collect()
+}
+
 /// Circles between the files of a folder, and between its rooms.
-pub fn circles(sources: &[Source]) -> Vec<String> {
+pub fn circles(sources: &[Source], folders: &BTreeSet<String>) -> Vec<String> {
     let mut faults = Vec::new();
-    for folder in FOLDERS {
+    for folder in folders {
         let files = files(sources, folder);
         let rooms = rooms(&files);
         for graph in [files, rooms] {
@@ -42,16 +49,18 @@ pub fn circles(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// The module of a file: `http::stream` of `http/stream/mod.rs`; none for what puts a package together or is a program.
+/// The module of a file: `http::stream` of `http/stream/mod.rs`; none for what puts a package together, is a program, or has
+/// tests alone.
 fn module(path: &str, folder: &str) -> Option<String> {
     let inner = path.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix(".rs")?;
     let inner = inner.strip_suffix("/mod").unwrap_or(inner);
     let root = ["lib", "main"].contains(&inner) || inner.starts_with("bin/");
-    (!root).then(|| inner.replace('/', "::"))
+    let tests = inner.split('/').any(|part| part == "tests") || inner.ends_with("_tests");
+    (!root && !tests).then(|| inner.replace('/', "::"))
 }
 
 fn files(sources: &[Source], folder: &str) -> Graph {
-    let own = || sources.iter().filter(|s| !s.is_test()).filter_map(|s| Some((s, module(&s.path, folder)?)));
+    let own = || sources.iter().filter_map(|s| Some((s, module(&s.path, folder)?)));
     let modules: BTreeSet<String> = own().map(|(_, module)| module).collect();
     let mut graph = Graph::new();
     for (source, from) in own() {

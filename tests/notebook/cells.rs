@@ -3,6 +3,7 @@
 use super::{BOOK, idle, lab, run, run_cell, until};
 use serde_json::Value;
 use watchglass_tests::jupyter::Home;
+use watchglass_tests::programs;
 use watchglass_tests::waiting::until_so;
 
 #[test]
@@ -68,4 +69,67 @@ fn with_jupyter_cells_have_their_lines_without_anything_to_load_however_short_an
     line("t.startsWith('[4] ') && t.includes('KeyError')");
     // One line each, of the times that the kernel itself said.
     assert_eq!(browser.eval("document.querySelectorAll('.wg-Line').length"), 4);
+}
+
+/// Holds back what a kernel says of the begin of a cell until its reply has come, and counts the cells. They come by two
+/// sockets of a kernel, and a server with load reads them in whatever order.
+const REPLY_FIRST: &str = "(() => {
+  const socket = BOOK.sessionContext.session.kernel._ws;
+  const [pass, held] = [socket.onmessage, []];
+  window.__swapped = 0;
+  socket.onmessage = event => {
+    const text = typeof event.data === 'string' ? event.data : new TextDecoder('latin1').decode(event.data);
+    if (text.includes('\"execute_input\"')) {
+      held.push(event);
+      return;
+    }
+    pass.call(socket, event);
+    if (text.includes('\"execute_reply\"')) {
+      window.__swapped += held.length;
+      held.splice(0).forEach(one => pass.call(socket, one));
+    }
+  };
+  return 1;
+})()";
+
+/// Whether a line stands under a cell that begins like this.
+fn begins(line: &str) -> String {
+    format!("[...document.querySelectorAll('.wg-Line')].some(l => l.textContent.startsWith({line:?}))")
+}
+
+#[test]
+#[ignore = "it needs JupyterLab; run by cargo xtask test"]
+fn with_jupyter_a_cell_whose_reply_comes_before_its_begin_has_its_line() {
+    let home = Home::new();
+    home.notebook("train.ipynb", &["1 + 1", "{}['<b>']"]);
+    let jupyter = home.jupyter();
+    let browser = lab(&home, &jupyter, Some("train.ipynb"));
+    until(&browser, &home, "!!document.querySelector('.wg-Status')");
+    idle(&browser, &home, BOOK);
+    browser.eval(&REPLY_FIRST.replace("BOOK", BOOK));
+    for at in 0..2 {
+        run_cell(&browser, &home, at);
+        until(&browser, &home, &begins(&format!("[{}] ", at + 1)));
+    }
+    assert_eq!(browser.eval("window.__swapped"), 2, "both came the other way round");
+    assert_eq!(browser.eval("document.querySelectorAll('.wg-Line').length"), 2);
+}
+
+#[test]
+#[ignore = "it needs JupyterLab; run by cargo xtask test"]
+fn with_jupyter_a_cell_that_ran_while_the_program_was_away_has_its_line_when_it_is_back() {
+    let home = Home::new();
+    home.notebook("train.ipynb", &["1 + 1"]);
+    let jupyter = home.jupyter();
+    let browser = lab(&home, &jupyter, Some("train.ipynb"));
+    until(&browser, &home, "window.jupyterapp.commands.isVisible('watchglass:open')");
+    until(&browser, &home, "(document.querySelector('.wg-Status') || {}).textContent");
+    idle(&browser, &home, BOOK);
+    let first = home.programs()[0].0;
+    let killed = programs::run("kill", &["-KILL", &first.to_string()], "");
+    assert!(killed.status.success(), "{killed:?}");
+    until_so("it is gone", || home.programs().iter().all(|(pid, _)| *pid != first));
+    run_cell(&browser, &home, 0);
+    until(&browser, &home, &begins("[1] "));
+    assert!(home.programs().iter().any(|(pid, _)| *pid != first), "another one runs");
 }

@@ -7,7 +7,6 @@
 use crate::device::{Device, POWER, TRAFFIC, WORK};
 use crate::group::Group;
 use crate::levels::{Ordered, median};
-use crate::signal::Sig;
 use crate::{Hosts, Source};
 
 /// How much more of the group's work one has for which the others wait, by what shows it: what it computes and moves
@@ -17,66 +16,11 @@ const EFFECTS: [(usize, f64); 3] = [(WORK, 0.06), (TRAFFIC, 0.06), (POWER, 0.04)
 const KNOWN: f64 = 240.0;
 /// Of so many seconds it is made at most.
 const LEARNED: f64 = 1732.0;
-/// What is not sure after so many seconds is another habit.
-const TRIED: i64 = 1200;
 /// The least by which a bucket is trusted to stray: what counters say is not white noise.
 const LEAST: f64 = 0.02;
-/// One bucket of ten seconds says at most so much against, and for it.
-const SAYS: (f64, f64) = (-0.5, 1.0);
-/// From here on it is sure: one in e^18 by chance alone.
-const SURE: f64 = 18.0;
-/// More is not remembered, and below this it is over.
-const MOST: f64 = 20.0;
-const OVER: f64 = 10.0;
-/// From here on nothing is learned of the group.
-const DOUBT: f64 = 3.0;
 /// By how much less the others must do, and the time constant of what they do, seconds.
 const LESS: f64 = 0.015;
 const SLOW: f64 = 120.0;
-
-/// What buckets of work said of one member.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Awaited {
-    said: f64,
-    since: i64,
-    /// It was sure: it is over when little speaks for it.
-    told: bool,
-}
-
-impl Awaited {
-    pub fn is_doubted(&self) -> bool {
-        self.said >= DOUBT
-    }
-
-    pub fn is_sure(&self) -> bool {
-        self.said >= SURE
-    }
-
-    pub fn is_over(&self) -> bool {
-        self.said <= OVER
-    }
-
-    pub fn since(&self) -> i64 {
-        self.since
-    }
-
-    /// How sure it is, 0 to a little more than 1.
-    pub fn sure(&self) -> f64 {
-        self.said / SURE
-    }
-
-    /// A bucket of `length` seconds that ended at `now`.
-    fn add(&mut self, now: i64, length: f64, says: f64) {
-        let tens = length / 10.0;
-        if self.said <= 0.0 || (self.said < SURE && !self.told && now - self.since > TRIED) {
-            self.said = 0.0;
-            self.since = now - length as i64;
-        }
-        let least = if self.told { 2.0 * SAYS.0 } else { SAYS.0 };
-        self.said = (self.said + says.clamp(least * tens, SAYS.1 * tens)).clamp(0.0, MOST);
-        self.told = self.said >= SURE || (self.told && self.said > OVER);
-    }
-}
 
 fn member(hosts: &Hosts, (source, at): (Source, usize)) -> Option<&Device> {
     hosts.get(&source)?.devices.get(at)
@@ -156,13 +100,4 @@ pub(crate) fn waits(group: &Group) -> bool {
 pub(crate) fn shown_by(device: &Device) -> Option<(usize, f64)> {
     let known = EFFECTS.iter().filter_map(|(of, effect)| Some((strays(device, *of, *effect)? / effect, *of, *effect)));
     known.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, of, effect)| (of, effect))
-}
-
-/// The signal of a channel.
-pub(crate) fn sig_of(device: &Device, of: usize, work: Option<Sig>) -> Option<Sig> {
-    match of {
-        WORK => work,
-        TRAFFIC => Some(Sig::Activity),
-        _ => Some(device.power_sig()),
-    }
 }

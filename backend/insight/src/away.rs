@@ -1,7 +1,8 @@
 //! Machines that fell silent without a goodbye, where a hub follows them.
 
 use crate::Entry;
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
+use crate::key::{Key, What};
 use crate::levels::NEVER;
 use crate::scene::Scene;
 use crate::signal::{HostSig, host_row_of};

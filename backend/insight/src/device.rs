@@ -1,7 +1,7 @@
 //! One accelerator: its slots, how hard it works, and how far each rule has come with it.
 
-use crate::awaited::Awaited;
-use crate::ended::Brim;
+use crate::awaited_sum::Awaited;
+use crate::ending::Brim;
 use crate::filling::Filling;
 use crate::hold::{Hold, Share};
 use crate::levels::{NEVER, Ring, Slot};
@@ -526,9 +526,18 @@ impl Device {
         self.ring.spread(span).is_some_and(|(_, spread)| spread >= 0.1 * room)
     }
 
+    /// The signal of a channel.
+    pub fn sig_of(&self, of: usize, work: Option<Sig>) -> Option<Sig> {
+        match of {
+            WORK => work,
+            TRAFFIC => Some(Sig::Activity),
+            _ => Some(self.power_sig()),
+        }
+    }
+
     /// What it usually has in a channel of work, traffic or power.
     pub fn level_of(&self, of: usize, work: Option<Sig>) -> Option<f64> {
-        let sig = crate::awaited::sig_of(self, of, work)?;
+        let sig = self.sig_of(of, work)?;
         self.slot(sig).level().filter(|level| *level > 0.0)
     }
 

@@ -1,6 +1,7 @@
 //! File systems that will be full.
 
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
+use crate::key::{Key, What};
 use crate::scene::{Scene, Sight};
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{evidence, lasting, of_host, whole};

@@ -2,8 +2,10 @@
 //! works in their place.
 
 use crate::device::Device;
-use crate::finding::{Draft, Key, What};
+use crate::ending::{Brim, Ended};
+use crate::finding::Draft;
 use crate::host::Host;
+use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::Sig;
 use crate::words::{At, all, devices, evidence, gib, whole};
@@ -31,35 +33,6 @@ const WORKS: i64 = 60;
 const OVER: i64 = 600;
 /// Most that are remembered of one machine.
 const MOST: usize = 8;
-
-/// What is kept of a GPU that is nearly full: the most it held, percent, and the members of the largest group that it was of,
-/// for that is no more when the job has ended.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Brim {
-    most: f64,
-    /// When it was nearly full last, second.
-    at: i64,
-    members: Vec<(Source, usize)>,
-    pids: Vec<u32>,
-}
-
-/// A job that has ended.
-#[derive(Clone, Debug)]
-pub(crate) struct Ended {
-    /// The second at which its memory was given back, or the kernel killed it.
-    at: i64,
-    /// The GPUs that were full, and how full the first of them was, in words; none where the machine was.
-    full: Vec<(Source, usize)>,
-    words: String,
-    most: f64,
-    /// The processes that the first of them had: they are listed for a while when they are gone.
-    pids: Vec<u32>,
-    members: Vec<(Source, usize)>,
-    /// The finding and its sentence, without what became of the others, once it is told.
-    told: Option<(Key, String)>,
-    /// When the next job had worked for long enough.
-    next: Option<i64>,
-}
 
 fn judge(scene: &mut Scene) {
     for source in scene.ticked() {

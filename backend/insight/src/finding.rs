@@ -1,6 +1,6 @@
 //! The book of findings: what is open, what ended a moment ago, which is because of which, and what was left out.
 
-use crate::signal::Family;
+use crate::key::{Key, What};
 use crate::words::{At, have_waited};
 use crate::{Hosts, Settings, Source};
 use shared::finding::{Evidence, Finding, MAX_FINDING_BYTES, Place, Severity};
@@ -16,32 +16,6 @@ const AGAIN: i64 = 600;
 const TOGETHER: i64 = 30;
 /// A cause began at most so many seconds before its consequence.
 const CAUSE_BEFORE: i64 = 120;
-
-/// What of a machine a finding is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum What {
-    Device(Family, u32),
-    /// The group with this id.
-    Group(u64),
-    /// The disk, port or link of this name.
-    Named(String),
-    /// The machine itself, by one of its signals.
-    Machine(&'static str),
-}
-
-/// What a finding is about, while it is open. Rules ask by it at each tick, so it holds no text where it can do without.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub kind: &'static str,
-    pub source: Source,
-    pub what: What,
-}
-
-impl Key {
-    pub fn new(kind: &'static str, source: Source, what: What) -> Self {
-        Key { kind, source, what }
-    }
-}
 
 /// A finding as its rule has it.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use crate::device::{Device, POWER, TRAFFIC, WORK};
 use crate::hold::{Hold, Share};
 use crate::host::Host;
 use crate::levels::{NEVER, median};
+use crate::pace::Pace;
 use crate::phase::{Course, Phase, Seen};
 use crate::signal::{Family, Sig};
-use crate::tenant::Pace;
 use crate::words::At;
 use crate::{Hosts, Job, Source};
 

@@ -1,9 +1,10 @@
 //! A job that goes on without getting anywhere: its GPUs wait in a kernel, for one of them or for each other, or do nothing.
 
 use crate::device::Device;
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
 use crate::group::Group;
 use crate::host::Host;
+use crate::key::{Key, What};
 use crate::kin;
 use crate::phase::Phase;
 use crate::scene::{Scene, sight};

@@ -1,7 +1,7 @@
 //! One machine: where each series goes, the ticks that wait, its devices and its own signals.
 
 use crate::device::Device;
-use crate::ended::Ended;
+use crate::ending::Ended;
 use crate::filling::Filling;
 use crate::hold::Hold;
 use crate::levels::{NEVER, Slot};

@@ -1,6 +1,7 @@
 //! GPUs that are held without work.
 
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
+use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::{Sig, process_row};
 use crate::words::{At, begin, devices, evidence, lasting, whole};

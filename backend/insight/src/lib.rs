@@ -4,11 +4,13 @@
 //! server, a replay, `watchglass findings FILE` and a file that is dropped on a page run the same code.
 
 mod awaited;
+mod awaited_sum;
 mod away;
 mod device;
 mod disk;
 mod ecc;
 mod ended;
+mod ending;
 mod filling;
 mod finding;
 mod group;
@@ -16,11 +18,13 @@ mod hang;
 mod hold;
 mod host;
 mod idle;
+mod key;
 mod kin;
 mod levels;
 mod link;
 mod lost;
 mod memory;
+mod pace;
 mod phase;
 mod port;
 pub mod recording;

@@ -2,9 +2,10 @@
 
 use crate::device::Device;
 use crate::device::NVLINK;
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
 use crate::hang::counter;
 use crate::host::Host;
+use crate::key::{Key, What};
 use crate::levels::{Ordered, median};
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};

@@ -2,7 +2,8 @@
 
 use crate::ended;
 use crate::filling::Rise;
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
+use crate::key::{Key, What};
 use crate::scene::{Scene, host_sight, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
 use crate::words::{begin, devices, evidence, gib, host as machine, lasting, whole};

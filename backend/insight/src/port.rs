@@ -1,6 +1,7 @@
 //! Ports of InfiniBand that carry less than they did: a link that lost lanes or speed.
 
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
+use crate::key::{Key, What};
 use crate::scene::Scene;
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{bytes, evidence, of_host};

@@ -1,8 +1,9 @@
 //! What a detector is handed at a second: machines, groups, and the book of findings.
 
-use crate::finding::{Draft, Key, Ledger, What};
+use crate::finding::{Draft, Ledger};
 use crate::group::Group;
 use crate::host::Host;
+use crate::key::{Key, What};
 use crate::signal::{Family, HostSig, Sig, host_row_of, row_of};
 use crate::words::At;
 use crate::{Hosts, Settings, Source};

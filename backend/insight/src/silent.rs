@@ -1,6 +1,7 @@
 //! A collector that brings nothing: what it measures is not known, and nothing is said of it.
 
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
+use crate::key::{Key, What};
 use crate::scene::{Scene, Sight};
 use crate::signal::{NamedSig, named_row_of};
 use crate::words::{evidence, lasting, of_host};

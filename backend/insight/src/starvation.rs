@@ -1,8 +1,9 @@
 //! GPUs that wait for data: a machine that cannot bring it fast enough.
 
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
 use crate::group::Group;
 use crate::host::Host;
+use crate::key::{Key, What};
 use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};

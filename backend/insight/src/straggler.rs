@@ -4,9 +4,10 @@
 
 use crate::awaited;
 use crate::device::{CHANNELS, CLOCK, Device, POWER, TRAFFIC, USE, WORK};
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
 use crate::group::Group;
 use crate::hang::counter;
+use crate::key::{Key, What};
 use crate::levels::{Ordered, median};
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig};
@@ -541,7 +542,7 @@ fn sig_of(device: &Device, of: usize) -> Option<Sig> {
     match of {
         CLOCK => Some(Sig::Clock),
         USE => Some(Sig::Use),
-        of => awaited::sig_of(device, of, device.work_sig()),
+        of => device.sig_of(of, device.work_sig()),
     }
 }
 

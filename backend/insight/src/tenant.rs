@@ -5,9 +5,10 @@
 
 use crate::Entry;
 use crate::Source;
-use crate::finding::{Draft, Key, What};
+use crate::finding::Draft;
 use crate::group::Group;
 use crate::hang::counter;
+use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::Sig;
 use crate::words::{begin, devices, evidence, gib, whole};
@@ -29,39 +30,9 @@ pub(crate) static DETECTOR: Entry = Entry {
 const CAME: i64 = 900;
 /// What follows in so many seconds is a start.
 const STARTS: i64 = 20;
-/// How much less the job must do, a share; and how many times that what it does usually strays.
-const LESS: f64 = 0.03;
-const STRAYS: f64 = 2.5;
-/// Time constant of what it usually does, seconds, and what of that must be known.
-const USUAL: f64 = 300.0;
-const KNOWN: f64 = 60.0;
 /// 80 of 120 s.
 const WINDOW: i64 = 120;
 const SHARE: f64 = 2.0 / 3.0;
-
-/// How much of what is usual a group does.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
-    mean: f64,
-    strays: f64,
-    known: f64,
-}
-
-impl Pace {
-    fn learn(&mut self, pace: f64, dt: f64) {
-        let weight = dt / (dt + self.known.min(USUAL));
-        if self.known > 0.0 {
-            self.strays += weight * ((pace - self.mean).abs() - self.strays);
-        }
-        self.mean += weight * (pace - self.mean);
-        self.known += dt;
-    }
-
-    /// How much less this is than usual, and what that must be; once it is known.
-    fn lost(&self, pace: f64) -> Option<(f64, f64)> {
-        (self.known >= KNOWN).then(|| (1.0 - pace / self.mean, LESS.max(STRAYS * self.strays)))
-    }
-}
 
 fn judge(scene: &mut Scene) {
     for at in 0..scene.groups.len() {

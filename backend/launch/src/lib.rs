@@ -21,6 +21,7 @@ pub mod mark;
 pub mod memory;
 pub mod peer;
 pub mod pod;
+mod proc;
 pub mod process;
 pub mod pty;
 pub mod relay;

@@ -8,7 +8,7 @@
 //! A counter says that somebody was killed, and not who. It counts where it rose in the seconds before an end, and the kernel's
 //! log names that process; where the log is not to be read, only while no other job was in the cgroup.
 
-use super::process::{namespace, parent, started};
+use super::proc::{namespace, parent, started};
 use shared::run::MemoryKill;
 use std::fs::{self, File};
 use std::io::Read;

@@ -1,7 +1,7 @@
 //! The database and its connections: four that read, one that writes.
 
 use crate::connection::{Change, Held, Reader};
-use crate::file::File;
+use crate::file::{ACQUIRE_TIMEOUT, File, READERS};
 use crate::generation::{self, Generation};
 use crate::{Error, OpenError, Server, meta, migrate_server};
 use sqlx::PgPool;
@@ -11,12 +11,6 @@ use std::time::Duration;
 
 /// Name of the database in a data folder.
 pub const FILE: &str = "hub.db";
-
-/// Connections that read at once.
-pub(crate) const READERS: u32 = 4;
-
-/// How long a request waits for a connection.
-pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a request waits to read from a PostgreSQL that does not answer.
 const AWAY_TIMEOUT: Duration = Duration::from_secs(3);

@@ -1,7 +1,6 @@
 //! The database in a file and its connections: four that read, one that writes; on a full disk one for both.
 
 use crate::OpenError;
-use crate::database::{ACQUIRE_TIMEOUT, READERS};
 use crate::generation::Generation;
 use crate::migrate;
 use sqlx::pool::PoolConnection;
@@ -10,6 +9,12 @@ use sqlx::{Connection, Sqlite, SqlitePool, Transaction};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Connections that read at once, here and of PostgreSQL.
+pub(crate) const READERS: u32 = 4;
+
+/// How long a request waits for a connection.
+pub(crate) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a statement waits for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

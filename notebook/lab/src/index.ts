@@ -7,7 +7,7 @@ import { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { LabIcon } from '@jupyterlab/ui-components';
-import { Lines, Mode } from './lines';
+import { kernelOf, Lines, Mode } from './lines';
 import { Marks } from './marks';
 import { Page, State } from './page';
 import { entry, pageUrl } from './server';
@@ -31,10 +31,6 @@ interface Host {
   statusBar: IStatusBar | null;
   settings: ISettingRegistry | null;
   themes: IThemeManager | null;
-}
-
-function kernelOf(panel: NotebookPanel | null | undefined): string | undefined {
-  return panel?.sessionContext.session?.kernel?.id;
 }
 
 /** Scrolls to a cell of an open notebook. */
@@ -151,8 +147,8 @@ function beside(host: Host, tell: () => void, open: () => Promise<void>): void {
   notebooks.widgetAdded.connect((_, panel) => watch(panel));
   notebooks.forEach(watch);
 
-  new Marks(notebooks);
   const lines = new Lines(notebooks);
+  new Marks(notebooks, kernels => lines.stored(kernels));
   void host.settings
     ?.load(ID)
     .then(settings => {

@@ -37,6 +37,16 @@ export class Lines {
     this.tracker.forEach(panel => void this.fill(panel));
   }
 
+  /** The server has stored that cells of these kernels have ended, which may be long after they did. */
+  stored(kernels: Set<string>): void {
+    this.tracker.forEach(panel => {
+      const id = kernelOf(panel);
+      if (id !== undefined && kernels.has(id)) {
+        this.look(panel, 0);
+      }
+    });
+  }
+
   private watch(panel: NotebookPanel): void {
     panel.sessionContext.kernelChanged.connect(() => void this.fill(panel));
     void panel.sessionContext.ready.then(() => this.fill(panel));
@@ -58,9 +68,10 @@ export class Lines {
 
   private async fill(panel: NotebookPanel): Promise<void> {
     try {
-      const id = panel.isDisposed ? undefined : panel.sessionContext.session?.kernel?.id;
+      const id = panel.isDisposed ? undefined : kernelOf(panel);
       const runs = id === undefined || this.mode === 'off' ? [] : await cells(id);
-      if (panel.isDisposed) {
+      // Where the server does not answer, the lines stand as they are.
+      if (panel.isDisposed || runs === null) {
         return;
       }
       const lines = new Map<string, string | undefined>();
@@ -75,6 +86,11 @@ export class Lines {
       // A notebook that is being closed has no lines.
     }
   }
+}
+
+/** The id of a notebook's kernel. */
+export function kernelOf(panel: NotebookPanel | null | undefined): string | undefined {
+  return panel?.sessionContext.session?.kernel?.id;
 }
 
 function write(cell: Cell, line: string | undefined, mode: Mode): void {

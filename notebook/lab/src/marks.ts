@@ -3,21 +3,23 @@
 
 import { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import { Kernel, KernelMessage } from '@jupyterlab/services';
+import { Queue } from './queue';
+import { Requests } from './requests';
 import { Marker, mark } from './server';
-
-/** Cells that were sent to kernels and have not ended, and markers that wait to be sent, at most; the oldest go. */
-const LIMIT = 256;
-/** Markers of one request: the server takes 64 KiB. */
-const AT_ONCE = 128;
 
 /** Follows the kernels of all open notebooks. */
 export class Marks {
-  /** The cell of each request, by the number that Lab gave it. */
-  private readonly asked = new Map<string, { cell: string; n?: number }>();
-  private readonly waiting: Marker[] = [];
-  private isSending = false;
+  private readonly requests = new Requests();
+  private readonly queue: Queue<Marker>;
 
-  constructor(tracker: INotebookTracker) {
+  /** `stored` is called with the kernels of which the server has stored ends of cells. */
+  constructor(tracker: INotebookTracker, stored: (kernels: Set<string>) => void) {
+    this.queue = new Queue<Marker>(
+      mark,
+      ms => new Promise(done => window.setTimeout(done, ms)),
+      markers => stored(new Set(markers.filter(({ phase }) => phase === 'end').map(({ kernel }) => kernel))),
+      all => console.warn(`watchglass: ${all} begins and ends of cells were not stored: the server did not take them`)
+    );
     tracker.widgetAdded.connect((_, panel) => this.watch(panel));
     tracker.forEach(panel => this.watch(panel));
   }
@@ -32,60 +34,24 @@ export class Marks {
       if (direction === 'send') {
         const cell = msg.header.msg_type === 'execute_request' ? msg.metadata.cellId : undefined;
         if (typeof cell === 'string') {
-          keep(this.asked, msg.header.msg_id, { cell });
+          this.requests.sent(msg.header.msg_id, cell);
         }
         return;
       }
       const request = 'msg_id' in msg.parent_header ? msg.parent_header.msg_id : '';
-      const asked = this.asked.get(request);
-      if (asked === undefined) {
-        return;
-      }
-      const common = { kind: 'cell', by: 'lab', kernel: kernel.id, cell: asked.cell, t: seconds(msg.header.date) };
+      const message = { kernel: kernel.id, request, date: msg.header.date };
+      let markers: Marker[] = [];
       if (KernelMessage.isExecuteInputMsg(msg)) {
         // A cell that is scheduled has not begun: its kernel runs others first.
-        asked.n = msg.content.execution_count ?? undefined;
-        this.put({ ...common, id: `${request}-start`, phase: 'start', n: asked.n });
+        markers = this.requests.begun(message, msg.content.execution_count);
       } else if (KernelMessage.isExecuteReplyMsg(msg)) {
-        this.asked.delete(request);
-        // One that an error before it has put off never began.
-        if (asked.n !== undefined) {
-          const { status } = msg.content;
-          const error = status === 'error' ? (msg.content as KernelMessage.IReplyErrorContent).ename : undefined;
-          this.put({ ...common, id: `${request}-end`, phase: 'end', n: asked.n, ok: status === 'ok', error });
-        }
+        const { status } = msg.content;
+        const ename = status === 'error' ? (msg.content as KernelMessage.IReplyErrorContent).ename : undefined;
+        markers = this.requests.ended(message, status, ename);
       }
+      markers.forEach(marker => this.queue.put(marker));
     } catch (error) {
       console.warn('watchglass:', error);
     }
   }
-
-  private put(marker: Marker): void {
-    this.waiting.push(marker);
-    this.waiting.splice(0, this.waiting.length - LIMIT);
-    if (!this.isSending) {
-      this.isSending = true;
-      void this.send().finally(() => (this.isSending = false));
-    }
-  }
-
-  private async send(): Promise<void> {
-    while (this.waiting.length > 0) {
-      // What is refused or does not arrive is not sent again: the next cell has markers of its own.
-      await mark(this.waiting.splice(0, AT_ONCE));
-    }
-  }
-}
-
-function keep<T>(all: Map<string, T>, key: string, value: T): void {
-  all.set(key, value);
-  if (all.size > LIMIT) {
-    all.delete(all.keys().next().value as string);
-  }
-}
-
-/** The kernel's own time of a message, Unix seconds. */
-function seconds(date: string): number | undefined {
-  const ms = Date.parse(date);
-  return Number.isFinite(ms) ? ms / 1_000 : undefined;
 }

@@ -2,6 +2,7 @@
 
 import { PageConfig, URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
+import type { Outcome } from './queue';
 
 /** A kernel as `GET api/v1/kernels` tells it; what is not known is absent. */
 export interface Kernel {
@@ -41,7 +42,13 @@ export function pageUrl(): string {
   return URLExt.join(PageConfig.getBaseUrl(), 'watchglass') + '/';
 }
 
-async function json(url: string, body?: object): Promise<unknown> {
+/** An answer: its status, absent where none came, and its body, null where it cannot be read. */
+interface Answer {
+  status?: number;
+  body: unknown;
+}
+
+async function ask(url: string, body?: object): Promise<Answer> {
   const settings = ServerConnection.makeSettings();
   const stop = new AbortController();
   const timer = window.setTimeout(() => stop.abort(), 10_000);
@@ -50,12 +57,17 @@ async function json(url: string, body?: object): Promise<unknown> {
     const asked: RequestInit = { cache: 'no-cache', signal: stop.signal };
     const sent = body && { method: 'POST', body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
     const answer = await ServerConnection.makeRequest(url, { ...asked, ...sent }, settings);
-    return answer.ok ? await answer.json() : null;
+    return { status: answer.status, body: answer.ok ? await answer.json() : null };
   } catch {
-    return null;
+    return { body: null };
   } finally {
     window.clearTimeout(timer);
   }
+}
+
+/** The body of a good answer, else null. */
+async function json(url: string): Promise<unknown> {
+  return (await ask(url)).body;
 }
 
 function member(value: unknown, name: string): unknown {
@@ -105,10 +117,10 @@ async function gpus(id: string): Promise<Kernel['gpus']> {
   });
 }
 
-/** What this kernel's cells used in the last 12 hours, newest first. */
-export async function cells(id: string): Promise<CellRun[]> {
+/** What this kernel's cells used in the last 12 hours, newest first; null where the server does not answer. */
+export async function cells(id: string): Promise<CellRun[] | null> {
   const answer = await json(`${pageUrl()}api/v1/cells?kernel=${encodeURIComponent(id)}&from=-12h`);
-  return rows(answer, 'cells').map(one => ({
+  return answer === null ? null : rows(answer, 'cells').map(one => ({
     cell: text(member(one, 'cell')),
     line: text(member(one, 'line')),
     finding: text(member(one, 'finding')),
@@ -116,7 +128,15 @@ export async function cells(id: string): Promise<CellRun[]> {
   }));
 }
 
-/** Tells of cells that began or ended. */
-export async function mark(markers: Marker[]): Promise<void> {
-  await json(pageUrl() + 'api/v1/markers', { markers });
+/** Sends begins and ends of cells. */
+export async function mark(markers: Marker[]): Promise<Outcome> {
+  const { status, body } = await ask(pageUrl() + 'api/v1/markers', { markers });
+  if (status === undefined || status === 408 || status === 429 || status >= 500) {
+    return 'later';
+  }
+  if (status >= 300) {
+    return status === 400 || status === 413 ? 'invalid' : 'refused';
+  }
+  // What it has left out came too fast. It knows the others again.
+  return (number(member(body, 'dropped')) ?? 0) === 0 ? 'taken' : 'later';
 }

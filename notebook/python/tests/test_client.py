@@ -64,9 +64,10 @@ class Road(Case):
     def test_a_server_that_cannot_now_is_one_that_does_not_answer_yet(self):
         fake = FakeServer(self.data)
         self.addCleanup(fake.end)
-        fake.answers["/api/v1/query"] = (503, {"error": "it is starting"})
-        with self.assertRaisesRegex(client.Unreachable, "it is starting"):
-            watchglass.query("x")
+        for status in (429, 502, 503, 504):
+            fake.answers["/api/v1/query"] = (status, {"error": "it is starting"})
+            with self.assertRaisesRegex(client.Unreachable, "it is starting"):
+                watchglass.query("x")
 
     def test_a_query_is_columns_by_tag(self):
         fake = FakeServer(self.data)
@@ -157,6 +158,30 @@ class Markers(Case):
         sender.put({"step": object()})
         self.assertTrue(sender.flush(SOON))
         self.assertEqual((sender.dropped, sender.failed), (3, 0))
+
+    def test_one_marker_that_is_wrong_takes_no_other_with_it(self):
+        begun, let_go, taken = threading.Event(), threading.Event(), []
+
+        def ask(_, body):
+            begun.set()
+            let_go.wait(SOON)
+            steps = [one["step"] for one in json.loads(body)["markers"]]
+            if 77 in steps:
+                refused = client.Refused("marker 77 is none")
+                refused.status = 400
+                raise refused
+            taken.extend(steps)
+            return {"taken": len(steps), "dropped": 0}
+
+        sender = self.sender(ask=ask)
+        sender.put({"step": 0})
+        begun.wait(SOON)
+        for number in range(1, 101):
+            sender.put({"step": number})
+        let_go.set()
+        self.assertTrue(sender.flush(SOON))
+        self.assertEqual(taken, [number for number in range(101) if number != 77])
+        self.assertEqual((sender.dropped, sender.failed), (1, 0))
 
     def test_without_a_server_nothing_happens_and_one_that_comes_gets_all(self):
         sender = self.sender()

@@ -19,10 +19,16 @@ BATCH = 128
 BATCH_BYTES = 60_000
 #: Bytes of a datagram that the server reads.
 DATAGRAM_BYTES = 2048
+#: Where markers are sent, many at once, and alerts, one by one.
+MARKERS, ALERTS = "api/v1/markers", "api/v1/alerts"
 #: Seconds for an answer.
 TIMEOUT = 5.0
 #: Seconds until a server that did not answer is tried again, at first and at most.
 RETRY = (1.0, 60.0)
+#: What HTTP calls a server that may take later what it does not take now.
+BUSY = (408, 429, 502, 503, 504)
+#: What HTTP calls a request of which a part may be wrong, and the rest not.
+INVALID = (400, 413)
 #: Bytes of an answer that are read at most.
 MAX_ANSWER = 64 << 20
 
@@ -32,7 +38,10 @@ class Unreachable(Exception):
 
 
 class Refused(Exception):
-    """The server answered with an error; the text is its sentence."""
+    """The server answered with an error; the text is its sentence, ``status`` that of HTTP, None where it is no server of
+    ours."""
+
+    status = None
 
 
 def data_folder():
@@ -168,8 +177,11 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
                 said = json.loads(text) if text else {}
                 sentence = said.get("error") if isinstance(said, dict) else None
                 # What it cannot do now it may be able to do in a moment, as while it starts.
-                refusal = Unreachable if answer.status == 503 else Refused
-                raise refusal(str(sentence or "the server answered %d" % answer.status))
+                refusal = (Unreachable if answer.status in BUSY else Refused)(
+                    str(sentence or "the server answered %d" % answer.status)
+                )
+                refusal.status = answer.status
+                raise refusal
             return read(text) if text else {}
     except (OSError, http.client.HTTPException) as error:
         raise Unreachable("the server does not answer: %s" % (error or type(error).__name__)) from None
@@ -188,7 +200,8 @@ class Sender:
     """Sends markers from a daemon thread that begins with the first one. ``put`` never waits and never raises.
 
     What cannot be sent waits; the oldest beyond ``limit`` is dropped and counted in ``dropped``, as is what the server
-    refuses. A request that went wrong is sent again as it was: the server takes a marker once.
+    refuses. A request that went wrong is sent again as it was: the server takes a marker once. One marker that is wrong takes
+    no other with it.
     """
 
     def __init__(self, limit=LIMIT, ask=ask, retry=RETRY):
@@ -241,7 +254,7 @@ class Sender:
             return not self._waiting and not self._busy
 
     def _take(self):
-        """Takes what goes into one request: its path, its bytes and how many markers or alerts it has."""
+        """Takes what goes into one request: its path, and the bytes of each marker, or of one alert."""
         pieces, size = [], 0
         while self._waiting and len(pieces) < BATCH:
             try:
@@ -255,36 +268,49 @@ class Sender:
                 break
             self._waiting.popleft()
             if alerts:
-                return "api/v1/alerts", piece, 1
+                return ALERTS, [piece]
             pieces.append(piece)
             size += len(piece) + 1
-        return "api/v1/markers", b'{"markers":[' + b",".join(pieces) + b"]}", len(pieces)
+        return MARKERS, pieces
+
+    def _send(self, path, pieces):
+        """Sends one request. Returns how many the server has dropped, and what is to be sent in its place.
+
+        Raises ``Unreachable`` where the same request may be taken later.
+        """
+        if not pieces:
+            return 0, []
+        try:
+            body = pieces[0] if path == ALERTS else b'{"markers":[' + b",".join(pieces) + b"]}"
+            return int(self._ask(path, body).get("dropped", 0)), []
+        except Unreachable:
+            raise
+        except Exception as error:
+            if len(pieces) > 1 and getattr(error, "status", None) in INVALID:
+                half = len(pieces) // 2
+                return 0, [(path, pieces[:half]), (path, pieces[half:])]
+            # Refused, or an answer of another kind: it would be the same the next time.
+            return len(pieces), []
 
     def _run(self):
-        path, request, count, pause = "", None, 0, self._retry[0]
+        requests, pause = [], self._retry[0]
         while True:
             with self._changed:
-                while request is None and not self._waiting:
+                while not requests and not self._waiting:
                     self._busy = False
                     self._changed.notify_all()
                     self._changed.wait()
                 self._busy = True
-                if request is None:
-                    path, request, count = self._take()
-            dropped, reached = 0, True
+                if not requests:
+                    requests = [self._take()]
             try:
-                if count:
-                    said = self._ask(path, request)
-                    dropped = int(said.get("dropped", 0))
+                dropped, instead = self._send(*requests[0])
             except Unreachable:
-                reached = False
-            except Exception:
-                # Refused, or an answer of another kind: it would be the same the next time.
-                dropped = count
+                dropped, instead = 0, None
             with self._changed:
-                if reached:
+                if instead is not None:
                     self.dropped += dropped
-                    request, pause = None, self._retry[0]
+                    requests[:1], pause = instead, self._retry[0]
                     continue
                 self.failed += 1
                 self._hopeless = True

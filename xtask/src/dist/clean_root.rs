@@ -2,7 +2,7 @@
 //! One for another machine is tried where an emulator of that is registered.
 
 use super::Release;
-use super::check::serves;
+use super::serving::serves;
 use crate::exec::{Cmd, cmd, find};
 use crate::paths;
 use crate::steps::Done;

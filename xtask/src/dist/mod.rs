@@ -12,6 +12,7 @@ mod deb;
 mod image;
 mod licences;
 mod readme;
+mod serving;
 mod wheel;
 
 use crate::Failure;

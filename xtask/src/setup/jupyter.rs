@@ -112,13 +112,13 @@ fn environment(name: &str, version: &str, found: &mut Option<PathBuf>) -> Result
     Ok(Done::Already(format!("as in tests/notebook/{name}")))
 }
 
-/// Compiles `notebook/lab`, where it is another than what was compiled last.
+/// Compiles and tests `notebook/lab`, where it is another than what was compiled last.
 fn extension(environment: &Path, built: &mut bool) -> Result<Done, String> {
     let lab = paths::root().join("notebook").join("lab");
     let out = paths::root().join("notebook/data/data/share/jupyter/labextensions/watchglass-lab");
     let stamp = paths::target().join("lab.stamp");
     let mut sources = String::new();
-    for name in ["package.json", "package-lock.json", "tsconfig.json", "src", "style", "schema"] {
+    for name in ["package.json", "package-lock.json", "tsconfig.json", "src", "style", "schema", "tests"] {
         gather(&lab.join(name), &mut sources)?;
     }
     let is_of = |stamp: &Path| std::fs::read_to_string(stamp).is_ok_and(|had| had == sources);
@@ -146,8 +146,9 @@ fn extension(environment: &Path, built: &mut bool) -> Result<Done, String> {
     if let Err(reason) = cmd(&npm).args(clean).dir(&lab).run() {
         return Ok(Done::Without(format!("{COST}: {reason}")));
     }
-    // What does not compile is a fault of ours.
+    // What does not compile, or fails its own tests, is a fault of ours.
     cmd(&npm).args(["run", "--silent", "build"]).dir(&lab).path_first(&[environment.join("bin")]).run()?;
+    cmd(&npm).args(["run", "--silent", "test"]).dir(&lab).run()?;
     if !there() {
         return Err(format!("there is no {} after the build", out.display()));
     }

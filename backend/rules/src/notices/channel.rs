@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// In which time notices are counted, and how often there is a digest, milliseconds.
 const STORM_MS: i64 = 600_000;
 
+/// How often all that fires is sent to an Alertmanager, milliseconds.
+pub(super) const STANDING_MS: i64 = 60_000;
+
 /// Alerts that a digest of a storm names.
 const WORST: usize = 5;
 
@@ -198,7 +201,7 @@ impl Channels {
             .kept
             .keys()
             .filter(|n| self.is_kind(n, "alertmanager"))
-            .map(|name| Some(self.rows.get(name).map_or(0, |row| row.standing + super::sums::STANDING_MS)));
+            .map(|name| Some(self.rows.get(name).map_or(0, |row| row.standing + STANDING_MS)));
         sums.chain(standing).flatten().min()
     }
 

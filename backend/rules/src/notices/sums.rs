@@ -1,12 +1,10 @@
 //! Many alerts in one notice: digests of storms, summaries of quiet hours, and all that stands.
 
-use super::{Due, Notices, channel, text, worst_first};
+use super::channel::{self, STANDING_MS};
+use super::{Due, Notices, text, worst_first};
 use shared::alert::{Alert, AlertState, Notice, NoticeKind};
 use shared::rule::Op;
 use std::collections::BTreeMap;
-
-/// How often all that fires is sent to an Alertmanager, milliseconds.
-pub(super) const STANDING_MS: i64 = 60_000;
 
 impl Notices {
     /// Digests of storms, and summaries of quiet hours.
