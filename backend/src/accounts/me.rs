@@ -2,7 +2,7 @@
 
 use super::invites::email_of;
 use super::watchers::{Ended, Ends};
-use super::{Accounts, Denied, Done, Principal, Who, random};
+use super::{Accounts, Denied, Done, Principal, Who};
 use records::accounts::Account;
 use records::{Connection, accounts, audit, sessions, shares, views};
 use serde_json::{Value, json};
