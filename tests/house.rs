@@ -179,11 +179,6 @@ fn a_planted_circle_is_caught() {
 }
 
 #[test]
-fn planted_markup_is_caught() {
-    let room = "frontend/src/pages/bar.rs";
-    catches(rules::markup, room, "view! { <b>{text}</b> }", "element.set_inner_html(text);");
-    catches(rules::markup, room, "// create_element", "document().create_element(\"a\")");
-#[test]
 fn a_package_is_looked_at_for_circles_as_soon_as_cargo_knows_it() {
     let target = |kind: &str, path: &str| serde_json::json!({ "kind": [kind], "src_path": format!("/tree/{path}") });
     let packages = serde_json::json!([
@@ -196,6 +191,11 @@ fn a_package_is_looked_at_for_circles_as_soon_as_cargo_knows_it() {
     assert_eq!(named.into_iter().collect::<Vec<_>>(), ["new/src", "other/src", "page"]);
 }
 
+#[test]
+fn planted_markup_is_caught() {
+    let room = "frontend/src/pages/bar.rs";
+    catches(rules::markup, room, "view! { <b>{text}</b> }", "element.set_inner_html(text);");
+    catches(rules::markup, room, "// create_element", "document().create_element(\"a\")");
     catches(rules::markup, "frontend/src/state/mod.rs", "RwSignal::new(0)", "Box::leak(Box::new(0))");
     catches(
         rules::markup,

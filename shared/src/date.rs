@@ -99,7 +99,10 @@ mod tests {
         for number in 0..200_000 {
             let (year, month, of_month) = civil(number);
             let begins = of_month == 1 && (month == before.1 + 1 || (month, year) == (1, before.0 + 1));
-            assert!(begins || (year, month, of_month) == (before.0, before.1, before.2 + 1), "{year}-{month}-{of_month}");
+            assert!(
+                begins || (year, month, of_month) == (before.0, before.1, before.2 + 1),
+                "{year}-{month}-{of_month}"
+            );
             assert_eq!(day(year, month, of_month), Some(number));
             before = (year, month, of_month);
         }
