@@ -3,6 +3,7 @@
 
 use super::{LocalAuth, user};
 pub use collectors::options::{absolute, gpu};
+use shared::unit::{size, time};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,8 +11,6 @@ use std::time::Duration;
 /// The scheme of pages that an editor shows beside its text.
 const WEBVIEW: &str = "vscode-webview:";
 const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-/// Units of time that can be written, with their milliseconds.
-const TIME_UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// True or false.
 pub fn switch(text: &str) -> Result<bool, String> {
@@ -53,33 +52,15 @@ fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, Strin
 
 /// Whole or decimal numbers, each with its unit: `100ms`, `1.5s`, `1h30m`. Whole milliseconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong =
-        || format!("\"{text}\" is not a length of time; write a number with its unit, like 100ms, 1s, 5m or 12h");
-    let mut rest = text.trim();
-    let mut total = 0f64;
-    if rest.is_empty() {
-        return Err(wrong());
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
-        rest = &rest[digits..];
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let (_, ms) = TIME_UNITS.iter().find(|(unit, _)| *unit == &rest[..letters]).ok_or_else(wrong)?;
-        rest = &rest[letters..];
-        total += number * *ms as f64;
-    }
-    if total.fract() != 0.0 || total > 9e15 {
-        return Err(wrong());
-    }
-    Ok(Duration::from_millis(total as u64))
+    let ms = time::read(text).and_then(|ms| u64::try_from(ms).ok());
+    ms.map(Duration::from_millis).ok_or_else(|| {
+        format!("\"{text}\" is not a length of time; write a number with its unit, like 100ms, 1s, 5m or 12h")
+    })
 }
 
 /// Writes a length of time with the largest unit that leaves a whole number: `12h`, `90s`, `100ms`.
 pub fn show_duration(value: Duration) -> String {
-    let ms = value.as_millis();
-    let (unit, size) = TIME_UNITS.iter().find(|(_, size)| ms != 0 && ms.is_multiple_of(*size)).unwrap_or(&("ms", 1));
-    format!("{}{unit}", ms / size)
+    time::typed(i64::try_from(value.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// An address to listen on; whether it is loopback is decided later, with the ways out.
@@ -232,17 +213,10 @@ pub fn data_dir(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Units of sizes that can be written, with their bytes.
-const SIZE_UNITS: [(&str, u64); 6] =
-    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("GB", 1_000_000_000), ("MB", 1_000_000)];
-
 /// A number of bytes with its unit, at least what an hour of a few machines takes.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a size; write a whole number with its unit, like 500MiB or 2GiB");
-    let (digits, size) =
-        SIZE_UNITS.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size))).ok_or_else(wrong)?;
-    let number: u64 = digits.trim().parse().map_err(|_| wrong())?;
-    match number.checked_mul(*size).ok_or_else(wrong)? {
+    match size::read(text).ok_or_else(wrong)? {
         bytes if bytes < 16 << 20 => Err(format!("{text} is too little for an hour of history; write 16MiB or more")),
         bytes => Ok(bytes),
     }
@@ -250,8 +224,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 
 /// Writes a number of bytes as [`bytes`] reads it.
 pub fn show_bytes(bytes: u64) -> String {
-    let exact = SIZE_UNITS.iter().find(|(_, size)| bytes.is_multiple_of(*size));
-    exact.map_or_else(|| format!("{}KiB", bytes >> 10), |(unit, size)| format!("{}{unit}", bytes / size))
+    size::typed(bytes)
 }
 
 /// A process id.
