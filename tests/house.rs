@@ -45,6 +45,11 @@ fn multiples_of_1024_stand_with_the_units() {
 }
 
 #[test]
+fn lengths_of_time_and_sizes_are_written_by_the_units() {
+    holds(rules::written_units(tree()));
+}
+
+#[test]
 fn the_page_has_no_tests_that_nobody_runs() {
     holds(rules::untested(tree()));
 }
@@ -179,11 +184,6 @@ fn a_planted_circle_is_caught() {
 }
 
 #[test]
-fn planted_markup_is_caught() {
-    let room = "frontend/src/pages/bar.rs";
-    catches(rules::markup, room, "view! { <b>{text}</b> }", "element.set_inner_html(text);");
-    catches(rules::markup, room, "// create_element", "document().create_element(\"a\")");
-#[test]
 fn a_package_is_looked_at_for_circles_as_soon_as_cargo_knows_it() {
     let target = |kind: &str, path: &str| serde_json::json!({ "kind": [kind], "src_path": format!("/tree/{path}") });
     let packages = serde_json::json!([
@@ -196,6 +196,11 @@ fn a_package_is_looked_at_for_circles_as_soon_as_cargo_knows_it() {
     assert_eq!(named.into_iter().collect::<Vec<_>>(), ["new/src", "other/src", "page"]);
 }
 
+#[test]
+fn planted_markup_is_caught() {
+    let room = "frontend/src/pages/bar.rs";
+    catches(rules::markup, room, "view! { <b>{text}</b> }", "element.set_inner_html(text);");
+    catches(rules::markup, room, "// create_element", "document().create_element(\"a\")");
     catches(rules::markup, "frontend/src/state/mod.rs", "RwSignal::new(0)", "Box::leak(Box::new(0))");
     catches(
         rules::markup,
@@ -203,6 +208,18 @@ fn a_package_is_looked_at_for_circles_as_soon_as_cargo_knows_it() {
         "document().create_element(\"a\")",
         "e.insert_adjacent_html(a, b)",
     );
+}
+
+#[test]
+fn a_planted_unit_is_caught() {
+    let file = "backend/notify/src/text.rs";
+    for bad in ["{} min", "{hours} h {} s", "{:.1}GiB", "at most {} MB here", "{n} days"] {
+        catches(rules::written_units, file, "f(\"{} minds, {}hz, 5 min\")", &format!("f({bad:?})"));
+        let home = Source::new("shared/src/unit/time.rs", &format!("f({bad:?})"));
+        assert_eq!(rules::written_units(&[home]).len(), 0, "{bad}");
+    }
+    let idle = Source::new("backend/client/src/body.rs", "f(\"nothing\")");
+    assert_eq!(rules::written_units(&[idle]).len(), 1, "an exception that nobody needs");
 }
 
 #[test]

@@ -436,6 +436,50 @@ pub fn kibi(sources: &[Source]) -> Vec<String> {
     faults
 }
 
+/// Files that write a number and its unit by themselves, and why they may.
+const WRITES_UNITS: &[(&str, &str)] = &[
+    ("backend/client/src/body.rs", "the client knows no other package"),
+    ("backend/src/markers/words.rs", "the crate `jobs` is cut out of the server first"),
+    ("backend/src/runs/report.rs", "the crate `jobs` is cut out of the server first"),
+    ("frontend/src/pages/team/usage.rs", "days of the calendar are counted, and none is a length of time"),
+    ("backend/src/accounts/usage.rs", "days of the calendar are counted, and none is a length of time"),
+];
+
+/// A number beside a unit of time or size (`{} min`, `{}GiB`) is written by the units alone, so that one quantity reads
+/// the same on the page, the command line, in findings, notices and errors.
+pub fn written_units(sources: &[Source]) -> Vec<String> {
+    const UNITS: &[&str] =
+        &["min", "h", "d", "days", "hours", "minutes", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];
+    let at_home = |path: &str| path == "shared/src/unit.rs" || path.starts_with("shared/src/unit/");
+    let may = |path: &str| WRITES_UNITS.iter().any(|(own, _)| *own == path);
+    let ours = |path: &str| ["shared/", "backend/", "frontend/"].iter().any(|root| path.starts_with(root));
+    fn unit(rest: &str) -> &str {
+        &rest[..rest.len() - rest.trim_start_matches(word).len()]
+    }
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|s| ours(&s.path) && !s.is_test() && !at_home(&s.path)) {
+        // What is measured of this program for its own report stands in examples.
+        if source.path.contains("/examples/") {
+            continue;
+        }
+        let before = faults.len();
+        for (line, text) in &source.literals {
+            let behind = text.split('}').skip(1).map(|rest| rest.strip_prefix(' ').unwrap_or(rest));
+            if behind.map(unit).any(|unit| UNITS.contains(&unit)) {
+                faults.push(format!("{}:{line}: {text:?} writes a unit; shared/src/unit.rs has a writer", source.path));
+            }
+        }
+        if may(&source.path) {
+            let needed = faults.len() > before;
+            faults.truncate(before);
+            if !needed {
+                faults.push(format!("{}: it writes no unit and needs no exception", source.path));
+            }
+        }
+    }
+    faults
+}
+
 /// What makes elements of the page by hand, or keeps memory for good, and the one file that may: canvases, links to save
 /// a file, the field to choose one and the field to copy from stand nowhere on the page.
 const BY_HAND: &[(&str, &[&str])] = &[
