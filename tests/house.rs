@@ -45,6 +45,11 @@ fn multiples_of_1024_stand_with_the_units() {
 }
 
 #[test]
+fn lengths_of_time_and_sizes_are_written_by_the_units() {
+    holds(rules::written_units(tree()));
+}
+
+#[test]
 fn the_page_has_no_tests_that_nobody_runs() {
     holds(rules::untested(tree()));
 }
@@ -203,6 +208,18 @@ fn planted_markup_is_caught() {
         "document().create_element(\"a\")",
         "e.insert_adjacent_html(a, b)",
     );
+}
+
+#[test]
+fn a_planted_unit_is_caught() {
+    let file = "backend/notify/src/text.rs";
+    for bad in ["{} min", "{hours} h {} s", "{:.1}GiB", "at most {} MB here", "{n} days"] {
+        catches(rules::written_units, file, "f(\"{} minds, {}hz, 5 min\")", &format!("f({bad:?})"));
+        let home = Source::new("shared/src/unit/time.rs", &format!("f({bad:?})"));
+        assert_eq!(rules::written_units(&[home]).len(), 0, "{bad}");
+    }
+    let idle = Source::new("backend/client/src/body.rs", "f(\"nothing\")");
+    assert_eq!(rules::written_units(&[idle]).len(), 1, "an exception that nobody needs");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! business of its kind alone: who carries records looks at the number and the time only, so that a kind that is not known
 //! yet is carried like any other.
 
+use crate::unit::size;
 use serde::{Deserialize, Serialize};
 
 /// The longest name of a kind, in bytes.
@@ -49,7 +50,7 @@ impl std::fmt::Display for BadRecord {
                 f,
                 "the kind of a record is 1 to {MAX_KIND_BYTES} lower-case letters, digits, dots, \"_\" and \"-\""
             ),
-            BadRecord::Body => write!(f, "a record holds at most {} KiB: make it shorter", MAX_BODY_BYTES >> 10),
+            BadRecord::Body => write!(f, "a record holds at most {}: make it shorter", size(MAX_BODY_BYTES as u64)),
         }
     }
 }

@@ -1,5 +1,11 @@
 //! Units, their scaling to what a person reads, and the one number formatter.
 
+pub mod size;
+pub mod time;
+
+pub use size::size;
+pub use time::{duration, rough_duration};
+
 use serde::{Deserialize, Serialize};
 
 /// The unit of a metric's values. MB and GB in tag names mean MiB and GiB, as in the W&B vocabulary.
@@ -294,6 +300,19 @@ pub fn quantity(value: f64, unit: Unit) -> (String, &'static str) {
     (scale.number(base), scale.symbol)
 }
 
+/// A number with its symbol, scaled for itself: `71.2 GiB`, `21.4 %`, `1,395`. The value is in `unit`.
+pub fn text(value: f64, unit: Unit) -> String {
+    let (number, symbol) = quantity(value, unit);
+    if symbol.is_empty() { number } else { format!("{number} {symbol}") }
+}
+
+/// A part and its whole, both in the scale of the whole: `12.3 of 15.9 GiB`. The values are in `unit`.
+pub fn part_of(part: f64, whole: f64, unit: Unit) -> String {
+    let (part, whole) = (part * unit.to_base(), whole * unit.to_base());
+    let scale = unit.scale(whole);
+    format!("{} of {} {}", scale.number(part), scale.number(whole), scale.symbol)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,6 +380,8 @@ mod tests {
         assert_eq!(quantity(250.0, Unit::Microseconds), ("250".into(), "µs"));
         assert_eq!(quantity(5090.0, Unit::Watts), ("5.09".into(), "kW"));
         assert_eq!(quantity(0.0, Unit::Bytes), ("0".into(), "B"));
+        assert_eq!([text(76.12e9, Unit::BytesPerSecond), text(3.0, Unit::Count)], ["76.1 GB/s", "3"]);
+        assert_eq!(part_of(512.0, 16.0 * 1024.0, Unit::Mebibytes), "0.5 of 16 GiB");
     }
 
     #[test]

@@ -11,7 +11,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
     ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     ("backend/system", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
-    ("backend/settings", &[], &["tokio", "axum", "hyper", "clap", "leptos", "plotters", "tracing"]),
+    ("backend/settings", &["shared"], &["tokio", "axum", "hyper", "clap", "leptos", "plotters", "tracing"]),
     ("backend/inventory", &["shared"], &["tokio", "axum", "hyper", "libc", "leptos", "plotters", "tracing"]),
     ("backend/collectors", &["shared", "client", "inventory"], &["axum", "hyper", "tower", "leptos", "plotters"]),
     ("backend/history", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
@@ -421,6 +421,50 @@ pub fn kibi(sources: &[Source]) -> Vec<String> {
             if found && !reason {
                 let place = format!("{}:{}", source.path, i + 1);
                 faults.push(format!("{place}: 1024 without a reason; units convert in shared/src/unit.rs"));
+            }
+        }
+    }
+    faults
+}
+
+/// Files that write a number and its unit by themselves, and why they may.
+const WRITES_UNITS: &[(&str, &str)] = &[
+    ("backend/client/src/body.rs", "the client knows no other package"),
+    ("backend/src/markers/words.rs", "the crate `jobs` is cut out of the server first"),
+    ("backend/src/runs/report.rs", "the crate `jobs` is cut out of the server first"),
+    ("frontend/src/pages/team/usage.rs", "days of the calendar are counted, and none is a length of time"),
+    ("backend/src/accounts/usage.rs", "days of the calendar are counted, and none is a length of time"),
+];
+
+/// A number beside a unit of time or size (`{} min`, `{}GiB`) is written by the units alone, so that one quantity reads
+/// the same on the page, the command line, in findings, notices and errors.
+pub fn written_units(sources: &[Source]) -> Vec<String> {
+    const UNITS: &[&str] =
+        &["min", "h", "d", "days", "hours", "minutes", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"];
+    let at_home = |path: &str| path == "shared/src/unit.rs" || path.starts_with("shared/src/unit/");
+    let may = |path: &str| WRITES_UNITS.iter().any(|(own, _)| *own == path);
+    let ours = |path: &str| ["shared/", "backend/", "frontend/"].iter().any(|root| path.starts_with(root));
+    fn unit(rest: &str) -> &str {
+        &rest[..rest.len() - rest.trim_start_matches(word).len()]
+    }
+    let mut faults = Vec::new();
+    for source in sources.iter().filter(|s| ours(&s.path) && !s.is_test() && !at_home(&s.path)) {
+        // What is measured of this program for its own report stands in examples.
+        if source.path.contains("/examples/") {
+            continue;
+        }
+        let before = faults.len();
+        for (line, text) in &source.literals {
+            let behind = text.split('}').skip(1).map(|rest| rest.strip_prefix(' ').unwrap_or(rest));
+            if behind.map(unit).any(|unit| UNITS.contains(&unit)) {
+                faults.push(format!("{}:{line}: {text:?} writes a unit; shared/src/unit.rs has a writer", source.path));
+            }
+        }
+        if may(&source.path) {
+            let needed = faults.len() > before;
+            faults.truncate(before);
+            if !needed {
+                faults.push(format!("{}: it writes no unit and needs no exception", source.path));
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::Sig;
-use crate::words::{At, all, devices, evidence, gib, whole};
+use crate::words::{At, all, devices, evidence, size_of, whole};
 use crate::{Entry, Hosts, Source};
 use shared::finding::Severity;
 
@@ -91,7 +91,7 @@ fn device(scene: &mut Scene, source: Source, at: usize) {
     let full = (told && brim.most >= FULL_TOLD) || rose;
     let total = device.slot(Sig::MemTotal).now;
     let words = match total.is_finite() {
-        true => format!("{} of {} GiB were in use", gib(brim.most / 100.0 * total), gib(total)),
+        true => format!("{} were in use", size_of(brim.most / 100.0 * total, total)),
         false => format!("{} % were in use", whole(brim.most)),
     };
     let (most, mut members, pids) = (brim.most, brim.members.clone(), brim.pids.clone());

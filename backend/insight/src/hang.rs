@@ -9,7 +9,7 @@ use crate::kin;
 use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
-use crate::words::{all, begin, bytes, devices, differs, evidence, whole};
+use crate::words::{all, begin, devices, differs, evidence, rate, whole};
 use crate::{Entry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
 
@@ -343,8 +343,8 @@ fn facts(host: &Host, device: &Device, cores: Option<f64>, proof: Proof) -> Vec<
     match device.traffic() {
         Some(traffic) => {
             for (sig, slot, does) in traffic.series(device) {
-                let usual = slot.level().map_or(String::new(), |level| format!(", usually {}/s", bytes(level)));
-                fact(sig, format!("{} {does} {}/s{usual}", traffic.name(), bytes(slot.now)), slot.now, slot.level());
+                let usual = slot.level().map_or(String::new(), |level| format!(", usually {}", rate(level)));
+                fact(sig, format!("{} {does} {}{usual}", traffic.name(), rate(slot.now)), slot.now, slot.level());
             }
         }
         None => {
@@ -364,7 +364,7 @@ fn facts(host: &Host, device: &Device, cores: Option<f64>, proof: Proof) -> Vec<
     }
     match host.busiest() {
         Some((sig, slot, moved)) => {
-            let words = format!("of disks and networks none moves more than {}/s", bytes(moved));
+            let words = format!("of disks and networks none moves more than {}", rate(moved));
             facts.push(evidence(host, host_row_of(sig), "", words, (slot.now, slot.level())));
         }
         None => {

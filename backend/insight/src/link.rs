@@ -9,7 +9,7 @@ use crate::key::{Key, What};
 use crate::levels::{Ordered, median};
 use crate::scene::{Scene, host_sight, peers, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
-use crate::words::{begin, bytes, devices, evidence, host as machine, number_of, whole};
+use crate::words::{begin, devices, evidence, host as machine, number_of, rate, whole};
 use crate::{Entry, Source};
 use shared::finding::Severity;
 
@@ -277,10 +277,10 @@ fn nvlink(scene: &mut Scene, at: usize) {
         let Some(sig) = sig(device) else { continue };
         let (own, peers) = (device.lately.mean(NVLINK, from).unwrap_or(own), peers);
         let sentence = format!(
-            "{} sends {}/s over NVLink since {{since}}, its peers {}/s",
+            "{} sends {} over NVLink since {{since}}, its peers {}",
             begin(&devices(scene.hosts, &[subject])),
-            bytes(own),
-            bytes(peers)
+            rate(own),
+            rate(peers)
         );
         let mut facts = Vec::new();
         if let Some(row) = device.slot(sig).row {
@@ -289,7 +289,7 @@ fn nvlink(scene: &mut Scene, at: usize) {
                 host,
                 row,
                 subject.2,
-                format!("NVLink {}/s, its peers {}/s", bytes(own), bytes(peers)),
+                format!("NVLink {}, its peers {}", rate(own), rate(peers)),
                 (own, level),
             ));
         }
@@ -298,7 +298,7 @@ fn nvlink(scene: &mut Scene, at: usize) {
                 host,
                 row,
                 subject.2,
-                format!("PCIe sends {}/s", bytes(pcie.now)),
+                format!("PCIe sends {}", rate(pcie.now)),
                 (pcie.now, pcie.level()),
             ));
         }
@@ -436,14 +436,14 @@ fn siblings(scene: &mut Scene, source: Source) {
         }
         let host = &scene.hosts[&source];
         let sentence = format!(
-            "{}{} sends {}/s since {{since}}, its siblings {}/s",
+            "{}{} sends {} since {{since}}, its siblings {}",
             named.name,
             crate::words::of_host(scene.hosts, source),
-            bytes(own),
-            bytes(carry)
+            rate(own),
+            rate(carry)
         );
         let row = named_row_of(NamedSig::LinkOut);
-        let words = format!("{}/s, usually {}/s", bytes(own), bytes(named.slot.level));
+        let words = format!("{}, usually {}", rate(own), rate(named.slot.level));
         let facts = vec![evidence(host, row, &named.name, words, (own, Some(named.slot.level)))];
         let draft = Draft {
             rule: "slow_link.net",

@@ -6,7 +6,7 @@ use crate::finding::Draft;
 use crate::key::{Key, What};
 use crate::scene::{Scene, host_sight, sight};
 use crate::signal::{HostSig, Sig, host_row_of};
-use crate::words::{begin, devices, evidence, gib, host as machine, lasting, whole};
+use crate::words::{begin, devices, evidence, host as machine, lasting, size, size_of, whole};
 use crate::{Entry, Source};
 use shared::finding::Severity;
 
@@ -109,12 +109,7 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     let device = &host.devices[at];
     let name = begin(&devices(scene.hosts, &[own]));
     let amount = match total.is_finite() {
-        true => format!(
-            "{} of {} GiB, {} GiB more a minute",
-            gib(share / 100.0 * total),
-            gib(total),
-            gib(rise.slope * 0.6 * total)
-        ),
+        true => format!("{}, {} more a minute", size_of(share / 100.0 * total, total), size(rise.slope * 0.6 * total)),
         false => format!("{} %, {:.1} % more a minute", whole(share), rise.slope * 60.0),
     };
     let sentence = format!("{name}'s memory will be full in about {}: {amount} since {{since}}", lasting(left));
@@ -196,9 +191,7 @@ fn host(scene: &mut Scene, source: Source) {
     let mut past = None;
     let sentence = match (rise, pressure) {
         (Some(rise), _) => {
-            let took = total.map_or(format!("{:.1} %", rise.slope * 60.0), |total| {
-                format!("{} GiB", gib(rise.slope * 0.6 * total))
-            });
+            let took = total.map_or(format!("{:.1} %", rise.slope * 60.0), |total| size(rise.slope * 0.6 * total));
             let share = whole(share);
             past = Some(format!(
                 "{name} was running out of memory from {{since}} on: {share} % used, {took} more a minute when {} were left",

@@ -4,7 +4,7 @@ use crate::finding::Draft;
 use crate::key::{Key, What};
 use crate::scene::Scene;
 use crate::signal::{NamedSig, named_row_of};
-use crate::words::{bytes, evidence, of_host};
+use crate::words::{evidence, of_host, rate};
 use crate::{Entry, Source};
 use shared::finding::{Severity, Watch};
 
@@ -58,16 +58,16 @@ fn ports(scene: &mut Scene, source: Source) {
         if scene.ledger.is_open(&key) {
             continue;
         }
-        let (rate, top) = (named.slot.now, named.top);
+        let (carried, top) = (named.slot.now, named.top);
         let sentence = format!(
-            "{}{} has carried at most {}/s since {{since}}, of {}/s",
+            "{}{} has carried at most {} since {{since}}, of {}",
             named.name,
             of_host(scene.hosts, source),
-            bytes(rate),
-            bytes(top)
+            rate(carried),
+            rate(top)
         );
-        let words = format!("{}/s of {}/s", bytes(rate), bytes(top));
-        let facts = vec![evidence(host, named_row_of(NamedSig::Rate), &named.name, words, (rate, Some(top)))];
+        let words = format!("{} of {}", rate(carried), rate(top));
+        let facts = vec![evidence(host, named_row_of(NamedSig::Rate), &named.name, words, (carried, Some(top)))];
         let group = scene.group_on(source);
         let draft = Draft {
             rule: "slow_link.port",

@@ -7,7 +7,7 @@ use crate::key::{Key, What};
 use crate::phase::Phase;
 use crate::scene::{Scene, sight};
 use crate::signal::{HostSig, NamedSig, Sig, host_row_of, named_row_of};
-use crate::words::{At, all as whole_group, begin, bytes, devices, evidence, whole};
+use crate::words::{At, all as whole_group, begin, devices, evidence, rate, whole};
 use crate::{Entry, Hosts, Source};
 use shared::finding::{Evidence, Severity};
 
@@ -270,7 +270,7 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
     let most = host.marks.received_most;
     let more = received.level().is_some_and(|level| received.minute >= MORE * level);
     if received.minute >= LOADED && flat && more && received.minute >= 0.95 * most {
-        let words = format!("the network brings {}/s, as much as ever", bytes(received.minute));
+        let words = format!("the network brings {}, as much as ever", rate(received.minute));
         let fact = evidence(host, host_row_of(HostSig::NetIn), "", words.clone(), (received.minute, received.level()));
         return Some(made(words, None, fact));
     }

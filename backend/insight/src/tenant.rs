@@ -11,7 +11,7 @@ use crate::hang::counter;
 use crate::key::{Key, What};
 use crate::scene::{Scene, sight};
 use crate::signal::Sig;
-use crate::words::{begin, devices, evidence, gib, whole};
+use crate::words::{begin, devices, evidence, size, whole};
 use shared::catalog::gpu_parts;
 use shared::finding::{Evidence, Severity};
 
@@ -105,7 +105,7 @@ fn tell(scene: &mut Scene, group: &Group, (member, came, pid): (usize, i64, u32)
     let device = &host.devices[position];
     let affects: Vec<_> = group.devices(scene.hosts).into_iter().filter(|other| *other != subject).collect();
     let held = host.held_by(pid, device.index);
-    let holds = held.map_or(String::new(), |bytes| format!(" and holds {} GiB of its memory", gib(bytes)));
+    let holds = held.map_or(String::new(), |bytes| format!(" and holds {} of its memory", size(bytes)));
     let name = devices(scene.hosts, &[subject]);
     let sentence = format!(
         "{} has been used by process {pid}, too, since {{since}}, which is not of its job{holds}: the job does {} % less",

@@ -5,7 +5,7 @@ use crate::signal::Family;
 use crate::{Hosts, Source};
 use shared::catalog::MetricDef;
 use shared::finding::Evidence;
-use shared::unit::Unit;
+use shared::unit::{self, Unit};
 
 /// One device, by machine, family and number.
 pub(crate) type At = (Source, Family, u32);
@@ -21,15 +21,10 @@ pub(crate) fn family(of: Family) -> &'static str {
 
 /// A whole number with commas.
 pub(crate) fn whole(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+    match unit::grouped(value, 0) {
+        zero if zero == "-0" => "0".into(),
+        text => text,
     }
-    if value < 0.0 && digits != "0" { format!("-{text}") } else { text }
 }
 
 /// A number of things: `1 error`, `1,200 errors`.
@@ -45,40 +40,34 @@ pub(crate) fn have_waited(others: usize) -> String {
     format!("{} {has} waited", number_of(others as f64, "other GPU"))
 }
 
-/// A value in its unit.
+/// A value in its unit, as the chart of it writes sizes and rates.
 pub(crate) fn in_unit(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Percent => format!("{} %", whole(value)),
-        Unit::Bytes => bytes(value),
-        Unit::BytesPerSecond => format!("{}/s", bytes(value)),
+        Unit::Bytes | Unit::Mebibytes | Unit::Gibibytes | Unit::BytesPerSecond => unit::text(value, unit),
         Unit::Count | Unit::State => whole(value),
         unit => format!("{} {}", whole(value), unit.symbol()),
     }
 }
 
-/// Bytes in the multiple that people read.
-pub(crate) fn bytes(value: f64) -> String {
-    let steps = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-    match steps.iter().find(|(step, _)| value >= *step) {
-        Some((step, unit)) if value < 10.0 * step => format!("{:.1} {unit}", value / step),
-        Some((step, unit)) => format!("{:.0} {unit}", value / step),
-        None => format!("{value:.0} B"),
-    }
+/// Bytes a second: `1.24 GB/s`.
+pub(crate) fn rate(value: f64) -> String {
+    unit::text(value, Unit::BytesPerSecond)
 }
 
-/// Bytes of memory, which comes in powers of two.
-pub(crate) fn gib(value: f64) -> String {
-    let gib = value / f64::from(1 << 30);
-    if gib < 100.0 { format!("{gib:.1}") } else { whole(gib) }
+/// Bytes of memory: `12.3 GiB`.
+pub(crate) fn size(value: f64) -> String {
+    unit::text(value, Unit::Bytes)
 }
 
-/// A time as people say it.
+/// Bytes of memory, and of how many: `12.3 of 15.9 GiB`.
+pub(crate) fn size_of(part: f64, whole: f64) -> String {
+    unit::part_of(part, whole, Unit::Bytes)
+}
+
+/// A time as people say it, from seconds.
 pub(crate) fn lasting(seconds: f64) -> String {
-    match seconds {
-        s if s < 90.0 => format!("{} s", whole(s)),
-        s if s < 5400.0 => format!("{} min", whole(s / 60.0)),
-        s => format!("{:.1} h", s / 3600.0),
-    }
+    unit::rough_duration((seconds * 1_000.0) as i64)
 }
 
 /// Numbers with runs joined: `0-3, 5`.
@@ -195,13 +184,12 @@ mod tests {
     #[test]
     fn numbers_are_written_as_people_read_them() {
         assert_eq!((whole(1395.4).as_str(), whole(999.6).as_str(), whole(-0.2).as_str()), ("1,395", "1,000", "0"));
-        assert_eq!((bytes(1.24e9).as_str(), bytes(76.1e9).as_str(), bytes(12.0).as_str()), ("1.2 GB", "76 GB", "12 B"));
-        assert_eq!(
-            (lasting(80.0).as_str(), lasting(240.0).as_str(), lasting(9000.0).as_str()),
-            ("80 s", "4 min", "2.5 h")
-        );
+        assert_eq!([rate(1.24e9), rate(76.1e9), rate(12.0)], ["1.24 GB/s", "76.1 GB/s", "12 B/s"]);
+        assert_eq!(size_of(79.7 * f64::from(1 << 30), 80.0 * f64::from(1 << 30)), "79.7 of 80 GiB");
+        assert_eq!([80.0, 240.0, 9_000.0].map(lasting), ["1 min 20 s", "4 min", "2 h 30 min"]);
         assert_eq!(runs(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7, 8");
         assert_eq!(in_unit(21.4, Unit::Percent), "21 %");
+        assert_eq!(in_unit(1.5 * f64::from(1 << 30), Unit::Bytes), "1.5 GiB", "as its chart has it");
         assert_eq!(begin("all 8"), "All 8");
     }
 

@@ -5,6 +5,7 @@ use super::folder::Folder;
 use super::lines::{Assembler, Gate, text};
 use shared::output::{ENDING, MAX_FILE_BYTES, MAX_RUN_BYTES, OutputLine, OutputStream, process_file};
 use shared::redact::Redactor;
+use shared::unit::size;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -196,7 +197,7 @@ impl Files {
         self.unseen = 0;
         bound(&folder, MAX_RUN_BYTES - MAX_FILE_BYTES)?;
         if folder.free().is_some_and(|free| free < LEFT_BYTES) {
-            return Err(io::Error::other(format!("less than {} MiB are left", LEFT_BYTES >> 20)));
+            return Err(io::Error::other(format!("less than {} are left", size(LEFT_BYTES))));
         }
         while self.file.is_none() {
             let name = format!("{}.{:04}.{ENDING}", self.stem, self.number);

@@ -5,10 +5,10 @@ use crate::backoff::{GIVE_UP_AFTER, WHOLE, backoff, retry_after};
 use crate::mail::{Answer, Smtp};
 use crate::settings::Settings;
 use crate::sinks::{self, Post, Request};
-use crate::text::duration;
 use client::{Client, Limits, MaxBytes};
 use shared::alert::{Notice, NoticeKind};
 use shared::secret::Secret;
+use shared::unit::duration;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -189,8 +189,7 @@ impl Sender {
 }
 
 fn time(started: Instant) -> String {
-    let ms = started.elapsed().as_millis();
-    if ms < 1_000 { format!("{ms} ms") } else { format!("{}.{} s", ms / 1_000, ms % 1_000 / 100) }
+    duration(i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX))
 }
 
 /// What to do about an answer that no repeat will change.
@@ -250,8 +249,8 @@ fn settled(met: Met, notice: &Notice, attempt: Attempt) -> Outcome {
             };
             let age = attempt.now.saturating_sub(notice.at).max(0).unsigned_abs();
             if age.saturating_add(after.as_secs()) > GIVE_UP_AFTER.as_secs() {
-                let hours = GIVE_UP_AFTER.as_secs() / 3_600;
-                return Outcome::GivenUp { sentence: format!("{why}{tried}, given up after {hours} h") };
+                let after = duration(i64::try_from(GIVE_UP_AFTER.as_millis()).unwrap_or(i64::MAX));
+                return Outcome::GivenUp { sentence: format!("{why}{tried}, given up after {after}") };
             }
             if notice.kind == NoticeKind::Test {
                 return Outcome::Again { after, sentence: why };

@@ -131,7 +131,7 @@ fn what_is_not_taken_for_a_day_is_given_up() {
     assert!(outcome.sentence().ends_with(", tried 100 times, again in 10 min"), "{outcome:?}");
     let outcome = sender().send(&settings, &notice(NoticeKind::Firing), attempt(AT + 86_000));
     assert!(
-        matches!(&outcome, Outcome::GivenUp { sentence } if sentence.contains("given up after 24 h")),
+        matches!(&outcome, Outcome::GivenUp { sentence } if sentence.contains("given up after 1 d")),
         "{outcome:?}"
     );
 }

@@ -60,21 +60,6 @@ pub fn cut(text: &str, most: usize) -> String {
     format!("{}…", text[..end].trim_end())
 }
 
-/// A span in two steps of its scale, as `2 min 5 s`, from milliseconds; below 0 it is 0 s.
-pub fn duration(ms: i64) -> String {
-    let s = ms.max(0) / 1_000;
-    let two = |large: i64, unit: &str, small: i64, below: &str| match small {
-        0 => format!("{large} {unit}"),
-        small => format!("{large} {unit} {small} {below}"),
-    };
-    match s {
-        0..60 => format!("{s} s"),
-        60..3_600 => two(s / 60, "min", s % 60, "s"),
-        3_600..86_400 => two(s / 3_600, "h", s % 3_600 / 60, "min"),
-        _ => two(s / 86_400, "d", s % 86_400 / 3_600, "h"),
-    }
-}
-
 /// A moment in UTC, milliseconds since the Unix epoch: the time of day, with its date where that is not the date of `now`.
 pub fn moment(ms: i64, now: i64) -> String {
     const DAY: i64 = 86_400_000;

@@ -1,6 +1,5 @@
 //! What a rule would have done with samples that are stored.
 
-use crate::engine::lasted;
 use crate::{Engine, Machine, Tick, What};
 use shared::alert::{Checked, Fired, Rule};
 use shared::catalog::Catalog;
@@ -8,6 +7,7 @@ use shared::finding::Finding;
 use shared::rule::check;
 use shared::run::Run;
 use shared::series::SeriesDef;
+use shared::unit::rough_duration;
 use std::collections::BTreeMap;
 
 /// The most spans that are told.
@@ -152,7 +152,7 @@ impl Checker {
         fired.sort_by(|a, b| (a.from, &a.subject).cmp(&(b.from, &b.subject)));
         fired.truncate(MOST);
         let together: i64 = union(fired.iter().map(|f| (f.from, f.to.unwrap_or(now).max(f.from))));
-        let last = lasted(span as i64 * 1000);
+        let last = rough_duration(span as i64 * 1000);
         let times = match self.times {
             0 => format!("would not have fired in the last {last}"),
             1 => format!("would have fired once in the last {last}"),
@@ -160,7 +160,7 @@ impl Checker {
         };
         let sentence = match together {
             0 => times,
-            ms => format!("{times}, for {} together", lasted(ms)),
+            ms => format!("{times}, for {} together", rough_duration(ms)),
         };
         Checked { words: self.words, sentence, fired, times: self.times, subjects: self.subjects }
     }
@@ -200,7 +200,7 @@ mod tests {
         checker.feed("1", (0..360).flat_map(|i| [(T + i * 10_000, 0, hot(i)), (T + i * 10_000, 1, 60.0)]));
         let answer = checker.finish(T + 3_600_000, 3600);
         assert_eq!((answer.times, answer.subjects, answer.fired.len()), (2, 2, 2));
-        assert_eq!(answer.sentence, "would have fired 2 times in the last 60 min, for 18 min together");
+        assert_eq!(answer.sentence, "would have fired 2 times in the last 1 h, for 18 min together");
         assert_eq!((answer.fired[0].subject.as_str(), answer.fired[0].worst), ("a gpu.0.temp", Some(90.0)));
         assert_eq!(answer.fired[0].from, T + 66 * 10_000);
         let rule = Rule { when: "gpu.*.temp > 2 GiB".into(), ..rule };

@@ -1,9 +1,7 @@
-//! Lengths of time as a user writes them. Each error is the rest of a sentence that says what to write instead.
+//! Lengths of time as a user writes them, by [`shared::unit::time`]. Each error is the rest of a sentence that says what to write instead.
 
+use shared::unit::time;
 use std::time::Duration;
-
-/// Units of time that can be written, with their milliseconds.
-const TIME_UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// How long ticks are kept. The upper end, ten years, only catches typing errors.
 ///
@@ -30,33 +28,15 @@ pub fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, S
 /// # Errors
 /// The rest of a sentence that says what to write.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong =
-        || format!("\"{text}\" is not a length of time; write a number with its unit, like 100ms, 1s, 5m or 12h");
-    let mut rest = text.trim();
-    let mut total = 0f64;
-    if rest.is_empty() {
-        return Err(wrong());
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
-        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
-        rest = &rest[digits..];
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let (_, ms) = TIME_UNITS.iter().find(|(unit, _)| *unit == &rest[..letters]).ok_or_else(wrong)?;
-        rest = &rest[letters..];
-        total += number * *ms as f64;
-    }
-    if total.fract() != 0.0 || total > 9e15 {
-        return Err(wrong());
-    }
-    Ok(Duration::from_millis(total as u64))
+    let ms = time::read(text).and_then(|ms| u64::try_from(ms).ok());
+    ms.map(Duration::from_millis).ok_or_else(|| {
+        format!("\"{text}\" is not a length of time; write a number with its unit, like 100ms, 1s, 5m or 12h")
+    })
 }
 
 /// Writes a length of time with the largest unit that leaves a whole number: `12h`, `90s`, `100ms`.
 pub fn show_duration(value: Duration) -> String {
-    let ms = value.as_millis();
-    let (unit, size) = TIME_UNITS.iter().find(|(_, size)| ms != 0 && ms.is_multiple_of(*size)).unwrap_or(&("ms", 1));
-    format!("{}{unit}", ms / size)
+    time::typed(i64::try_from(value.as_millis()).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

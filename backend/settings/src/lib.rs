@@ -1,7 +1,7 @@
 //! What a table of the configuration file is ([`FileTable`]), and how [`length`]s of time are written in it: for the crates
 //! that are configured, so that each has its own settings, and for the one that gathers them.
 //!
-//! This crate knows the reader of TOML alone. It has no option, no flag and no file.
+//! This crate knows the words of [`shared`] and the reader of TOML. It has no option, no flag and no file.
 
 pub mod length;
 

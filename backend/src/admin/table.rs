@@ -6,7 +6,7 @@ use shared::people::{Keys, People};
 use shared::run::RunState;
 use shared::session::Agents;
 use shared::team::{Services, Team};
-use shared::unit::Unit;
+use shared::unit::{Unit, rough_duration};
 use shared::views::{Shares, Views};
 
 /// The table of a list; none for an answer that is no list.
@@ -167,14 +167,9 @@ pub(super) fn ago(now: i64, then: Option<i64>) -> String {
     })
 }
 
-/// Seconds in the largest unit of which there are two, and of days one.
+/// Seconds as people read them.
 fn span(seconds: i64) -> String {
-    match seconds {
-        ..120 => format!("{} s", seconds.max(0)),
-        120..7_200 => format!("{} min", seconds / 60),
-        7_200..86_400 => format!("{} h", seconds / 3_600),
-        _ => format!("{} d", seconds / 86_400),
-    }
+    rough_duration(seconds.saturating_mul(1_000))
 }
 
 /// Rows with their columns one below the other.
@@ -205,19 +200,35 @@ mod tests {
         ] });
         let told = table(&agents, 1_000_000).expect("a table");
         let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines[0], "NAME   STATE    HEARD     HOST       VERSION  LABELS   ID");
-        assert_eq!(lines[1], format!("gpu-1  live     90 s ago  gpu-1.lab  0.1.0    rack=r1  {}", "b".repeat(26)));
-        assert_eq!(lines[2], format!("x      pending  never                                  {}", "c".repeat(26)));
+        assert_eq!(lines[0], "NAME   STATE    HEARD           HOST       VERSION  LABELS   ID");
+        assert_eq!(
+            lines[1],
+            format!("gpu-1  live     1 min 30 s ago  gpu-1.lab  0.1.0    rack=r1  {}", "b".repeat(26))
+        );
+        assert_eq!(
+            lines[2],
+            format!("x      pending  never                                        {}", "c".repeat(26))
+        );
         assert_eq!(table(&json!({ "id": "x" }), 0), None);
     }
 
     #[test]
-    fn times_are_told_in_one_unit() {
+    fn times_are_told_as_on_the_page() {
         let told = [0, 1, 119, 120, 7_199, 7_200, 86_399, 86_400, 864_000]
             .map(|seconds| ago(1_000_000, Some(1_000_000 - seconds)));
         assert_eq!(
             told,
-            ["now", "1 s ago", "119 s ago", "2 min ago", "119 min ago", "2 h ago", "23 h ago", "1 d ago", "10 d ago"]
+            [
+                "now",
+                "1 s ago",
+                "1 min 59 s ago",
+                "2 min ago",
+                "1 h 59 min ago",
+                "2 h ago",
+                "23 h 59 min ago",
+                "1 d ago",
+                "10 d ago"
+            ]
         );
     }
 }

@@ -12,6 +12,7 @@ use shared::catalog::{Catalog, gpu_parts};
 use shared::finding::Finding;
 use shared::run::Run;
 use shared::series::SeriesId;
+use shared::unit::rough_duration;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -397,8 +398,8 @@ fn behind(live: &Live) -> Option<String> {
         let lag = live.lag(&uplink);
         let late = lag.unsent.is_some_and(|ms| ms > BEHIND_MS.0) || lag.unconfirmed.is_some_and(|ms| ms > BEHIND_MS.1);
         late.then(|| {
-            let minutes = lag.unsent.into_iter().chain(lag.unconfirmed).max().unwrap_or_default() / 60_000;
-            format!("{} is {minutes} min behind", uplink.hub)
+            let ms = lag.unsent.into_iter().chain(lag.unconfirmed).max().unwrap_or_default();
+            format!("{} is {} behind", uplink.hub, rough_duration(ms))
         })
     });
     behind.next()

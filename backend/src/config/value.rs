@@ -5,6 +5,7 @@ use super::LocalAuth;
 pub use collectors::options::{absolute, gpu};
 use settings::length::within;
 pub use settings::length::{duration, retention, show_duration};
+use shared::unit::size;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -189,17 +190,10 @@ pub fn data_dir(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Units of sizes that can be written, with their bytes.
-const SIZE_UNITS: [(&str, u64); 6] =
-    [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("GB", 1_000_000_000), ("MB", 1_000_000)];
-
 /// A number of bytes with its unit, at least what an hour of a few machines takes.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a size; write a whole number with its unit, like 500MiB or 2GiB");
-    let (digits, size) =
-        SIZE_UNITS.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size))).ok_or_else(wrong)?;
-    let number: u64 = digits.trim().parse().map_err(|_| wrong())?;
-    match number.checked_mul(*size).ok_or_else(wrong)? {
+    match size::read(text).ok_or_else(wrong)? {
         bytes if bytes < 16 << 20 => Err(format!("{text} is too little for an hour of history; write 16MiB or more")),
         bytes => Ok(bytes),
     }
@@ -207,8 +201,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 
 /// Writes a number of bytes as [`bytes`] reads it.
 pub fn show_bytes(bytes: u64) -> String {
-    let exact = SIZE_UNITS.iter().find(|(_, size)| bytes.is_multiple_of(*size));
-    exact.map_or_else(|| format!("{}KiB", bytes >> 10), |(unit, size)| format!("{}{unit}", bytes / size))
+    size::typed(bytes)
 }
 
 /// A process id.

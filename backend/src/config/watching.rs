@@ -2,6 +2,7 @@
 
 use super::{When, when};
 use clap::{Args, Subcommand};
+use shared::unit::time;
 use std::path::PathBuf;
 
 /// What is to be done with alerts.
@@ -118,11 +119,8 @@ fn matching(text: &str) -> Result<(String, String), String> {
 /// Seconds, up to 30 days.
 fn length(text: &str) -> Result<u32, String> {
     let wrong = || "write it like 30m, 2h or 7d, at most 30d".to_string();
-    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()).map(|days| days.saturating_mul(86_400));
-    let seconds = match days {
-        Some(seconds) => seconds,
-        None => shared::rule::duration(text).map_err(|_| wrong())?,
-    };
+    let ms = time::read(text).filter(|ms| ms % time::SECOND == 0).ok_or_else(wrong)?;
+    let seconds = u32::try_from(ms / time::SECOND).map_err(|_| wrong())?;
     if (1..=30 * 86_400).contains(&seconds) { Ok(seconds) } else { Err(wrong()) }
 }
 

@@ -7,6 +7,7 @@ use history::Folder;
 use serde_json::{Value, json as object};
 use shared::controls::escaped_json;
 use shared::finding::{Finding, RuleState, Severity};
+use shared::unit::rough_duration;
 use shared::wire::Recorded;
 use std::fmt::Write;
 use std::path::Path;
@@ -94,8 +95,8 @@ fn lines(findings: &[Finding], at: i64) -> String {
     for finding in findings.iter().rev() {
         let lasted = finding.until.unwrap_or(at) - finding.since;
         let lasted = match finding.until {
-            Some(_) => length(lasted),
-            None => format!("{} so far", length(lasted)),
+            Some(_) => rough_duration(lasted * 1_000),
+            None => format!("{} so far", rough_duration(lasted * 1_000)),
         };
         let indent = if finding.because.is_some() { "  " } else { "" };
         let sentence = finding.sentence_utc();
@@ -107,14 +108,6 @@ fn lines(findings: &[Finding], at: i64) -> String {
         text.push_str("Nothing was found.\n");
     }
     text
-}
-
-fn length(seconds: i64) -> String {
-    match seconds {
-        ..120 => format!("{seconds} s"),
-        120..7_200 => format!("{} min", seconds / 60),
-        _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
-    }
 }
 
 fn of_file(path: &Path) -> Result<(Arc<Live>, Vec<String>), FindingsFailed> {

@@ -13,6 +13,7 @@ use shared::agent::{
     self, AgentHello, AgentMessage, ByeReason, FromAgent, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, SILENCE_MS, close,
 };
 use shared::standing::Standing;
+use shared::unit::rough_duration;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -455,9 +456,9 @@ fn no_place(why: NoPlace, now: i64) -> LinkEnd {
         NoPlace::InUse(process) => LinkEnd::Told {
             code: close::IN_USE,
             reason: format!(
-                "this key is in use by {}, started {} min ago; if this is another machine, start it with --new-identity",
+                "this key is in use by {}, started {} ago; if this is another machine, start it with --new-identity",
                 if process.host.is_empty() { "another process" } else { &process.host },
-                now.saturating_sub(process.started).max(0) / 60_000
+                rough_duration(now.saturating_sub(process.started))
             ),
             wait: IN_USE_WAIT_MS,
         },

@@ -2,6 +2,7 @@
 
 use super::limits::Cause;
 use shared::agent::Offer;
+use shared::unit::duration;
 use shared::wire::{Check, CheckState};
 
 /// Less than this is not worth a word, milliseconds.
@@ -14,7 +15,7 @@ pub(super) fn clock(shift_ms: i64) -> Option<Check> {
         id: "clock".into(),
         state: CheckState::Partial,
         tried: Vec::new(),
-        found: format!("clock {} {way}, corrected", length(shift_ms.saturating_abs())),
+        found: format!("clock {} {way}, corrected", duration(shift_ms.saturating_abs())),
         reason: "the clock of this machine is more than 2 s off; its samples stand by the hub's clock".into(),
         remedy: "set its clock by NTP, for example by chrony or systemd-timesyncd".into(),
     })
@@ -70,7 +71,7 @@ pub(super) fn lost(name: &str, meeting: &Meeting, shift_ms: i64) -> Option<Check
         id: "link".into(),
         state: CheckState::Partial,
         tried: Vec::new(),
-        found: format!("lost {}: longer than {name} keeps", length(gap)),
+        found: format!("lost {}: longer than {name} keeps", duration(gap)),
         reason: "its link was away for longer than it keeps samples".into(),
         remedy: "keep more there by --spool and --spool-bytes".into(),
     })
@@ -84,16 +85,6 @@ fn about(n: u64) -> String {
     }
 }
 
-/// A length of time in the two largest units of it, milliseconds.
-fn length(ms: i64) -> String {
-    let (seconds, minutes, hours) = (ms / 1_000, ms / 60_000, ms / 3_600_000);
-    match (hours, minutes) {
-        (0, 0) => format!("{seconds} s"),
-        (0, _) => format!("{minutes} min {} s", seconds % 60),
-        _ => format!("{hours} h {} min", minutes % 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,7 +93,7 @@ mod tests {
     fn a_clock_is_said_in_words() {
         let said = |shift| clock(shift).map(|check| check.found);
         assert_eq!(said(0), None);
-        assert_eq!(said(-3_600_000).as_deref(), Some("clock 1 h 0 min ahead, corrected"));
+        assert_eq!(said(-3_600_000).as_deref(), Some("clock 1 h ahead, corrected"));
         assert_eq!(said(65_000).as_deref(), Some("clock 1 min 5 s behind, corrected"));
         assert_eq!(said(-3_000).as_deref(), Some("clock 3 s ahead, corrected"));
     }

@@ -14,6 +14,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 use rustls_platform_verifier::BuilderVerifierExt;
 use sha2::{Digest, Sha256};
+use shared::unit::size;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -317,7 +318,7 @@ async fn tunnel(stream: &mut TcpStream, proxy: &ProxyUrl, url: &HubUrl) -> Resul
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_PROXY_HEAD {
-            return Err(format!("the answer of the proxy {proxy} is longer than {} KiB", MAX_PROXY_HEAD >> 10));
+            return Err(format!("the answer of the proxy {proxy} is longer than {}", size(MAX_PROXY_HEAD as u64)));
         }
         head.push(stream.read_u8().await.map_err(lost)?);
     }

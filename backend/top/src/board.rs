@@ -9,6 +9,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
 use shared::standing::Standing;
+use shared::unit::rough_duration;
 use std::collections::BTreeMap;
 use viewer::store::plan::{HEAT_SUFFIX, Panel};
 use viewer::tile::{MISSING_PREFIX, Say};
@@ -183,7 +184,7 @@ fn facts(model: &Model) -> String {
 /// A length of time as a window is called: `5m`.
 fn window(ms: i64) -> String {
     let known = shared::window::WINDOWS.iter().find(|window| window.ms == ms);
-    known.map_or_else(|| axis::duration(ms), |window| window.name.into())
+    known.map_or_else(|| rough_duration(ms), |window| window.name.into())
 }
 
 fn head(model: &Model, palette: Palette, offset: i64, area: Rect, buffer: &mut Buffer) {

@@ -3,6 +3,7 @@
 use crate::listing;
 use crate::model::{Model, Over};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use shared::unit::rough_duration;
 use shared::window::WINDOWS;
 use viewer::shortcuts::{self, Action};
 use viewer::store::processes::Column;
@@ -235,7 +236,7 @@ pub fn found(model: &Model, text: &str) -> Vec<(Found, String)> {
         all.push((Found::Processes, format!("processes with “{}”", text.trim())));
     }
     for (place, window) in WINDOWS.iter().enumerate().filter(|(_, window)| !words.is_empty() && window.name == words) {
-        all.push((Found::Window(place), format!("the last {}", charts::axis::duration(window.ms))));
+        all.push((Found::Window(place), format!("the last {}", rough_duration(window.ms))));
     }
     let charts = model.panels().into_iter().enumerate().filter(|(_, panel)| fits(&panel.title));
     all.extend(charts.map(|(at, panel)| (Found::Chart(at), panel.title)));

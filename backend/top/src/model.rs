@@ -4,6 +4,7 @@ use ratatui_core::layout::Rect;
 use shared::processes::ProcessTable;
 use shared::run::RunLine;
 use shared::series::SeriesId;
+use shared::unit::rough_duration;
 use shared::window::{DEFAULT, WINDOWS};
 use shared::wire::{IndexEntry, PageMessage, Received, ServerMessage, decode_server};
 use std::collections::{BTreeMap, BTreeSet};
@@ -394,7 +395,7 @@ impl Model {
                 self.view.frozen = self.view.frozen.map(|(_, to)| (to - window.ms, to)).filter(|_| self.is_recording());
                 self.view.crosshair = None;
                 if kept < window.ms && newest > 0 {
-                    self.view.note = format!("history is kept for {}", charts::axis::duration(kept));
+                    self.view.note = format!("history is kept for {}", rough_duration(kept));
                 }
             }
             None => self.view.note = "windows of days are on the page".into(),

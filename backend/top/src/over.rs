@@ -3,10 +3,10 @@
 use crate::keys::{OWN, found};
 use crate::model::{Model, Over};
 use crate::palette::{Ink, Palette};
-use charts::axis;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Modifier, Style};
+use shared::unit::rough_duration;
 use viewer::shortcuts::{Action, KEYS, Shortcut};
 
 /// A line: text, and whether it is chosen.
@@ -101,7 +101,7 @@ fn machines(model: &Model, at: usize) -> Vec<Entry> {
     let wide = index.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0).min(40);
     let newest = index.iter().map(|entry| entry.since).max().unwrap_or(0).max(model.newest());
     let line = |(i, entry): (usize, &shared::wire::IndexEntry)| {
-        let since = axis::duration((newest - entry.since).max(0));
+        let since = rough_duration((newest - entry.since).max(0));
         let labels: Vec<String> = entry.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let why = entry.state.why().map_or(String::new(), |why| format!(": {why}"));
         let state = format!("{} for {since}{why}", entry.state.word());

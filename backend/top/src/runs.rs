@@ -2,11 +2,11 @@
 
 use crate::model::Model;
 use crate::palette::{Ink, Palette};
-use charts::axis;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Modifier;
 use shared::run::{RunLine, RunState};
+use shared::unit::rough_duration;
 
 /// Lines of runs in the picture, at most; of more it is said how many.
 const MAX_LINES: usize = 4;
@@ -31,7 +31,7 @@ fn text(run: &RunLine, now: i64, palette: Palette) -> String {
     };
     let name = run.name.as_deref().unwrap_or(&run.id);
     let mut parts: Vec<String> = vec![name.chars().take(NAME).collect()];
-    parts.push(axis::duration(run.ended.unwrap_or(now) - run.began));
+    parts.push(rough_duration(run.ended.unwrap_or(now) - run.began));
     match run.ranks {
         0 => {}
         1 => parts.push("1 rank".into()),
@@ -40,7 +40,7 @@ fn text(run: &RunLine, now: i64, palette: Palette) -> String {
     parts.extend(run.gpu_hours.map(|hours| format!("{hours:.1} GPU h")));
     parts.extend(run.gpu_utilisation.map(|used| format!("{used:.0} % used")));
     parts.push(run.sentence.clone());
-    parts.extend(run.ended.map(|ended| format!("{} ago", axis::duration(now - ended))));
+    parts.extend(run.ended.map(|ended| format!("{} ago", rough_duration(now - ended))));
     format!("{shape} {}", palette.text(&parts.join("  ")))
 }
 

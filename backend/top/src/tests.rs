@@ -362,8 +362,8 @@ fn runs_stand_above_the_charts_while_there_are_any() {
     tell(&mut model, &runs);
     let lines = picture(&mut model, UTF, 120, 40);
     let first = lines.iter().position(|line| line.starts_with("● ")).expect("a run");
-    assert_eq!(lines[first].trim_end(), "● lr?[31m-3e-4  61 min  8 ranks  8.0 GPU h  93 % used  running");
-    let second = "■ fell  61 min  out of memory (Kubernetes: OOMKilled)  59 s ago";
+    assert_eq!(lines[first].trim_end(), "● lr?[31m-3e-4  1 h 1 min  8 ranks  8.0 GPU h  93 % used  running");
+    let second = "■ fell  1 h 1 min  out of memory (Kubernetes: OOMKilled)  59 s ago";
     assert_eq!(lines[first + 1].trim_end(), second);
     assert!(lines.join("\n").contains("Processes"), "the rest is there, too");
     // More of them do not push out what else there is.

@@ -6,6 +6,7 @@ use crate::state::{LinkState, Page};
 use charts::axis;
 use leptos::prelude::*;
 use shared::standing::Standing;
+use shared::unit::rough_duration;
 use shared::wire::SERVER_ENDS;
 
 /// Id of the server's check of its data folder.
@@ -133,7 +134,7 @@ fn said(page: Page) -> Said {
         )),
         LinkState::Reconnecting => {
             let kept = page.store.read_value().hello.as_ref().map_or(43_200_000, |h| h.retention);
-            Some(("Reconnecting, nothing lost:", format!("the server keeps {}.", axis::duration(kept))))
+            Some(("Reconnecting, nothing lost:", format!("the server keeps {}.", rough_duration(kept))))
         }
         LinkState::Lost => {
             Some(("The server does not answer.", "The page keeps what it has and goes on trying.".into()))

@@ -14,6 +14,7 @@ use crate::widgets::parts::{If, flag, text};
 use charts::axis;
 use leptos::prelude::*;
 use shared::standing::Standing;
+use shared::unit::rough_duration;
 use shared::window::Window;
 use shared::wire::Source;
 
@@ -236,6 +237,6 @@ fn rest(page: Page) -> Option<String> {
     let day = |local: i64| local.div_euclid(86_400_000);
     let date = if day(a) == day(now + offset(now)) { String::new() } else { axis::date(day(a)) + " " };
     let new = now - to;
-    let since = if new < 1000 { String::new() } else { format!(", {} new", axis::duration(new)) };
+    let since = if new < 1000 { String::new() } else { format!(", {} new", rough_duration(new)) };
     Some(format!("{date}{}–{}{since}", axis::clock(a, true), axis::clock(b, true)))
 }

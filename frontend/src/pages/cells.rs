@@ -7,7 +7,7 @@ use crate::state::{CellRun, KernelState, Page, file_name};
 use crate::widgets::icons::Triangle;
 use charts::axis;
 use leptos::prelude::*;
-use shared::unit::{Unit, fixed, quantity};
+use shared::unit::{self, Unit, duration};
 use std::cell::Cell;
 use std::rc::Rc;
 use wasm_bindgen::JsCast;
@@ -267,17 +267,11 @@ pub fn Cells() -> impl IntoView {
 }
 
 fn size(bytes: f64) -> String {
-    let (number, symbol) = quantity(bytes, Unit::Bytes);
-    format!("{number} {symbol}")
+    unit::text(bytes, Unit::Bytes)
 }
 
-/// `0.2 s`, `41 s`, `6 min 12`.
 fn time(seconds: f64) -> String {
-    match seconds {
-        ..9.95 => format!("{} s", fixed(seconds, 1)),
-        ..60.0 => format!("{} s", seconds.round()),
-        _ => format!("{} min {:02}", (seconds / 60.0).floor(), (seconds % 60.0).floor()),
-    }
+    duration((seconds * 1_000.0) as i64)
 }
 
 fn row(page: Page, run: CellRun, longest: f64, chosen: Option<i64>) -> impl IntoView {

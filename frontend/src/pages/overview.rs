@@ -11,9 +11,9 @@ use crate::panels::panel::TileCard;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, Page};
 use crate::store::plan::{Absent, PROCESSES};
-use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
+use shared::unit::{duration, rough_duration};
 
 /// The page of one machine.
 #[component]
@@ -88,7 +88,7 @@ fn words(page: Page) -> Vec<String> {
     page.plan.track();
     let store = page.store.read_value();
     let (Some(hello), Some(source)) = (&store.hello, store.sources.values().next()) else { return Vec::new() };
-    let every = axis::duration(source.info.interval);
-    let kept = axis::duration(hello.retention);
+    let every = duration(source.info.interval);
+    let kept = rough_duration(hello.retention);
     vec![format!("Watchglass {}", hello.version), format!("a sample every {every}"), format!("{kept} kept")]
 }

@@ -10,10 +10,9 @@ use crate::store::reading;
 use crate::tools::menu::Menu;
 use crate::widgets::icons::Triangle;
 use crate::widgets::parts::{If, flag};
-use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
-use shared::unit::{Unit, number};
+use shared::unit::{Unit, number, rough_duration};
 use shared::wire::CheckState;
 
 /// A chart with its menu.
@@ -89,7 +88,7 @@ fn numbers(page: Page, panels: &[Panel]) -> String {
         let unit = store.catalog.metric(source.defs.get(series as usize)?)?.unit;
         let value = reading::at(source, &store.catalog, series, t)?;
         let text = match unit {
-            Unit::Seconds => axis::duration(value as i64 / 60 * 60_000),
+            Unit::Seconds => rough_duration(value as i64 / 60 * 60_000),
             _ => number(value) + unit.base().symbol(),
         };
         Some(format!("{} {text}", panel.title))

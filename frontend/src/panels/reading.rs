@@ -7,6 +7,7 @@ use crate::widgets::tooltip::{Tip, TipRow};
 use charts::axis;
 use charts::band::quantile;
 use charts::{Chart, Hue, Shows, order};
+use shared::unit::duration;
 use viewer::picture::{Look, Picture, is};
 
 /// Largest number of rows in a tooltip, then in a pinned one, which can be scrolled.
@@ -50,7 +51,7 @@ pub fn tip(
         let at = other.picture.snap(hover.t).unwrap_or(hover.t);
         (format!("{}, {}", other.title, other.picture.unit), rows_of(other, at, look.span.1, most))
     });
-    let mean = if picture.step > 1 { format!(", mean of {}", axis::duration(picture.step)) } else { String::new() };
+    let mean = if picture.step > 1 { format!(", mean of {}", duration(picture.step)) } else { String::new() };
     let share = (hover.t - look.span.0) as f64 / (look.span.1 - look.span.0).max(1) as f64;
     let place = plot.map(|p| (p.left() + left + share * (p.width() - left - right), p.top() + hover.y));
     Tip {

@@ -10,7 +10,7 @@ use charts::axis;
 use leptos::prelude::*;
 use shared::catalog::{Lane, Metric, Range};
 use shared::series::SeriesDef;
-use shared::unit::Unit;
+use shared::unit::{Unit, rough_duration};
 use viewer::picture::states;
 
 /// Largest number of rows in the list.
@@ -105,7 +105,7 @@ fn line(row: Row) -> impl IntoView {
 fn ranking(page: Page) -> Ranking {
     let (from, to) = page.span();
     let clock = |t: i64| axis::clock(t + offset(t), true);
-    let length = axis::duration(to - from);
+    let length = rough_duration(to - from);
     let words =
         format!("{}–{} against the {length} before; furthest from its usual spread first.", clock(from), clock(to));
     let store = page.store.read_value();

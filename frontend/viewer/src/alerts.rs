@@ -1,9 +1,10 @@
 //! Alerts as people read them: in which part of the list one stands, its order, its times, what a silence of it matches.
 
 use crate::draft::When;
-use charts::{Bar, Grade, axis};
+use charts::{Bar, Grade};
 use shared::alert::{Alert, AlertSeverity, AlertState, Rule, Silence};
 use shared::catalog::{Catalog, glob};
+use shared::unit::rough_duration;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -96,7 +97,7 @@ pub fn sorted<'a>(alerts: &'a [Alert], filter: &Filter) -> (Vec<&'a Alert>, Vec<
 
 /// How long it has lasted, or lasted; `now` is ms since the epoch.
 pub fn lasted(alert: &Alert, now: i64) -> String {
-    axis::duration((alert.ended.unwrap_or(now) - alert.began).max(0))
+    rough_duration((alert.ended.unwrap_or(now) - alert.began).max(0))
 }
 
 /// The span of charts that shows how it began, ms since the epoch: a third before, a minute at least and half an hour at most.

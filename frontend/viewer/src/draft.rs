@@ -2,7 +2,7 @@
 //! address of the page.
 
 use shared::alert::{AlertSeverity, Rule};
-use shared::unit::{Scale, Unit, fixed, number};
+use shared::unit::{Scale, Unit, fixed, number, time};
 
 /// Seconds that a rule clears at least for, where it names nothing itself.
 const LEAST_CLEAR: i64 = 30;
@@ -43,27 +43,12 @@ fn divisor(unit: Unit, symbol: &str) -> Option<f64> {
 
 /// A length as the words of a rule have it: `90s`, `2m`, `4h`.
 pub fn length(seconds: i64) -> String {
-    match seconds {
-        s if s != 0 && s % 86_400 == 0 => format!("{}d", s / 86_400),
-        s if s != 0 && s % 3_600 == 0 => format!("{}h", s / 3_600),
-        s if s != 0 && s % 60 == 0 => format!("{}m", s / 60),
-        s => format!("{s}s"),
-    }
+    time::typed(seconds * time::SECOND)
 }
 
 /// Reads a length such as `2m`, in seconds.
 pub fn seconds(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let split = text.find(|c: char| c.is_ascii_alphabetic())?;
-    let of = match &text[split..] {
-        "s" => 1,
-        "m" | "min" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        _ => return None,
-    };
-    let n: i64 = text[..split].trim().parse().ok()?;
-    (n >= 0).then_some(n.checked_mul(of)?)
+    time::read(text).filter(|ms| ms % time::SECOND == 0).map(|ms| ms / time::SECOND)
 }
 
 /// Digits that tell two limits on one scale apart, and no noise.

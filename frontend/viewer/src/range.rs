@@ -1,6 +1,7 @@
 //! Reads the spans that a person types: `90s`, `14:00-14:20`, `yesterday 14:00-15:00`, ISO or Unix times. It also
 //! writes the names of windows, which can be read again. It works on text alone.
 
+use shared::unit::time;
 use shared::window::MAX_SAMPLES_SPAN_MS;
 
 /// The shortest window in ms.
@@ -37,19 +38,7 @@ pub fn name(ms: i64) -> String {
 
 /// Reads a length like `90s`, `1h30m` or `2 h` as ms; None when the text is no length.
 pub fn length(text: &str) -> Option<i64> {
-    let (mut sum, mut number, mut any) = (0i64, None::<i64>, false);
-    for c in text.chars().filter(|c| !c.is_whitespace()) {
-        if let Some(digit) = c.to_digit(10) {
-            let so_far = number.unwrap_or(0).checked_mul(10)?;
-            number = Some(so_far.checked_add(i64::from(digit))?);
-            continue;
-        }
-        let unit =
-            [('s', 1000), ('m', 60_000), ('h', 3_600_000), ('d', DAY_MS)].into_iter().find(|(name, _)| *name == c)?;
-        sum = sum.checked_add(number.take()?.checked_mul(unit.1)?)?;
-        any = true;
-    }
-    (any && number.is_none()).then_some(sum)
+    time::read(text)
 }
 
 /// Reads a typed span. `now` is ms since the epoch, `longest` the longest window in ms; `local` gives local time minus

@@ -1,15 +1,4 @@
-//! The pages of people and machines in words: times, browsers, labels.
-
-use charts::axis;
-
-/// A duration of one number from two days on; `ms` in milliseconds.
-pub fn rounded(ms: i64) -> String {
-    const DAY: i64 = 86_400_000;
-    match ms {
-        ms if ms >= 2 * DAY => format!("{} days", (ms + DAY / 2) / DAY),
-        ms => axis::duration(ms),
-    }
-}
+//! The pages of people and machines in words: browsers, labels.
 
 /// What a browser says of itself, in two words.
 pub fn browser_of(agent: &str) -> String {
@@ -38,13 +27,6 @@ pub fn labels(typed: &str) -> Option<Vec<(String, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_long_time_is_a_number_of_days() {
-        assert_eq!(rounded(59_000), "59 s");
-        assert_eq!(rounded(5 * 3_600_000 + 40 * 60_000), "5 h 40 min");
-        assert_eq!(rounded(6 * 86_400_000 - 1), "6 days");
-    }
 
     #[test]
     fn a_browser_is_told_in_two_words() {

@@ -33,7 +33,7 @@ fn each_form_is_read_written_again_and_said() {
         (
             "share < 5 over source of gpu.*.gpu > 50 for 1h30m",
             "share < 5 % over source of gpu.*.gpu > 50 % for 90m",
-            "share of a source with GPU utilisation below 5 % above 50 % for 90 min",
+            "share of a source with GPU utilisation below 5 % above 50 % for 1 h 30 min",
         ),
         (
             "rate(network.sent, 1m) > 1.5 GB/s for 5m",

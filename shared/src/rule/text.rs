@@ -3,7 +3,7 @@
 use super::{Condition, MAX_DURATION, parse};
 use crate::alert::{MAX_TEXT_BYTES, MAX_TITLE_BYTES, Rule};
 use crate::catalog::Catalog;
-use crate::unit::fixed;
+use crate::unit::{fixed, time};
 
 /// The most bytes of a value that stands in the place of a placeholder.
 pub const MAX_VALUE_BYTES: usize = 200;
@@ -17,58 +17,30 @@ pub const PLACEHOLDERS: [&str; 16] = [
 /// Keys of `on` are short.
 const MAX_KEY_BYTES: usize = 63;
 
-/// Units of durations, the largest first: the letter, the word, and seconds.
-const STEPS: [(&str, &str, u32); 4] = [("d", "d", 86_400), ("h", "h", 3600), ("m", "min", 60), ("s", "s", 1)];
-
 /// Seconds of a duration as `90s`, `2m`, `4h`, `7d`, `1h30m`.
 ///
 /// # Errors
 /// A sentence that says what may be: 0 s to 7 d.
 pub fn duration(text: &str) -> Result<u32, String> {
     let wrong = || format!("{text:?} is no duration: write a number and s, m, h or d, as 90s, 2m or 4h");
-    let (mut rest, mut total, mut last) = (text.trim(), 0u64, u32::MAX);
-    if rest == "0" {
-        return Ok(0);
-    }
-    if rest.is_empty() {
+    let ms = if text.trim() == "0" { 0 } else { time::read(text).ok_or_else(wrong)? };
+    if ms % time::SECOND != 0 {
         return Err(wrong());
     }
-    while !rest.is_empty() {
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
-        rest = rest[digits..].trim_start();
-        let letters = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
-        let unit = &rest[..letters];
-        let step = STEPS.iter().find(|(letter, word, _)| unit == *letter || unit == *word).ok_or_else(wrong)?.2;
-        if step >= last {
-            return Err(wrong());
-        }
-        last = step;
-        total = total.saturating_add(number.saturating_mul(u64::from(step)));
-        rest = rest[letters..].trim_start();
-    }
-    match u32::try_from(total) {
+    match u32::try_from(ms / time::SECOND) {
         Ok(seconds) if seconds <= MAX_DURATION => Ok(seconds),
         _ => Err(format!("{text:?} is too long: a duration is at most 7d")),
     }
 }
 
-fn step(seconds: u32) -> (u32, &'static str, &'static str) {
-    let (letter, word, step) =
-        STEPS.into_iter().find(|(.., step)| seconds >= *step && seconds.is_multiple_of(*step)).unwrap_or(STEPS[3]);
-    (seconds / step, letter, word)
-}
-
 /// The duration as it is read again: `90s`, `2m`.
 pub fn duration_text(seconds: u32) -> String {
-    let (number, letter, _) = step(seconds);
-    format!("{number}{letter}")
+    time::typed(i64::from(seconds) * time::SECOND)
 }
 
-/// The duration as people read it: `90 s`, `2 min`.
+/// The duration as people read it: `1 min 30 s`, `2 min`.
 pub fn duration_words(seconds: u32) -> String {
-    let (number, _, word) = step(seconds);
-    format!("{number} {word}")
+    time::set(i64::from(seconds) * time::SECOND)
 }
 
 /// The number with as few digits behind the point, at most nine, as give it back.

@@ -2,6 +2,7 @@
 
 use super::MAX_SERIES;
 use super::key::{Labels, Odd};
+use shared::unit::size;
 use std::fmt;
 
 /// The most labels of a sample.
@@ -42,9 +43,9 @@ impl Why {
     fn said(self) -> String {
         match self {
             Why::Series => format!(
-                "beyond the limit of {MAX_SERIES} series within a quarter of an hour, or of {} MiB of their names and labels: \
+                "beyond the limit of {MAX_SERIES} series within a quarter of an hour, or of {} of their names and labels: \
                  give the endpoint `filters`",
-                MAX_KEY_BYTES >> 20
+                size(MAX_KEY_BYTES as u64)
             ),
             Why::Labels => format!("with more than {MAX_LABELS} labels"),
             Why::Name => format!("with a name of more than {MAX_NAME_BYTES} bytes"),

@@ -31,7 +31,7 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
         assert_eq!(rules(&open), ["gpu_memory.ended"], "at {until}");
         let found = &open[0];
         check(found);
-        let said = "The job ended at {since}: GPU 7 was full; all 8 GPUs are idle since: 79.7 of 80.0 GiB were in use";
+        let said = "The job ended at {since}: GPU 7 was full; all 8 GPUs are idle since: 79.7 of 80 GiB were in use";
         assert_eq!((found.sentence.as_str(), found.severity), (said, Severity::Critical));
         assert_eq!((found.since - START, found.subject[0].gpus.as_slice()), (1150, &[7][..]));
         assert_eq!(found.affects[0].gpus.len(), 7);

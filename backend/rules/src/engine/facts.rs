@@ -1,6 +1,6 @@
 //! Subjects that are no series: machines, runs, findings, errors, and the hub itself.
 
-use super::say::{hour, lasted};
+use super::say::hour;
 use super::state::{Phase, State, Step};
 use super::{EVENT_MS, Engine, LOST_AFTER_START_MS, ORPHAN_MS, SWEEP_MS, WINDOW_SWEEPS};
 use crate::{Transition, What};
@@ -9,6 +9,7 @@ use shared::alert::{Alert, AlertSeverity, AlertState, Rule};
 use shared::finding::Finding;
 use shared::rule::Condition;
 use shared::run::{Run, RunState};
+use shared::unit::rough_duration;
 use std::collections::BTreeMap;
 
 /// What fires, or fired of late, without samples.
@@ -487,7 +488,7 @@ impl Engine {
                     self.hold_fact(rule, &name, (heard, now), fact);
                 } else if host.heard != 0 && self.facts.contains_key(&key) {
                     let why = match self.facts.get(&key) {
-                        Some(fact) => format!("heard again after {}", lasted(heard - fact.state.began)),
+                        Some(fact) => format!("heard again after {}", rough_duration(heard - fact.state.began)),
                         None => String::new(),
                     };
                     self.end_fact(&key, now, &why);
@@ -527,7 +528,7 @@ impl Engine {
                     }
                     let sentence = match silent {
                         true => format!("run {} has put no marker since {}", run.name, hour(since, now)),
-                        false => format!("run {} has run for {}", run.name, lasted(now - since)),
+                        false => format!("run {} has run for {}", run.name, rough_duration(now - since)),
                     };
                     self.hold_fact(rule, &id, (since, now), Self::fact(run.labels.clone(), sentence));
                 } else if open {

@@ -7,7 +7,7 @@ use super::{Engine, Host, Series, Subject};
 use crate::{Transition, What, id};
 use shared::alert::{Alert, AlertState};
 use shared::rule::{Comparison, Condition, Threshold, Value, duration_words, limit_words, value_words};
-use shared::unit::Unit;
+use shared::unit::{Unit, rough_duration};
 use std::collections::BTreeMap;
 
 /// A time of the day in UTC, as `03:40 UTC`; with the date where it is further away than half a day.
@@ -16,17 +16,6 @@ pub fn hour(t: i64, now: i64) -> String {
     match (t - now).abs() < 12 * 3_600_000 {
         true => format!("{} UTC", &text[11..16]),
         false => format!("{} UTC", text[..16].replace('T', " ")),
-    }
-}
-
-/// How long something lasted, roughly.
-pub fn lasted(ms: i64) -> String {
-    let seconds = (ms / 1000).max(0);
-    match seconds {
-        0..120 => duration_words(seconds as u32),
-        120..7200 => format!("{} min", (seconds + 30) / 60),
-        7200..172_800 => format!("{} h", (seconds + 1800) / 3600),
-        _ => format!("{} d", (seconds + 43_200) / 86_400),
     }
 }
 
@@ -58,7 +47,7 @@ fn threshold(of: &Threshold, what: What, state: &State, place: &str, name: &str)
     let also = of.and.as_ref().map(|and| format!(" with {} {}", and.value.words(), limit(and))).unwrap_or_default();
     if what == What::Ended {
         let (began, _) = state.times();
-        let lasted = lasted(state.seen - began);
+        let lasted = rough_duration(state.seen - began);
         return format!("{place}: {name} {value} now, was {}{also} for {lasted}", limit(&of.first));
     }
     let hold = if of.hold == 0 { String::new() } else { format!(" for {}", duration_words(of.hold)) };
@@ -134,7 +123,7 @@ impl Engine {
                 match what {
                     What::Ended => format!(
                         "{place}: {row} is there again, was missing for {}",
-                        lasted(state.seen - state.times().0)
+                        rough_duration(state.seen - state.times().0)
                     ),
                     _ => format!("{place}: {row} missing since {}", hour(state.began, state.began)),
                 }

@@ -118,7 +118,7 @@ fn an_alert_says_what_where_and_how_much() {
     }
     let over = world.engine.take().pop().expect("over").alert;
     assert_eq!((over.id, over.worst), (fired.id, Some(89.12)));
-    assert_eq!(over.sentence, "node-1 GPU 3: GPU temperature 70 °C now, was above 85 °C for 78 s");
+    assert_eq!(over.sentence, "node-1 GPU 3: GPU temperature 70 °C now, was above 85 °C for 1 min 18 s");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What a notice says.
 
-use crate::engine::{hour, lasted};
+use crate::engine::hour;
 use shared::alert::{Alert, AlertState, MAX_NAMED, MAX_TEXT_BYTES, MAX_TITLE_BYTES, Notice, NoticeKind, Rule};
 use shared::rule::{clean, fill, value_words};
-use shared::unit::Unit;
+use shared::unit::{Unit, rough_duration};
 use std::collections::BTreeSet;
 
 /// The value of a placeholder.
@@ -23,7 +23,7 @@ pub fn value_of(name: &str, alert: &Alert, (limit, unit): (&str, Unit), count: u
         "value" => alert.value.map(|v| value_words(v, unit)).unwrap_or_default(),
         "limit" => limit.to_string(),
         "began" => hour(alert.began, alert.ended.or(alert.fired).unwrap_or(alert.began)),
-        "duration" => lasted(alert.ended.or(alert.fired).unwrap_or(alert.began) - alert.began),
+        "duration" => rough_duration(alert.ended.or(alert.fired).unwrap_or(alert.began) - alert.began),
         "count" => count.to_string(),
         "link" => link.unwrap_or("").to_string(),
         _ => String::new(),

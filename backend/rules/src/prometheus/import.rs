@@ -6,6 +6,7 @@ use super::yaml::{Node, documents};
 use shared::alert::{AlertSeverity, MAX_TEXT_BYTES, MAX_TITLE_BYTES, Rule};
 use shared::catalog::Catalog;
 use shared::rule::{MAX_DURATION, check, clean};
+use shared::unit::size;
 use std::collections::BTreeMap;
 
 /// The largest file that is read, bytes.
@@ -93,7 +94,7 @@ pub fn import(text: &str, catalog: &Catalog) -> Imported {
         all.refused.push(NotImported { line, name: clean(name, MAX_TITLE_BYTES, false), why: clean(&why, 500, false) });
     };
     if text.len() > MAX_FILE_BYTES {
-        refuse(1, "", format!("the file has more than {} MiB", MAX_FILE_BYTES >> 20));
+        refuse(1, "", format!("the file has more than {}", size(MAX_FILE_BYTES as u64)));
         return all;
     }
     let documents = match documents(text) {

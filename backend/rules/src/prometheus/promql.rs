@@ -1,5 +1,6 @@
 //! As much of PromQL as is read to be translated: what stands in most rules about machines. The rest is refused by name.
 
+use shared::unit::size;
 use std::fmt;
 
 /// How deep an expression may be nested.
@@ -99,7 +100,7 @@ const GROUPS: [&str; 12] =
 /// A sentence: what it has that is not translated.
 pub(super) fn parse(text: &str) -> Result<Expr, String> {
     if text.len() > MAX_BYTES {
-        return Err(format!("an expression has at most {} KiB here", MAX_BYTES >> 10));
+        return Err(format!("an expression has at most {} here", size(MAX_BYTES as u64)));
     }
     let mut reader = Reader { tokens: tokens(text)?, at: 0, depth: 0, operators: 0 };
     let expr = reader.binary(0)?;

@@ -12,6 +12,7 @@ use shared::address;
 use shared::role::Role;
 use shared::scope::{Bounds, Scope};
 use shared::secret::Secret;
+use shared::unit::time;
 use shared::views::{NewShare, Share, SharedView, Span};
 use shared::window;
 
@@ -334,10 +335,8 @@ fn bounds_of(span: Option<Span>, pairs: &[(&'static str, String)]) -> Result<Bou
         return Err(wrong());
     }
     if to - from > window::MAX_SAMPLES_SPAN_MS as f64 {
-        let hours = window::MAX_SAMPLES_SPAN_MS / 3_600_000;
-        return Err(Denied::invalid(format!(
-            "a link shows a span of at most {hours} h; share a live window for longer"
-        )));
+        let most = time::set(window::MAX_SAMPLES_SPAN_MS);
+        return Err(Denied::invalid(format!("a link shows a span of at most {most}; share a live window for longer")));
     }
     Ok(Bounds::Span(from as i64, to as i64))
 }

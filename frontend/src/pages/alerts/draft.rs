@@ -9,14 +9,13 @@ use crate::pages::team::asked::Polled;
 use crate::panels::curves::Curves;
 use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
-use charts::axis;
 use charts::marks::CellMark;
 use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html;
 use leptos::prelude::*;
 use shared::alert::{AlertSeverity, Channel, Checked, Fired, Rule};
 use shared::catalog::Kind;
-use shared::unit::{Unit, number};
+use shared::unit::{Unit, number, rough_duration};
 use std::sync::Arc;
 use std::time::Duration;
 use viewer::alerts::metric;
@@ -217,7 +216,7 @@ pub fn Written() -> impl IntoView {
 /// How long it would have fired, and the worst value.
 fn card(fired: &Fired, unit: Option<Unit>) -> String {
     let lasted = match fired.to {
-        Some(to) => format!(", for {}", axis::duration(to - fired.from)),
+        Some(to) => format!(", for {}", rough_duration(to - fired.from)),
         None => ", goes on".into(),
     };
     let worst = fired.worst.map(|worst| {
@@ -344,7 +343,7 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
     });
     let sides =
         Signal::derive(|| vec![("above".to_string(), "above".to_string()), ("below".to_string(), "below".to_string())]);
-    let holds = Signal::derive(move || HOLDS.map(|s| (length(s), axis::duration(s * 1_000))).to_vec());
+    let holds = Signal::derive(move || HOLDS.map(|s| (length(s), rough_duration(s * 1_000))).to_vec());
     let margins = Signal::derive(move || {
         draft.with(|draft| {
             let When::Level(level) = &draft.when else { return Vec::new() };

@@ -13,6 +13,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
 use shared::finding::Finding;
+use shared::unit::time;
 use viewer::findings::list::{Row, gist, rows};
 use wasm_bindgen::JsCast;
 
@@ -20,6 +21,11 @@ use wasm_bindgen::JsCast;
 const MAX_SKETCHES: usize = 8;
 /// At this width and above one finding stands beside the list, CSS pixels; the stylesheet has the same.
 const WIDE_PX: f64 = 900.0;
+
+/// How far back findings that are over are listed, as people read it.
+fn listed_span() -> String {
+    time::set(LISTED_SECONDS * time::SECOND)
+}
 
 /// What the list shows.
 #[derive(Clone, Copy)]
@@ -68,7 +74,7 @@ pub fn FindingsPage() -> impl IntoView {
     let keys = window_event_listener(ev::keydown, move |event| pressed(page, listed, &event));
     on_cleanup(move || keys.remove());
     let row = Callback::new(move |id: String| view! { <FindingRow id listed/> }.into_any());
-    let hours = LISTED_SECONDS / 3_600;
+
     let gone =
         flag(move || known() && listed.shown.with(Option::is_none) && page.view.with(|view| view.finding.is_some()));
     view! {
@@ -91,7 +97,7 @@ pub fn FindingsPage() -> impl IntoView {
                         <Each keys=Signal::derive(move || listed.open.with(|rows| Listed::ids(rows))) row/>
                     </div>
                     <If when=flag(move || listed.over.with(|rows| !rows.is_empty()))>
-                        <h3 class="below">{text(move || if page.is_recorded() { "Over".into() } else { format!("Over, last {hours} h") })}</h3>
+                        <h3 class="below">{text(move || if page.is_recorded() { "Over".into() } else { format!("Over, last {}", listed_span()) })}</h3>
                     </If>
                     <div id="over-findings">
                         <Each keys=Signal::derive(move || listed.over.with(|rows| Listed::ids(rows))) row/>
@@ -102,7 +108,7 @@ pub fn FindingsPage() -> impl IntoView {
                     <Detail finding=listed.shown/>
                 </If>
                 <If when=gone>
-                    <section class="panel finding-one"><p class="below">{format!("This finding is not among those of the last {hours} h. ")}<a href=page.address_of_finding(None)>"All findings"</a></p></section>
+                    <section class="panel finding-one"><p class="below">{format!("This finding is not among those of the last {}. ", listed_span())}<a href=page.address_of_finding(None)>"All findings"</a></p></section>
                 </If>
             </div>
         </main>

@@ -22,6 +22,7 @@ use charts::{Hue, axis};
 use few::Few;
 use leptos::prelude::*;
 use shared::finding::Finding;
+use shared::unit::{duration, rough_duration};
 use std::collections::HashMap;
 use std::sync::Arc;
 use table::Table;
@@ -233,7 +234,7 @@ fn MapCard() -> impl IntoView {
         let every = page.store.with_value(|store| store.fleet.interval());
         let of = if crowd.totals.with(|t| t.gpus) == 0 { "processors" } else { "GPUs" };
         match page.state.get() {
-            LinkState::Live if every > 0 => format!("how busy the {of} are, every {}", axis::duration(every)),
+            LinkState::Live if every > 0 => format!("how busy the {of} are, every {}", duration(every)),
             LinkState::Live => String::new(),
             _ => {
                 let t = page.store.with_value(|store| store.fleet.t());
@@ -346,7 +347,7 @@ fn Foot() -> impl IntoView {
         page.fleet.track();
         let store = page.store.read_value();
         let Some(hello) = &store.hello else { return Vec::new() };
-        let kept = format!("{} kept", axis::duration(hello.retention));
+        let kept = format!("{} kept", rough_duration(hello.retention));
         let left = match store.fleet.left_out() {
             0 => None,
             n => Some(format!("{} have no cell: a map has 10,240", words::count(n as usize, "GPU", "GPUs"))),

@@ -5,9 +5,9 @@ use super::read::Listed;
 use crate::pages::team::list::clock;
 use crate::state::Page;
 use crate::widgets::parts::{flag, text};
-use charts::axis::duration;
 use leptos::prelude::*;
 use shared::run::RunState;
+use shared::unit::rough_duration;
 use viewer::runs::columns::{BEGAN, COLUMNS, NAME, RunColumn, Shown, chosen, toggled};
 
 /// An idle share that is marked, 0 to 1.
@@ -20,7 +20,7 @@ fn name(run: &Listed, now: i64) -> AnyView {
     let how = (!matches!(run.state, RunState::Running | RunState::Finished)).then(|| run.sentence.clone());
     let about = group.into_iter().chain(how).collect::<Vec<_>>().join(", ");
     let to = page.address_of_runs(std::slice::from_ref(&run.id));
-    let lasted = duration(run.lasted(now));
+    let lasted = rough_duration(run.lasted(now));
     view! {
         <a class="source-name" href=to>{run.name.clone()}</a>" "
         <span class="u">{about}</span>

@@ -13,11 +13,10 @@ use crate::panels::curves::Curves;
 use crate::state::{LinkState, Page};
 use crate::store::fleet::words::count;
 use crate::widgets::parts::{Each, If, flag, text};
-use charts::axis::duration;
 use charts::marks::CellMark;
 use leptos::ev;
 use leptos::prelude::*;
-use shared::unit::number;
+use shared::unit::{duration, number, rough_duration};
 use std::sync::Arc;
 use viewer::curves::CurveChart;
 
@@ -267,7 +266,7 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
     });
     view! {
         <section class="strip" aria-label="Figures">
-            {tile("lasted", lasted, |w, now| (duration(w.run.lasted(now)), String::new(), format!("since {}", clock(w.run.began / 1_000))))}
+            {tile("lasted", lasted, |w, now| (rough_duration(w.run.lasted(now)), String::new(), format!("since {}", clock(w.run.began / 1_000))))}
             {tile("gpu_hours", fixed("GPU-hours"), |w, _| {
                 let gpus = w.run.figures.gpus.map_or_else(|| "no GPU known".into(), |n| format!("of {}", count(n as usize, "GPU", "GPUs")));
                 let assumed = if w.run.figures.assumed { ", assumed" } else { "" };

@@ -8,9 +8,9 @@ use crate::pages::team::list::clock;
 use crate::state::{LinkState, Page};
 use crate::widgets::icons::Triangle;
 use crate::widgets::parts::{If, flag, text};
-use charts::axis::duration;
 use leptos::html;
 use leptos::prelude::*;
+use shared::unit::rough_duration;
 
 /// The id of the section.
 const RUNS: &str = "runs";
@@ -193,7 +193,7 @@ fn row(page: Page, run: Listed) -> impl IntoView {
     let Listed { id, name, project, state, sentence, began, ended, ranks, .. } = run;
     let took = text(move || {
         page.beat.track();
-        duration(ended.unwrap_or_else(|| page.server_now()) - began)
+        rough_duration(ended.unwrap_or_else(|| page.server_now()) - began)
     });
     let show = move |_| {
         let to = ended.unwrap_or_else(|| page.server_now());

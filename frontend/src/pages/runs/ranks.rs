@@ -4,8 +4,8 @@ use super::parts::{Small, shape};
 use super::read::{Measured, Ranked, Whole};
 use crate::state::Page;
 use crate::store::fleet::words::count;
-use charts::axis::duration;
 use leptos::prelude::*;
+use shared::unit::rough_duration;
 
 /// Lanes that are shown at first.
 const MAX_LANES: usize = 32;
@@ -60,7 +60,7 @@ fn lane(page: Page, one: Ranked, first: bool, (from, to): (i64, i64), now: i64) 
     let (begin, end) = (place(one.began), place(one.ended.unwrap_or(now)));
     let (left, wide) = (format!("{begin:.2}%"), format!("{:.2}%", (end - begin).max(0.4)));
     let machine = page.address_of(None, std::slice::from_ref(&one.source));
-    let lasted = duration((one.ended.unwrap_or(now) - one.began).max(0));
+    let lasted = rough_duration((one.ended.unwrap_or(now) - one.began).max(0));
     let words = if one.sentence.is_empty() { one.state.name().to_string() } else { one.sentence.clone() };
     let name = one.name();
     view! {

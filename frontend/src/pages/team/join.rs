@@ -8,11 +8,11 @@ use crate::state::Page;
 use crate::store::fleet::hosts::{COLUMNS, Host};
 use crate::store::fleet::words;
 use crate::widgets::parts::{Each, If, flag, text};
-use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
 use shared::catalog::fleet::Grain;
 use shared::session::Agent;
+use shared::unit::rough_duration;
 use shared::wire::{PageMessage, SourceId};
 use viewer::team::labels as read_labels;
 use wasm_bindgen::JsValue;
@@ -261,7 +261,7 @@ fn Came(before: Vec<SourceId>, agents: Agents) -> impl IntoView {
 
 /// What is said of a machine that has just come: since when, its GPUs and first values.
 fn first_words(host: &Host, at: i64, server_now: i64) -> String {
-    let since = axis::duration((now() - at).max(0));
+    let since = rough_duration((now() - at).max(0));
     let gpus = host.values.gpus.len();
     let gpus = if gpus == 0 { None } else { Some(words::count(gpus, "GPU", "GPUs")) };
     let values = COLUMNS.iter().filter(|(row, _)| host.values.of(row).is_finite()).take(3);

@@ -7,8 +7,8 @@ use super::list::{Cell, Done, Line, List, clock};
 use crate::access::Access;
 use crate::fetch::Json;
 use crate::widgets::parts::{flag, text};
-use charts::axis;
 use leptos::prelude::*;
+use shared::unit::rough_duration;
 
 /// A form that makes a link to a view of the page.
 pub fn new_link(path: String, query: String) -> Form {
@@ -76,7 +76,7 @@ fn share(share: &Json) -> Line {
     let span = share.get("span");
     let when = match (time(&span, "from"), time(&span, "to"), share.get("window").number()) {
         (Some(from), Some(to), _) => format!("{} to {}", clock(from), clock(to)),
-        (_, _, Some(window)) => format!("live, {} at most", axis::duration((window * 1_000.0) as i64)),
+        (_, _, Some(window)) => format!("live, {} at most", rough_duration((window * 1_000.0) as i64)),
         _ => "live".into(),
     };
     let opens = share.get("opens").number().unwrap_or(0.0);

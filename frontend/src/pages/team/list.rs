@@ -6,8 +6,8 @@ use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use charts::axis;
 use leptos::prelude::*;
+use shared::unit::rough_duration;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use viewer::team::rounded;
 
 /// What stands in one place of a row.
 #[derive(Clone, Debug, PartialEq, Hash)]
@@ -176,7 +176,7 @@ fn content(cell: &Cell, name: &str, send: impl Fn(&'static str, String) + Copy +
 pub fn ago(t: i64) -> String {
     match now() - t * 1_000 {
         past if past < 60_000 => "now".into(),
-        past => format!("{} ago", rounded(past)),
+        past => format!("{} ago", rough_duration(past)),
     }
 }
 
@@ -184,7 +184,7 @@ pub fn ago(t: i64) -> String {
 pub fn until(t: i64) -> String {
     match t * 1_000 - now() {
         left if left <= 0 => "ended".into(),
-        left => format!("in {}", rounded(left)),
+        left => format!("in {}", rough_duration(left)),
     }
 }
 

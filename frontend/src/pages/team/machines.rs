@@ -8,10 +8,10 @@ use crate::browser::{self, now};
 use crate::state::Page;
 use crate::widgets::modal::Modal;
 use crate::widgets::parts::{Each, If, flag, text};
-use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
 use shared::session::Agent;
+use shared::unit::rough_duration;
 use viewer::team::labels;
 
 /// What is done with a machine.
@@ -141,7 +141,7 @@ fn shape(state: &str) -> (&'static str, &'static str) {
 }
 
 fn ago(seconds: Option<i64>) -> String {
-    seconds.map_or(String::new(), |t| format!("{} ago", axis::duration((now() - t * 1_000).max(0))))
+    seconds.map_or(String::new(), |t| format!("{} ago", rough_duration((now() - t * 1_000).max(0))))
 }
 
 #[component]

@@ -7,11 +7,12 @@ use crate::state::Hover;
 use crate::store::Store;
 use crate::store::source::Source;
 use crate::surface::CanvasSurface;
+use charts::Frame;
 use charts::canvas::Canvas;
 use charts::labels::Place;
 use charts::over::Said;
 use charts::poster::{Head, TITLE_HEIGHT_PX};
-use charts::{Frame, axis};
+use shared::unit::rough_duration;
 use viewer::picture::{Look, Picture, RedrawKey, Rows, State};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlCanvasElement};
@@ -173,7 +174,7 @@ impl PanelView {
         }
         let age = match self.picture.state {
             State::Stale if !look.frozen => {
-                format!("last sample {} ago", axis::duration(look.now - self.picture.newest))
+                format!("last sample {} ago", rough_duration(look.now - self.picture.newest))
             }
             _ => String::new(),
         };
@@ -311,7 +312,7 @@ impl PanelView {
         if let Some(past) = self.past.as_ref().filter(|past| past.picture.blank) {
             note += &match past.recorded {
                 true => ", not in the recording".to_string(),
-                false => format!(", no data {} earlier", axis::duration(past.shift)),
+                false => format!(", no data {} earlier", rough_duration(past.shift)),
             };
         }
         if let Some((axis, unit)) = self.other.as_ref().and_then(|o| Some((o.picture.axis()?, o.picture.unit))) {

@@ -1,9 +1,8 @@
 //! Findings in words, without a clock.
 
 use crate::store::fleet::words::count;
-use charts::axis;
 use shared::finding::{Finding, Place, Severity};
-use shared::unit::number;
+use shared::unit::{number, rough_duration};
 
 /// The first clause with its mark, and the rest: it ends at the first semicolon or colon, else at the first comma.
 pub fn split(sentence: &str) -> (String, String) {
@@ -44,7 +43,7 @@ pub fn shape_of(finding: &Finding) -> (&'static str, &'static str) {
 
 /// How long it has lasted, or lasted; `now` is ms since the epoch.
 pub fn lasted(finding: &Finding, now: i64) -> String {
-    axis::duration(finding.until.map_or(now, |until| until * 1_000) - finding.since * 1_000)
+    rough_duration(finding.until.map_or(now, |until| until * 1_000) - finding.since * 1_000)
 }
 
 /// Before the onset the charts show a third of the time since then, but so much at least and at most, ms.

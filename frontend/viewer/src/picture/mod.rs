@@ -27,7 +27,7 @@ use charts::{Chart, Frame, Gap, Heat, Hue, Lane, Limit, Line, Shape, Shows, orde
 use shared::catalog::{self, Kind, Range};
 use shared::segment::TIER_MS;
 use shared::series::SeriesId;
-use shared::unit::Unit;
+use shared::unit::{Unit, duration, rough_duration};
 use std::collections::BTreeMap;
 
 /// Largest number of columns that a panel keeps for a view that is zoomed back: 2 MB.
@@ -232,9 +232,9 @@ impl Picture {
         let lead = lead || self.cadence > self.interval;
         let every = match () {
             () if !lead || count == 0 => String::new(),
-            () if self.step > 1 => format!("means of {}", axis::duration(self.step)),
+            () if self.step > 1 => format!("means of {}", duration(self.step)),
             () if self.cadence < 1000 => format!("every {} ms", self.cadence),
-            () => format!("every {}", axis::duration(self.cadence)),
+            () => format!("every {}", duration(self.cadence)),
         };
         let all = [self.unit, &cut, &many, &every];
         self.note = all.into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ");
@@ -243,7 +243,7 @@ impl Picture {
             // For stale data, the title says how old they are.
             () if !lead || self.state != State::Live || look.frozen => String::new(),
             () if age < 9_950 => format!("{} s ago", shared::unit::number((age as f64 / 100.0).round() / 10.0)),
-            () => format!("{} ago", axis::duration(age)),
+            () => format!("{} ago", rough_duration(age)),
         };
         for limit in &mut self.limits {
             limit.text = format!("{} {} {}", limit.text, axis.round(limit.value), axis.scale.symbol);
@@ -428,8 +428,8 @@ impl Picture {
         let to = look.span.1;
         let words = |a: i64, b: i64| match () {
             () if !wide => String::new(),
-            () if b >= to && !look.frozen => format!("last sample {} ago", axis::duration(look.now - a)),
-            () => format!("no data {}", axis::duration(b - a - self.interval)),
+            () if b >= to && !look.frozen => format!("last sample {} ago", rough_duration(look.now - a)),
+            () => format!("no data {}", rough_duration(b - a - self.interval)),
         };
         let cadence = self.cadence.max(self.interval);
         let before = gaps::before(source, traces, look.span, cadence).map(|(from, to)| {

@@ -2,8 +2,8 @@
 
 use super::Listed;
 use super::words::{energy, figure, percent, size, where_it_ran};
-use charts::axis::duration;
 use shared::run::RunState;
+use shared::unit::rough_duration;
 use std::cmp::Ordering;
 
 /// What stands in a cell.
@@ -92,7 +92,7 @@ pub static COLUMNS: [RunColumn; 22] = [
     column("use", "mean", |run, _| Shown::Strong(figure(run.figures.utilisation.map(f64::round), "%")))
         .usual()
         .sorts(|a, b, _| largest(a.figures.utilisation, b.figures.utilisation)),
-    column("lasted", "lasted", |run, now| Shown::Words(duration(run.lasted(now))))
+    column("lasted", "lasted", |run, now| Shown::Words(rough_duration(run.lasted(now))))
         .usual()
         .sorts(|a, b, now| b.lasted(now).cmp(&a.lasted(now))),
     column("ranks", "ranks", |run, _| {

@@ -4,8 +4,7 @@
 use super::Whole;
 use super::words::{energy, figure, percent, size, where_it_ran};
 use crate::store::fleet::words::thousands;
-use charts::axis::duration;
-use shared::unit::number;
+use shared::unit::{number, rough_duration};
 use std::collections::BTreeSet;
 
 /// A row: what is compared, as text of each run, and as a number with what its difference is said in.
@@ -32,7 +31,7 @@ const fn share(what: &'static str, said: fn(&Whole, i64) -> String, value: fn(&W
 pub static ROWS: [Compared; 12] = [
     part("Steps a minute", |run, _| figure(a_minute(run), ""), |run, _| a_minute(run)),
     part("Steps", |run, _| figure(run.step, ""), |run, _| run.step),
-    part("Lasted", |run, now| duration(run.run.lasted(now)), |run, now| Some(run.run.lasted(now) as f64)),
+    part("Lasted", |run, now| rough_duration(run.run.lasted(now)), |run, now| Some(run.run.lasted(now) as f64)),
     share(
         "Mean GPU use",
         |run, _| figure(run.run.figures.utilisation.map(|v| (v * 10.0).round() / 10.0), "%"),

@@ -1,8 +1,8 @@
 //! What is said of the fleet, in one sentence, and of each machine, in a few words.
 
 use super::hosts::{Host, Totals};
-use charts::axis::duration;
 use shared::standing::Standing;
+use shared::unit::rough_duration;
 
 /// The sentence that leads the page.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,11 +21,11 @@ pub struct Sentence {
 
 /// The state of a machine in a few words, `now` in ms since the epoch; empty while it is live.
 pub fn state(host: &Host, now: i64) -> String {
-    let ago = duration(now - host.entry.since);
+    let ago = rough_duration(now - host.entry.since);
     match &host.entry.state {
         Standing::Live => String::new(),
         Standing::Late => format!("{ago} late"),
-        Standing::Filling { missing, .. } => format!("filling, {} missing", duration(*missing)),
+        Standing::Filling { missing, .. } => format!("filling, {} missing", rough_duration(*missing)),
         Standing::Unreachable => format!("lost {ago}"),
         Standing::Stopped(_) => format!("stopped {ago}"),
         Standing::Refused(_) => "refused".into(),
@@ -35,14 +35,14 @@ pub fn state(host: &Host, now: i64) -> String {
 
 /// The same with its reason, as one sentence.
 pub fn explained(host: &Host, now: i64) -> String {
-    let ago = duration(now - host.entry.since);
+    let ago = rough_duration(now - host.entry.since);
     match &host.entry.state {
         Standing::Live => "live".into(),
         Standing::Late => format!("linked, but no sample for {ago}"),
         Standing::Filling { missing, rate } if *rate > 0.0 => {
-            format!("live; {} of its past are missing, {rate:.0} s come in a second", duration(*missing))
+            format!("live; {} of its past are missing, {rate:.0} s come in a second", rough_duration(*missing))
         }
-        Standing::Filling { missing, .. } => format!("live; {} of its past are missing", duration(*missing)),
+        Standing::Filling { missing, .. } => format!("live; {} of its past are missing", rough_duration(*missing)),
         Standing::Unreachable => format!("its link ended {ago} ago without a word"),
         Standing::Stopped(why) => format!("stopped {ago} ago: {why}"),
         Standing::Refused(why) => format!("refused: {why}"),
@@ -91,7 +91,7 @@ pub fn sentence(hosts: &[Host], totals: &Totals, now: i64) -> Sentence {
     match (first, troubled.len()) {
         (None, _) => calm(totals),
         (Some(host), 1) => {
-            let ago = duration(now - host.entry.since);
+            let ago = rough_duration(now - host.entry.since);
             let (head, rest) = match &host.entry.state {
                 Standing::Refused(why) => (format!("{} is refused:", host.entry.name), format!("{why}.")),
                 Standing::Late => (
@@ -120,7 +120,7 @@ pub fn sentence(hosts: &[Host], totals: &Totals, now: i64) -> Sentence {
             below: format!(
                 "{} first, {} ago. {others} others answer.",
                 explained_short(first),
-                duration(now - first.entry.since)
+                rough_duration(now - first.entry.since)
             ),
             about: None,
         },
