@@ -1,7 +1,7 @@
 //! A provider that speaks OpenID Connect: what it says of itself, and whom its ID token names. That an issuer is the one that
 //! was written is judged here; the token is judged by [`token`].
 
-use super::token::{self, Claims, Doubt, Keys, Wanted};
+use super::token::{self, Claims, Doubt, Keys, WantedClaims};
 use super::{Answer, Client, Failure};
 use crate::config::GroupRoles;
 use base64::Engine;
@@ -194,7 +194,7 @@ impl Oidc {
         let text = self.token(client, &known, flow, answer)?;
         let nonce = flow.nonce();
         let now = client.clock.wall() / 1_000;
-        let wanted = Wanted { issuer: &self.issuer, client: &client.client_id, nonce: &nonce, now };
+        let wanted = WantedClaims { issuer: &self.issuer, client: &client.client_id, nonce: &nonce, now };
         let judged = match token::believed(text.reveal(), &known.keys, &wanted) {
             Err(Doubt::Keys(_)) => {
                 // The provider may have other keys now.

@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for Keys {
 }
 
 /// What a token has to say.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedClaims<'a> {
     /// Who made it.
     pub issuer: &'a str,
     /// For whom.
@@ -139,7 +139,11 @@ fn truth<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 }
 
 /// What a token says, if it is to be believed: the claims that are looked at, and all of them.
-pub(super) fn believed(text: &str, keys: &Keys, wanted: &Wanted<'_>) -> Result<(Claims, Map<String, Value>), Doubt> {
+pub(super) fn believed(
+    text: &str,
+    keys: &Keys,
+    wanted: &WantedClaims<'_>,
+) -> Result<(Claims, Map<String, Value>), Doubt> {
     // Whoever installs it first has installed it: there is no other.
     let _ = RING.install_default();
     let header = decode_header(text).map_err(|_| whole("it is none"))?;
@@ -214,7 +218,7 @@ fn doubt(error: Error) -> Doubt {
 }
 
 /// What the library leaves open.
-fn holds(claims: &Claims, wanted: &Wanted<'_>) -> Result<(), &'static str> {
+fn holds(claims: &Claims, wanted: &WantedClaims<'_>) -> Result<(), &'static str> {
     let alone = match &claims.aud {
         Audience::One(aud) => aud == wanted.client,
         Audience::Many(all) => all.iter().all(|aud| aud == wanted.client),

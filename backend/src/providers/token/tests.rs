@@ -10,14 +10,17 @@ use ring::signature::{EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPa
 use serde_json::json;
 
 const NOW: i64 = 1_800_000_000;
-const WANTED: Wanted<'static> = Wanted { issuer: "https://id.test", client: "watchglass", nonce: "n-1", now: NOW };
+const WANTED: WantedClaims<'static> =
+    WantedClaims { issuer: "https://id.test", client: "watchglass", nonce: "n-1", now: NOW };
 const RSA: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/provider/rsa.pk8"));
+
+type Sign = Box<dyn Fn(&[u8]) -> Vec<u8>>;
 
 /// Both halves of a key of the provider.
 struct Pair {
     alg: &'static str,
     shown: Value,
-    sign: Box<dyn Fn(&[u8]) -> Vec<u8>>,
+    sign: Sign,
 }
 
 fn url64(bytes: &[u8]) -> String {
@@ -209,7 +212,7 @@ fn a_key_is_found_by_its_name_or_because_there_is_but_one() {
         json!("no key"),
         json!(null),
     ] {
-        assert_eq!(why(&good, &shows(&[shown.clone()])), "the provider shows no such key", "{shown}");
+        assert_eq!(why(&good, &shows(std::slice::from_ref(&shown))), "the provider shows no such key", "{shown}");
         // It costs no other key.
         assert!(believed(&good, &shows(&[shown, pair.shown.clone()]), &WANTED).is_ok());
     }
