@@ -144,42 +144,54 @@ fn a_token_that_does_not_stand_every_test_signs_nobody_in() {
     let provider = Provider::start();
     let hub = hub(&provider, VIEWERS, "");
     let person = json!({ "sub": "p-1" });
-    for signed in
-        [Signed::ByAnother, Signed::NotAtAll, Signed::ThenChanged, Signed::ByClientSecret, Signed::ByPublicKey]
-    {
+    let forged = [
+        Signed::ByAnother,
+        Signed::ByUnknown,
+        Signed::NotAtAll,
+        Signed::ThenChanged,
+        Signed::ByClientSecret,
+        Signed::ByPublicKey,
+    ];
+    for signed in forged {
         provider.script(|script| (script.signed, script.claims) = (signed, person.clone()));
         refused(&hub, "untrusted", &format!("{signed:?}"));
     }
     provider.script(|script| script.signed = Signed::Well);
-    for wrong in [
+    let wrong = [
         json!({ "aud": "another" }),
         json!({ "aud": [CLIENT, "another"] }),
         json!({ "aud": null }),
-        json!({ "azp": "another", "aud": [CLIENT, "another"] }),
+        json!({ "azp": CLIENT, "aud": [CLIENT, "another"] }),
+        json!({ "azp": "another" }),
         json!({ "iss": "http://127.0.0.1:1" }),
         json!({ "iss": format!("{}/", provider.issuer()) }),
         json!({ "iss": null }),
+        json!({ "iss": [provider.issuer()] }),
         json!({ "nonce": "another" }),
         json!({ "nonce": null }),
         json!({ "exp": now() - 120 }),
         json!({ "exp": null }),
         json!({ "exp": "never" }),
+        json!({ "nbf": now() + 3_600 }),
         json!({ "iat": now() - 3_600 }),
         json!({ "iat": now() + 3_600 }),
         json!({ "sub": null }),
         json!({ "sub": "" }),
         json!({ "sub": "x".repeat(600) }),
-    ] {
+    ];
+    for wrong in &wrong {
         let mut claims = person.clone();
         claims.as_object_mut().expect("claims").extend(wrong.as_object().expect("claims").clone());
         provider.script(|script| script.claims = claims);
         refused(&hub, "untrusted", &wrong.to_string());
     }
     // Clocks may be a little apart.
-    provider.script(|script| script.claims = json!({ "sub": "p-1", "iat": now() - 30, "exp": now() - 10 }));
+    provider.script(|script| {
+        script.claims = json!({ "sub": "p-1", "azp": CLIENT, "iat": now() - 30, "nbf": now() + 10, "exp": now() - 10 })
+    });
     assert_eq!(sign_in(&hub).1, "p-1");
     let audit = hub.send("GET", "/api/v1/audit?action=sign-in&limit=1000", &[&hub.cookie("root")], "").body;
-    assert_eq!(audit.matches("\"result\":\"untrusted\"").count(), 22, "{audit}");
+    assert_eq!(audit.matches("\"result\":\"untrusted\"").count(), forged.len() + wrong.len(), "{audit}");
 }
 
 #[test]
@@ -190,11 +202,39 @@ fn keys_change_and_tokens_of_the_new_one_hold_at_once() {
     provider.script(|script| script.keys = vec![Key::new_ec("ec-1")]);
     assert_eq!(sign_in(&hub).1, "nora", "ES256, by a key that came after the last look");
     let looked = provider.asked("/keys");
-    provider.script(|script| script.signed = Signed::ByAnother);
-    for _ in 0..5 {
+    for signed in [Signed::ByAnother, Signed::ByUnknown].repeat(3) {
+        provider.script(|script| script.signed = signed);
         refused(&hub, "untrusted", "by no key of the provider's");
     }
     assert!(provider.asked("/keys") <= looked + 1, "forged tokens do not make the hub ask again and again");
+
+    let provider = Provider::start();
+    provider.script(|script| script.keys = vec![Key::new_ec("ec-1")]);
+    let hub = self::hub(&provider, VIEWERS, "");
+    assert_eq!(sign_in(&hub).1, "nora");
+    provider.script(|script| script.keys = vec![Key::new_ec("ec-1")]);
+    assert_eq!(sign_in(&hub).1, "nora", "another key under the same name");
+}
+
+#[test]
+fn a_document_without_end_is_not_read() {
+    let body = "{\"provider\":\"lab\"}";
+    for path in ["/.well-known/openid-configuration", "/keys"] {
+        let provider = Provider::start();
+        provider.script(|script| script.padded = Some((path, 1 << 20)));
+        let hub = hub(&provider, VIEWERS, "");
+        assert_eq!(hub.send("POST", BEGIN, &[JSON, &hub.origin()], body).status, 503, "{path}");
+        until_so("the log says which", || hub.server.log().contains(&format!("{}{path}: ", provider.issuer())));
+        let provider = Provider::start();
+        provider.script(|script| script.padded = Some((path, 100 << 10)));
+        assert_eq!(sign_in(&self::hub(&provider, VIEWERS, "")).1, "nora", "large, and not too large: {path}");
+    }
+    let provider = Provider::start();
+    let hub = hub(&provider, VIEWERS, "");
+    provider.script(|script| script.padded = Some(("/token", 1 << 20)));
+    refused(&hub, "away", "a token of a megabyte");
+    provider.script(|script| script.padded = None);
+    assert_eq!(sign_in(&hub).1, "nora");
 }
 
 #[test]

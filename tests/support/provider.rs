@@ -4,7 +4,6 @@
 use crate::hub::Hub;
 use backend::clock::{Clock, System};
 use backend::config::base64;
-use openidconnect::url::form_urlencoded;
 use ring::digest::{SHA256, digest};
 use ring::hmac;
 use ring::rand::SystemRandom;
@@ -15,6 +14,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
+use url::form_urlencoded;
 
 /// What it calls its one client, and the secret that it gave it. The second needs to be encoded.
 pub const CLIENT: &str = "watchglass";
@@ -38,6 +38,8 @@ pub enum Signed {
     Well,
     /// By a key that the provider does not show, under the name of one that it shows.
     ByAnother,
+    /// By a key that the provider does not show, under a name of its own.
+    ByUnknown,
     /// Not at all: `alg` is `none`.
     NotAtAll,
     /// By HMAC, with the client's secret as its key.
@@ -62,6 +64,8 @@ pub struct Script {
     pub discovery: Value,
     /// All answers have this status.
     pub broken: Option<u16>,
+    /// The path whose answer has so many bytes that nobody needs.
+    pub padded: Option<(&'static str, usize)>,
     /// Where browsers are sent back to in place of the address that they should go to: host and port.
     pub back_to: Option<SocketAddr>,
     /// A person at GitHub: answers of its API by path; what is not there is 404.
@@ -167,6 +171,7 @@ impl Provider {
             says_iss: None,
             discovery: json!({}),
             broken: None,
+            padded: None,
             back_to: None,
             github: BTreeMap::new(),
         };
@@ -274,7 +279,7 @@ fn serve(mut client: TcpStream, addr: SocketAddr, state: &Mutex<State>) -> io::R
             state.asked.push(path.to_string());
             match state.script.broken {
                 Some(status) => plain(status, json!({ "error": "broken" })),
-                None => state.answer(addr, path, &sent, &authorization),
+                None => state.padded_answer(addr, path, &sent, &authorization),
             }
         };
         let length = body.len();
@@ -289,6 +294,17 @@ fn serve(mut client: TcpStream, addr: SocketAddr, state: &Mutex<State>) -> io::R
 }
 
 impl State {
+    fn padded_answer(&mut self, addr: SocketAddr, path: &str, sent: &Form, authorization: &str) -> Reply {
+        let (status, header, body) = self.answer(addr, path, sent, authorization);
+        let body = match self.script.padded {
+            Some((padded, bytes)) if padded == path => {
+                body.replacen('{', &format!("{{\"padding\":\"{}\",", "x".repeat(bytes)), 1)
+            }
+            _ => body,
+        };
+        (status, header, body)
+    }
+
     fn answer(&mut self, addr: SocketAddr, path: &str, sent: &Form, authorization: &str) -> Reply {
         let issuer = format!("http://{addr}");
         match path {
@@ -382,19 +398,21 @@ impl State {
 
     fn token(&self, claims: &Value) -> String {
         let key = self.script.keys.last().expect("a provider has a key");
+        let name = if self.script.signed == Signed::ByUnknown { "unknown" } else { key.name() };
         let alg = match (self.script.signed, key) {
             (Signed::NotAtAll, _) => "none",
+            (Signed::ByUnknown, _) => "ES256",
             (Signed::ByClientSecret | Signed::ByPublicKey, _) => "HS256",
             (_, Key::Rsa) => "RS256",
             (_, Key::Ec(..)) => "ES256",
         };
         let part = |value: &Value| url64(value.to_string().as_bytes());
-        let head = part(&json!({ "alg": alg, "typ": "JWT", "kid": key.name() }));
+        let head = part(&json!({ "alg": alg, "typ": "JWT", "kid": name }));
         let text = format!("{head}.{}", part(claims));
         let signature = match self.script.signed {
             Signed::Well | Signed::ThenChanged => key.sign(&text),
             Signed::NotAtAll => Vec::new(),
-            Signed::ByAnother => Key::new_ec("other").sign(&text),
+            Signed::ByAnother | Signed::ByUnknown => Key::new_ec("other").sign(&text),
             Signed::ByClientSecret => by_hmac(SECRET, &text),
             Signed::ByPublicKey => {
                 let shown = base64(Key::rsa().public_key().as_ref());

@@ -3,6 +3,8 @@
 
 use super::attempts::Limit;
 use super::{Accounts, Denied, MINUTE, Network, Principal, Who, random};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use records::codes::{self, Code};
 use serde::{Deserialize, Serialize};
 use shared::provider::{Purpose, Refused};
@@ -41,6 +43,11 @@ impl FlowSecret {
     /// What proves that who began it also ends it (PKCE).
     pub fn verifier(&self) -> Secret {
         Secret::new(self.derived("verifier"))
+    }
+
+    /// What the provider gets to see of it, to know it again: its SHA-256 (`S256`).
+    pub fn challenge(&self) -> String {
+        URL_SAFE_NO_PAD.encode(random::hash(self.verifier().reveal()))
     }
 
     fn derived(&self, what: &str) -> String {
@@ -151,6 +158,11 @@ mod tests {
         let all = [secret.state(), secret.nonce(), secret.verifier().reveal().to_string()];
         assert!(all.iter().all(|one| one.len() == 64), "a verifier has 43 to 128 letters");
         assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
+        let challenge = secret.challenge();
+        assert!(
+            challenge.len() == 43 && !challenge.contains(['=', '+', '/']) && !all.contains(&challenge),
+            "{challenge}"
+        );
         assert!(!format!("{secret:?}").contains("xxx"));
     }
 }

@@ -127,7 +127,7 @@ async fn came(
 /// The fields of an answer. One that came twice could be read in two ways, so it counts as none.
 fn fields(query: &str) -> BTreeMap<String, String> {
     let mut fields: BTreeMap<String, Option<String>> = BTreeMap::new();
-    for (name, value) in openidconnect::url::form_urlencoded::parse(query.as_bytes()) {
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         fields.entry(name.into_owned()).and_modify(|known| *known = None).or_insert_with(|| Some(value.into_owned()));
     }
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

@@ -3,11 +3,11 @@
 use super::Failure;
 use client::http::Uri;
 use client::{Client, Limits, MaxBytes};
-use openidconnect::url::form_urlencoded::Serializer;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::OnceLock;
 use std::time::Duration;
+use url::form_urlencoded::Serializer;
 
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), whole: Duration::from_secs(10), idle: Duration::from_secs(60) };

@@ -4,6 +4,7 @@
 mod ask;
 mod github;
 mod oidc;
+mod token;
 
 use crate::accounts::{FlowSecret, Proof};
 use crate::clock::Clock;
@@ -11,13 +12,12 @@ use crate::config::{Config, Provider, ProviderKind, PublicUrl};
 use ask::ProviderRequests;
 use github::GitHub;
 use oidc::Oidc;
-use openidconnect::url::Url;
-use openidconnect::{PkceCodeChallenge, PkceCodeVerifier};
 use shared::provider::Refused;
 use shared::secret::Secret;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
+use url::Url;
 
 /// Sign-ins of one provider that are asked about at once; more are told to try again.
 const AT_ONCE: usize = 16;
@@ -222,8 +222,6 @@ impl Client {
         };
         let mut url = Url::parse(&address)
             .map_err(|_| Failure::away(format!("its authorization_endpoint {address:?} is no address")))?;
-        let verifier = PkceCodeVerifier::new(flow.verifier().reveal().to_string());
-        let challenge = PkceCodeChallenge::from_code_verifier_sha256(&verifier);
         let mut query = url.query_pairs_mut();
         query
             .append_pair("response_type", "code")
@@ -231,7 +229,7 @@ impl Client {
             .append_pair("redirect_uri", &self.back)
             .append_pair("scope", &scopes)
             .append_pair("state", &flow.state())
-            .append_pair("code_challenge", challenge.as_str())
+            .append_pair("code_challenge", &flow.challenge())
             .append_pair("code_challenge_method", "S256");
         if let Speaks::Oidc(_) = self.speaks {
             query.append_pair("nonce", &flow.nonce());

@@ -1,24 +1,17 @@
-//! A provider that speaks OpenID Connect: what it says of itself, and whom its ID token names. Tokens are judged by
-//! `openidconnect`; that an issuer is the one that was written is judged here.
+//! A provider that speaks OpenID Connect: what it says of itself, and whom its ID token names. That an issuer is the one that
+//! was written is judged here; the token is judged by [`token`].
 
+use super::token::{self, Claims, Doubt, Keys, WantedClaims};
 use super::{Answer, Client, Failure};
 use crate::accounts::{FlowSecret, Proof};
 use crate::config::{GroupRoles, base64};
-use openidconnect::core::{
-    CoreGenderClaim, CoreIdTokenVerifier, CoreJsonWebKeySet, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm,
-};
-use openidconnect::url::form_urlencoded::byte_serialize;
-use openidconnect::{
-    AdditionalClaims, ClaimsVerificationError, ClientId, IdToken, IdTokenClaims, IssuerUrl, Nonce,
-    SignatureVerificationError,
-};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::provider::Refused;
 use shared::secret::Secret;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
+use url::form_urlencoded::byte_serialize;
 
 /// Whose `hd` claim says to which domain somebody belongs.
 const GOOGLE: &str = "https://accounts.google.com";
@@ -27,40 +20,12 @@ pub(super) const MAX_EMAIL: usize = 254;
 const MAX_SUBJECT: usize = 512;
 /// Groups of one person.
 const MAX_GROUPS: usize = 1_000;
-/// How far the clocks may be apart when a token ends, and how old one may be when it comes, seconds.
-const SKEW: i64 = 60;
-const MAX_AGE: u64 = 300;
 /// A token of an unknown key lets keys be fetched anew, but not more often than this.
 const ROTATION: Duration = Duration::from_secs(10);
 /// One that was away is not asked again before this.
 const REST: Duration = Duration::from_secs(2);
 /// What is known is fetched anew after this.
 const STALE: Duration = Duration::from_secs(3_600);
-
-/// Each is by a key of two halves, of which a provider shows one: no secret that we know makes a token.
-const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
-    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
-    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
-    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha512,
-    CoreJwsSigningAlgorithm::RsaSsaPssSha256,
-    CoreJwsSigningAlgorithm::RsaSsaPssSha384,
-    CoreJwsSigningAlgorithm::RsaSsaPssSha512,
-    CoreJwsSigningAlgorithm::EcdsaP256Sha256,
-    CoreJwsSigningAlgorithm::EcdsaP384Sha384,
-    CoreJwsSigningAlgorithm::EdDsa,
-];
-
-type Token = IdToken<Others, CoreGenderClaim, CoreJweContentEncryptionAlgorithm, CoreJwsSigningAlgorithm>;
-type Claims = IdTokenClaims<Others, CoreGenderClaim>;
-
-/// The claims that no standard names.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Others {
-    #[serde(flatten)]
-    all: Map<String, Value>,
-}
-
-impl AdditionalClaims for Others {}
 
 /// A provider.
 pub(super) struct Oidc {
@@ -87,7 +52,7 @@ struct Known {
 /// What a provider says of itself.
 struct Discovered {
     says: Metadata,
-    keys: CoreJsonWebKeySet,
+    keys: Keys,
 }
 
 #[derive(Deserialize)]
@@ -225,20 +190,20 @@ impl Oidc {
             _ => {}
         }
         let text = self.token(client, &known, flow, answer)?;
-        let token = Token::from_str(text.reveal()).map_err(|_| Failure::untrusted("its ID token is none"))?;
-        let nonce = Nonce::new(flow.nonce());
-        let claims = match judged(&token, &self.verifier(client, &known)?, &nonce) {
-            Err(ClaimsVerificationError::SignatureVerification(
-                SignatureVerificationError::NoMatchingKey | SignatureVerificationError::CryptoError(_),
-            )) => {
+        let nonce = flow.nonce();
+        let now = client.clock.wall() / 1_000;
+        let wanted = WantedClaims { issuer: &self.issuer, client: &client.client_id, nonce: &nonce, now };
+        let judged = match token::believed(text.reveal(), &known.keys, &wanted) {
+            Err(Doubt::Keys(_)) => {
                 // The provider may have other keys now.
                 let anew = self.rotated(client).unwrap_or(known);
-                judged(&token, &self.verifier(client, &anew)?, &nonce).cloned()
+                token::believed(text.reveal(), &anew.keys, &wanted)
             }
-            judged => judged.cloned(),
+            judged => judged,
         };
-        let claims = claims.map_err(|error| Failure::untrusted(format!("its ID token does not hold: {error}")))?;
-        self.named(&claims)
+        let (claims, all) =
+            judged.map_err(|doubt| Failure::untrusted(format!("its ID token does not hold: {doubt}")))?;
+        self.named(&claims, &all)
     }
 
     /// Swaps the code for an ID token.
@@ -277,33 +242,16 @@ impl Oidc {
         tokens.id_token.ok_or_else(|| Failure::untrusted("there is no ID token in its answer; scopes need \"openid\""))
     }
 
-    fn verifier<'a>(&self, client: &Client, known: &Discovered) -> Result<CoreIdTokenVerifier<'a>, Failure> {
-        let issuer = IssuerUrl::new(self.issuer.clone()).map_err(|_| Failure::away("its issuer is no address"))?;
-        let id = ClientId::new(client.client_id.clone());
-        let now = client.clock.wall() / 1_000;
-        let near = move |at: i64| at.abs_diff(now) <= MAX_AGE;
-        let early = UNIX_EPOCH + Duration::from_secs(now.saturating_sub(SKEW).max(0).unsigned_abs());
-        Ok(CoreIdTokenVerifier::new_public_client(id, issuer, known.keys.clone())
-            .set_allowed_algs(ALGORITHMS)
-            .set_time_fn(move || early.into())
-            .set_issue_time_verifier_fn(move |at| match near(at.timestamp()) {
-                true => Ok(()),
-                false => Err("it was not made just now; one of the two clocks is wrong, or it is an old one".into()),
-            }))
-    }
-
     /// Whom the claims name, and whether they may come in.
-    fn named(&self, claims: &Claims) -> Result<Proof, Failure> {
-        let subject = claims.subject().to_string();
+    fn named(&self, claims: &Claims, all: &Map<String, Value>) -> Result<Proof, Failure> {
+        let subject = claims.sub.clone();
         if subject.is_empty() || subject.len() > MAX_SUBJECT {
             return Err(Failure::untrusted("its sub is empty or longer than 512 bytes"));
         }
-        let verified = claims.email_verified() == Some(true);
-        let email = claims.email().map(|email| email.to_string()).filter(|email| verified && email.len() <= MAX_EMAIL);
-        let others = &claims.additional_claims().all;
+        let email = claims.email().filter(|email| email.len() <= MAX_EMAIL);
         let domain = match self.issuer.as_str() {
-            GOOGLE => others.get("hd").and_then(Value::as_str),
-            _ => email.as_deref().and_then(|email| Some(email.rsplit_once('@')?.1)),
+            GOOGLE => all.get("hd").and_then(Value::as_str),
+            _ => email.and_then(|email| Some(email.rsplit_once('@')?.1)),
         };
         if !self.domains.is_empty()
             && !domain.is_some_and(|domain| self.domains.iter().any(|own| own.eq_ignore_ascii_case(domain)))
@@ -311,28 +259,21 @@ impl Oidc {
             return Err(Failure::new(Refused::Outside, "the person is of no domain in domains, by a verified e-mail"));
         }
         let roles = match &self.groups_claim {
-            Some(claim) => self.roles.of(&groups(others, claim)),
+            Some(claim) => self.roles.of(&groups(all, claim)),
             None => Vec::new(),
         };
-        let local = email.as_deref().and_then(|email| email.split('@').next()).map(String::from);
-        let name = claims.preferred_username().map(|name| name.to_string()).filter(|name| !name.is_empty()).or(local);
-        let proved = claims.auth_time().map(|at| at.timestamp());
-        // What a standard names is read by its name, whatever the list of other claims holds.
+        let local = email.and_then(|email| email.split('@').next());
+        let called = claims.preferred_username.as_deref().filter(|name| !name.is_empty());
+        let name = called.or(local).map(String::from);
         let login = self.login_claim.as_deref().and_then(|claim| match claim {
-            "preferred_username" => claims.preferred_username().map(|name| name.to_string()),
-            claim => found(others, claim).and_then(Value::as_str).map(String::from),
+            // One that nobody has seen to is anybody's.
+            "email" => email,
+            claim => found(all, claim).and_then(Value::as_str),
         });
+        let (email, login) = (email.map(String::from), login.map(String::from));
         let issuer = self.issuer.clone();
-        Ok(Proof { kind: "oidc", issuer, subject, name, email, roles, login, proved })
+        Ok(Proof { kind: "oidc", issuer, subject, name, email, roles, login, proved: claims.proved() })
     }
-}
-
-fn judged<'a>(
-    token: &'a Token,
-    verifier: &CoreIdTokenVerifier<'_>,
-    nonce: &Nonce,
-) -> Result<&'a Claims, ClaimsVerificationError> {
-    token.claims(verifier, nonce)
 }
 
 /// A claim by its name; dots lead inwards.

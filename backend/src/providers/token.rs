@@ -1,0 +1,299 @@
+//! Whether an ID token is to be believed. `jsonwebtoken` reads tokens and keys and `ring` judges signatures; the times are
+//! judged here, by the hub's clock, and so is what the library leaves open.
+
+use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
+use jsonwebtoken::errors::{Error, ErrorKind, new_error};
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse};
+use jsonwebtoken::signature::{Error as BadSignature, Verifier};
+use jsonwebtoken::{
+    Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, Header, Validation, decode, decode_header,
+};
+use ring::signature::{self as ways, RsaParameters, VerificationAlgorithm};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// How far the clocks may be apart when a token begins and ends, and how far from now it may be made, seconds.
+const SKEW: i64 = 60;
+const MAX_AGE: u64 = 300;
+
+/// Each is by a key of two halves, of which a provider shows one: no secret that we know makes a token.
+const ALGORITHMS: [Algorithm; 9] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+    Algorithm::EdDSA,
+];
+
+/// What the header of an ID token may say that it is, if it says anything; other tokens of the same provider are none.
+const TYPES: [&str; 4] = ["JWT", "application/jwt", "JOSE", "application/jose"];
+
+/// The keys that a provider shows.
+pub(super) struct Keys(Vec<Jwk>);
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Set {
+            keys: Vec<Value>,
+        }
+        // A key that cannot be read is not used, and the others are.
+        let keys = Set::deserialize(from)?.keys.into_iter();
+        Ok(Keys(keys.filter_map(|key| Jwk::deserialize(key).ok()).collect()))
+    }
+}
+
+/// What a token has to say.
+pub(super) struct WantedClaims<'a> {
+    /// Who made it.
+    pub issuer: &'a str,
+    /// For whom.
+    pub client: &'a str,
+    /// In answer to what.
+    pub nonce: &'a str,
+    /// Now, seconds since the Unix epoch.
+    pub now: i64,
+}
+
+/// Why a token is not believed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// None of these keys made it; the provider may have others now.
+    Keys(&'static str),
+    /// Other keys do not help.
+    Whole(String),
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doubt::Keys(why) => f.write_str(why),
+            Doubt::Whole(why) => f.write_str(why),
+        }
+    }
+}
+
+fn whole(why: impl Into<String>) -> Doubt {
+    Doubt::Whole(why.into())
+}
+
+/// Claims that are looked at by their names.
+#[derive(Debug, Deserialize)]
+pub(super) struct Claims {
+    iss: String,
+    aud: Audience,
+    azp: Option<String>,
+    exp: Seconds,
+    iat: Seconds,
+    nbf: Option<Seconds>,
+    nonce: String,
+    auth_time: Option<Seconds>,
+    /// The person, by what never changes.
+    pub sub: String,
+    email: Option<String>,
+    #[serde(default, deserialize_with = "truth")]
+    email_verified: bool,
+    /// What the person is called.
+    pub preferred_username: Option<String>,
+}
+
+impl Claims {
+    /// The address of the person's mail, if the provider has seen to it.
+    pub fn email(&self) -> Option<&str> {
+        self.email.as_deref().filter(|_| self.email_verified)
+    }
+
+    /// When the person proved themselves, seconds since the Unix epoch.
+    pub fn proved(&self) -> Option<i64> {
+        self.auth_time.map(|at| at.0)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// Seconds since the Unix epoch; a provider may write parts of them.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(from = "f64")]
+struct Seconds(i64);
+
+impl From<f64> for Seconds {
+    fn from(seconds: f64) -> Self {
+        Seconds(seconds.floor() as i64)
+    }
+}
+
+/// Some providers write it as a text.
+fn truth<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    let told = Value::deserialize(from)?;
+    Ok(told == Value::Bool(true) || told == "true")
+}
+
+/// What a token says, if it is to be believed: the claims that are looked at, and all of them.
+pub(super) fn believed(
+    text: &str,
+    keys: &Keys,
+    wanted: &WantedClaims<'_>,
+) -> Result<(Claims, Map<String, Value>), Doubt> {
+    // Whoever installs it first has installed it: there is no other.
+    let _ = RING.install_default();
+    let header = decode_header(text).map_err(|_| whole("it is none"))?;
+    let key = key_of(&header, keys)?;
+    let mut validation = Validation::new(header.alg);
+    validation.set_issuer(&[wanted.issuer]);
+    validation.set_audience(&[wanted.client]);
+    validation.set_required_spec_claims(&["iss", "aud", "exp", "sub"]);
+    // It would ask the system's clock.
+    validation.validate_exp = false;
+    let key = DecodingKey::from_jwk(key).map_err(|_| whole("the key that it names cannot be read"))?;
+    let all = decode::<Value>(text, &key, &validation).map_err(doubt)?.claims;
+    let claims = Claims::deserialize(&all).map_err(|error| whole(format!("its claims: {error}")))?;
+    holds(&claims, wanted).map_err(whole)?;
+    match all {
+        Value::Object(all) => Ok((claims, all)),
+        _ => Err(whole("its claims are no table")),
+    }
+}
+
+/// The one key by which a token of this header can be.
+fn key_of<'a>(header: &Header, keys: &'a Keys) -> Result<&'a Jwk, Doubt> {
+    if !ALGORITHMS.contains(&header.alg) {
+        return Err(whole("it is signed by a secret, which no provider shares with us for that (alg)"));
+    }
+    if header.typ.as_ref().is_some_and(|typ| !TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ))) {
+        return Err(whole("it is a token of another kind (typ)"));
+    }
+    if header.crit.is_some() || header.cty.is_some() {
+        return Err(whole("it asks for what is not known here (crit, cty)"));
+    }
+    let named = |key: &&Jwk| header.kid.is_none() || header.kid == key.common.key_id;
+    let mut fitting = keys.0.iter().filter(named).filter(|key| fits(key, header.alg));
+    match (fitting.next(), fitting.next()) {
+        (Some(key), None) => Ok(key),
+        (None, _) => Err(Doubt::Keys("the provider shows no such key")),
+        (Some(_), Some(_)) => Err(whole("it does not say by which of the provider's keys it is (kid)")),
+    }
+}
+
+/// Whether a key is for signatures of this kind.
+fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
+    let kind = match &key.algorithm {
+        AlgorithmParameters::RSA(_) => algorithm.family() == AlgorithmFamily::Rsa,
+        AlgorithmParameters::EllipticCurve(key) => match key.curve {
+            EllipticCurve::P256 => algorithm == Algorithm::ES256,
+            EllipticCurve::P384 => algorithm == Algorithm::ES384,
+            _ => false,
+        },
+        AlgorithmParameters::OctetKeyPair(key) => key.curve == EllipticCurve::Ed25519 && algorithm == Algorithm::EdDSA,
+        // A secret, and what is not known.
+        _ => false,
+    };
+    let own = &key.common;
+    let signs =
+        |all: &Vec<KeyOperations>| all.iter().any(|does| matches!(does, KeyOperations::Verify | KeyOperations::Sign));
+    kind && own.public_key_use.as_ref().is_none_or(|used| *used == PublicKeyUse::Signature)
+        && own.key_operations.as_ref().is_none_or(signs)
+        && own.key_algorithm.is_none_or(|own| own == KeyAlgorithm::from(algorithm))
+}
+
+fn doubt(error: Error) -> Doubt {
+    match error.kind() {
+        ErrorKind::InvalidSignature => {
+            Doubt::Keys("no key that the provider shows made it; RSA takes 2048 bits or more")
+        }
+        ErrorKind::InvalidIssuer => whole("it is of another issuer (iss)"),
+        ErrorKind::InvalidAudience => whole("it is for another client (aud)"),
+        ErrorKind::MissingRequiredClaim(claim) => whole(format!("{claim} is missing in it")),
+        _ => whole("it cannot be read"),
+    }
+}
+
+/// What the library leaves open.
+fn holds(claims: &Claims, wanted: &WantedClaims<'_>) -> Result<(), &'static str> {
+    let alone = match &claims.aud {
+        Audience::One(aud) => aud == wanted.client,
+        Audience::Many(all) => all.iter().all(|aud| aud == wanted.client),
+    };
+    let now = wanted.now;
+    Err(match claims {
+        _ if claims.iss != wanted.issuer => "it is of another issuer (iss)",
+        // Each of the others could sign in here with it.
+        _ if !alone => "it is for others, too (aud)",
+        _ if claims.azp.as_ref().is_some_and(|azp| azp != wanted.client) => "it was given to another client (azp)",
+        _ if now.saturating_sub(SKEW) >= claims.exp.0 => "it is over (exp)",
+        _ if claims.nbf.is_some_and(|from| from.0.saturating_sub(SKEW) > now) => "it does not hold yet (nbf)",
+        _ if claims.iat.0.abs_diff(now) > MAX_AGE => {
+            "it was not made just now; one of the two clocks is wrong, or it is an old one (iat)"
+        }
+        _ if claims.nonce != wanted.nonce => "it answers another sign-in (nonce)",
+        _ => return Ok(()),
+    })
+}
+
+/// Signatures by `ring`, as TLS has them.
+static RING: CryptoProvider = CryptoProvider {
+    signer_factory: |_, _| Err(new_error(ErrorKind::UnsupportedAlgorithm)),
+    verifier_factory: |algorithm, key| match key.family() == algorithm.family() {
+        true => Ok(Box::new(ByRing { algorithm: *algorithm, key: key.clone() })),
+        false => Err(new_error(ErrorKind::InvalidAlgorithm)),
+    },
+    // They make keys of other forms, which nobody asks for.
+    key_utils: KeyUtils::new_unimplemented(),
+};
+
+struct ByRing {
+    algorithm: Algorithm,
+    key: DecodingKey,
+}
+
+impl JwtVerifier for ByRing {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+}
+
+impl Verifier<Vec<u8>> for ByRing {
+    fn verify(&self, text: &[u8], signature: &Vec<u8>) -> Result<(), BadSignature> {
+        let rsa = |way: &'static RsaParameters| match self.key.kind() {
+            DecodingKeyKind::RsaModulusExponent { n, e } => {
+                ways::RsaPublicKeyComponents { n: bare(n), e: bare(e) }.verify(way, text, signature).ok()
+            }
+            DecodingKeyKind::SecretOrDer(_) => None,
+        };
+        let point = |way: &'static dyn VerificationAlgorithm| match self.key.kind() {
+            DecodingKeyKind::SecretOrDer(key) => ways::UnparsedPublicKey::new(way, key).verify(text, signature).ok(),
+            DecodingKeyKind::RsaModulusExponent { .. } => None,
+        };
+        let good = match self.algorithm {
+            Algorithm::RS256 => rsa(&ways::RSA_PKCS1_2048_8192_SHA256),
+            Algorithm::RS384 => rsa(&ways::RSA_PKCS1_2048_8192_SHA384),
+            Algorithm::RS512 => rsa(&ways::RSA_PKCS1_2048_8192_SHA512),
+            Algorithm::PS256 => rsa(&ways::RSA_PSS_2048_8192_SHA256),
+            Algorithm::PS384 => rsa(&ways::RSA_PSS_2048_8192_SHA384),
+            Algorithm::PS512 => rsa(&ways::RSA_PSS_2048_8192_SHA512),
+            Algorithm::ES256 => point(&ways::ECDSA_P256_SHA256_FIXED),
+            Algorithm::ES384 => point(&ways::ECDSA_P384_SHA384_FIXED),
+            Algorithm::EdDSA => point(&ways::ED25519),
+            _ => None,
+        };
+        good.ok_or_else(BadSignature::new)
+    }
+}
+
+/// A number without the zeros that some providers write in front of it.
+fn bare(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros..]
+}
+
+#[cfg(test)]
+mod tests;
