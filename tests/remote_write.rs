@@ -7,6 +7,7 @@ use backend::live::Live;
 use backend::remote_write::{CoverageTable, Covered, SendingCluster, SentRange, keep_covered};
 use backend::remote_write::{ReadBack, RemoteSeries, RemoteWriter, Window};
 use backend::store::{Chunk, Column, Limits, Store};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::catalog::prometheus::{self, Family};
 use shared::rollup::roll;
 use shared::series::{SeriesDef, quantize};
@@ -735,7 +736,5 @@ fn older(server: &Program, write: &str, from: i64, first: f64) {
 
 /// A text in the form that a query in an address needs.
 pub(crate) fn escaped(text: &str) -> String {
-    text.bytes()
-        .map(|b| if b.is_ascii_alphanumeric() { (b as char).to_string() } else { format!("%{b:02X}") })
-        .collect()
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }

@@ -2,6 +2,8 @@
 //! hashes of the page's inline scripts for the content security policy. Without frontend/dist the table is empty, and
 //! the server answers with a page that says how to build it.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs;
@@ -31,7 +33,7 @@ fn main() -> io::Result<()> {
     let mut kept = Vec::new();
     for path in &files {
         let bytes = fs::read(path)?;
-        let id = hex(&Sha256::digest(&bytes));
+        let id = hex::encode(Sha256::digest(&bytes));
         let copies = Copies { out: &out, bytes: &bytes, id: &id[..32], kept: &mut kept };
         table.push_str(&row(path, &dist, quality, copies)?);
     }
@@ -129,24 +131,7 @@ fn inline_scripts(html: &str) -> impl Iterator<Item = &str> {
 
 /// A script's hash as a CSP source expression. Browsers turn CRLF into LF before they hash.
 fn hash(script: &str) -> String {
-    format!("sha256-{}", base64(&Sha256::digest(script.replace("\r\n", "\n"))))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = DIGITS[(word >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(script.replace("\r\n", "\n"))))
 }
 
 /// Whether the name holds trunk's hash of the content (`page-0123456789abcdef_bg.wasm`), so that it may be kept for ever.

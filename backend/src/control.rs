@@ -43,8 +43,7 @@ fn place(folder: &Path, name: &str, ending: &str, runtime: Option<PathBuf>) -> i
     let path = match runtime.filter(|path| path.is_absolute() && path.is_dir()) {
         Some(runtime) => {
             let hash = Sha256::digest(folder.as_os_str().as_encoded_bytes());
-            let hash: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-            runtime.join("watchglass").join(hash + ending)
+            runtime.join("watchglass").join(hex::encode(&hash[..8]) + ending)
         }
         None => folder.join(name),
     };

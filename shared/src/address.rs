@@ -1,12 +1,18 @@
 //! The query of a page's address, as a hub keeps it in saved views and share links: the names that a page knows, decoded,
 //! checked and written anew, so that nothing else is kept.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
 /// Names of what a view is made of; each may stand in a query more than once. What says who looks, and not what at, is none
 /// of them: `team`, `view`, `share`.
 pub const NAMES: &[&str] = &[
     "w", "from", "to", "theme", "source", "hide", "open", "shut", "front", "layout", "only", "off", "pin", "over",
     "vs", "heat", "page", "with", "find", "by", "run", "state", "sort",
 ];
+
+/// What is encoded in a value.
+const VALUE: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b',').remove(b':').remove(b'/');
 
 /// The most pairs that are read; the others are ignored.
 const MAX_PAIRS: usize = 200;
@@ -32,14 +38,7 @@ pub fn written<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Strin
         }
         text.push_str(name);
         text.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b',' | b':' | b'/' => {
-                    text.push(char::from(byte));
-                }
-                byte => text.push_str(&format!("%{byte:02X}")),
-            }
-        }
+        text.extend(utf8_percent_encode(value, VALUE));
     }
     text
 }
@@ -51,23 +50,9 @@ pub fn rewritten(query: &str) -> String {
 }
 
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(if first == b'+' { b' ' } else { first });
-                rest = after;
-            }
-        }
-    }
+    let text = text.replace('+', " ");
     // What is no text in UTF-8 was written by no page.
-    String::from_utf8_lossy(&bytes).replace(|letter: char| letter.is_control(), "")
+    percent_decode_str(&text).decode_utf8_lossy().replace(|letter: char| letter.is_control(), "")
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ fn record(minutes: u32) -> String {
     let from = format!("-{minutes}m");
     let made = run(["record", path.to_str().expect("a plain path"), "--port", &port, "--from", &from]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let text: String = std::fs::read(&path).expect("a file").iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = hex::encode(std::fs::read(&path).expect("a file"));
     format!("Promise.resolve(new Uint8Array('{text}'.match(/../g).map(h => parseInt(h, 16))))")
 }
 

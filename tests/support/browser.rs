@@ -4,6 +4,8 @@
 use crate::chromium::Chromium;
 use crate::keys;
 use crate::waiting::{MAX_WAIT, until_or};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -424,7 +426,7 @@ impl Browser {
     /// A picture of the page as PNG.
     pub fn picture(&self) -> Vec<u8> {
         let picture = self.cdp("Page.captureScreenshot", json!({ "format": "png" }));
-        base64(picture["data"].as_str().expect("a picture"))
+        STANDARD.decode(picture["data"].as_str().expect("a picture")).expect("base64")
     }
 
     /// Saves what the page gives to download in a folder, without asking.
@@ -480,29 +482,5 @@ fn shared() -> Arc<Chromium> {
     match shared.as_ref().filter(|chromium| chromium.runs()) {
         Some(chromium) => chromium.clone(),
         None => shared.insert(Arc::new(Chromium::start())).clone(),
-    }
-}
-
-/// The bytes of a base64 text.
-fn base64(text: &str) -> Vec<u8> {
-    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bytes, mut word, mut bits) = (Vec::new(), 0u32, 0);
-    for digit in text.chars().map_while(|c| DIGITS.find(c)) {
-        word = word << 6 | digit as u32;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push((word >> bits) as u8);
-        }
-    }
-    bytes
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn base64_comes_back() {
-        assert_eq!(super::base64("Z2xhc3M="), b"glass");
-        assert_eq!(super::base64("//79"), [255, 254, 253]);
     }
 }

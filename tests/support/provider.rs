@@ -3,7 +3,8 @@
 
 use crate::hub::Hub;
 use backend::clock::{Clock, System};
-use backend::config::base64;
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::digest::{SHA256, digest};
 use ring::hmac;
 use ring::rand::SystemRandom;
@@ -95,7 +96,7 @@ pub struct Provider {
 }
 
 fn url64(bytes: &[u8]) -> String {
-    base64(bytes).trim_end_matches('=').replace('+', "-").replace('/', "_")
+    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// Seconds since the Unix epoch.
@@ -323,7 +324,7 @@ impl State {
             "/authorize" | "/login/oauth/authorize" => self.grant(path, sent),
             "/token" => {
                 let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-                let wanted = format!("Basic {}", base64(format!("{}:{}", encoded(CLIENT), encoded(SECRET)).as_bytes()));
+                let wanted = format!("Basic {}", STANDARD.encode(format!("{}:{}", encoded(CLIENT), encoded(SECRET))));
                 match authorization == wanted {
                     true => self.swap(&issuer, sent),
                     false => plain(401, json!({ "error": "invalid_client" })),
@@ -415,7 +416,7 @@ impl State {
             Signed::ByAnother | Signed::ByUnknown => Key::new_ec("other").sign(&text),
             Signed::ByClientSecret => by_hmac(SECRET, &text),
             Signed::ByPublicKey => {
-                let shown = base64(Key::rsa().public_key().as_ref());
+                let shown = STANDARD.encode(Key::rsa().public_key());
                 by_hmac(&format!("-----BEGIN RSA PUBLIC KEY-----\n{shown}\n-----END RSA PUBLIC KEY-----\n"), &text)
             }
         };

@@ -93,15 +93,9 @@ pub fn sys(path: &str) -> tempfile::TempDir {
         put(path, value.as_str().expect("text").as_bytes());
     }
     for (path, value) in entries("hex") {
-        put(path, &bytes(value.as_str().expect("text")));
+        put(path, &hex::decode(value.as_str().expect("text")).expect("hexadecimal digits"));
     }
     dir
-}
-
-/// Bytes that are written as pairs of hexadecimal digits.
-pub fn bytes(hex: &str) -> Vec<u8> {
-    let pairs = (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16));
-    pairs.collect::<Result<_, _>>().expect("hexadecimal digits")
 }
 
 /// Compares what was read from a recording with its list, tag by tag: nothing missing, nothing beside it, and each value

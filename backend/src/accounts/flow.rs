@@ -51,7 +51,7 @@ impl FlowSecret {
     }
 
     fn derived(&self, what: &str) -> String {
-        random::hex(&random::hash(&format!("{what} {}", self.0.reveal())))
+        hex::encode(random::hash(&format!("{what} {}", self.0.reveal())))
     }
 }
 

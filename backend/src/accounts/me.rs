@@ -2,7 +2,7 @@
 
 use super::invites::email_of;
 use super::watchers::{Ended, Ends};
-use super::{Accounts, Denied, Done, Principal, Who, random};
+use super::{Accounts, Denied, Done, Principal, Who};
 use records::accounts::Account;
 use records::{Connection, accounts, audit, sessions, shares, views};
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ impl Accounts {
         let done = Done { action: "sign-out", object: &account.name, ..Done::default() };
         self.audit(&mut change, by, done).await?;
         change.commit().await?;
-        self.end_people(Ends::One(random::hex(&row.id_hash)), Ended::SignedOut);
+        self.end_people(Ends::One(hex::encode(&row.id_hash)), Ended::SignedOut);
         Ok(())
     }
 
@@ -185,5 +185,5 @@ impl Accounts {
 }
 
 fn session_id(hash: &[u8]) -> String {
-    random::hex(hash)[..SESSION_ID].to_string()
+    hex::encode(hash)[..SESSION_ID].to_string()
 }

@@ -143,7 +143,7 @@ impl Accounts {
         change.commit().await?;
         self.has_begun(&begun, &[]);
         if let Some(old) = &old {
-            self.end_people(Ends::One(random::hex(old)), Ended::SignedOut);
+            self.end_people(Ends::One(hex::encode(old)), Ended::SignedOut);
         }
         if changed.is_some() {
             self.end_people(Ends::AllOf(account.id, Some(begun.principal.holder.own.clone())), Ended::Rights);
@@ -178,7 +178,7 @@ impl Accounts {
         let account = accounts::by_id(&mut change, id).await?.filter(|account| account.state == "active");
         let Some(account) = account.filter(|_| holds) else { return Ok(Err(Refused::Over)) };
         let known = accounts::by_identity(&mut change, &proof.issuer, &proof.subject).await?;
-        let means = format!("session {}", &random::hex(session)[..8]);
+        let means = format!("session {}", &hex::encode(session)[..8]);
         let by = (account.name.as_str(), means.as_str(), network.text());
         let after = Some(format!("by {}", flow.provider));
         match (flow.purpose, known) {

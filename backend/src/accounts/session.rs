@@ -201,7 +201,7 @@ impl Accounts {
         self.has_begun(&begun, &by);
         self.0.attempts.withdrawn(&elsewhere);
         if let Some(old) = old {
-            self.end_people(Ends::One(random::hex(&random::hash(old))), Ended::SignedOut);
+            self.end_people(Ends::One(hex::encode(random::hash(old))), Ended::SignedOut);
         }
         Ok(begun)
     }
@@ -288,7 +288,7 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         sessions::end(&mut change, hash).await?;
         change.commit().await?;
-        self.end_people(Ends::One(random::hex(hash)), Ended::SignedOut);
+        self.end_people(Ends::One(hex::encode(hash)), Ended::SignedOut);
         Ok(None)
     }
 
@@ -398,7 +398,7 @@ impl Accounts {
     pub(super) fn has_begun(&self, begun: &Begun, limits: &[(Limit, &str)]) {
         self.0.attempts.succeeded(limits);
         for ended in &begun.outlived {
-            self.end_people(Ends::One(random::hex(ended)), Ended::SignedOut);
+            self.end_people(Ends::One(hex::encode(ended)), Ended::SignedOut);
         }
     }
 
@@ -423,7 +423,7 @@ impl Accounts {
             scope: self.scope_of(on, account.hub_admin, &teams).await?,
             teams,
             fresh_until: session.proved + FRESH,
-            holder: KeyHolder { own: random::hex(&session.id_hash), of: account.id.clone(), since: seen },
+            holder: KeyHolder { own: hex::encode(&session.id_hash), of: account.id.clone(), since: seen },
             session: session.id_hash.as_slice().try_into().ok(),
         })
     }

@@ -57,7 +57,7 @@ impl Hub {
     async fn machine(&self, team: &str, host: &str) -> String {
         let local = Principal::local(0);
         let join = self.accounts.new_join(&local, team, &Default::default()).await.expect("a join key");
-        let request = format!("{:0>32}", random::hex(host.as_bytes()));
+        let request = format!("{:0>32}", hex::encode(host.as_bytes()));
         let request = EnrolRequest { request, host: host.into(), ..EnrolRequest::default() };
         match self.accounts.enrol(join.key.reveal(), &request, &network(9)).await.expect("it joins") {
             Enrolment::Enrolled(enrolled) => enrolled.source,

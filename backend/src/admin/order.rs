@@ -2,6 +2,7 @@
 //! answer with the same JSON.
 
 use crate::accounts::{Accounts, Denied, LogFilter, Principal, UsageFilter};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
@@ -74,14 +75,14 @@ pub(super) struct RunFilter {
     pub limit: u16,
 }
 
+/// What is encoded in a part of a path.
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
+
 /// A part of a path, so that no name is another path.
 pub(super) fn part(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte);
-    let encoded =
-        name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
     match name {
         "." | ".." => name.replace('.', "%2E"),
-        _ => encoded.collect(),
+        _ => utf8_percent_encode(name, PART).to_string(),
     }
 }
 

@@ -160,9 +160,7 @@ fn state_key(team: &str, part: &str, key: &str) -> String {
     if key.len() <= KEY {
         return format!("{team}/{part}/{key}");
     }
-    let hash = digest(&SHA256, key.as_bytes());
-    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{team}/{part}/#{hex}")
+    format!("{team}/{part}/#{}", hex::encode(digest(&SHA256, key.as_bytes())))
 }
 
 /// A text within so many bytes.

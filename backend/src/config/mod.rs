@@ -70,7 +70,6 @@ pub use hub_url::HubUrl;
 pub use keep::KeepRules;
 pub use nearest::nearest;
 pub use pin::Pin;
-pub use pin::base64;
 pub use provider::{Provider, ProviderKind};
 pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
 pub use record::RecordingTask;

@@ -1,8 +1,10 @@
 //! The proxy on the way to a hub: named by a flag, or found in the environment as other programs find it.
 
 use super::hub_url::HubUrl;
-use super::pin::base64;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use client::http::Uri;
+use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -31,29 +33,10 @@ impl ProxyUrl {
         if host.is_empty() {
             return Err(wrong());
         }
-        let user = authority.as_str().rsplit_once('@').map(|(user, _)| decoded(user));
-        let authorization = user.map(|user| format!("Basic {}", base64(&user)));
+        let user = authority.as_str().rsplit_once('@').map(|(user, _)| percent_decode_str(user).collect::<Vec<u8>>());
+        let authorization = user.map(|user| format!("Basic {}", STANDARD.encode(user)));
         Ok(ProxyUrl { host, port: authority.port_u16().unwrap_or(80), authorization })
     }
-}
-
-/// Bytes of a text in which `%XX` stands for one.
-fn decoded(text: &str) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((first, others)) = rest.split_first() {
-        let hex = others.get(..2).and_then(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
-        match hex.filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &others[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = others;
-            }
-        }
-    }
-    bytes
 }
 
 impl fmt::Display for ProxyUrl {

@@ -19,6 +19,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
+use percent_encoding::percent_decode_str;
 use shared::role::KeyScope;
 use shared::scope::{Bounds, Scope};
 use shared::secret::Secret;
@@ -352,31 +353,12 @@ fn is_for(key: &Secret, scope: KeyScope) -> bool {
 
 /// A text in a query that looks like a key: it is in somebody's log now.
 pub(super) fn key_in(query: &str) -> Option<Secret> {
-    let decoded = percent_decoded(query);
+    let decoded = percent_decode_str(query).decode_utf8_lossy();
     let at = decoded.find("wg_")?;
     let text = &decoded[at..];
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
     // Shorter ones hold no secret: a metric may be called so.
     (text[..end].matches('_').count() == 3 && end >= 40).then(|| Secret::new(&text[..end]))
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

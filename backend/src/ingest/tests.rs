@@ -240,8 +240,7 @@ async fn an_agent_of_the_first_version_and_one_that_says_more_are_followed() {
     let said = |n: usize| -> Vec<u8> {
         let begin = format!("agent {n} ");
         let line = recorded.lines().find_map(|line| line.strip_prefix(&begin)).expect("it was recorded");
-        let byte = |at: usize| u8::from_str_radix(&line[at..at + 2], 16).expect("hexadecimal");
-        (0..line.len()).step_by(2).map(byte).collect()
+        hex::decode(line).expect("hexadecimal digits")
     };
     let hub = Hub::new();
     let mut agent = hub.connect(KEY);

@@ -4,7 +4,9 @@
 use super::token::{self, Claims, Doubt, Keys, WantedClaims};
 use super::{Answer, Client, Failure};
 use crate::accounts::{FlowSecret, Proof};
-use crate::config::{GroupRoles, base64};
+use crate::config::GroupRoles;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::provider::Refused;
@@ -227,7 +229,7 @@ impl Oidc {
             Some(secret) => {
                 let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
                 let both = format!("{}:{}", encoded(&client.client_id), encoded(secret.reveal()));
-                authorization = Some(Secret::new(format!("Basic {}", base64(both.as_bytes()))));
+                authorization = Some(Secret::new(format!("Basic {}", STANDARD.encode(both))));
             }
         }
         let headers: Vec<(&str, &str)> = authorization.iter().map(|own| ("authorization", own.reveal())).collect();

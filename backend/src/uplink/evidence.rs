@@ -23,11 +23,6 @@ pub(super) struct Evidence {
     pub container: bool,
 }
 
-/// Hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn hash(text: &str) -> [u8; 32] {
     Sha256::new().chain_update("watchglass").chain_update(text.trim()).finalize().into()
 }
@@ -103,7 +98,7 @@ mod tests {
         assert_eq!(evidence.machine, Some(hash("0123456789abcdef0123456789abcdef")));
         assert!(evidence.boot.is_some() && evidence.boot != evidence.machine);
         assert_eq!(evidence.links, [hash("52:54:00:12:34:56")], "lo has no device");
-        assert!(!hex(&evidence.links[0]).contains("5254"));
+        assert!(!hex::encode(evidence.links[0]).contains("5254"));
         write("etc/machine-id", "uninitialized\n");
         assert_eq!(Evidence::read(&config).machine, None);
     }

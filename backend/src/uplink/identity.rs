@@ -80,7 +80,7 @@ impl fmt::Debug for Known {
 
 /// By what a join key is told from another one without being kept.
 pub(super) fn mark(join: &str) -> String {
-    super::evidence::hex(&Sha256::digest(join.as_bytes())[..8])
+    hex::encode(&Sha256::digest(join.as_bytes())[..8])
 }
 
 #[derive(Default, Serialize, Deserialize)]

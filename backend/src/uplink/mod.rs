@@ -34,7 +34,7 @@ pub use walk::{Step, json, report, walk_all};
 use crate::config::{Config, HubEntry, KeyFrom};
 use crate::live::{Live, UplinkStanding, UplinkState};
 use again::Again;
-use evidence::{Evidence, hex};
+use evidence::Evidence;
 use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
 use identity::{Known, Shift, mark};
 use join::Joining;
@@ -379,8 +379,8 @@ impl Uplink {
         let request = EnrolRequest {
             request: self.request.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             name: self.hub.name.clone(),
-            machine: evidence.machine.map(|hash| hex(&hash)),
-            links: evidence.links.iter().map(|hash| hex(hash)).collect(),
+            machine: evidence.machine.map(hex::encode),
+            links: evidence.links.iter().map(hex::encode).collect(),
             host: evidence.host.clone(),
             container: evidence.container,
             platform: Some(format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)),
@@ -398,7 +398,7 @@ impl Uplink {
                     name: enrolled.name,
                     key: enrolled.key.reveal().into(),
                     pin: self.hub.pin.map(|pin| pin.to_string()),
-                    machine: evidence.machine.map(|hash| hex(&hash)),
+                    machine: evidence.machine.map(hex::encode),
                     join: Some(mark(&key)),
                     from: from.map_or(0, |_| self.live.store().life(self.source)),
                     shifts: Vec::new(),

@@ -124,8 +124,7 @@ fn said() -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn the_bytes_of_this_version_never_change() {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let now: String = said().iter().map(|(who, bytes)| format!("{who} {}\n", hex(bytes))).collect();
+    let now: String = said().iter().map(|(who, bytes)| format!("{who} {}\n", hex::encode(bytes))).collect();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/agent/recorded.txt");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, &now).expect("the folder of the sources");

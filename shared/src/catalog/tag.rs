@@ -230,7 +230,9 @@ pub(super) fn known(metrics: &[Metric], text: &str) -> Option<Found> {
 pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {
     known(metrics, text).ok_or_else(|| {
         let shown = metrics.iter().filter(|metric| !metric.tag.is_empty());
-        let nearest = shown.min_by_key(|m| distance(&m.tag, text)).map(|m| m.tag.clone()).unwrap_or_default();
+        let begin: String = text.chars().take(200).collect();
+        let nearest =
+            shown.min_by_key(|m| strsim::levenshtein(&m.tag, &begin)).map(|m| m.tag.clone()).unwrap_or_default();
         TagError { tag: text.to_string(), nearest }
     })
 }
@@ -255,22 +257,6 @@ pub fn glob(pattern: &str, text: &str) -> bool {
         }
     }
     p[i..].iter().all(|&b| b == b'*')
-}
-
-/// Edit distance, a placeholder standing for any one character.
-fn distance(template: &str, text: &str) -> usize {
-    let b: Vec<char> = text.chars().take(200).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in template.chars().enumerate() {
-        let mut before = row[0];
-        row[0] = i + 1;
-        for (j, &cb) in b.iter().enumerate() {
-            let replaced = before + usize::from(ca != cb);
-            before = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(before + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -36,13 +36,12 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
     // All messages of a group refer to one that was never sent: programs that thread put them together, and
     // nobody has to remember which one was the first.
     let group = digest::digest(&digest::SHA256, notice.group.as_bytes());
-    let thread: String = group.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     vec![Request::Mail(Mail {
         to: settings.to.clone(),
         subject,
         text: plain.blocks().join("\n\n"),
         id: id(&notice.id),
-        thread: format!("group-{thread}"),
+        thread: format!("group-{}", hex::encode(&group.as_ref()[..16])),
         follows: notice.seq > 1,
         at: notice.at,
     })]

@@ -4,6 +4,7 @@ use super::{Field, Request, Sink, any, post};
 use crate::settings::{Key, Settings};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ring::hmac;
 use serde_json::{Value, json};
 use shared::alert::{Notice, NoticeKind};
@@ -30,6 +31,9 @@ fn event(notice: &Notice) -> &'static str {
     }
 }
 
+/// What is encoded in the name of a host.
+const IN_URN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
+
 /// Who tells it: the address of the page, without what the page is to show; the host's name where there is none.
 fn source(notice: &Notice) -> String {
     match notice.link.as_deref().and_then(|link| url::Url::parse(link).ok()) {
@@ -39,11 +43,7 @@ fn source(notice: &Notice) -> String {
             url.to_string()
         }
         None => {
-            let host = notice.host.bytes().map(|byte| match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => char::from(byte).to_string(),
-                byte => format!("%{byte:02X}"),
-            });
-            format!("urn:watchglass:{}", host.collect::<String>())
+            format!("urn:watchglass:{}", utf8_percent_encode(&notice.host, IN_URN))
         }
     }
 }

@@ -72,7 +72,7 @@ fn made() -> Result<String, Refusal> {
     let mut bytes = [0; 6];
     let random = SystemRandom::new().fill(&mut bytes);
     random.map_err(|_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the system grants no random bytes"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(bytes))
 }
 
 async fn take(app: &App, report: Report) -> Result<bool, Refusal> {

@@ -7,7 +7,6 @@
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use crate::accounts::Principal;
-use crate::config::base64;
 use crate::http::Refusal;
 use crate::live::Wakes;
 use crate::usage::Tab;
@@ -15,6 +14,8 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures_util::stream;
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -120,7 +121,7 @@ impl Rungs {
         let (rung, out) = self.begin(who, tab, false);
         let events = stream::unfold(out, async |mut out| {
             let message = out.recv().await?;
-            Some((Ok::<_, Infallible>(Event::default().data(base64(&message))), out))
+            Some((Ok::<_, Infallible>(Event::default().data(STANDARD.encode(&message))), out))
         });
         let mut response = Sse::new(events).into_response();
         // nginx would else keep events back until it has many.
@@ -343,6 +344,6 @@ mod tests {
         assert!(matches!(said, SocketEvent::Said(Message::Binary(word)) if word == "hello"));
         drop(rung);
         let body = to_bytes(answer.into_body(), 1 << 16).await.expect("it ends");
-        assert_eq!(String::from_utf8_lossy(&body), format!("data: {}\n\ndata: b25l\n\n", base64(id.as_bytes())));
+        assert_eq!(String::from_utf8_lossy(&body), format!("data: {}\n\ndata: b25l\n\n", STANDARD.encode(id)));
     }
 }

@@ -193,7 +193,7 @@ mod tests {
             let recording = recordings::text(&format!("amd/sysfs_{card}.json"));
             let recording: serde_json::Value = serde_json::from_str(&recording).unwrap();
             let hex = recording["hex"].as_object().unwrap().values().next().unwrap().as_str().unwrap();
-            let bytes = recordings::bytes(hex);
+            let bytes = hex::decode(hex).expect("hexadecimal digits");
             let table = Metrics::of(&bytes).unwrap_or_else(|| panic!("{card}: unknown layout"));
             let mut compared = 0;
             for (name, ..) in table.layout.fields {
