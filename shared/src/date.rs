@@ -28,19 +28,14 @@ pub fn from_date(text: &str) -> Option<i64> {
         return None;
     }
     let mut parts = date.split('-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let day = self::day(parts.next()??, parts.next()??, parts.next()??)?;
     let zone = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
     let (time, zone) = rest.split_at(zone);
     let mut parts = time.split(':');
     let hour = parts.next()?.parse::<i64>().ok()?;
     let minute = parts.next()?.parse::<i64>().ok()?;
     let second = parts.next().map_or(Some(0.0), |part| part.trim_end().parse::<f64>().ok())?;
-    let fits = (1970..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && (0..24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0.0..61.0).contains(&second);
+    let fits = (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..61.0).contains(&second);
     let offset = match zone.as_bytes() {
         [] | [b'Z' | b'z', ..] => 0,
         [sign, ..] => {
@@ -50,28 +45,40 @@ pub fn from_date(text: &str) -> Option<i64> {
             (hours * 60 + minutes) * if *sign == b'-' { -1 } else { 1 }
         }
     };
-    let ms = ((days(year, month, day) * 24 + hour) * 60 + minute - offset) * 60_000 + (second * 1000.0).round() as i64;
+    let ms = ((day * 24 + hour) * 60 + minute - offset) * 60_000 + (second * 1000.0).round() as i64;
     (fits && ms >= 0).then_some(ms)
 }
 
-/// Days from 1970 on, by the Gregorian calendar; years that begin in March make the leap day the last.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leaps = year / 4 - year / 100 + year / 400;
-    year * 365 + leaps + (month * 153 + 2) / 5 + day - 1 - 719_468
+/// Days from 1970-01-01 to a day of the Gregorian calendar, from then to the end of the year 9999; none for a day that there
+/// is not, such as the 31st of April.
+pub fn day(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    // Years that begin in March have their leap day last.
+    let (shifted, from_march) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leaps = shifted / 4 - shifted / 100 + shifted / 400;
+    let number = shifted * 365 + leaps + (from_march * 153 + 2) / 5 + day - 1 - 719_468;
+    // After the last day of a month comes one of the next.
+    (civil(number) == (year, month, day)).then_some(number)
 }
 
-/// An instant as people read it, `2024-05-01 12:34:56` in UTC; milliseconds since the Unix epoch.
-pub fn text(ms: i64) -> String {
-    let (days, second) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000) / 1_000);
-    // Years begin in March here, so that a leap day is the last of one.
-    let shifted = days + 719_468;
+/// Year, month and day of a day, counted from 1970-01-01, in the Gregorian calendar.
+pub fn civil(day: i64) -> (i64, i64, i64) {
+    // Years begin in March here, too.
+    let shifted = day + 719_468;
     let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = year + era * 400 + i64::from(month <= 2);
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// An instant as people read it, `2024-05-01 12:34:56` in UTC; milliseconds since the Unix epoch.
+pub fn text(ms: i64) -> String {
+    let second = ms.rem_euclid(86_400_000) / 1_000;
+    let (year, month, day) = civil(ms.div_euclid(86_400_000));
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60)
 }
 
@@ -87,6 +94,23 @@ mod tests {
     }
 
     #[test]
+    fn each_day_is_the_one_after_the_day_before() {
+        let mut before = (1969, 12, 31);
+        for number in 0..200_000 {
+            let (year, month, of_month) = civil(number);
+            let begins = of_month == 1 && (month == before.1 + 1 || (month, year) == (1, before.0 + 1));
+            assert!(
+                begins || (year, month, of_month) == (before.0, before.1, before.2 + 1),
+                "{year}-{month}-{of_month}"
+            );
+            assert_eq!(day(year, month, of_month), Some(number));
+            before = (year, month, of_month);
+        }
+        assert_eq!((civil(-1), civil(-719_528)), ((1969, 12, 31), (0, 1, 1)));
+        assert_eq!([day(2026, 4, 31), day(2026, 2, 29), day(2026, 6, 0), day(1969, 12, 31)], [None; 4]);
+    }
+
+    #[test]
     fn times_are_read_in_every_spelling() {
         for (text, ms) in [
             ("1714566896.789", Some(1_714_566_896_789)),
@@ -97,6 +121,10 @@ mod tests {
             ("1970-01-01T00:00:00Z", Some(0)),
             ("2000-02-29T00:00:00Z", Some(951_782_400_000)),
             ("2024-13-01T00:00:00Z", None),
+            ("2024-04-31T00:00:00Z", None),
+            ("2024-02-29T00:00:00Z", Some(1_709_164_800_000)),
+            ("2023-02-29T00:00:00Z", None),
+            ("2100-02-29T00:00:00Z", None),
             ("2024-05-01", None),
             ("-1", None),
             ("NaN", None),

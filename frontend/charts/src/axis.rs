@@ -192,15 +192,8 @@ pub fn moment(local: i64) -> String {
 /// Writes day and month as `20 Nov`; `day` counts days since the epoch.
 pub fn date(day: i64) -> String {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    // This turns a day number into a calendar date. It counts years that begin in March, in eras of 400 years.
-    let z = day + 719_468;
-    let of_era = z.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = (march_month + 2) % 12;
-    format!("{day} {}", MONTHS[month as usize])
+    let (_, month, day) = shared::date::civil(day);
+    format!("{day} {}", MONTHS[month as usize - 1])
 }
 
 /// Writes a length of time as `40 s`, `3 min` or `2 h 5 min`; `ms` is in milliseconds.

@@ -165,13 +165,8 @@ fn clock(text: &str) -> Option<i64> {
 /// Reads `2026-11-21` as days since the epoch.
 fn days(text: &str) -> Option<i64> {
     let mut parts = text.split('-').map(|p| p.parse::<i64>().ok());
-    let (y, m, d) = (parts.next()??, parts.next()??, parts.next()??);
-    if parts.next().is_some() || !(1970..=9999).contains(&y) || !(1..=12).contains(&m) || !(1..=31).contains(&d) {
-        return None;
-    }
-    // Years are counted from March, so that the leap day is the last day of a year.
-    let (y, m) = if m > 2 { (y, m - 3) } else { (y - 1, m + 9) };
-    Some(y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + d - 1 - 719_468)
+    let day = shared::date::day(parts.next()??, parts.next()??, parts.next()??)?;
+    parts.next().is_none().then_some(day)
 }
 
 #[cfg(test)]
