@@ -342,6 +342,8 @@ fn a_planted_number_name_or_place_is_caught() {
     catches(rules::modules, "backend/src/control.rs", "#![allow(x)]\n//! Live.\n", "/// Live.\nmod x;\n");
     assert_eq!(rules::modules(&[Source::new("backend/src/utils.rs", "//! Live.\n")]).len(), 1);
     catches(rules::links, "README.md", "[a](README.md#x) [b](https://example.org) [c](#d)", "[a](static/none.md)");
+    let deep = "docs/develop/a.md";
+    catches(rules::links, deep, "[a](../../docs/develop/a.md) [b](a.md)", "[a](../../docs/develop/none.md)");
     for bad in [concat!("https://docs", ".rs/x"), concat!("/wo", "rk/x"), concat!("static.crates", ".io")] {
         catches(rules::places, "README.md", "https://example.org/work", bad);
     }

@@ -430,10 +430,10 @@ pub fn kibi(sources: &[Source]) -> Vec<String> {
 /// Files that write a number and its unit by themselves, and why they may.
 const WRITES_UNITS: &[(&str, &str)] = &[
     ("backend/client/src/body.rs", "the client knows no other package"),
-    ("backend/src/markers/words.rs", "the crate `jobs` is cut out of the server first"),
-    ("backend/src/runs/report.rs", "the crate `jobs` is cut out of the server first"),
+    ("backend/jobs/src/markers/words.rs", "still to be replaced"),
+    ("backend/src/report.rs", "still to be replaced"),
     ("frontend/src/pages/team/usage.rs", "days of the calendar are counted, and none is a length of time"),
-    ("backend/src/accounts/usage.rs", "days of the calendar are counted, and none is a length of time"),
+    ("backend/team/src/accounts/usage.rs", "days of the calendar are counted, and none is a length of time"),
 ];
 
 /// A number beside a unit of time or size (`{} min`, `{}GiB`) is written by the units alone, so that one quantity reads
@@ -691,8 +691,7 @@ pub fn links(sources: &[Source]) -> Vec<String> {
     for source in sources.iter().filter(|s| s.path.ends_with(".md")) {
         let folder = source.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         for target in source.text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
-            let path = format!("{folder}/{target}");
-            let path = path.trim_matches('/');
+            let path = resolved(folder, target);
             let inside = !target.is_empty() && !target.contains(':');
             let below = format!("{path}/");
             if inside && !sources.iter().any(|s| s.path == path || s.path.starts_with(&below)) {
@@ -701,6 +700,18 @@ pub fn links(sources: &[Source]) -> Vec<String> {
         }
     }
     faults
+}
+
+/// The path in the tree that a link means which stands in a document of this folder.
+fn resolved(folder: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in target.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// Lines of the sources of the product, shortest first.

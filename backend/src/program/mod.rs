@@ -47,6 +47,7 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(200);
 /// reads, and one for blocking work.
 const MIN_THREADS: usize = 8;
 
+mod log_filter;
 mod record;
 mod signals;
 mod top;
@@ -193,7 +194,7 @@ fn status(config: &Config) -> ExitCode {
 
 /// `watchglass user`, `key`, `team` and the others that administer a hub.
 fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
-    let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_writer(io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(log_filter::filter(&config.log)).with_writer(io::stderr);
     log.init();
     if let AdminTask::Logs(task) = &wanted.task {
         // A reader that has gone wants no more.
@@ -265,20 +266,11 @@ fn say(text: &str) -> ExitCode {
     }
 }
 
-fn filter(config: &Config) -> tracing_subscriber::EnvFilter {
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    // The client of NATS tells each of its attempts; what matters of that we say ourselves.
-    match "async_nats=error".parse() {
-        Ok(quiet) if !config.log.contains("async_nats") => filter.add_directive(quiet),
-        _ => filter,
-    }
-}
-
 fn log(config: &Config, stderr: &Stderr) {
     let colour = io::IsTerminal::is_terminal(&io::stderr());
     let stderr = stderr.clone();
-    let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_writer(move || stderr.clone());
+    let log =
+        tracing_subscriber::fmt().with_env_filter(log_filter::filter(&config.log)).with_writer(move || stderr.clone());
     log.with_ansi(colour).init();
 }
 
@@ -286,7 +278,7 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
     let tail = doctor::Tail::default();
     if bundle.is_some() {
         let held = tail.clone();
-        let log = tracing_subscriber::fmt().with_env_filter(filter(config)).with_ansi(false);
+        let log = tracing_subscriber::fmt().with_env_filter(log_filter::filter(&config.log)).with_ansi(false);
         log.with_writer(move || held.clone()).init();
     }
     let mut examination = doctor::examine(config, modes::machine::plan(config));
