@@ -105,17 +105,19 @@ fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
     }
     check_tests(steps, repeated, "browser tests", plain, &["browser::"]);
     let nginx = others.programs.tests.contains(&"with_nginx_");
-    let with = |(selection, variable, path): &(&str, &str, &Path)| {
-        let tests = plain().arg("--ignored").env(variable, path).arg(selection);
+    let with = |variable: &str, path: &Path| {
+        let tests = plain().arg("--ignored").env(variable, path);
         if nginx { tests } else { tests.args(["--skip", "with_jupyter_behind_nginx_"]) }
     };
-    // They mostly wait: together they take as long as one of them.
-    let axe = others.axe.iter().map(|axe| ("with_axe_", "WATCHGLASS_AXE", axe.as_path()));
-    let jupyters = others.jupyter.iter().chain(&others.oldest);
-    let together: Vec<_> =
-        axe.chain(jupyters.map(|path| ("with_jupyter_", "WATCHGLASS_JUPYTER", path.as_path()))).collect();
-    if !together.is_empty() {
-        check_together(steps, repeated, "axe and JupyterLabs", &together, with);
+    let each = [
+        ("axe on the page", "with_axe_", "WATCHGLASS_AXE", &others.axe),
+        ("beside JupyterLab", "with_jupyter_", "WATCHGLASS_JUPYTER", &others.jupyter),
+        ("beside the oldest JupyterLab 4", "with_jupyter_", "WATCHGLASS_JUPYTER", &others.oldest),
+    ];
+    for (name, selection, variable, path) in each {
+        if let Some(path) = path {
+            check_tests(steps, repeated, name, || with(variable, path), &[selection]);
+        }
     }
     if let Some(python) = setup::python() {
         check(steps, "tests of the Python package", || {
@@ -176,37 +178,12 @@ impl Repeated {
 }
 
 /// Runs the tests that `selection` names.
-fn check_tests(
-    steps: &mut Steps,
-    repeated: &mut Repeated,
-    name: &str,
-    command: impl Fn() -> Cmd + Sync,
-    selection: &[&str],
-) {
-    check_together(steps, repeated, name, &[selection], |selection| command().args(*selection));
-}
-
-/// Runs tests by several commands beside each other: one of each of these.
-fn check_together<T: Sync>(
-    steps: &mut Steps,
-    repeated: &mut Repeated,
-    name: &str,
-    each: &[T],
-    command: impl Fn(&T) -> Cmd + Sync,
-) {
+fn check_tests(steps: &mut Steps, repeated: &mut Repeated, name: &str, command: impl Fn() -> Cmd, selection: &[&str]) {
     eprintln!("[{name}]");
-    let command = &command;
     let _ = steps.step(name, || {
-        let runs: Vec<_> = std::thread::scope(|scope| {
-            let running: Vec<_> = each.iter().map(|one| scope.spawn(move || run_tests(|| command(one)))).collect();
-            running.into_iter().map(|run| run.join().expect("a run of tests does not panic")).collect()
-        });
-        let mut result = Ok(Done::Now("passed".to_owned()));
-        for (outcome, again) in runs {
-            repeated.0.extend(again);
-            result = result.and_then(|done| outcome.map(|()| done));
-        }
-        result
+        let (result, again) = run_tests(|| command().args(selection));
+        repeated.0.extend(again);
+        result.map(|()| Done::Now("passed".to_owned()))
     });
 }
 
