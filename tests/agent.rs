@@ -1,11 +1,10 @@
 //! `watchglass agent` and `doctor --hub` as a person meets them, without a hub.
 
-use watchglass_tests::server::run;
+use watchglass_tests::server::{free_port, run};
 
 /// An address at which nothing listens.
 fn nobody() -> String {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
-    format!("http://127.0.0.1:{port}")
+    format!("http://127.0.0.1:{}", free_port())
 }
 
 #[test]

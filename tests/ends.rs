@@ -4,12 +4,11 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, PipeReader, Write};
-use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use watchglass_tests::server::{Server, as_user, binary, run, watchglass, watchglass_by};
+use watchglass_tests::server::{Server, as_user, binary, free_port, run, watchglass, watchglass_by};
 use watchglass_tests::waiting::until_so;
 
 /// A full pipe. Its reader takes nothing while it is held.
@@ -116,7 +115,7 @@ fn an_address_that_cannot_be_printed_stops_nothing() {
     let cases: [(Command, Stdio); 4] =
         [(watchglass([]), stuck), (watchglass([]), full_disk()), (watchglass([]), broken()), (closed, Stdio::null())];
     for (command, stdout) in cases {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let port = free_port();
         let server = Server::start_untold(command, port, stdout);
         assert_eq!(server.get("/healthz", &[]).status, 200);
         assert_eq!(server.end().code(), Some(0));

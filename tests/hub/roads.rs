@@ -9,7 +9,7 @@ use watchglass_tests::fleet::Fleet;
 use watchglass_tests::hub::Hub;
 use watchglass_tests::proxy::{Proxy, Sockets};
 use watchglass_tests::road::{answering, silent};
-use watchglass_tests::server::{run, watchglass};
+use watchglass_tests::server::{free_port, run, watchglass};
 
 /// A hub with TLS for `localhost`, whose certificate lies in `folder`.
 fn encrypted(authority: &Authority, folder: &Path) -> Fleet {
@@ -100,8 +100,7 @@ fn doctor_says_where_each_broken_road_ends() {
     let moved = no_proxy(answering(
         "HTTP/1.1 301 Moved\r\nLocation: https://other.test/api/v1/ingest\r\nContent-Length: 0\r\n\r\n",
     ));
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
-    let nobody = no_proxy(nobody);
+    let nobody = no_proxy(([127, 0, 0, 1], free_port()).into());
     let by_number = fleet.url.replace("localhost", "127.0.0.1");
     let ca = authority.write(files.path()).display().to_string();
     let swallowed = no_proxy(silent());

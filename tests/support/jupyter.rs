@@ -1,8 +1,8 @@
 //! A real JupyterLab with our package and our extension beside it, in folders of its own.
 
-use crate::server::{binary, command};
+use crate::server::{binary, command, free_port};
 use crate::waiting::{MAX_WAIT, until_or};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -87,7 +87,7 @@ impl Home {
     /// As [`jupyter`](Self::jupyter) does.
     pub fn jupyter_with(&self, settings: &[String]) -> Jupyter {
         let environment = PathBuf::from(std::env::var_os("WATCHGLASS_JUPYTER").expect("the environment of JupyterLab"));
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let port = free_port();
         let at = |path: &str| self.at(path).into_os_string();
         let path = std::env::join_paths(
             [self.at("bin"), environment.join("bin")]

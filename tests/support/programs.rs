@@ -1,10 +1,10 @@
 //! Programs from Debian's packages, when they are on PATH; `cargo xtask test` puts them there. A test that needs
 //! one is ignored, and counted as that, where it is not.
 
-use crate::server::{Answer, ask, command};
+use crate::server::{Answer, ask, command, free_port};
 use crate::waiting::until_so;
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -60,7 +60,7 @@ pub struct Program {
 impl Program {
     /// An address on a free port: they take no port 0 that they would tell of.
     pub fn free() -> SocketAddr {
-        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+        ([127, 0, 0, 1], free_port()).into()
     }
 
     /// Starts it with the arguments for an address on a free port, and waits until it listens there.

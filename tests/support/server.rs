@@ -3,9 +3,10 @@
 use crate::waiting::{MAX_WAIT, until_so, within};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -381,4 +382,22 @@ pub fn newest_log(folder: &Path) -> Option<PathBuf> {
     let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix("log-")?.parse::<u64>().ok();
     let paths = std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     paths.filter_map(|path| Some((number(&path)?, path))).max().map(|(_, path)| path)
+}
+
+/// A port at which nobody listens, for who takes no port 0. It lies below those that systems hand out for port 0, so no other
+/// test gets it meanwhile.
+///
+/// # Panics
+/// When all of them are taken.
+pub fn free_port() -> u16 {
+    const PORTS: std::ops::Range<u16> = 20_000..32_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Two programs of tests begin at different places.
+    let begin = std::process::id() as usize * 97;
+    let mut tries = PORTS.map(|_| begin + usize::from(NEXT.fetch_add(1, Ordering::Relaxed)));
+    let port = tries.find_map(|at| {
+        let port = PORTS.start + (at % PORTS.len()) as u16;
+        TcpListener::bind(("127.0.0.1", port)).is_ok().then_some(port)
+    });
+    port.expect("a free port")
 }
