@@ -1,7 +1,7 @@
 //! A PostgreSQL of Debian for one test, in a folder of its own, reached by a socket in it, or by TCP on loopback. It asks for a password, sorts
 //! texts by a language unless it is told otherwise, and does not wait for the disk.
 
-use crate::server::free_port;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -56,7 +56,7 @@ impl Postgresql {
         let tls = format!("ssl = on\nssl_cert_file = '{}'\nssl_key_file = '{}'\n", chain.display(), key.display());
         // It takes no port 0; a port that was free a moment ago may be taken by now.
         let started = (0..PORTS).any(|_| {
-            own.port = free_port();
+            own.port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
             own.settings(&format!("listen_addresses = '127.0.0.1'\nport = {}\n{tls}", own.port));
             own.tries(&mut own.starting()).is_ok()
         });
