@@ -104,19 +104,19 @@ fn all_tests(steps: &mut Steps, others: &Others, repeated: &mut Repeated) {
         check_tests(steps, repeated, "tests that need more", || waiting().arg("--ignored"), &needs);
     }
     check_tests(steps, repeated, "browser tests", plain, &["browser::"]);
+    if let Some(axe) = &others.axe {
+        let tests = || plain().arg("--ignored").env("WATCHGLASS_AXE", axe);
+        check_tests(steps, repeated, "axe on the page", tests, &["with_axe_"]);
+    }
     let nginx = others.programs.tests.contains(&"with_nginx_");
-    let with = |variable: &str, path: &Path| {
-        let tests = plain().arg("--ignored").env(variable, path);
-        if nginx { tests } else { tests.args(["--skip", "with_jupyter_behind_nginx_"]) }
-    };
-    let each = [
-        ("axe on the page", "with_axe_", "WATCHGLASS_AXE", &others.axe),
-        ("beside JupyterLab", "with_jupyter_", "WATCHGLASS_JUPYTER", &others.jupyter),
-        ("beside the oldest JupyterLab 4", "with_jupyter_", "WATCHGLASS_JUPYTER", &others.oldest),
-    ];
-    for (name, selection, variable, path) in each {
-        if let Some(path) = path {
-            check_tests(steps, repeated, name, || with(variable, path), &[selection]);
+    for (name, jupyter) in [("beside JupyterLab", &others.jupyter), ("beside the oldest JupyterLab 4", &others.oldest)]
+    {
+        if let Some(jupyter) = jupyter {
+            let tests = || {
+                let tests = plain().arg("--ignored").env("WATCHGLASS_JUPYTER", jupyter);
+                if nginx { tests } else { tests.args(["--skip", "with_jupyter_behind_nginx_"]) }
+            };
+            check_tests(steps, repeated, name, tests, &["with_jupyter_"]);
         }
     }
     if let Some(python) = setup::python() {
@@ -177,37 +177,27 @@ impl Repeated {
     }
 }
 
-/// Runs the tests that `selection` names.
+/// Runs the tests that `selection` names. Where only tests failed that `tests/flaky.txt` names, they run once more, alone,
+/// and the second result counts.
 fn check_tests(steps: &mut Steps, repeated: &mut Repeated, name: &str, command: impl Fn() -> Cmd, selection: &[&str]) {
     eprintln!("[{name}]");
     let _ = steps.step(name, || {
-        let (result, again) = run_tests(|| command().args(selection));
-        repeated.0.extend(again);
-        result.map(|()| Done::Now("passed".to_owned()))
+        let passed = || Ok(Done::Now("passed".to_owned()));
+        let mut failed = Vec::new();
+        let Err(reason) = command().args(selection).run_read(|line| failed.extend(failed_test(line))) else {
+            return passed();
+        };
+        let may_fail = flaky::list()?;
+        if failed.is_empty() || !failed.iter().all(|test| may_fail.iter().any(|flaky| flaky.name == *test)) {
+            return Err(reason);
+        }
+        let alone = command().args(["--exact", "--test-threads", "1"]).args(&failed);
+        let mut passed_alone = 0;
+        let again = alone.run_read(|line| passed_alone += usize::from(has_passed(line)));
+        let outcome = if again.is_ok() && passed_alone == failed.len() { "passed" } else { "failed" };
+        repeated.0.extend(failed.iter().map(|test| format!("{test} ({outcome})")));
+        if outcome == "passed" { passed() } else { Err(reason) }
     });
-}
-
-/// Runs tests. Where only tests failed that `tests/flaky.txt` names, they run once more, alone, and the second result counts.
-/// Returns what was run once more, with what came of it, too.
-fn run_tests(command: impl Fn() -> Cmd) -> (Result<(), String>, Vec<String>) {
-    let mut failed = Vec::new();
-    let Err(reason) = command().run_read(|line| failed.extend(failed_test(line))) else {
-        return (Ok(()), Vec::new());
-    };
-    let may_fail = match flaky::list() {
-        Ok(list) => list,
-        Err(reason) => return (Err(reason), Vec::new()),
-    };
-    if failed.is_empty() || !failed.iter().all(|test| may_fail.iter().any(|flaky| flaky.name == *test)) {
-        return (Err(reason), Vec::new());
-    }
-    let alone = command().args(["--exact", "--test-threads", "1"]).args(&failed);
-    let mut passed_alone = 0;
-    let again = alone.run_read(|line| passed_alone += usize::from(has_passed(line)));
-    let has_passed = again.is_ok() && passed_alone == failed.len();
-    let outcome = if has_passed { "passed" } else { "failed" };
-    let repeated = failed.iter().map(|test| format!("{test} ({outcome})")).collect();
-    (if has_passed { Ok(()) } else { Err(reason) }, repeated)
 }
 
 /// The name of the test that has failed, from a line of the test runner.
