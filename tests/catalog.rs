@@ -97,7 +97,7 @@ fn sections_name_collectors_that_are_or_that_are_waited_for() {
 
 #[test]
 fn the_document_is_fresh() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../static/metrics.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/metrics.md");
     let text = metrics_markdown(&collectors::catalog());
     if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
         std::fs::write(path, &text).expect("static/ can be written");
@@ -106,7 +106,7 @@ fn the_document_is_fresh() {
     let differs = stored.lines().zip(text.lines()).position(|(a, b)| a != b);
     assert!(
         stored == text,
-        "static/metrics.md is stale, first in line {differs:?}: UPDATE=1 cargo test -p watchglass-tests catalog"
+        "docs/reference/metrics.md is stale, first in line {differs:?}: UPDATE=1 cargo test -p watchglass-tests catalog"
     );
 }
 

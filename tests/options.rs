@@ -45,11 +45,11 @@ fn the_readme_names_flags_values_and_defaults_as_they_are() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_document_is_what_the_table_gives() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../static/options.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/options.md");
     let reference = config::reference();
     if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
         std::fs::write(path, &reference).expect("the document is written");
     }
     let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(written, reference, "static/options.md is stale: UPDATE=1 cargo test -p watchglass-tests options");
+    assert_eq!(written, reference, "docs/reference/options.md is stale: UPDATE=1 cargo test -p watchglass-tests options");
 }

@@ -98,7 +98,7 @@ fn paths_stay() {
 
 #[test]
 fn tags_and_their_names_in_prometheus_stay() {
-    let rows = include_str!("../static/metrics.md").lines().filter(|line| line.starts_with("| `"));
+    let rows = include_str!("../docs/reference/metrics.md").lines().filter(|line| line.starts_with("| `"));
     let names = rows.flat_map(|row| {
         let columns: Vec<&str> = row.split(" | ").collect();
         let quoted = |column: &str| column.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();

@@ -7,11 +7,11 @@ use crate::Failure;
 use crate::exec::{Cmd, cargo};
 use crate::paths;
 
-/// Measures with `args`; with none writes static/insight.md and the confidence of the rules.
+/// Measures with `args`; with none writes docs/reference/insight.md and the confidence of the rules.
 pub fn insight(args: &[String]) -> Result<(), Failure> {
     let (root, mut measure) = (paths::root(), measure("release"));
     if args.is_empty() {
-        measure = measure.arg("--report").arg(root.join("static/insight.md"));
+        measure = measure.arg("--report").arg(root.join("docs/reference/insight.md"));
         measure = measure.arg("--confidence").arg(root.join("backend/insight/confidence.txt"));
     }
     Ok(measure.args(args).run_shown()?)

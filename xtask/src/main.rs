@@ -40,7 +40,7 @@ cargo xtask COMMAND
   test [--quick]     setup, format, lints, unit, integration and browser tests; --quick leaves out those beside
                      other programs
   bench [-- ARGS]    the figures that we publish, each beside its goal and its peer
-  insight [-- ARGS]  how often findings are right, into static/insight.md; --quick for a minute's look, --help for more
+  insight [-- ARGS]  how often findings are right, into docs/reference/insight.md; --quick for a minute's look, --help for more
   torture [-- ARGS]  a server killed, cut from power, its disk filled: what was seen is there; the last two need root
   fuzz [TARGET...]   whatever bytes for every decoder, --seconds 60 each; needs a nightly compiler and a C++ one
   dist [FLAGS]       what people install, in dist/: wheel, archive, package for Debian; --check tries them
