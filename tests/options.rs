@@ -2,9 +2,9 @@
 
 use backend::config;
 
-/// The flags that the README names, with what it says of value and default.
-fn flags_of_readme() -> Vec<(String, String, String)> {
-    let text = include_str!("../README.md");
+/// The flags of the page of common flags, each with its value and default.
+fn common_flags() -> Vec<(String, String, String)> {
+    let text = include_str!("../docs/reference/flags.md");
     let rows = text.split("| flag | default | meaning |").nth(1).expect("the table of flags").lines().skip(2);
     rows.take_while(|row| row.starts_with('|'))
         .map(|row| {
@@ -17,27 +17,27 @@ fn flags_of_readme() -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn the_readme_names_flags_values_and_defaults_as_they_are() {
+fn common_flags_have_the_values_and_defaults_of_the_table() {
     let reference = config::reference();
     let mut known: Vec<(&str, &str)> = reference
         .lines()
         .filter_map(|line| {
             let mut columns = line.split(" | ").map(|column| column.trim_matches(['|', ' ']));
             let flag = columns.next()?.trim_matches('`');
-            // Words in the place of a default may be others in the README.
+            // Words in the place of a default may be others there.
             let default = columns.nth(1)?.strip_prefix('`').unwrap_or_default();
             flag.starts_with("--").then_some((flag, default.trim_end_matches('`')))
         })
         .collect();
     assert!(known.len() > 15, "{known:?}");
     known.push(("--config FILE", ""));
-    let readme = flags_of_readme();
-    assert!(readme.len() > 10, "{readme:?}");
-    for (flag, value, default) in readme {
+    let common = common_flags();
+    assert!(common.len() > 10, "{common:?}");
+    for (flag, value, default) in common {
         let written = format!("{flag} {value}");
         let found = known.iter().find(|(known, _)| *known == written.trim());
-        let (_, known) = found.unwrap_or_else(|| panic!("README: there is no {written}"));
-        assert!(default.starts_with(known), "README: {flag} has the default {known}, not {default}");
+        let (_, known) = found.unwrap_or_else(|| panic!("flags.md: there is no {written}"));
+        assert!(default.starts_with(known), "flags.md: {flag} has the default {known}, not {default}");
     }
 }
 

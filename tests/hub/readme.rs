@@ -1,4 +1,4 @@
-//! The command lines of README.md and deploy/README.md, each run against a hub: without TLS, with its own certificate, and
+//! The command lines of README.md, deploy/README.md and the pages of docs/ that are written by hand, each run against a hub: without TLS, with its own certificate, and
 //! behind a proxy. The lines are read from the documents, so that a new one cannot be left out.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -189,7 +189,14 @@ fn lines_of(document: &str) -> BTreeSet<String> {
 }
 
 fn documents() -> BTreeSet<String> {
-    [include_str!("../../README.md"), include_str!("../../deploy/README.md")].into_iter().flat_map(lines_of).collect()
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut pages = vec![root.join("README.md"), root.join("deploy/README.md"), root.join("docs/cost.md")];
+    for folder in ["start", "use", "team", "integrate", "promise"] {
+        let entries = std::fs::read_dir(root.join("docs").join(folder)).expect("a folder of the book");
+        pages.extend(entries.map(|entry| entry.expect("a page of the book").path()));
+    }
+    let text = |page: &PathBuf| std::fs::read_to_string(page).expect("a page is text");
+    pages.iter().flat_map(|page| lines_of(&text(page))).collect()
 }
 
 #[test]

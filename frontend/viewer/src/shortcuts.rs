@@ -1,5 +1,5 @@
 //! The one table of keys: names of the keys, a description, and the action. The list of keys on the page, the titles of
-//! buttons and README's table follow it.
+//! buttons and docs/use/keys.md follow it.
 
 /// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,7 +274,7 @@ pub fn title(words: &str, actions: &[Action]) -> String {
 mod tests {
     use super::*;
 
-    const README: &str = include_str!("../../../README.md");
+    const KEYS_PAGE: &str = include_str!("../../../docs/use/keys.md");
 
     #[test]
     fn each_action_that_needs_no_chart_is_offered_once_by_its_name() {
@@ -322,22 +322,22 @@ mod tests {
     }
 
     #[test]
-    fn readme_names_every_key_and_no_other() {
-        let table = README.split("| what | with the mouse | with keys |").nth(1).expect("README has the table of keys");
+    fn the_page_of_keys_names_every_key_and_no_other() {
+        let table = KEYS_PAGE.split("| what | with the mouse | with keys |").nth(1).expect("keys.md has the table");
         let column: Vec<&str> =
             table.lines().skip(2).take_while(|l| l.starts_with('|')).filter_map(|l| l.split('|').nth(3)).collect();
         let column = column.join(" ");
         let names = || KEYS.iter().filter(|g| !g.recorded).flat_map(|g| g.rows).flat_map(|row| row.names.split(' '));
         for name in column.split('`').skip(1).step_by(2) {
             let digit = name.bytes().all(|b| b.is_ascii_digit());
-            assert!(digit || names().any(|n| n.eq_ignore_ascii_case(name)), "README has a key that is none: {name}");
+            assert!(digit || names().any(|n| n.eq_ignore_ascii_case(name)), "keys.md has a key that is none: {name}");
         }
         let column = column.to_lowercase();
         for name in names().filter(|name| !["1–9", "↑", "↓", "←", "→"].contains(name)) {
             let name = name.to_lowercase();
             assert!(
                 column.contains(&format!("`{name}`")) || (name.len() > 1 && column.contains(&name)),
-                "README lacks {name}"
+                "keys.md lacks {name}"
             );
         }
     }

@@ -62,7 +62,7 @@ fn may_report(app: &App, caller: Caller) -> Result<(), Refusal> {
 fn read<T: DeserializeOwned>(body: Value) -> Result<T, Refusal> {
     // A list of its values would do as well, and nobody means that.
     if !body.is_object() {
-        return Err(Refusal::bad("send an object; the README has those that there are"));
+        return Err(Refusal::bad("send an object; docs/integrate/api.md lists the events and their fields"));
     }
     serde_json::from_value(body).map_err(|error| Refusal::bad(error.to_string().chars().take(200).collect::<String>()))
 }
