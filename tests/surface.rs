@@ -1,6 +1,6 @@
 //! What people and programs rely on: nothing of it disappears unseen. Each list in `tests/surface/` names what there was;
 //! what is new is added by `UPDATE=1 cargo test -p watchglass-tests surface`. What is taken out of a list is promised to
-//! nobody any more, and stands in `static/changes.md`.
+//! nobody any more, and stands in `CHANGELOG.md`.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -183,5 +183,7 @@ fn program_package_and_extension_have_one_version() {
     assert!(package.contains(&format!("__version__ = \"{version}\"")));
     let lab: serde_json::Value = serde_json::from_str(include_str!("../notebook/lab/package.json")).expect("JSON");
     assert_eq!(lab["version"], version);
-    assert!(include_str!("../static/changes.md").contains(&format!("\n## {version}")));
+    let changes = include_str!("../CHANGELOG.md");
+    let unreleased = format!("The first release will be {version}.");
+    assert!(changes.contains(&format!("\n## [{version}]")) || changes.contains(&unreleased));
 }

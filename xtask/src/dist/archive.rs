@@ -53,7 +53,7 @@ pub fn build(release: &Release) -> Result<Done, String> {
             (&*own("LICENSE-MIT"), "LICENSE-MIT"),
             (&*own("LICENSE-APACHE"), "LICENSE-APACHE"),
             (&*release.out.join("THIRD-PARTY.md"), "THIRD-PARTY.md"),
-            (&*own("static/changes.md"), "changes.md"),
+            (&*own("CHANGELOG.md"), "CHANGELOG.md"),
         ],
     )?;
     paths::copy(&release.work.join("man"), &folder.join("man"))?;

@@ -127,7 +127,7 @@ fn archive(release: &Release) -> Result<Done, String> {
         "LICENSE-MIT",
         "LICENSE-APACHE",
         "THIRD-PARTY.md",
-        "changes.md",
+        "CHANGELOG.md",
         "man/watchglass.1",
         "deploy/systemd/watchglass.service",
         "deploy/kubernetes/hub/kustomization.yaml",

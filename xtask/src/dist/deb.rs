@@ -51,7 +51,7 @@ pub fn build(release: &Release) -> Result<Done, String> {
         "watchglass ({version}) unstable; urgency=low\n\n  * See /usr/share/doc/watchglass/changelog.gz.\n\n -- Watchglass <watchglass@localhost>  {day}"
     );
     paths::write(&doc.join("changelog.Debian"), &changelog)?;
-    put(&doc, [(&*paths::root().join("static").join("changes.md"), "changelog")])?;
+    put(&doc, [(&*paths::root().join("CHANGELOG.md"), "changelog")])?;
     let pages: Vec<_> =
         std::fs::read_dir(at("usr/share/man/man1")).map_err(|e| e.to_string())?.flatten().map(|e| e.path()).collect();
     cmd("gzip")

@@ -99,9 +99,9 @@ fn release(asked: &Asked) -> Result<Release, String> {
         if !git(&["status", "--porcelain"])?.is_empty() {
             return Err("the checkout has changes that are in no commit; commit them, or add --snapshot".to_owned());
         }
-        let changes = paths::read(&root.join("static").join("changes.md"))?;
-        if changes.lines().any(|line| line.starts_with(&format!("## {version}")) && line.contains("not released")) {
-            return Err(format!("static/changes.md says that {version} is not released; mend that, or add --snapshot"));
+        let changes = paths::read(&root.join("CHANGELOG.md"))?;
+        if !changes.lines().any(|line| line.starts_with(&format!("## [{version}]"))) {
+            return Err(format!("CHANGELOG.md has no section for {version}; add one with its date, or add --snapshot"));
         }
     }
     let work = paths::target().join("dist").join("work");
