@@ -51,5 +51,8 @@ fn the_document_is_what_the_table_gives() {
         std::fs::write(path, &reference).expect("the document is written");
     }
     let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(written, reference, "docs/reference/options.md is stale: UPDATE=1 cargo test -p watchglass-tests options");
+    assert_eq!(
+        written, reference,
+        "docs/reference/options.md is stale: UPDATE=1 cargo test -p watchglass-tests options"
+    );
 }
