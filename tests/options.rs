@@ -56,3 +56,36 @@ fn the_document_is_what_the_table_gives() {
         "docs/reference/options.md is stale: UPDATE=1 cargo test -p watchglass-tests options"
     );
 }
+
+/// The own part of the help of a command and of those below it: shared options stand in the page of options.
+fn help_of(words: &[&str], page: &mut String) {
+    let asked = words.iter().copied().chain(["--help"]);
+    let help = String::from_utf8(watchglass_tests::server::run(asked).stdout).expect("text");
+    let own = |part: &&str| {
+        !part.contains(":\n") || ["Commands:", "Arguments:", "Options:"].iter().any(|s| part.starts_with(s))
+    };
+    let parts: Vec<&str> = help.trim_end().split("\n\n").filter(own).collect();
+    let title = [&["watchglass"], words].concat().join(" ");
+    page.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", parts.join("\n\n")));
+    let below = parts.iter().find_map(|part| part.strip_prefix("Commands:\n")).unwrap_or_default();
+    for line in below.lines() {
+        let name = line.trim_start().split(' ').next().unwrap_or_default();
+        if name != "help" {
+            help_of(&[words, &[name]].concat(), page);
+        }
+    }
+}
+
+// The help of a command differs by system.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_page_of_commands_is_what_their_help_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/commands.md");
+    let mut page = "# Commands\n\nThe help of every command, without the options that several share: those are in [Options](options.md).\n".to_owned();
+    help_of(&[], &mut page);
+    if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
+        std::fs::write(path, &page).expect("the page is written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written == page, "docs/reference/commands.md is stale: UPDATE=1 cargo test -p watchglass-tests options");
+}
