@@ -11,7 +11,7 @@ const WIDER: &str = "document.documentElement.scrollWidth > document.documentEle
 #[test]
 fn a_page_of_the_book_is_found_by_search_at_every_width() {
     let browser = Browser::start();
-    browser.open(&format!("{}docs", machine().url()));
+    browser.open(&format!("http://{}/docs", machine().addr()));
     browser.until("document.querySelector('#mdbook-sidebar a.active') && location.pathname === '/docs/'");
     browser.press("/");
     browser.until("document.activeElement.id === 'mdbook-searchbar'");
