@@ -2,6 +2,7 @@
 //! module says of itself. A rule has a name here and a planted violation below it.
 
 mod circles;
+mod documents;
 mod features;
 mod rules;
 pub mod source;
@@ -72,6 +73,20 @@ fn no_static_can_be_changed() {
 #[test]
 fn no_two_public_types_of_a_package_have_one_name() {
     holds(rules::type_names(tree()));
+}
+
+#[test]
+fn documents_are_short_and_plain() {
+    holds(documents::front_door(tree()));
+    holds(documents::long_sentences(tree()));
+    holds(documents::mean(tree()));
+    holds(documents::clauses(tree()));
+    holds(documents::spelling(tree()));
+}
+
+#[test]
+fn links_to_headings_find_them() {
+    holds(documents::anchors(tree()));
 }
 
 #[test]
@@ -344,6 +359,28 @@ fn a_planted_number_name_or_place_is_caught() {
     catches(rules::links, "README.md", "[a](README.md#x) [b](https://example.org) [c](#d)", "[a](static/none.md)");
     let deep = "docs/develop/a.md";
     catches(rules::links, deep, "[a](../../docs/develop/a.md) [b](a.md)", "[a](../../docs/develop/none.md)");
+    let page = "docs/use/page.md";
+    let long = "A word and another ".repeat(8) + "end.";
+    catches(documents::long_sentences, page, "A word and another. ".repeat(20).trim(), &long);
+    catches(documents::long_sentences, page, "- one\n- two\n\n```\nno end\n```", &long.replace("another", "`x y`"));
+    catches(
+        documents::mean,
+        page,
+        "The hub asks an agent.",
+        &"It is one of those sentences that go on and on, without a stop or even a rest, until all are tired. "
+            .repeat(3),
+    );
+    catches(documents::clauses, page, "Who reads this page of ours? People.", "Who has no account here reads nothing.");
+    catches(
+        documents::clauses,
+        page,
+        "# Of its parts and all the rest\nIt runs.",
+        "- Of runs that ended only the last is kept.",
+    );
+    catches(documents::spelling, page, "The color of `utilisation`.", "The colour is new.");
+    catches(documents::spelling, page, "The adjustment is done.", "It is just done.");
+    catches(documents::anchors, page, "# The page, and `keys`\n[a](#the-page-and-keys)", "# The page\n[a](#keys)");
+    assert_eq!(documents::front_door(&[Source::new("README.md", &"a\n".repeat(201))]).len(), 1);
     for bad in [concat!("https://docs", ".rs/x"), concat!("/wo", "rk/x"), concat!("static.crates", ".io")] {
         catches(rules::places, "README.md", "https://example.org/work", bad);
     }

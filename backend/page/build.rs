@@ -134,11 +134,13 @@ fn hash(script: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(script.replace("\r\n", "\n"))))
 }
 
-/// Whether the name holds trunk's hash of the content (`page-0123456789abcdef_bg.wasm`), so that it may be kept for ever.
+/// Whether the name holds a hash of the content, so that it may be kept for ever: trunk's (`page-0123456789abcdef_bg.wasm`), or
+/// mdBook's of eight digits (`docs/toc-01234567.js`).
 fn has_hash(name: &str) -> bool {
-    let mut words = name.split(['-', '_', '.']);
-    // A hash that begins with zeros is written without them.
-    words.any(|word| (12..=16).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit()))
+    let is_of_book = name.starts_with("docs/") && (name.ends_with(".js") || name.ends_with(".css"));
+    // A hash of trunk that begins with zeros is written without them.
+    let lengths = if is_of_book { 8..=8 } else { 12..=16 };
+    name.split(['-', '_', '.']).any(|word| lengths.contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 fn mime(name: &str) -> &'static str {
@@ -152,7 +154,7 @@ fn mime(name: &str) -> &'static str {
         "ico" => "image/x-icon",
         "json" | "webmanifest" => "application/json",
         "woff2" => "font/woff2",
-        "txt" => "text/plain; charset=utf-8",
+        "txt" | "toml" | "yml" => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }
 }

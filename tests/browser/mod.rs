@@ -8,6 +8,7 @@ mod cells;
 mod compare;
 mod contexts;
 mod days;
+mod docs;
 mod findings;
 mod fleet;
 mod forgery;

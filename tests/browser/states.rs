@@ -246,25 +246,35 @@ fn an_address_that_cannot_be_shown_is_said_with_the_way_back() {
     run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
 }
 
+/// A module with one function that is `unreachable`, which is how a panic ends.
+const TRAP: &str = "void WebAssembly.instantiate(new Uint8Array([0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,116,0,0, \
+                    10,5,1,3,0,0,11])).then(m => setTimeout(m.instance.exports.t))";
+
 #[test]
-fn a_page_that_traps_says_that_it_has_stopped() {
+fn a_page_that_traps_is_loaded_again_once_and_says_so() {
     let stage = Stage::with_past(1);
-    let browser = open(&stage, "");
+    let browser = open(&stage, "?w=15m");
+    let hidden = |id: &str| browser.eval(&format!("document.getElementById({id:?}).hidden"));
     browser.until(&format!("{LINK} === 'live'"));
-    assert_eq!(browser.eval("document.getElementById('stopped').hidden"), true);
+    let address = browser.eval("location.href");
+    assert_eq!((hidden("stopped"), hidden("reloaded")), (true.into(), true.into()));
     // Another error does not stop the page.
     browser.eval("setTimeout(() => { window.__thrown = 1; throw Error('not ours'); }) && null");
     browser.until("window.__thrown");
-    assert_eq!(browser.eval("document.getElementById('stopped').hidden"), true);
-    // This module has one function that is `unreachable`, which is how a panic ends.
-    let traps = "0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,116,0,0, 10,5,1,3,0,0,11";
-    browser.eval(&format!(
-        "void WebAssembly.instantiate(new Uint8Array([{traps}])).then(m => setTimeout(m.instance.exports.t))"
-    ));
+    assert_eq!((hidden("stopped"), hidden("reloaded")), (true.into(), true.into()));
+    browser.eval(TRAP);
+    browser.until(&format!("!document.getElementById('reloaded').hidden && {LINK} === 'live'"));
+    assert_eq!(browser.eval("location.href"), address);
+    assert_eq!((hidden("stopped"), browser.eval("'__thrown' in window")), (true.into(), false.into()));
+    // A second one would come again and again.
+    browser.eval(TRAP);
     browser.until("!document.getElementById('stopped').hidden");
-    assert!(
-        browser.eval("document.getElementById('stopped').innerText").as_str().is_some_and(|t| t.contains("Reload"))
-    );
+    let said = browser.eval("document.getElementById('stopped').innerText");
+    assert!(said.as_str().is_some_and(|said| said.contains("Reload")), "{said}");
+    // A person who loads it again is not told of what they saw.
+    browser.reload();
+    browser.until(&format!("{LINK} === 'live'"));
+    assert_eq!((hidden("stopped"), hidden("reloaded")), (true.into(), true.into()));
 }
 
 #[test]

@@ -703,7 +703,7 @@ pub fn links(sources: &[Source]) -> Vec<String> {
 }
 
 /// The path in the tree that a link means which stands in a document of this folder.
-fn resolved(folder: &str, target: &str) -> String {
+pub fn resolved(folder: &str, target: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in target.split('/').filter(|part| !part.is_empty() && *part != ".") {
         match part {

@@ -2,7 +2,7 @@
 
 use crate::measured::usual;
 use crate::steps::Part;
-use crate::{page, paths, setup};
+use crate::{book, page, paths, setup};
 
 /// Name of the step that makes the program.
 pub const PROGRAM: &str = "program";
@@ -12,10 +12,11 @@ pub fn tools() -> Vec<Part> {
     part(setup::WASM_BINDGEN, setup::has_wasm_bindgen()).into_iter().collect()
 }
 
-/// The tools of the page, and the page, as far as they are missing.
+/// The tools of the page, the page and its book, as far as they are missing.
 pub fn page() -> Vec<Part> {
     let mut parts = tools();
     parts.extend(part(page::STEP, page::was_compiled()));
+    parts.extend(part(book::STEP, book::was_compiled()));
     parts
 }
 

@@ -1,4 +1,4 @@
-//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|insight|torture|fuzz|dist|screenshots|check-page`.
+//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|insight|torture|fuzz|dist|docs|screenshots|check-page`.
 //!
 //! It depends on the standard library alone, so that it compiles in a second or two. It depends on no package of the
 //! workspace, so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is reported
@@ -8,6 +8,7 @@
 //! there is the address.
 
 mod bench;
+mod book;
 mod bundle;
 mod cpu;
 mod deny;
@@ -44,6 +45,7 @@ cargo xtask COMMAND
   torture [-- ARGS]  a server killed, cut from power, its disk filled: what was seen is there; the last two need root
   fuzz [TARGET...]   whatever bytes for every decoder, --seconds 60 each; needs a nightly compiler and a C++ one
   dist [FLAGS]       what people install, in dist/: wheel, archive, package for Debian; --check tries them
+  docs               the book of docs/, into frontend/dist/docs; the program serves it at /docs
   screenshots        the pictures of the page in static/, taken anew
   page [--dist]      the page alone, into frontend/dist; the next build of a binary takes it in; --dist: as it is handed out
   check-page [ARGS]  `cargo check` of the page for wasm32 (ARGS go to cargo)
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         "torture" => torture::torture(after_dashes(&args)),
         "fuzz" => fuzz::fuzz(after_dashes(&args)),
         "dist" => dist::dist(&args),
+        "docs" => no_more(&args).and_then(|()| book::docs()),
         "screenshots" => no_more(&args).and_then(|()| screenshots::screenshots()),
         "page" => run::page(&args),
         "check-page" => page::check(&args),

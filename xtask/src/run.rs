@@ -1,6 +1,7 @@
 //! `cargo xtask build` and `cargo xtask run`.
 
 use crate::Failure;
+use crate::book;
 use crate::exec::{Cmd, Running, cargo, cmd};
 use crate::left;
 use crate::page;
@@ -45,7 +46,8 @@ pub fn page(args: &[String]) -> Result<(), Failure> {
     };
     let mut steps = Steps::new("page");
     let tools = setup::page_tools(&mut steps, whom)?;
-    Ok(steps.step(page::STEP, || page::build(&tools, whom))?)
+    steps.step(page::STEP, || page::build(&tools, whom))?;
+    Ok(book::ready(&mut steps)?)
 }
 
 /// Builds the binary and replaces xtask by it.
@@ -69,6 +71,7 @@ pub fn release(steps: &mut Steps) -> Result<PathBuf, String> {
         no_program.then(|| compile(Profile::Release, "watchglass-backend").arg("--quiet").start()).transpose()?;
     let tools = setup::page_tools(steps, PageFor::Builders)?;
     steps.step(page::STEP, || page::build(&tools, PageFor::Builders))?;
+    book::ready(steps)?;
     let binary = program(steps, Profile::Release, server)?;
     steps.note();
     Ok(binary)

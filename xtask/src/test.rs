@@ -1,6 +1,7 @@
 //! `cargo xtask test`: runs every check. A step that fails does not stop the others.
 
 use crate::Failure;
+use crate::book;
 use crate::deny;
 use crate::exec::{Cmd, cargo, cmd, find};
 use crate::flaky;
@@ -55,6 +56,7 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     match &tools {
         Ok(tools) => {
             let _ = steps.step(page::STEP, || page::build(tools, PageFor::Builders));
+            let _ = book::ready(&mut steps);
             let _ = steps.step("lints of the page", || page::clippy(tools));
         }
         Err(reason) => {

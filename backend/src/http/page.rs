@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, Uri, header};
+use axum::response::IntoResponse;
 use flate2::Compression;
 use flate2::read::GzEncoder;
 use shared::embedded::{EmbeddedFile, EmbeddedPage};
@@ -58,13 +59,37 @@ or build and start it in one go: <code>cargo xtask run</code>.</p>\
 <p>The data is here all the same: <a href=\"api/v1/sources\">api/v1/sources</a>, \
 <a href=\"api/v1/catalog\">api/v1/catalog</a>, <a href=\"metrics\">metrics</a>.</p></html>";
 
-/// Serves a file, the page at `/`.
+/// Likewise for the documentation.
+const NO_BOOK: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Watchglass documentation</title>\
+<h1>The documentation is not in this binary</h1>\
+<p>It was built by <code>cargo build</code> alone. Build it with the documentation inside: <code>cargo xtask build</code>. \
+The same pages are files in the folder <code>docs</code> of the source.</p></html>";
+
+/// The file that a path below the base names: a folder's is its `index.html`.
+fn file_of(path: &str) -> String {
+    match path {
+        "" => "index.html".into(),
+        folder if folder.ends_with('/') => format!("{folder}index.html"),
+        file => file.into(),
+    }
+}
+
+/// Serves a file: the page at `/`, the documentation below `/docs/`.
 pub(super) async fn serve(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response<Body> {
     let path = app.below_base(uri.path()).trim_start_matches('/');
-    let path = if path.is_empty() { "index.html" } else { path };
+    if path == "docs" {
+        // Its links are relative to the folder, and so is this one: a proxy may have stripped a path.
+        return (StatusCode::PERMANENT_REDIRECT, [(header::LOCATION, "docs/")]).into_response();
+    }
+    let path = file_of(path);
     let Some((at, file)) = app.site.page.files.iter().enumerate().find(|(_, file)| file.path == path) else {
-        if path == "index.html" {
-            return answer("text/html; charset=utf-8", "no-cache", None, Bytes::from_static(MISSING.as_bytes()));
+        let missing = match path.as_str() {
+            "index.html" => Some(MISSING),
+            "docs/index.html" => Some(NO_BOOK),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            return answer("text/html; charset=utf-8", "no-cache", None, Bytes::from_static(missing.as_bytes()));
         }
         return error(
             StatusCode::NOT_FOUND,

@@ -236,20 +236,32 @@ impl Frame<'_> {
         ((units / self.device).round() * self.device) as i32
     }
 
-    /// The rectangle in which the data are drawn.
+    /// The rectangle in which the data are drawn. Where the drawing is too small for it, the space beside it goes first: that of
+    /// the names, then that of the axis. Its edges never cross.
     pub fn plot(&self) -> Plot {
         let m = &self.measures;
         let stretch = m.text - 12.0;
+        let (wide, tall) = (self.size.0.max(0), self.size.1.max(0));
+        let least = self.px(MIN_PLOT);
+        let (left, right) = (self.whole(m.left * self.css), wide - self.whole(m.right * self.css));
+        let right = if right - left < least { wide } else { right };
+        let left = if right - left < least { 0 } else { left };
+        let top = self.whole(8.0 * self.css).min(tall);
         Plot {
-            left: self.whole(m.left * self.css),
-            right: self.size.0 - self.whole(m.right * self.css),
-            top: self.whole(8.0 * self.css),
-            bottom: self.size.1 - self.whole((22.0 + stretch + self.lanes_height()) * self.css),
+            left,
+            right,
+            top,
+            bottom: (tall - self.whole((22.0 + stretch + self.lanes_height()) * self.css)).max(top),
             from: self.from,
             to: self.to,
             lo: self.axis.lo,
             hi: self.axis.hi,
         }
+    }
+
+    /// True where names and values have space beside the plot.
+    pub fn has_names(&self) -> bool {
+        self.plot().right < self.size.0
     }
 
     /// Height in CSS pixels of the rows of bars under the plot.
@@ -270,6 +282,9 @@ impl Frame<'_> {
         self.step > self.interval * 3
     }
 }
+
+/// The least width of a plot that has names beside it, and else an axis; CSS pixels.
+const MIN_PLOT: f64 = 40.0;
 
 /// The rectangle of the data; it turns times and values into places.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -293,6 +308,11 @@ pub struct Plot {
 }
 
 impl Plot {
+    /// True where there is no space for any data.
+    pub fn is_empty(&self) -> bool {
+        self.left >= self.right || self.top >= self.bottom
+    }
+
     /// Horizontal place of an instant in units. It may lie beyond the edges.
     pub fn x(&self, t: i64) -> i32 {
         let share = (t - self.from) as f64 / (self.to - self.from).max(1) as f64;
@@ -301,7 +321,7 @@ impl Plot {
 
     /// Horizontal place of an instant in units, moved to the nearest edge when the instant is outside.
     pub fn x_within(&self, t: i64) -> i32 {
-        self.x(t.clamp(self.from, self.to))
+        self.x(t.min(self.to).max(self.from))
     }
 
     /// Vertical place of a value in units.

@@ -34,7 +34,7 @@ impl Rows {
     /// Fits the rows of a frame into its plot; each row is at most 64 CSS pixels high.
     pub fn new(frame: &Frame, plot: &Plot) -> Rows {
         let count = frame.lines.len().max(1);
-        let device = frame.device as i32;
+        let device = (frame.device as i32).max(1);
         let (height, groups) = (plot.bottom - plot.top, (count - 1).div_euclid(ROWS_PER_GROUP) as i32);
         let fit = |gap: i32| (height - groups * gap) / count as i32 / device * device;
         let mut gap = frame.whole(6.0 * frame.css);

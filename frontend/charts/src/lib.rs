@@ -102,10 +102,15 @@ impl Chart {
 
 /// Draws all parts of a chart that change with the data: gaps, grid, axes, limits, lines.
 ///
+/// A drawing without space for data stays empty.
+///
 /// # Errors
 /// Returns the error of the drawing backend.
 pub fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame) -> Drawn<DB> {
     let plot = frame.plot();
+    if plot.is_empty() {
+        return Ok(());
+    }
     paint::axes(area, frame, &plot)?;
     frame.chart.draw(area, frame, &plot)
 }

@@ -113,11 +113,11 @@ pub(crate) fn clip<T>(items: &[T], plot: &Plot, place: impl Fn(&T, &mut Vec<Poin
     };
     let first = all.partition_point(|p| p.0 < plot.left);
     let last = all.partition_point(|p| p.0 <= plot.right);
-    let mut out = Vec::with_capacity(last - first + 2);
+    let mut out = Vec::with_capacity(last.saturating_sub(first) + 2);
     if first > 0 && first < all.len() {
         out.push(cut(all[first - 1], all[first], plot.left));
     }
-    out.extend(&all[first..last]);
+    out.extend(all.get(first..last).unwrap_or_default());
     if last > 0 && last < all.len() && last >= first {
         out.push(cut(all[last - 1], all[last], plot.right));
     }

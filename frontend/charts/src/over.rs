@@ -42,6 +42,9 @@ pub fn draw<DB: DrawingBackend>(
 ) -> Result<Vec<Place>, plotters::drawing::DrawingAreaErrorKind<DB::ErrorType>> {
     let labels = said.labels;
     let (plot, theme, hair) = (frame.plot(), frame.theme, frame.hair());
+    if plot.is_empty() {
+        return Ok(Vec::new());
+    }
     let under = plot.bottom + frame.px(frame.lanes_height());
     if let Some(t) = at.filter(|t| (plot.from..=plot.to).contains(t)) {
         let x = frame.whole(f64::from(plot.x(t)));
@@ -50,7 +53,7 @@ pub fn draw<DB: DrawingBackend>(
         block(area, (plot.right, plot.top), (plot.right + hair, plot.bottom), theme.hair_strong)?;
     }
     let t = at.unwrap_or(newest);
-    if !frame.measures.near() {
+    if !frame.measures.near() && frame.has_names() {
         lanes::say(area, frame, &plot, t)?;
         let age = words(frame, theme.text_3, false, HPos::Right);
         // At the crosshair the values say of when they are; else how old the newest is.
@@ -64,17 +67,20 @@ pub fn draw<DB: DrawingBackend>(
         }
         return Ok(Vec::new());
     }
-    if frame.shows() == Shows::Rows {
+    if frame.shows() == Shows::Rows && frame.has_names() {
         return rows(area, frame, &plot, labels);
     }
     let line = frame.measures.line * frame.css;
-    if at.is_some() || labels.len() == 1 {
+    if frame.shows() != Shows::Rows && (at.is_some() || labels.len() == 1) {
         // A hidden series has no line for a dot to lie on.
         for label in labels.iter().filter(|l| l.bright && l.value.is_finite() && (plot.from..=plot.to).contains(&t)) {
             let place = (plot.x(t), plot.snap(label.value, line, frame.device));
             area.draw(&Circle::new(place, frame.px(3.5), theme.card.filled()))?;
             area.draw(&Circle::new(place, frame.px(2.5), label.hue.color(theme).filled()))?;
         }
+    }
+    if !frame.has_names() {
+        return Ok(Vec::new());
     }
     if let [label] = labels {
         return single(area, frame, &plot, said.unit, label).map(|()| Vec::new());
@@ -201,7 +207,7 @@ fn rows<DB: DrawingBackend>(
 }
 
 fn single<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, unit: &str, label: &Label) -> Drawn<DB> {
-    let y = plot.y(label.value).clamp(plot.top + frame.px(4.0), plot.bottom - frame.px(4.0));
+    let y = plot.y(label.value).min(plot.bottom - frame.px(4.0)).max(plot.top + frame.px(4.0));
     let x = plot.right + frame.px(10.0);
     let bold = words(frame, frame.theme.text, true, HPos::Left);
     area.draw_text(&label.text, &bold, (x, y))?;

@@ -514,6 +514,27 @@ mod tests {
         raster
     }
 
+    #[test]
+    fn no_size_ends_a_stroke() {
+        let far = [0.0, -1e9, 1e9, 3.5, f32::MAX];
+        for (w, h) in (0..12).flat_map(|w| [0, 1, 2, 7].map(|h| (w, h))) {
+            let mut raster = Raster::default();
+            for size in [(w, h), (40, 32), (w, h)] {
+                raster.wipe(size, Some(&DARK));
+                let points: Vec<f32> = far.iter().flat_map(|&x| far.map(|y| [x, y])).flatten().collect();
+                raster.polylines(&points, &[3, 9, points.len() / 2], 1.5, WHITE);
+                raster.polygon(&points, WHITE);
+                for (x, y) in [(-5.0, -5.0), (0.0, 0.0), (1e9, 1e9)] {
+                    raster.disc(x, y, 3.0, WHITE);
+                    raster.rect(x, y, 1e9, 1e9, WHITE);
+                    raster.mask(&Mask { width: 3, cover: vec![255; 9] }, x as i32, y as i32, WHITE);
+                }
+                raster.straighten((0, 0, size.0, size.1));
+                assert_eq!(raster.bytes().len(), (size.0 * size.1 * 4) as usize);
+            }
+        }
+    }
+
     /// Cover of each pixel from 0 to 1. White on a transparent ground has the opacity of its cover.
     fn cover(raster: &Raster) -> Vec<f64> {
         raster.pixels.iter().map(|p| f64::from(p[3]) / 255.0).collect()

@@ -66,7 +66,10 @@ struct Scene {
     lanes: Vec<Lane>,
     at: Option<i64>,
     hidden: usize,
+    wide: u32,
     tall: u32,
+    css: f64,
+    device: f64,
     /// What lines that lie together are called.
     joined_as: Option<&'static str>,
 }
@@ -80,7 +83,10 @@ impl Default for Scene {
             lanes: Vec::new(),
             at: None,
             hidden: 0,
+            wide: 1400,
             tall: 352,
+            css: 2.0,
+            device: 1.0,
             joined_as: None,
         }
     }
@@ -124,13 +130,13 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
     let names: Vec<String> = (0..n).map(|i| i.to_string()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let axis = axis::values(Unit::Percent, Range::PERCENT, 30.0, 97.0);
-    let tall = scene.tall;
+    let Scene { wide, tall, css, device, .. } = *scene;
     let limits = [Limit { value: 90.0, text: "limit 90 %".into() }];
     let frame = Frame {
         chart,
-        size: (1400, tall as i32),
-        css: 2.0,
-        device: 1.0,
+        size: (wide as i32, tall as i32),
+        css,
+        device,
         theme,
         measures: Measures { right: if scene.joined_as.is_some() { 138.0 } else { 100.0 }, ..Measures::default() },
         from: FROM,
@@ -149,7 +155,7 @@ fn picture(scene: &Scene, theme: &Theme) -> String {
         age: "every 1 s",
     };
     let said = Said { labels: &labels, unit: "%", joined_as: scene.joined_as, before: &[] };
-    svg((1400, tall), theme, |area| {
+    svg((wide, tall), theme, |area| {
         charts::draw(area, &frame).expect("SVG text refuses nothing");
         charts::over::draw(area, &frame, scene.at, TO, said).expect("SVG text refuses nothing");
     })
@@ -251,6 +257,43 @@ fn a_value_has_a_small_line_that_ends_where_data_end() {
         };
         svg((480, 96), theme, |area| value::draw(area, &spark).expect("SVG text refuses nothing"))
     });
+}
+
+/// Every kind of chart, each with series, rows of states and a crosshair.
+fn kinds() -> [Scene; 6] {
+    let of = |chart, lines, lanes| Scene { chart, lines, lanes, at: Some(END - 30_000), ..Scene::default() };
+    [
+        of(Chart::Area, 1, lanes()),
+        of(Chart::Line, 6, lanes()),
+        Scene { joined_as: Some("GPUs"), ..of(Chart::Line, 8, Vec::new()) },
+        of(Chart::Band, 2, lanes()),
+        Scene { values: true, ..of(Chart::Heat, 12, Vec::new()) },
+        of(Chart::Lanes, 0, lanes()),
+    ]
+}
+
+#[test]
+fn no_size_and_no_zoom_ends_a_drawing() {
+    let sizes: Vec<u32> = (0..=40).chain((41..=200).step_by(7)).chain([139, 140, 4_000]).collect();
+    for kind in kinds() {
+        for (css, device) in [(0.25, 0.5), (1.0, 1.0), (1.5, 1.0), (4.0, 2.0)] {
+            for (i, &wide) in sizes.iter().enumerate() {
+                // Each width with three heights, and each height with some width.
+                for tall in [sizes[sizes.len() - 1 - i], sizes[(i * 7) % sizes.len()], 148] {
+                    picture(&Scene { wide, tall, css, device, lanes: kind.lanes.clone(), ..kind }, &DARK);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_narrow_chart_gives_its_labels_space_to_the_data() {
+    for (name, wide, tall) in [("narrow", 120, 100), ("tiny", 44, 36)] {
+        check(name, |theme| {
+            picture(&Scene { wide, tall, css: 1.0, at: Some(END - 30_000), ..Scene::default() }, theme)
+        });
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod serving;
 mod wheel;
 
 use crate::Failure;
+use crate::book;
 use crate::exec::{cmd, find};
 use crate::page;
 use crate::paths;
@@ -123,6 +124,7 @@ fn make(steps: &mut Steps, release: &Release, only: Option<&str>) -> Result<(), 
         return Err("the wheel holds the extension for JupyterLab, which could not be made: see above".to_owned());
     }
     steps.step(page::STEP, || page::build(&tools, PageFor::Release))?;
+    book::ready(steps)?;
     paths::remove(&release.out)?;
     steps.step("licences", || licences::write(release))?;
     steps.step("wheel", || wheel::build(release, &packers))?;

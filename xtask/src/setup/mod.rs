@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 pub use debian::{Programs, image_base, peers, programs};
 pub use jupyter::{deny, jupyter, oldest_jupyter, packers, python};
-pub use tools::{WASM_BINDGEN, axe, has_wasm_bindgen, uplot};
+pub use tools::{WASM_BINDGEN, axe, fetched_or_not, has_wasm_bindgen, uplot};
 pub use wasm32::Compiler;
 
 /// The compiler's name of the page's target.

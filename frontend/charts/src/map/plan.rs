@@ -229,6 +229,16 @@ mod tests {
     }
 
     #[test]
+    fn no_width_ends_a_plan() {
+        for wide in (-1..200).chain([390, 4_000]) {
+            for (sizes, phone) in [(vec![0], true), (vec![8; 8], true), (vec![1_000], false), (vec![3, 1, 64], false)] {
+                let plan = Plan::new(&groups(&sizes), wide, 60, phone);
+                assert_eq!(plan.boxes.len(), sizes.iter().sum::<usize>());
+            }
+        }
+    }
+
+    #[test]
     fn any_number_of_hosts_in_any_groups_has_its_places() {
         for (sizes, wide, manner) in [
             (vec![8; 8], 1_376, Manner::Named),

@@ -1,0 +1,89 @@
+//! Makes the book of docs/ with mdBook and puts it beside the page, so that the binary serves it at `/docs`.
+
+use crate::Failure;
+use crate::exec::{cargo, cmd};
+use crate::paths;
+use crate::setup::fetched_or_not;
+use crate::steps::{Done, Steps};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
+
+/// Name of the step.
+pub const STEP: &str = "docs";
+/// The package of the program that calls mdBook.
+const PACKAGE: &str = "watchglass-book";
+/// Name of the stamp in the made book: a hash of what it was made from. Hidden files are not served.
+const STAMP: &str = ".made-from";
+
+/// `cargo xtask docs`: makes the book, and prints where it is.
+pub fn docs() -> Result<(), Failure> {
+    ready(&mut Steps::new("docs"))?;
+    eprintln!("{}", made().join("index.html").display());
+    Ok(())
+}
+
+/// True when the program that calls mdBook was compiled here before.
+pub fn was_compiled() -> bool {
+    program().is_file()
+}
+
+/// Makes the book unless it is there, and puts it beside the page. The page must be built before, since its build empties the folder.
+pub fn ready(steps: &mut Steps) -> Result<(), String> {
+    steps.step(STEP, build)
+}
+
+fn program() -> PathBuf {
+    paths::target().join("debug").join(format!("book{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// The folder with the made book.
+fn made() -> PathBuf {
+    paths::page_target().join("docs")
+}
+
+fn build() -> Result<Done, String> {
+    let _alone = paths::alone(&paths::page_target().join("building"))?;
+    let sources = fingerprint()?;
+    let is = |folder: &Path| std::fs::read_to_string(folder.join(STAMP)).is_ok_and(|from| from == sources);
+    let (made, served) = (made(), paths::dist().join("docs"));
+    if is(&served) && is(&made) {
+        return Ok(Done::Already(format!("{} is up to date", served.display())));
+    }
+    if !is(&made) {
+        // Not optimized: it runs for a second.
+        cargo().args(["build", "--quiet", "--package", PACKAGE]).run().map_err(fetched_or_not)?;
+        paths::remove(&made)?;
+        cmd(program()).arg(paths::root().join("docs")).arg(&made).run()?;
+        paths::write(&made.join(STAMP), &sources)?;
+    }
+    paths::remove(&served)?;
+    paths::copy(&made, &served)?;
+    Ok(Done::Now(served.display().to_string()))
+}
+
+/// A hash of what the book is made from: its pages, its theme, its pictures, and the program that makes it.
+fn fingerprint() -> Result<String, String> {
+    let root = paths::root();
+    let mut files = vec![root.join("Cargo.lock")];
+    for folder in ["docs", "static", "xtask/book"] {
+        list(&root.join(folder), &mut files)?;
+    }
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        let bytes = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        hasher.write(file.as_os_str().as_encoded_bytes());
+        hasher.write_usize(bytes.len());
+        hasher.write(&bytes);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?.flatten() {
+        let path = entry.path();
+        if path.is_dir() { list(&path, files)? } else { files.push(path) }
+    }
+    Ok(())
+}
