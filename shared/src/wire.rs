@@ -292,7 +292,8 @@ pub enum ServerMessage {
     /// Answers [`PageMessage::Processes`]; `t` is 0 when there is no table.
     Processes(ProcessTable),
     /// Rows that the table gained at run time, from position `first` on; always ahead of the series that name them. One
-    /// takes the place of another that no series names any more.
+    /// takes the place of another that no series names any more. Those of the collectors come a second time, with the help
+    /// that the greeting has left out.
     Rows {
         /// Position of the first.
         first: u32,

@@ -279,7 +279,12 @@ impl Viewer {
         if let Some(rows) = rows {
             self.table.rows = rows as usize;
         } else {
-            let (metrics, charts) = catalog.part(0, MAX_ROWS.min(fixed), |_| true);
+            let (mut metrics, charts) = catalog.part(0, MAX_ROWS.min(fixed), |_| true);
+            // Two thirds of it are help, which nobody reads in the first second. It comes behind the newest ticks, and before
+            // the history has ended: who goes on from a place has it.
+            let whole = ServerMessage::Rows { first: 0, metrics: metrics.clone(), charts: Vec::new() };
+            self.behind.push_back(Outgoing::Message(wire::encode(&whole).into()));
+            metrics.iter_mut().for_each(|metric| metric.help.clear());
             self.table = KnownTable { rows: metrics.len(), version, ..KnownTable::default() };
             let layout = Layout { charts, ..catalog.layout.clone() };
             self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
@@ -309,7 +314,7 @@ impl Viewer {
         self.waiting.push_back(Outgoing::Message(wire::encode(message).into()));
     }
 
-    /// Late samples reach the page when their hour is merged.
+    /// Blocks as they are sent. Late samples reach the page when their hour is merged.
     fn parts(&self, source: SourceId, blocks: Vec<Block>) -> impl Iterator<Item = Outgoing> + use<> {
         let damages = self.live.store().damages().clone();
         let hidden = self.hidden(source);

@@ -170,6 +170,33 @@ fn the_newest_ticks_come_before_history_and_that_is_no_more_than_the_window() {
 }
 
 #[test]
+fn the_help_of_the_table_comes_behind_the_newest_ticks_and_before_a_place_to_go_on_from() {
+    let mut bench = Bench::new();
+    bench.tick(20);
+    let mut viewer = Viewer::new(bench.live.clone(), Scope::All);
+    viewer.receive(open(300_000, None)).expect("it opens");
+    let (mut table, mut ticks) = (Catalog::default(), 0);
+    while let Some(bytes) = next(&mut viewer) {
+        match decode_server(&bytes).expect("a message") {
+            Received::Control(ServerMessage::Catalog(catalog)) => {
+                assert!(catalog.metrics.iter().all(|metric| metric.help.is_empty() && !metric.title.is_empty()));
+                table = catalog;
+            }
+            Received::Control(ServerMessage::Rows { first, metrics, charts }) => {
+                assert_eq!(ticks, 2, "a keyframe and the ticks since then");
+                table.extend(first as usize, metrics, charts);
+            }
+            Received::Control(ServerMessage::HistoryEnd { .. }) => {
+                assert_eq!(table.metrics, bench.live.store().catalog().metrics);
+            }
+            Received::Ticks(..) => ticks += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(ticks, 2);
+}
+
+#[test]
 fn a_break_leaves_no_hole_and_repeats_nothing() {
     let mut bench = Bench::new();
     bench.tick(20);
@@ -257,7 +284,9 @@ fn follow(viewer: &mut Viewer, table: &mut Catalog, tags: &mut Vec<String>) {
         match decode_server(&bytes).unwrap() {
             Received::Control(ServerMessage::Catalog(catalog)) => *table = catalog,
             Received::Control(ServerMessage::Rows { first, metrics, charts }) => {
-                assert_eq!(first as usize, table.metrics.len());
+                assert!(
+                    first as usize == table.metrics.len() || first == 0 && metrics.iter().all(|m| !m.help.is_empty())
+                );
                 table.extend(first as usize, metrics, charts);
             }
             Received::Control(ServerMessage::Series { first, defs, .. }) => {
