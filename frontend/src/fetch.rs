@@ -115,6 +115,11 @@ impl Answer {
 
 /// Asks the server; `path` is relative to the page's address, without its query. `done` is called once.
 pub fn ask(method: &str, path: &str, body: Option<JsValue>, done: impl FnOnce(Answer) + 'static) {
+    // All below is compiled once, not for each caller: that is forty times.
+    asked(method, path, body, Box::new(done));
+}
+
+fn asked(method: &str, path: &str, body: Option<JsValue>, done: Box<dyn FnOnce(Answer)>) {
     let init = RequestInit::new();
     init.set_method(method);
     if method != "GET" {

@@ -247,7 +247,7 @@ impl Link {
     fn opening(self) -> PageMessage {
         let page = self.page;
         let anew = std::mem::take(&mut self.inner.write_value().anew);
-        let resume = if anew { None } else { page.store.read_value().places() };
+        let resume = if anew { None } else { page.store.write_value().resume() };
         let (from, to) = page.span();
         let window = match (page.server_now() - from).max(to - from) {
             // Spans of days are drawn from minutes, and history far back is asked for separately, so an hour is enough

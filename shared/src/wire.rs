@@ -6,8 +6,9 @@
 //! source. Frames are encoded once and shared by all readers.
 //!
 //! Order after a page's [`PageMessage::Open`]: hello, catalogue, the index of sources, and for each source that is opened
-//! facts, series, checks, the sealed columns of the window, a keyframe, the frames since then, and from there on frames
-//! as they come. A page that resumes gets hello and the frames that it missed, or [`ServerMessage::Resync`] and
+//! series, facts, checks, a keyframe of some ticks ago and the frames since then. What the window has before them follows,
+//! as columns and a history end for each of the sources: over a slow link it takes its time, and what is now does not wait
+//! for it. From there on frames come as they are made. A page that resumes gets hello and the frames that it missed, or [`ServerMessage::Resync`] and
 //! everything anew.
 
 use crate::catalog::fleet::Grain;
@@ -291,7 +292,8 @@ pub enum ServerMessage {
     /// Answers [`PageMessage::Processes`]; `t` is 0 when there is no table.
     Processes(ProcessTable),
     /// Rows that the table gained at run time, from position `first` on; always ahead of the series that name them. One
-    /// takes the place of another that no series names any more.
+    /// takes the place of another that no series names any more. Those of the collectors come a second time, with the help
+    /// that the greeting has left out.
     Rows {
         /// Position of the first.
         first: u32,

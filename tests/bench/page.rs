@@ -2,13 +2,14 @@
 //! uPlot on the same data. The scenarios are the scripts in `redraw/`.
 
 use crate::table::Table;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
+use watchglass_tests::waiting::{MAX_WAIT, until_or};
 
 /// Time of one frame on a 60 Hz screen in ms.
 const FRAME_MS: f64 = 16.7;
@@ -41,10 +42,12 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
         table.at_most(what, bytes as f64 / 1000.0, "kB", most, goal, "", note);
     };
     weigh("page, brotli", weight.page, 400.0, "400 KB", "all files but the two below");
+    weigh("its wasm, brotli", weight.wasm, 300.0, "300 KB", "of the page itself");
     weigh("its font", weight.font, 60.0, "60 KB", "the page does not wait for it");
     weigh("what opens files", weight.reader, 250.0, "250 KB", "loaded when a recording is opened");
     let browser = Browser::alone();
     first_chart(table, &server, &browser);
+    over_networks(table);
     match redraw {
         Some(folder) => drawing(table, &browser, folder),
         None => table.missing(
@@ -60,6 +63,8 @@ pub fn measure(table: &mut Table, redraw: Option<&Path>) {
 struct Weight {
     /// What it waits for.
     page: usize,
+    /// The wasm among that.
+    wasm: usize,
     /// The font and its licence, which it does not wait for.
     font: usize,
     /// What opens files, which it loads when the first one comes.
@@ -78,7 +83,11 @@ fn weight(server: &Server) -> Weight {
             name if name.starts_with("reader-") => &mut weight.reader,
             _ => &mut weight.page,
         };
-        *part += answer.header("content-length").parse::<usize>().expect("a length");
+        let bytes: usize = answer.header("content-length").parse().expect("a length");
+        *part += bytes;
+        if name.starts_with("page-") && name.ends_with(".wasm") {
+            weight.wasm += bytes;
+        }
     }
     weight
 }
@@ -104,6 +113,83 @@ fn first_chart(table: &mut Table, server: &Server, browser: &Browser) {
     times.sort_by(f64::total_cmp);
     let what = "navigation to 20 drawn charts";
     table.at_most(what, times[2], "ms", 1000.0, "1 s", "", "headless, median of 5 loads");
+}
+
+/// A network as Chromium emulates it: its name, its latency in ms and its rates down and up in bit/s (none: as it is), and the
+/// goals for the first number and for four live charts, in ms and as text.
+struct Network {
+    name: &'static str,
+    limits: Option<(u32, u32, u32)>,
+    first: (f64, &'static str),
+    four: (f64, &'static str),
+}
+
+const NETWORKS: [Network; 3] = [
+    Network {
+        name: "Fast 3G",
+        limits: Some((150, 1_600_000, 750_000)),
+        first: (2_500.0, "2.5 s"),
+        four: (5_000.0, "5 s"),
+    },
+    Network {
+        name: "20 Mbit/s",
+        limits: Some((20, 20_000_000, 10_000_000)),
+        first: (1_000.0, "1 s"),
+        four: (1_200.0, "1.2 s"),
+    },
+    Network { name: "this machine", limits: None, first: (500.0, "0.5 s"), four: (600.0, "0.6 s") },
+];
+
+/// Notes when the first chart with a sample and when the fourth is live, in ms since the navigation began.
+const WATCH: &str = r#"
+window.__first = window.__four = null;
+const watch = () => {
+  const panels = document.querySelectorAll('article[data-panel][data-state="live"]:not([data-samples="0"])').length;
+  if (panels >= 1) window.__first ??= performance.now();
+  if (panels >= 4 && document.documentElement.dataset.link === "live") window.__four = performance.now();
+  else requestAnimationFrame(watch);
+};
+requestAnimationFrame(watch);
+"#;
+
+/// Time to the first number and to four live charts of a machine with eight GPUs and history, over three networks: median of
+/// three loads with an empty cache.
+fn over_networks(table: &mut Table) {
+    let server = Server::start(["demo", "--gpus", "8"]);
+    until_or(3 * MAX_WAIT, || server.log().contains("of the past").then_some(()), || server.log());
+    let browser = Browser::alone();
+    browser.before_each_page(WATCH);
+    browser.cdp("Network.enable", json!({}));
+    browser.cdp("Network.setCacheDisabled", json!({ "cacheDisabled": true }));
+    for network in NETWORKS {
+        // Rates are bytes here; -1 is none.
+        let rate = |bits: u32| i64::from(bits / 8);
+        let (latency, down, up) = network.limits.map_or((0, -1, -1), |(ms, down, up)| (ms, rate(down), rate(up)));
+        let mut times: Vec<[f64; 2]> = (0..3)
+            .map(|_| {
+                browser.open("about:blank");
+                let limits = json!({
+                    "offline": false, "latency": latency, "downloadThroughput": down, "uploadThroughput": up
+                });
+                browser.cdp("Network.emulateNetworkConditions", limits);
+                browser.open(&server.url);
+                browser.until("window.__four");
+                ["window.__first", "window.__four"].map(|what| browser.eval(what).as_f64().unwrap_or(f64::NAN))
+            })
+            .collect();
+        let mut median = |at: usize| {
+            times.sort_by(|a, b| a[at].total_cmp(&b[at]));
+            times[1][at]
+        };
+        let on = match network.limits {
+            Some((ms, down, _)) => format!("{} Mbit/s, {ms} ms; Chromium, 8 GPUs, median of 3", f64::from(down) / 1e6),
+            None => "Chromium, 8 GPUs, median of 3".to_string(),
+        };
+        let rows = [("first number", network.first), ("four live charts", network.four)];
+        for (at, (what, (most, goal))) in rows.into_iter().enumerate() {
+            table.at_most(&format!("{what}, {}", network.name), median(at), "ms", most, goal, "", &on);
+        }
+    }
 }
 
 fn drawing(table: &mut Table, browser: &Browser, folder: &Path) {

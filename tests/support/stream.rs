@@ -116,7 +116,8 @@ impl Page {
             }
             ServerMessage::Catalog(catalog) => self.catalog = catalog,
             ServerMessage::Rows { first, metrics, charts } => {
-                assert_eq!(first as usize, self.catalog.metrics.len(), "rows are announced in order");
+                let known = self.catalog.metrics.len();
+                assert!(first as usize == known || first == 0, "rows are announced in order, or anew with their help");
                 self.catalog.extend(first as usize, metrics, charts);
             }
             ServerMessage::Series { first, defs, .. } => {

@@ -220,7 +220,7 @@ impl Model {
         PageMessage::Open {
             protocol: shared::wire::PROTOCOL,
             window: (to - from).max(self.view.window),
-            resume: self.store.places(),
+            resume: self.store.resume(),
             sources: vec![self.source.clone().unwrap_or_default()],
         }
     }

@@ -62,7 +62,7 @@ pub(crate) fn ordered(labels: &[Label], span: f64, before: &[Place]) -> Vec<usiz
     };
     if !known || !right(&order) {
         order = (0..labels.len()).collect();
-        order.sort_by(|a, b| value(*b).total_cmp(&value(*a)));
+        crate::order::sort_by(&mut order, |a, b| value(*b).total_cmp(&value(*a)));
     }
     order
 }

@@ -6,6 +6,7 @@ use crate::fetch::{self, Json};
 use crate::state::{CellRun, KernelState, Page, file_name};
 use crate::widgets::icons::Triangle;
 use charts::axis;
+use charts::order;
 use leptos::prelude::*;
 use shared::unit::{self, Unit, duration};
 use std::cell::Cell;
@@ -235,7 +236,7 @@ pub fn Cells() -> impl IntoView {
     let rows = move || {
         let (mut runs, chosen) = page.notebook.with(|notebook| (notebook.cells.clone(), notebook.chosen));
         let longest = runs.iter().map(|run| run.seconds).fold(0.001, f64::max);
-        runs.sort_by(|a, b| key(b, by.get()).total_cmp(&key(a, by.get())));
+        order::sort_by(&mut runs, |a, b| key(b, by.get()).total_cmp(&key(a, by.get())));
         let (count, most) = (runs.len(), if all.get() { MAX_ROWS } else { FIRST_ROWS });
         let rest = (count > FIRST_ROWS).then(|| {
             let words = if all.get() { "show fewer" } else { "show all" };

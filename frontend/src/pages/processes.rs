@@ -6,6 +6,7 @@ use crate::state::Page;
 use crate::store::plan::PROCESSES;
 use crate::store::processes::{Column, Line, Listing, disk, lines};
 use crate::widgets::icons::Triangle;
+use charts::order;
 use leptos::html;
 use leptos::prelude::*;
 use shared::processes::ProcessTable;
@@ -104,7 +105,7 @@ pub fn Processes() -> impl IntoView {
     };
     let users = Memo::new(move |_| {
         let mut users: Vec<String> = table().into_iter().flat_map(|t| t.rows).map(|p| p.user).collect();
-        users.sort_unstable();
+        order::sort(&mut users);
         users.dedup();
         users.truncate(MAX_USERS);
         users

@@ -2,6 +2,7 @@
 
 use charts::Hue;
 use charts::band::quantile;
+use charts::order;
 use viewer::picture::Picture;
 
 /// A unit as it is spoken.
@@ -34,7 +35,7 @@ pub fn summary(picture: &Picture, to: i64) -> String {
             let far = |(_, v): &&(usize, f64)| (v - median).abs();
             let mut told: Vec<&(usize, f64)> =
                 all.iter().filter(|(i, _)| matches!(picture.hue(*i), Hue::Odd(_))).collect();
-            told.sort_by(|a, b| far(b).total_cmp(&far(a)));
+            order::sort_by(&mut told, |a, b| far(b).total_cmp(&far(a)));
             if told.is_empty() && peers.is_some() {
                 // What is written alike is not told apart.
                 let unlike = |(_, v): &&(usize, f64)| picture.number(*v) != picture.number(median);

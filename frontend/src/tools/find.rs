@@ -7,6 +7,7 @@ use crate::range::{self, Asked};
 use crate::shortcuts::{self, Action};
 use crate::state::Page;
 use crate::store::fleet::{hosts::hosts, words};
+use charts::order;
 use leptos::html;
 use leptos::prelude::*;
 use shared::catalog::prometheus;
@@ -85,7 +86,7 @@ fn hits(page: Page, typed: &str) -> Vec<Hit> {
         Some((rank, Hit { goal: Goal::Menu, kind: "action", title: words.into(), detail }))
     }));
     // The sort is stable: equal ranks stay in the order of the page.
-    found.sort_by_key(|(rank, _)| *rank);
+    order::sort_by_key(&mut found, |(rank, _)| *rank);
     found.into_iter().map(|(_, hit)| hit).take(MAX_HITS).collect()
 }
 

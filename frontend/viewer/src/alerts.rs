@@ -1,6 +1,7 @@
 //! Alerts as people read them: in which part of the list one stands, its order, its times, what a silence of it matches.
 
 use crate::draft::When;
+use charts::order;
 use charts::{Bar, Grade};
 use shared::alert::{Alert, AlertSeverity, AlertState, Rule, Silence};
 use shared::catalog::{Catalog, glob};
@@ -90,8 +91,8 @@ impl Filter {
 pub fn sorted<'a>(alerts: &'a [Alert], filter: &Filter) -> (Vec<&'a Alert>, Vec<&'a Alert>) {
     let (mut open, mut over): (Vec<&Alert>, Vec<&Alert>) =
         alerts.iter().filter(|one| filter.fits(one)).partition(|one| AlertStand::of(one) != AlertStand::Resolved);
-    open.sort_by_key(|one| (AlertStand::of(one), Reverse(one.severity), Reverse(one.began)));
-    over.sort_by_key(|one| Reverse(one.ended));
+    order::sort_by_key(&mut open, |one| (AlertStand::of(one), Reverse(one.severity), Reverse(one.began)));
+    order::sort_by_key(&mut over, |one| Reverse(one.ended));
     (open, over)
 }
 
@@ -185,7 +186,7 @@ pub fn bars(alerts: &[Alert]) -> Vec<Bar> {
         Bar { from: one.began, to, word: format!("{word}: {}", one.name), strength: 0.5, alert, grade }
     };
     let mut bars: Vec<Bar> = alerts.iter().map(bar).collect();
-    bars.sort_by_key(|bar| bar.from);
+    order::sort_by_key(&mut bars, |bar| bar.from);
     bars
 }
 

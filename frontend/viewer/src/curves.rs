@@ -3,6 +3,7 @@
 
 use charts::axis::Axis;
 use charts::band::quantile;
+use charts::order;
 use charts::reduce::{Column, Reducer};
 use charts::{Band, Hue, Limit, axis};
 use shared::catalog::Range;
@@ -101,7 +102,7 @@ impl CurveChart {
     fn sorted(&self, column: usize) -> Vec<f64> {
         let peers = self.curves.iter().enumerate().filter(|(i, _)| !self.subjects.contains(i));
         let mut all: Vec<f64> = peers.filter_map(|(_, curve)| *curve.values.get(column)?).collect();
-        all.sort_by(f64::total_cmp);
+        all.sort_unstable_by(f64::total_cmp);
         all
     }
 
@@ -156,11 +157,11 @@ impl CurveChart {
         let (band, apart) = self.spread();
         let apart: Vec<f64> = apart.iter().map(|(sum, count)| sum / f64::from((*count).max(1))).collect();
         let mut usual = apart.clone();
-        usual.sort_by(f64::total_cmp);
+        usual.sort_unstable_by(f64::total_cmp);
         let height = band.iter().map(|b| b.values[4]).fold(0.0, f64::max);
         let least = (quantile(&usual, 0.5) * ODD_TIMES).max(height * ODD_SHARE);
         let mut far: Vec<usize> = (0..n).filter(|i| apart[*i] > least).collect();
-        far.sort_by(|a, b| apart[*b].total_cmp(&apart[*a]));
+        order::sort_by(&mut far, |a, b| apart[*b].total_cmp(&apart[*a]));
         let place = |i: usize| far.iter().take(MAX_ODD).position(|odd| *odd == i).map(|at| Hue::Odd(at as u8));
         Prepared { columns, hues: (0..n).map(place).collect(), band }
     }

@@ -157,7 +157,7 @@ impl Level {
         let base = if self.limit == 0.0 { 1.0 } else { self.limit.abs() };
         let mut all: Vec<f64> = [0.01, 0.03, 0.05, 0.1, 0.2].iter().map(|share| round(base * share)).collect();
         all.extend(self.margin);
-        all.sort_by(f64::total_cmp);
+        all.sort_unstable_by(f64::total_cmp);
         all.dedup();
         all
     }

@@ -4,6 +4,7 @@
 use crate::store::source::Source;
 use crate::store::trace::{Trace, unit};
 use crate::store::{Store, reading};
+use charts::order;
 use shared::catalog::{Fold, Note, Tile};
 use shared::series::SeriesId;
 use shared::unit::{Scale, Unit, number};
@@ -58,7 +59,7 @@ impl Sparkline {
         };
         let mut means: Vec<(f64, SeriesId)> =
             say.series(tag).into_iter().filter_map(|id| Some((mean(id)?, id))).collect();
-        means.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        order::sort_by(&mut means, |a, b| a.0.total_cmp(&b.0));
         let ([(lowest, id), others @ ..], [_, _, _, ..]) = (&means[..], &means[..]) else { return None };
         let (median, width) = (others[others.len() / 2].0, others[others.len() - 1].0 - others[0].0);
         let (value, def) = (say.at(*id)?, &say.source.defs[*id as usize]);

@@ -1,6 +1,7 @@
 //! Whose turn it is: a frame draws charts for a while, and the frames after it go on with those that are left. No task
 //! thus keeps the page from a click or a key, however many and large the charts are.
 
+use charts::order;
 use std::collections::VecDeque;
 
 /// Time in ms after which a frame begins no other chart.
@@ -23,7 +24,7 @@ impl Turns {
         self.round += 1;
         let mut all: Vec<&str> = all.collect();
         let place = |id: &str| self.due.iter().position(|left| left == id).unwrap_or(usize::MAX);
-        all.sort_by_key(|id| (Some(*id) != first, place(id)));
+        order::sort_by_key(&mut all, |id| (Some(*id) != first, place(id)));
         self.due = all.into_iter().map(str::to_string).collect();
     }
 

@@ -8,7 +8,7 @@ use super::minutes::Stretches;
 use super::named::{KnownTable, MAX_ROWS, Named};
 use super::outgoing::BlockPart;
 use super::{KnownIndex, Live, Outgoing, Overview, OverviewPlace, Wakes};
-use crate::store::{Block, Cursor, Frame, News};
+use crate::store::{Block, Cursor, Frame, News, Placed};
 use bytes::Bytes;
 use shared::catalog::{Catalog, Layout};
 use shared::record::Record;
@@ -20,6 +20,9 @@ use shared::wire::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Ticks that a page is sent before all that was before them: the newest, so that rates and ages are known at once.
+const FIRST_TICKS: usize = 10;
 
 /// The most lines of the index in one message: their texts together are far below [`MAX_MESSAGE`].
 const MAX_LINES: usize = 1_000;
@@ -54,6 +57,9 @@ pub struct Viewer {
     turn: usize,
     /// What is to be sent: one window of history, whose blocks are read when their turn comes, or one message of ticks.
     waiting: VecDeque<Outgoing>,
+    /// What is sent behind that: the history of the opening. Over a slow link it takes its time, and the newest ticks do not
+    /// wait for it.
+    behind: VecDeque<Outgoing>,
     sent: u32,
     acknowledged: u32,
     window: i64,
@@ -75,6 +81,7 @@ impl Viewer {
             begun: None,
             turn: 0,
             waiting: VecDeque::new(),
+            behind: VecDeque::new(),
             sent: 0,
             acknowledged: 0,
             window: 0,
@@ -176,7 +183,7 @@ impl Viewer {
             }
             PageMessage::History { source, from, to } => {
                 // One request at a time: the answer is bounded by the retention.
-                if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
+                if self.sends_history() {
                     return Ok(());
                 }
                 self.send_span(source, from, to);
@@ -184,7 +191,7 @@ impl Viewer {
                 Ok(())
             }
             PageMessage::Minutes { source, from, to } => {
-                if self.waiting.iter().any(|w| !matches!(w, Outgoing::Message(_))) {
+                if self.sends_history() {
                     return Ok(());
                 }
                 let seen = self.sees(source);
@@ -272,7 +279,12 @@ impl Viewer {
         if let Some(rows) = rows {
             self.table.rows = rows as usize;
         } else {
-            let (metrics, charts) = catalog.part(0, MAX_ROWS.min(fixed), |_| true);
+            let (mut metrics, charts) = catalog.part(0, MAX_ROWS.min(fixed), |_| true);
+            // Two thirds of it are help, which nobody reads in the first second. It comes behind the newest ticks, and before
+            // the history has ended: who goes on from a place has it.
+            let whole = ServerMessage::Rows { first: 0, metrics: metrics.clone(), charts: Vec::new() };
+            self.behind.push_back(Outgoing::Message(wire::encode(&whole).into()));
+            metrics.iter_mut().for_each(|metric| metric.help.clear());
             self.table = KnownTable { rows: metrics.len(), version, ..KnownTable::default() };
             let layout = Layout { charts, ..catalog.layout.clone() };
             self.say(&ServerMessage::Catalog(Catalog { metrics, layout }));
@@ -293,22 +305,27 @@ impl Viewer {
         lines.chunks(MAX_LINES).for_each(|some| self.say(&ServerMessage::Changed(some.to_vec())));
     }
 
+    /// Whether history that was asked for is still to be sent.
+    fn sends_history(&self) -> bool {
+        self.waiting.iter().chain(&self.behind).any(|next| !matches!(next, Outgoing::Message(_)))
+    }
+
     fn say(&mut self, message: &ServerMessage) {
         self.waiting.push_back(Outgoing::Message(wire::encode(message).into()));
     }
 
-    /// Late samples reach the page when their hour is merged.
-    fn send_blocks(&mut self, source: SourceId, blocks: Vec<Block>) {
+    /// Blocks as they are sent. Late samples reach the page when their hour is merged.
+    fn parts(&self, source: SourceId, blocks: Vec<Block>) -> impl Iterator<Item = Outgoing> + use<> {
         let damages = self.live.store().damages().clone();
         let hidden = self.hidden(source);
         let within = match self.bounds {
             Bounds::All => None,
             _ => Some(self.shown(i64::MIN, i64::MAX)),
         };
-        let whole = |block| {
+        let whole = move |block| {
             Outgoing::Block(BlockPart::new(source, block, damages.clone()).within(within).without(hidden.clone()))
         };
-        self.waiting.extend(blocks.into_iter().filter(|block| !block.late()).map(whole));
+        blocks.into_iter().filter(|block| !block.late()).map(whole)
     }
 
     /// Samples of a span, as far as they may be seen. What is not sealed follows tick by tick, but for a fixed span.
@@ -322,7 +339,8 @@ impl Viewer {
             Bounds::Span(..) => snapshot.blocks_of(&(0..=u64::MAX)),
             _ => snapshot.blocks().to_vec(),
         };
-        self.send_blocks(source, blocks);
+        let parts = self.parts(source, blocks);
+        self.waiting.extend(parts);
     }
 
     /// A fixed span of a source is all that is shown of it: no tick follows.
@@ -339,27 +357,33 @@ impl Viewer {
         self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
     }
 
-    /// Series, sealed history of the window, and a keyframe from which the frames of the head follow.
+    /// Series, a keyframe with the newest ticks behind it, and then what the window has before that.
     fn begin(&mut self, at: usize) {
         let from = self.live.clock.wall() - self.window;
         let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
         let source = cursor.source();
-        let (opening, named) = {
+        let (opening, named, hidden, frames, records) = {
             let store = self.live.store();
-            let Some(mut opening) = cursor.begin(&store, from) else { return };
-            if let Some(shown) = shown {
-                opening.keyframe = shown.begin(cursor, HiddenSeries::of(&store, source, &self.scope));
-            }
-            let named = Named::of(&store, source, &opening.series, self.table.version);
-            (opening, named)
+            let Some((opening, series)) = cursor.begin_now(&store, from, FIRST_TICKS) else { return };
+            // Under the same lock: a series that becomes another after it must not come before these.
+            let News::Ticks(frames, _) = cursor.news(&store) else { return };
+            let named = Named::of(&store, source, &series, self.table.version);
+            (opening, named, HiddenSeries::of(&store, source, &self.scope), frames, cursor.records(&store))
         };
+        let (mut keyframe, blocks) = opening.read(cursor);
+        if let Some(shown) = shown {
+            keyframe = shown.begin(cursor, hidden);
+        }
         self.announce_series(source, named);
         self.announce_about(at);
-        self.send_blocks(source, opening.blocks);
-        self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
-        let keyframe = wire::encode_ticks(source, [&opening.keyframe[..]]);
+        let keyframe = wire::encode_ticks(source, [&keyframe[..]]);
         self.waiting.push_back(Outgoing::Message(keyframe.into()));
         self.sent += 1;
+        self.send_ticks(at, frames, &records);
+        let parts = self.parts(source, blocks);
+        self.behind.extend(parts);
+        let end = wire::encode(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
+        self.behind.push_back(Outgoing::Message(end.into()));
     }
 
     /// Rows that the page does not know, then the series that name them.
@@ -412,7 +436,7 @@ impl Viewer {
 
     /// What to send next, or none until more is announced or the page acknowledges.
     pub fn next_message(&mut self) -> Option<Outgoing> {
-        if let Some(next) = self.waiting.pop_front() {
+        if let Some(next) = self.waiting.pop_front().or_else(|| self.behind.pop_front()) {
             return Some(next);
         }
         if self.held() {
@@ -421,8 +445,9 @@ impl Viewer {
         }
         // Thousands of pages follow, and most wait for nothing: the room of a long history is given back.
         self.waiting.shrink_to(1);
+        self.behind.shrink_to_fit();
         self.advance();
-        self.waiting.pop_front()
+        self.waiting.pop_front().or_else(|| self.behind.pop_front())
     }
 
     /// Takes back what is left of a message of history: it comes next.
@@ -471,32 +496,8 @@ impl Viewer {
             }
             (news, named, records)
         };
-        // In order with ticks: those behind the page's place go first, and ticks up to the next one.
-        let due = records.iter().take_while(|one| one.after <= cursor.seq()).count();
-        let until = records.get(due).map_or(u64::MAX, |one| one.after);
-        let records: Vec<Record> = records[..due].iter().map(|one| (*one.record).clone()).collect();
-        let ticks = match news {
-            News::Ticks(mut frames, _) => {
-                let mut size = 0;
-                let fits = frames.iter().take_while(|frame| {
-                    size += frame.message.len();
-                    size <= MAX_MESSAGE
-                });
-                frames.truncate(fits.count().max(1));
-                frames.retain(|frame| frame.seq <= until);
-                records.iter().for_each(|record| cursor.take_record(record));
-                let mut take = |frame: &Arc<Frame>| {
-                    cursor.take(frame);
-                    shown.as_mut().map(|shown| shown.take(cursor, frame.clock_step))
-                };
-                let own: Vec<Vec<u8>> = frames.iter().filter_map(&mut take).collect();
-                match &frames[..] {
-                    [] => None,
-                    _ if shown.is_some() => Some(wire::encode_ticks(source, own.iter().map(Vec::as_slice)).into()),
-                    [frame] => Some(frame.message.clone()),
-                    frames => Some(wire::encode_ticks(source, frames.iter().map(|frame| frame.bytes())).into()),
-                }
-            }
+        let frames = match news {
+            News::Ticks(frames, _) => frames,
             News::Lost => {
                 self.live.counts.resyncs.fetch_add(1, Ordering::Relaxed);
                 self.announce_about(at);
@@ -509,6 +510,37 @@ impl Viewer {
         if let Some(named) = named {
             self.announce_series(source, named);
         }
+        self.send_ticks(at, frames, &records);
+    }
+
+    /// Puts ticks of a source and what happened between them among the waiting messages, as far as they fit one message of
+    /// ticks.
+    fn send_ticks(&mut self, at: usize, mut frames: Vec<Arc<Frame>>, records: &[Placed]) {
+        let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
+        let source = cursor.source();
+        // In order with ticks: those behind the page's place go first, and ticks up to the next one.
+        let due = records.iter().take_while(|one| one.after <= cursor.seq()).count();
+        let until = records.get(due).map_or(u64::MAX, |one| one.after);
+        let records: Vec<Record> = records[..due].iter().map(|one| (*one.record).clone()).collect();
+        let mut size = 0;
+        let fits = frames.iter().take_while(|frame| {
+            size += frame.message.len();
+            size <= MAX_MESSAGE
+        });
+        frames.truncate(fits.count().max(1));
+        frames.retain(|frame| frame.seq <= until);
+        records.iter().for_each(|record| cursor.take_record(record));
+        let mut take = |frame: &Arc<Frame>| {
+            cursor.take(frame);
+            shown.as_mut().map(|shown| shown.take(cursor, frame.clock_step))
+        };
+        let own: Vec<Vec<u8>> = frames.iter().filter_map(&mut take).collect();
+        let ticks: Option<Bytes> = match &frames[..] {
+            [] => None,
+            _ if shown.is_some() => Some(wire::encode_ticks(source, own.iter().map(Vec::as_slice)).into()),
+            [frame] => Some(frame.message.clone()),
+            frames => Some(wire::encode_ticks(source, frames.iter().map(|frame| frame.bytes())).into()),
+        };
         // They name runs, users and notes, and say what markers say: a share link is told none of them.
         let records = if self.bounds == Bounds::All { records } else { Vec::new() };
         for message in wire::record_messages(source, records) {

@@ -6,7 +6,7 @@
 //!
 //! Each call takes the store, which its caller has locked; what the calls give is read outside the lock.
 
-use super::{Block, Frame, Placed, Since, Store};
+use super::{Block, Chunk, Frame, Placed, Since, Store, Stretch};
 use shared::record::Record;
 use shared::series::{SeriesId, Steps};
 use shared::tick::TickState;
@@ -49,6 +49,48 @@ pub struct Opening {
     pub keyframe: Vec<u8>,
     /// All series.
     pub series: Vec<SeriesId>,
+}
+
+/// Where a reader begins that wants the newest ticks first; what is sent of it is made outside the lock, by
+/// [`read`](Self::read).
+pub struct OpeningNow {
+    /// The tick of the keyframe.
+    pub(super) seq: u64,
+    pub(super) blocks: Vec<Block>,
+    /// Cut off the head and not sealed yet.
+    pub(super) cuts: Vec<Arc<Stretch>>,
+    /// The head up to the keyframe.
+    pub(super) before: Stretch,
+    pub(super) from: i64,
+}
+
+impl OpeningNow {
+    /// The keyframe, which the reader then has, and what the span has before it: sealed blocks, and behind them what is not
+    /// sealed, whose columns are made when they are read.
+    ///
+    /// # Panics
+    /// Where the frames do not follow each other; those of a store do.
+    pub fn read(self, cursor: &mut Cursor) -> (Vec<u8>, Vec<Block>) {
+        let OpeningNow { mut blocks, cuts, before, from, .. } = self;
+        let first = before.frames.iter().position(|frame| frame.t >= from).unwrap_or(before.frames.len());
+        let mut state = before.base.clone();
+        let apply = |state: &mut TickState, frames: &[Arc<Frame>]| {
+            for frame in frames {
+                state.apply(frame.bytes()).expect("the frames of a store follow each other");
+            }
+        };
+        apply(&mut state, &before.frames[..first]);
+        let wanted = Stretch { base: state.clone(), frames: before.frames[first..].to_vec() };
+        apply(&mut state, &wanted.frames);
+        let cuts = cuts.iter().map(|cut| Stretch { base: cut.base.clone(), frames: cut.frames.clone() });
+        let unsealed = cuts.chain([wanted]).filter(|stretch| !stretch.frames.is_empty());
+        blocks.extend(unsealed.flat_map(Chunk::of_log).map(|chunk| Block::Memory(Arc::new(chunk))));
+        let keyframe = state.keyframe();
+        if cursor.keeps_state {
+            cursor.state = Some(Box::new(state));
+        }
+        (keyframe, blocks)
+    }
 }
 
 impl Cursor {
@@ -145,15 +187,31 @@ impl Cursor {
     pub fn begin(&mut self, store: &Store, from: i64) -> Option<Opening> {
         let (blocks, keyframe, seq) = store.opening(self.source, from)?;
         let state = store.state(self.source)?;
-        // A record may tell of an earlier time than the one before it, so the first that fits counts, not the last that
-        // does not.
-        let first = store.records_since(self.source, 0).into_iter().find(|one| one.record.t >= from);
-        self.record = Some(first.map_or(store.last_record(self.source), |one| one.record.n - 1));
+        self.begin_records(store, from);
         self.place(seq, state.seq(), state.steps(), |state| {
             // The store made it just now, of the same series.
             state.apply(&keyframe).expect("a keyframe stands alone");
         });
         Some(Opening { blocks, keyframe, series: (0..self.known as SeriesId).collect() })
+    }
+
+    /// Begins anew with the newest `ticks`: its place is before them, and all series are known. What was before is in the
+    /// [opening](OpeningNow::read), sealed blocks from `from` on and what is not sealed; records come next, as in
+    /// [`begin`](Self::begin). None for an unknown source.
+    pub fn begin_now(&mut self, store: &Store, from: i64, ticks: usize) -> Option<(OpeningNow, Vec<SeriesId>)> {
+        let opening = store.opening_now(self.source, from, ticks)?;
+        let state = store.state(self.source)?;
+        self.begin_records(store, from);
+        (self.seq, self.known, self.known_at, self.state) = (opening.seq, state.steps().len(), state.seq(), None);
+        Some((opening, (0..self.known as SeriesId).collect()))
+    }
+
+    /// Goes to before the first record of a span that is in memory.
+    fn begin_records(&mut self, store: &Store, from: i64) {
+        // A record may tell of an earlier time than the one before it, so the first that fits counts, not the last that
+        // does not.
+        let first = store.records_since(self.source, 0).into_iter().find(|one| one.record.t >= from);
+        self.record = Some(first.map_or(store.last_record(self.source), |one| one.record.n - 1));
     }
 
     /// Begins anew with the newest tick, which the reader then has; all series. Nothing of what was before is read.

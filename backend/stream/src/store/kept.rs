@@ -3,7 +3,7 @@
 use super::instants::Instants;
 use super::records::Records;
 use super::series::Series;
-use super::{Block, Frame, QUARTER, Stretch};
+use super::{Block, Frame, OpeningNow, QUARTER, Stretch};
 use shared::series::{SeriesDef, SeriesId, Steps};
 use shared::tick::TickState;
 use shared::wire::{Check, Source};
@@ -247,6 +247,19 @@ impl Kept {
             all.push(Arc::new(Stretch::new(&self.base, self.state.steps(), self.head.clone())));
         }
         all
+    }
+
+    /// What a reader begins with that wants the newest `ticks` first. It stands in the head, of which all series are known.
+    pub fn opening_now(&self, from: i64, ticks: usize) -> OpeningNow {
+        let (before, _) = self.head.split_at(self.head.len().saturating_sub(ticks));
+        let reaches = |cut: &&Arc<Stretch>| cut.frames.iter().any(|frame| frame.t >= from);
+        OpeningNow {
+            seq: before.last().map_or(self.base.seq(), |last| last.seq),
+            blocks: self.blocks.iter().filter(|block| block.to() >= from).cloned().collect(),
+            cuts: self.cuts.iter().filter(reaches).cloned().collect(),
+            before: Stretch::new(&self.base, self.state.steps(), before.to_vec()),
+            from,
+        }
     }
 
     /// Whether nothing is kept of it.

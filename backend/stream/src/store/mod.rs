@@ -28,7 +28,7 @@ mod told;
 pub use block::{Block, Unread};
 pub use chunk::{Chunk, Column, Stretch};
 pub use coverage::{Run, first_number};
-pub use cursor::{Cursor, News, Opening};
+pub use cursor::{Cursor, News, Opening, OpeningNow};
 pub use damage::Damages;
 pub use figures::Figures;
 pub use read::Snapshot;
@@ -502,6 +502,11 @@ impl Store {
         let blocks = kept.blocks.iter().filter(|b| b.to() >= from).cloned().collect();
         let base = kept.base_of_unsealed();
         Some((blocks, base.keyframe(), base.seq()))
+    }
+
+    /// What a reader begins with that wants the newest ticks first: see [`Cursor::begin_now`].
+    fn opening_now(&self, source: SourceId, from: i64, ticks: usize) -> Option<OpeningNow> {
+        self.kept(source).map(|kept| kept.opening_now(from, ticks))
     }
 
     /// Time and values of the newest tick, by series id.

@@ -10,6 +10,7 @@ use crate::panels::curves::Curves;
 use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
 use charts::marks::CellMark;
+use charts::order;
 use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html;
 use leptos::prelude::*;
@@ -283,7 +284,7 @@ fn tags(page: Page) -> Vec<(String, String)> {
             None => tag.to_string(),
         };
         let mut all: Vec<(String, String)> = of.map(|m| (pattern(&m.tag), m.title.clone())).collect();
-        all.sort_by(|a, b| a.1.cmp(&b.1).then(a.0.cmp(&b.0)));
+        order::sort_by(&mut all, |a, b| a.1.cmp(&b.1).then(a.0.cmp(&b.0)));
         let several: Vec<bool> = (0..all.len())
             .map(|i| {
                 let same = |other: Option<usize>| {
@@ -484,7 +485,7 @@ fn Plot(level: Memo<Option<Level>>, #[prop(into)] source: Signal<String>, fired:
             fault: true,
         };
         let mut marks: Vec<CellMark> = fired.with(|all| all.iter().map(mark).collect());
-        marks.sort_by_key(|mark| mark.from);
+        order::sort_by_key(&mut marks, |mark| mark.from);
         Arc::new(marks)
     });
     let (at, edges) = (RwSignal::new(None::<i64>), RwSignal::new([0.0; 4]));

@@ -9,6 +9,7 @@ use crate::state::{LinkState, Page};
 use crate::store::{Store, difference};
 use crate::widgets::parts::{If, flag, text};
 use charts::Limit;
+use charts::order;
 use leptos::prelude::*;
 use shared::catalog::{Kind, Range};
 use shared::finding::Finding;
@@ -250,11 +251,11 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
                 let lines = answered(&list, &answer.body, shape);
                 let made = page.store.with_value(|store| piece(store, &one, &list, lines, shape));
                 let Some(new) = made else { return };
-                let order = |tag: &str| one.evidence.iter().position(|e| e.tag == tag);
+                let place = |tag: &str| one.evidence.iter().position(|e| e.tag == tag);
                 pieces.update(|pieces| {
                     pieces.retain(|old| old.tag != new.tag);
                     pieces.push(new);
-                    pieces.sort_by_key(|piece| order(&piece.tag));
+                    order::sort_by_key(pieces, |piece| place(&piece.tag));
                 });
             });
         }

@@ -7,6 +7,7 @@ use crate::browser::document;
 use crate::fetch::{self, Json};
 use crate::range;
 use crate::state::{Findings, LinkState, Page};
+use charts::order;
 use leptos::prelude::*;
 use shared::finding::Finding;
 
@@ -72,7 +73,7 @@ fn of_file(page: Page, is_list: bool) {
     page.plan.track();
     let read = |text: &String| read::finding(&Json::of(js_sys::JSON::parse(text).ok()?));
     let mut all: Vec<Finding> = page.file_findings.with(|told| told.iter().filter_map(read).collect());
-    all.sort_by(|a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
+    order::sort_by(&mut all, |a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
     let machine = if is_list { String::new() } else { page.machine() };
     page.set_findings(Findings { machine, all, rules: Vec::new(), known: true });
 }

@@ -14,6 +14,7 @@ use crate::state::{LinkState, Page};
 use crate::store::fleet::words::count;
 use crate::widgets::parts::{Each, If, flag, text};
 use charts::marks::CellMark;
+use charts::order;
 use leptos::ev;
 use leptos::prelude::*;
 use shared::unit::{duration, number, rough_duration};
@@ -417,7 +418,7 @@ impl Markers {
                 fetch::ask("GET", &path, None, move |answer| {
                     let said = answer.body.get("alerts").list();
                     let mut new: Vec<Marker> = said.iter().filter_map(Marker::of_code).chain(marked).collect();
-                    new.sort_by_key(|one| one.t);
+                    order::sort_by_key(&mut new, |one| one.t);
                     if listed.try_with_untracked(|old| *old != new) == Some(true) {
                         let marks: Vec<CellMark> = new.iter().map(Marker::drawn).collect();
                         lines.set(Arc::new(

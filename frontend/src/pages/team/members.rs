@@ -9,6 +9,7 @@ use super::teams::{Teams, new_team};
 use crate::access::Access;
 use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
+use charts::order;
 use leptos::prelude::*;
 use shared::role::Role;
 use wasm_bindgen::JsValue;
@@ -183,7 +184,7 @@ fn logins_of(members: &[Json], id: &str) -> String {
 fn logins(member: &Json) -> String {
     let (own, said) = (member.get("logins").list(), member.get("said").list());
     let mut all: Vec<String> = own.iter().chain(&said).map(Json::text).collect();
-    all.sort();
+    order::sort(&mut all);
     all.dedup();
     if all.is_empty() { "–".into() } else { all.join(" ") }
 }

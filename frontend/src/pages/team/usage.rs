@@ -6,6 +6,7 @@ use super::list::{Cell, Line, List};
 use crate::access::Access;
 use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
+use charts::order;
 use leptos::prelude::*;
 use shared::unit::Unit;
 
@@ -127,7 +128,7 @@ fn lines(rows: &[Json], by: &str) -> Vec<Line> {
     }
     match by {
         "day" => groups.reverse(),
-        _ => groups.sort_by_key(|(_, rows)| -(together(rows, MEASURES[0]).unwrap_or(0.0) as i64)),
+        _ => order::sort_by_key(&mut groups, |(_, rows)| -(together(rows, MEASURES[0]).unwrap_or(0.0) as i64)),
     }
     let line = |(name, rows): (String, Vec<Json>)| {
         let values = MEASURES.map(|measure| Cell::Number(written(measure.2, together(&rows, measure))));

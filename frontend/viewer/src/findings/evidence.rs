@@ -48,7 +48,7 @@ pub fn two_lines(chart: &CurveChart) -> (Vec<Option<f64>>, Vec<Option<f64>>) {
     let at = |column: usize, wanted: bool| {
         let own = chart.curves.iter().enumerate().filter(|(i, _)| chart.subjects.contains(i) == wanted);
         let mut values: Vec<f64> = own.filter_map(|(_, curve)| *curve.values.get(column)?).collect();
-        values.sort_by(f64::total_cmp);
+        values.sort_unstable_by(f64::total_cmp);
         (!values.is_empty()).then(|| quantile(&values, 0.5))
     };
     ((0..columns).map(|i| at(i, true)).collect(), (0..columns).map(|i| at(i, false)).collect())

@@ -1,6 +1,7 @@
 //! Findings below each other: each cause with what follows from it under it.
 
 use crate::store::fleet::words::{count, thousands};
+use charts::order;
 use shared::finding::{Finding, Severity};
 use std::cmp::Reverse;
 
@@ -22,9 +23,9 @@ pub fn rows(all: &[Finding], open: bool) -> Vec<Row> {
     let cause = |one: &Finding| one.because.as_ref().and_then(|id| part.iter().find(|other| other.id == *id));
     let mut roots: Vec<&Finding> = part.iter().copied().filter(|one| cause(one).is_none()).collect();
     if open {
-        roots.sort_by_key(|one| (one.dismissed.is_some(), Reverse(one.severity), one.since));
+        order::sort_by_key(&mut roots, |one| (one.dismissed.is_some(), Reverse(one.severity), one.since));
     } else {
-        roots.sort_by_key(|one| Reverse(one.told));
+        order::sort_by_key(&mut roots, |one| Reverse(one.told));
     }
     // What follows from what follows stands under the first cause as well.
     let root_of = |one: &Finding| {
@@ -42,7 +43,7 @@ pub fn rows(all: &[Finding], open: bool) -> Vec<Row> {
         found.push(Row { finding: root.clone(), follows: false });
         let mut own: Vec<&Finding> =
             part.iter().copied().filter(|one| one.id != root.id && root_of(one) == root.id).collect();
-        own.sort_by_key(|one| one.since);
+        order::sort_by_key(&mut own, |one| one.since);
         found.extend(own.into_iter().map(|one| Row { finding: one.clone(), follows: true }));
     }
     found.truncate(MAX_LISTED);

@@ -8,6 +8,7 @@ pub mod rules;
 pub mod words;
 
 use charts::marks::CellMark;
+use charts::order;
 use shared::finding::{Finding, RuleState, Severity};
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -37,7 +38,7 @@ impl Findings {
             .iter()
             .filter(|one| one.severity > Severity::Note && one.dismissed.is_none() && shown(one))
             .collect();
-        found.sort_by_key(|one| (Reverse(one.severity), one.because.is_some(), one.since));
+        order::sort_by_key(&mut found, |one| (Reverse(one.severity), one.because.is_some(), one.since));
         // What follows from one that is here is told with that.
         let follows = |one: &Finding| one.because.as_ref().is_some_and(|id| found.iter().any(|root| root.id == *id));
         let own: Vec<&Finding> = found.iter().copied().filter(|one| !follows(one)).collect();
@@ -54,7 +55,7 @@ impl Findings {
     pub fn marks(&self) -> Rc<[CellMark]> {
         let found = self.leading(|one| Findings::of_machine(one, &self.machine));
         let mut marks: Vec<CellMark> = found.into_iter().map(|one| mark(one, false)).collect();
-        marks.sort_by_key(|mark| mark.from);
+        order::sort_by_key(&mut marks, |mark| mark.from);
         marks.into()
     }
 }
@@ -76,7 +77,7 @@ pub fn with_others(told: &[CellMark], before: &[CellMark], (from, to): (i64, i64
     let is_told = |mark: &CellMark| told.iter().any(|other| (other.from, &other.name) == (mark.from, &mark.name));
     let others = before.iter().filter(|mark| (mark.from > to || mark.to < from) && !is_told(mark));
     let mut all: Vec<CellMark> = told.iter().chain(others).cloned().collect();
-    all.sort_by_key(|mark| mark.from);
+    order::sort_by_key(&mut all, |mark| mark.from);
     all.into()
 }
 

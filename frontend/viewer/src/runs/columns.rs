@@ -177,7 +177,7 @@ pub fn sort(runs: &mut [Listed], by: &str, now: i64) {
     let (by, turned) = by.strip_prefix('-').map_or((by, false), |by| (by, true));
     let order = |by: &str| COLUMNS.iter().find(|column| column.id == by).and_then(|column| column.order);
     let order = order(by).or_else(|| order(BEGAN)).expect("the list sorts by its begin");
-    runs.sort_by(|a, b| order(a, b, now));
+    charts::order::sort_by(runs, |a, b| order(a, b, now));
     if turned {
         runs.reverse();
     }

@@ -1,6 +1,7 @@
 //! Runs as lanes over time: those of one name and user follow each other in one lane.
 
 use super::Listed;
+use charts::order;
 
 /// What jobs of one lane have in common.
 pub fn lane_of(run: &Listed) -> String {
@@ -17,7 +18,7 @@ pub fn lanes(runs: &[Listed], (from, to): (i64, i64)) -> Vec<String> {
             None => known.push((key, end)),
         }
     }
-    known.sort_by_key(|(_, last)| std::cmp::Reverse(*last));
+    order::sort_by_key(&mut known, |(_, last)| std::cmp::Reverse(*last));
     known.into_iter().map(|(lane, _)| lane).collect()
 }
 

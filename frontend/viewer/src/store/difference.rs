@@ -3,6 +3,7 @@
 
 use super::source::Source;
 use super::trace::{Rate, Trace};
+use charts::order;
 use shared::catalog::{Catalog, Draw, Kind, Metric};
 use shared::changed::{MIN_SAMPLES, Moved, compare, deviation, quantile};
 use shared::segment::TIER_MS;
@@ -44,7 +45,7 @@ pub fn rank(source: &Source, catalog: &Catalog, (from, to): (i64, i64)) -> Optio
             values,
         }));
     }
-    found.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
+    order::sort_by(&mut found, |a, b| b.score.total_cmp(&a.score));
     compared.then_some(found)
 }
 
@@ -118,7 +119,7 @@ pub fn dissenters(source: &Source, catalog: &Catalog, span: (i64, i64)) -> Vec<D
             dissenter(&devices.collect::<Vec<_>>())
         })
         .collect();
-    found.sort_unstable_by(|a, b| b.score.total_cmp(&a.score));
+    order::sort_by(&mut found, |a, b| b.score.total_cmp(&a.score));
     found
 }
 

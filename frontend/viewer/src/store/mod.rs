@@ -171,12 +171,26 @@ impl Store {
         Ok(any)
     }
 
-    /// The place in each stream from which the server can go on; None while no tick is held.
+    /// The place in each stream from which the server can go on; None while no tick is held, or the history of one is still
+    /// on its way: then all of it is to be sent anew.
     pub fn places(&self) -> Option<Resume> {
+        if self.sources.values().any(|s| s.last_seq().is_some() && s.loaded.is_empty()) {
+            return None;
+        }
         let places: Vec<_> =
             self.sources.iter().filter_map(|(id, s)| Some((*id, s.last_seq()?, s.defs.len() as u32))).collect();
         let boot = self.hello.as_ref()?.boot;
         (!places.is_empty()).then_some(Resume { boot, rows: self.catalog.metrics.len() as u32, places })
+    }
+
+    /// The same for a connection that opens. Where there is no such place the server sends everything anew, and what is held
+    /// is forgotten.
+    pub fn resume(&mut self) -> Option<Resume> {
+        let places = self.places();
+        if places.is_none() {
+            self.take(ServerMessage::Resync);
+        }
+        places
     }
 }
 
@@ -568,8 +582,10 @@ mod tests {
         assert_eq!(store.places(), None, "before the first tick there is nothing to go on from");
         let frame = server.tick();
         store.ticks(0, &[&frame]).unwrap();
+        assert_eq!(store.places(), None, "its history is on its way");
+        store.take(ServerMessage::HistoryEnd { source: 0, from: 0, to: i64::MAX });
         assert_eq!(
-            store.places(),
+            store.resume(),
             Some(Resume { boot: 1, rows: server.catalog.metrics.len() as u32, places: vec![(0, 1, 2)] })
         );
         server.tick();
@@ -578,6 +594,17 @@ mod tests {
         server.greet(&mut store, 2);
         assert_eq!(store.places(), None);
         assert!(store.sources[&0].head.is_empty());
+    }
+
+    #[test]
+    fn a_break_before_the_history_came_has_all_sent_anew_and_nothing_held_twice() {
+        let (mut server, mut store) = (Server::new(), Store::default());
+        server.greet(&mut store, 1);
+        let frame = server.tick();
+        store.ticks(0, &[&frame]).unwrap();
+        assert_eq!(store.resume(), None);
+        assert!(store.sources[&0].head.is_empty() && store.sources[&0].defs.is_empty());
+        assert_eq!(store.index.len(), 1, "which machines there are is known");
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub fn lines(rows: &[Process], choice: &Listing, words: &str) -> Vec<Line> {
     let rows: Vec<Line> = rows.iter().filter(fits).map(line).collect();
     let Some(open) = &choice.tree else {
         let mut rows = rows;
-        rows.sort_by(|a, b| order(choice, &a.process, &b.process));
+        charts::order::sort_by(&mut rows, |a, b| order(choice, &a.process, &b.process));
         return rows;
     };
     let mut places: BTreeMap<u32, usize> = BTreeMap::default();
@@ -121,7 +121,7 @@ pub fn lines(rows: &[Process], choice: &Listing, words: &str) -> Vec<Line> {
         }
     }
     let mut sorted: Vec<usize> = (0..rows.len()).collect();
-    sorted.sort_by(|a, b| order(choice, &sums[*a].process, &sums[*b].process));
+    charts::order::sort_by(&mut sorted, |a, b| order(choice, &sums[*a].process, &sums[*b].process));
     let mut tree = Tree { rows, sums, parents, sorted, open, lines: Vec::new() };
     tree.grow(None, 0);
     tree.lines

@@ -284,7 +284,27 @@ impl Source {
         }
         self.ask_at = MAX_HEAD_TICKS.max(self.head.len() + 300);
         self.epoch += u32::from(older);
+        self.learn_spacing();
         older
+    }
+
+    /// Learns from what came how often those series are read of which the head holds at most one sample.
+    fn learn_spacing(&mut self) {
+        for id in 0..self.spacing.len() {
+            let series = id as SeriesId;
+            let Some(chunk) = self.chunks.values().rev().find(|c| c.columns.contains_key(&series)) else { continue };
+            if self.spacing[id] > 0 {
+                continue;
+            }
+            let begin = self.head.front().map_or(i64::MAX, |tick| tick.t);
+            let values = chunk.values(series).unwrap_or_default();
+            let held = chunk.times.iter().zip(values).filter(|(t, v)| **t < begin && v.is_finite()).map(|(t, _)| *t);
+            let of = |tick: &Tick| tick.values.get(id).is_some_and(|v| v.is_finite()).then_some(tick.t);
+            let times: Vec<i64> = held.chain(self.head.iter().filter_map(of)).collect();
+            if let [.., before, last] = times[..] {
+                (self.newest[id], self.spacing[id]) = (last, last - before);
+            }
+        }
     }
 
     /// True when every tick from sequence `first` to `last` is held, in chunks or in the head.
@@ -482,6 +502,31 @@ mod tests {
         }
         source.history_end(0, i64::MAX);
         source
+    }
+
+    #[test]
+    fn how_often_a_series_is_read_is_learned_from_what_was_before_the_head() {
+        let mut source = two_hours();
+        source.defs = vec![SeriesDef { metric: 0, instance: String::new() }; 2];
+        (source.newest, source.spacing) = (vec![0; 2], vec![0; 2]);
+        source.state.extend([1.0; 2]);
+        let seldom: Vec<f64> = (0..QUARTER).map(|s| if s % 60 == 0 { 1.0 } else { f64::NAN }).collect();
+        let times: Vec<i64> = (8 * QUARTER..9 * QUARTER).map(|s| s * 1_000).collect();
+        source.keep(Columns {
+            source: 0,
+            first_seq: 8 * QUARTER as u64 + 1,
+            last_seq: 9 * QUARTER as u64,
+            ticks: QUARTER as u32,
+            times: column::encode_times(&times),
+            columns: vec![(0, wire::ColumnBytes(column::encode(&seldom, 1.0)))],
+        });
+        let mut server = TickState::after(9 * QUARTER as u64, 9 * QUARTER * 1_000 - 1_000);
+        server.extend([1.0; 2]);
+        source.apply(&server.keyframe()).expect("a keyframe");
+        source.apply(&server.encode(9 * QUARTER * 1_000, false, &[f64::NAN, 3.0])).expect("a tick");
+        source.history_end(0, i64::MAX);
+        assert_eq!((source.newest[0], source.cadence(0)), ((9 * QUARTER - 60) * 1_000, 60_000));
+        assert_eq!(source.cadence(1), 1_000, "of this one nothing is known");
     }
 
     #[test]
