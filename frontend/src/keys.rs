@@ -165,5 +165,13 @@ pub fn KeyList(
         }
     };
     let shown = KEYS.iter().filter(|group| recorded || !group.recorded);
-    view! { <div class="body keys" tabindex="0" role="region" aria-label="All keys">{shown.map(group).collect_view()}</div> }
+    view! {
+        <div class="body keys" tabindex="0" role="region" aria-label="All keys">
+            {shown.map(group).collect_view()}
+            <section>
+                <h3>"More"</h3>
+                <p><a href="docs/index.html" target="_blank">"Documentation"</a></p>
+            </section>
+        </div>
+    }
 }

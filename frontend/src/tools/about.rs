@@ -63,6 +63,7 @@ pub fn About(
             <p class="did" role="status">{did}</p>
             {none}
             {metrics.into_iter().map(one).collect_view()}
+            <p class="below"><a href="docs/reference/metrics.html" target="_blank">"All metrics"</a></p>
         </div>
     }
 }

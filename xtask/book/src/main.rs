@@ -76,6 +76,7 @@ fn copy(raw: &Path, out: &Path, at: &Path) -> Result<(), Box<dyn Error>> {
 fn is_served(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match path.extension().and_then(|end| end.to_str()) {
+        Some("txt") => name == "licenses.txt",
         Some("html") => name != "404.html",
         Some("js" | "css") => USED.iter().any(|used| name.strip_prefix(used).is_some_and(|rest| rest.starts_with('-'))),
         Some("png" | "svg" | "yml" | "toml" | "json") => !name.starts_with("favicon") && name != "book.toml",

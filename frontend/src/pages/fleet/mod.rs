@@ -139,7 +139,7 @@ fn Nobody() -> impl IntoView {
     view! {
         <section class="empty">
             <h2>"No machine has joined yet"</h2>
-            <p>"Paste one line on a machine, and it stands here a second later."</p>
+            <p>"Paste one line on a machine, and it stands here a second later. "<a href="docs/team/agents.html" target="_blank">"How machines join"</a></p>
             <crate::pages::team::join::JoinHere/>
         </section>
     }

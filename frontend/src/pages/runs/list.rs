@@ -341,7 +341,7 @@ fn Nothing() -> impl IntoView {
             <h2>"No training job yet"</h2>
             <p>"Put two words before the line that starts yours. It runs as before, and stands here at once."</p>
             <p class="codeline"><code>"watchglass run -- python train.py"</code></p>
-            <p class="below">"With torchrun, Slurm, MPI and others its ranks are found by themselves."</p>
+            <p class="below">"With torchrun, Slurm, MPI and others its ranks are found by themselves. "<a href="docs/use/runs.html" target="_blank">"How runs are followed"</a></p>
         </section>
     }
 }
