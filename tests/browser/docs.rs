@@ -39,7 +39,8 @@ fn a_page_of_the_book_is_found_by_search_at_every_width() {
 fn every_page_of_the_book_has_its_links() {
     let server = machine();
     let contents = server.get("/docs/toc.html", &[]);
-    let mut pages: Vec<String> = links(&contents.body).filter(|link| link.ends_with(".html")).map(|link| format!("/docs/{link}")).collect();
+    let mut pages: Vec<String> =
+        links(&contents.body).filter(|link| link.ends_with(".html")).map(|link| format!("/docs/{link}")).collect();
     assert!(pages.len() > 40, "{pages:?}");
     pages.push("/docs/".into());
     for page in &pages {

@@ -19,18 +19,25 @@ impl Outside {
         Outside { docs: docs.into(), out: out.into() }
     }
 
-    /// The text of a chapter at `path` below `docs`.
+    /// The text of a chapter at `path` below `docs`. A link may go on in the next line; code blocks have none.
     fn chapter(&self, path: &Path, text: &str) -> Result<String> {
-        let mut fenced = false;
-        let mut lines = Vec::new();
-        for line in text.split('\n') {
-            fenced ^= line.trim_start().starts_with("```");
-            lines.push(if fenced { line.to_owned() } else { self.line(path, line)? });
+        let (mut done, mut open, mut fenced) = (String::new(), String::new(), false);
+        for line in text.split_inclusive('\n') {
+            let fence = line.trim_start().starts_with("```");
+            if fence && !fenced {
+                done.push_str(&self.prose(path, &std::mem::take(&mut open))?);
+            }
+            match fence || fenced {
+                true => done.push_str(line),
+                false => open.push_str(line),
+            }
+            fenced ^= fence;
         }
-        Ok(lines.join("\n"))
+        done.push_str(&self.prose(path, &open)?);
+        Ok(done)
     }
 
-    fn line(&self, path: &Path, mut rest: &str) -> Result<String> {
+    fn prose(&self, path: &Path, mut rest: &str) -> Result<String> {
         let mut done = String::new();
         while let Some(link) = Link::first(rest) {
             done.push_str(&rest[..link.begin]);
@@ -76,7 +83,7 @@ impl Preprocessor for Outside {
     }
 }
 
-/// A link `[text](target)` in a line, or a picture.
+/// A link `[text](target)` in a text, or a picture.
 struct Link<'a> {
     begin: usize,
     end: usize,
@@ -86,7 +93,7 @@ struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
-    /// The first link of a line whose text has no link itself.
+    /// The first link of a text; its words have no link themselves.
     fn first(line: &'a str) -> Option<Self> {
         let middle = line.find("](")?;
         let open = line[..middle].rfind('[')?;
@@ -130,10 +137,10 @@ mod tests {
         let outside = Outside::new(Path::new("/docs"), Path::new("/out"));
         let text = outside.chapter(
             Path::new("develop/architecture.md"),
-            "See [`unit.rs`](../../shared/src/unit.rs), [the page](../../frontend/src/lib.rs#a) and [runs](../use/runs.md#b).\n```\n[x](../../y)\n```",
+            "See [`unit.rs`](../../shared/src/unit.rs), [the\npage](../../frontend/src/lib.rs#a) and [runs](../use/runs.md#b).\n```\n[x](../../y)\n```",
         );
         let expected =
-            "See `unit.rs`, the page (`frontend/src/lib.rs`) and [runs](../use/runs.md#b).\n```\n[x](../../y)\n```";
+            "See `unit.rs`, the\npage (`frontend/src/lib.rs`) and [runs](../use/runs.md#b).\n```\n[x](../../y)\n```";
         assert_eq!(text.expect("no picture"), expected);
     }
 
