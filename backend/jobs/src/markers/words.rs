@@ -1,8 +1,7 @@
 //! Sentences about kernels and cells: nothing that is not known is said.
 
-use super::cells::Cell;
+use super::cells::{Cell, CellGpu};
 use inventory::{Kernel, MemoryWarning};
-use shared::answer::markers::CellGpu;
 use shared::unit::{self, Unit, fixed};
 
 /// Of how full a limit memory counts as short.

@@ -11,4 +11,5 @@ pub mod panel;
 pub mod parts;
 mod printed;
 mod ranks;
+mod read;
 mod side;

@@ -5,7 +5,6 @@ pub mod columns;
 pub mod differs;
 pub mod lanes;
 pub mod list;
-mod read;
 pub mod side;
 pub mod words;
 
