@@ -5,8 +5,6 @@ use crate::exec::{cargo, cmd};
 use crate::paths;
 use crate::setup::fetched_or_not;
 use crate::steps::{Done, Steps};
-use std::collections::hash_map::DefaultHasher;
-use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
 /// Name of the step.
@@ -67,23 +65,7 @@ fn fingerprint() -> Result<String, String> {
     let root = paths::root();
     let mut files = vec![root.join("Cargo.lock")];
     for folder in ["docs", "static", "xtask/book"] {
-        list(&root.join(folder), &mut files)?;
+        paths::list(&root.join(folder), &|_| true, &mut files)?;
     }
-    files.sort();
-    let mut hasher = DefaultHasher::new();
-    for file in files {
-        let bytes = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        hasher.write(file.as_os_str().as_encoded_bytes());
-        hasher.write_usize(bytes.len());
-        hasher.write(&bytes);
-    }
-    Ok(format!("{:016x}", hasher.finish()))
-}
-
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
-    for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?.flatten() {
-        let path = entry.path();
-        if path.is_dir() { list(&path, files)? } else { files.push(path) }
-    }
-    Ok(())
+    paths::digest(&[], files)
 }

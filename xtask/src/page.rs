@@ -6,8 +6,6 @@ use crate::exec::{cargo, cmd};
 use crate::paths;
 use crate::setup::{self, PageFor, PageTools, TARGET};
 use crate::steps::{Done, Steps};
-use std::collections::hash_map::DefaultHasher;
-use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
 /// Name of the step that builds the page.
@@ -204,36 +202,15 @@ fn fingerprint(tools: &PageTools, whom: PageFor) -> Result<String, String> {
     let mut files =
         ["Cargo.toml", "Cargo.lock", "xtask/src/bundle.rs", "xtask/src/page.rs"].map(|file| root.join(file)).to_vec();
     for folder in ["frontend", "shared", "static", "backend/insight/src"] {
-        list(&root.join(folder), &mut files)?;
+        paths::list(&root.join(folder), &can_change_the_page, &mut files)?;
     }
-    files.sort();
-    let mut hasher = DefaultHasher::new();
-    hasher.write(whom.profile().as_bytes());
-    hasher.write(tools.id().as_bytes());
-    for file in files {
-        let bytes = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        hasher.write(file.as_os_str().as_encoded_bytes());
-        hasher.write_usize(bytes.len());
-        hasher.write(&bytes);
-    }
-    Ok(format!("{:016x}", hasher.finish()))
+    paths::digest(&[whom.profile(), &tools.id()], files)
 }
 
-/// Adds the files below a folder that can change the page. Left out are built files, tests, and texts and pictures for
-/// readers.
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
-    for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?.flatten() {
-        let path = entry.path();
-        let for_readers = path.extension().is_some_and(|e| e == "md" || e == "png");
-        if path.is_dir() {
-            if path != paths::dist() && !path.ends_with("tests") {
-                list(&path, files)?;
-            }
-        } else if !for_readers {
-            files.push(path);
-        }
-    }
-    Ok(())
+/// Whether a file, or a folder, can change the page. Left out are built files, tests, and texts and pictures for readers.
+fn can_change_the_page(path: &Path) -> bool {
+    let for_readers = path.extension().is_some_and(|e| e == "md" || e == "png");
+    !for_readers && path != paths::dist() && !path.ends_with("tests")
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Paths: the workspace, the cache of tools, the folders of the builds.
 
+use std::collections::hash_map::DefaultHasher;
 use std::fs::{File, TryLockError};
+use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
 /// The root of the workspace.
@@ -79,6 +81,33 @@ pub fn remove_file(path: &Path) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// A hash of texts and of files with their paths; the order of the files does not matter.
+pub fn digest(texts: &[&str], mut files: Vec<PathBuf>) -> Result<String, String> {
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    texts.iter().for_each(|text| hasher.write(text.as_bytes()));
+    for file in files {
+        let bytes = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        hasher.write(file.as_os_str().as_encoded_bytes());
+        hasher.write_usize(bytes.len());
+        hasher.write(&bytes);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// Adds the files below a folder, as far as `wanted` says of a file or a folder in it.
+pub fn list(folder: &Path, wanted: &dyn Fn(&Path) -> bool, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    for entry in std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?.flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            _ if !wanted(&path) => {}
+            true => list(&path, wanted, files)?,
+            false => files.push(path),
+        }
+    }
+    Ok(())
 }
 
 /// Locks the file `guard`, and waits while another run holds the lock. The lock ends when the result is dropped, or
