@@ -280,8 +280,8 @@ impl Viewer {
             self.table.rows = rows as usize;
         } else {
             let (mut metrics, charts) = catalog.part(0, MAX_ROWS.min(fixed), |_| true);
-            // Two thirds of it are help, which nobody reads in the first second. It comes behind the newest ticks, and before
-            // the history has ended: who goes on from a place has it.
+            // Two thirds of it are help, which nobody reads in the first second. It comes behind the newest ticks. It comes
+            // before the history ends, so a page that resumes has it already.
             let whole = ServerMessage::Rows { first: 0, metrics: metrics.clone(), charts: Vec::new() };
             self.behind.push_back(Outgoing::Message(wire::encode(&whole).into()));
             metrics.iter_mut().for_each(|metric| metric.help.clear());
