@@ -1,5 +1,5 @@
 //! Rules for README and docs/: short sentences, plain beginnings, American spelling, links that arrive. Pages below
-//! docs/reference are generated from texts of the program and judged there; decisions and the changelog quote names.
+//! docs/reference are generated from texts of the program, and the changelog names what was; neither is judged here.
 
 use super::source::Source;
 
@@ -35,7 +35,7 @@ const SPELLINGS: [(&str, &str); 20] = [
 ];
 
 /// Words whose American form keeps what [`SPELLINGS`] would take.
-const KEPT: [&str; 3] = ["cancellation", "cancellations", "licenced"];
+const KEPT: [&str; 2] = ["cancellation", "cancellations"];
 
 /// Words that send a reader away with nothing, and what to write.
 const REFUSED: [(&str, &str); 6] = [
