@@ -69,7 +69,8 @@ fn what_changed_is_ranked_and_opens_its_chart() {
     browser.press("d");
     let open = r##"document.querySelector("#sheet:not([hidden]) h2 [aria-pressed=true]").textContent"##;
     browser.until(&format!("{open} === 'What changed'"));
-    browser.until(r##"document.querySelector("#sheet li button, #sheet p + p, #sheet ol + p")"##);
+    // The list is made again when the history has come.
+    browser.until(r##"!document.querySelector("#sheet ol + p").textContent.includes("on its way")"##);
     let scores = browser.eval(r##"[...document.querySelectorAll("#sheet .score")].map(s => parseInt(s.textContent))"##);
     let scores: Vec<i64> = serde_json::from_value(scores).expect("numbers");
     assert!(scores.windows(2).all(|w| w[0] >= w[1]), "{scores:?}");

@@ -113,6 +113,10 @@ fn ranking(page: Page) -> Ranking {
     let Some(source) = store.source(view.source.as_deref()) else {
         return Ranking { words, rows: Vec::new(), rest: String::new() };
     };
+    if source.loaded.is_empty() {
+        // The newest ticks come first. The list is made again when the history has come.
+        return Ranking { words, rows: Vec::new(), rest: "The history is on its way.".into() };
+    }
     let Some(found) = rank(source, &store.catalog, (from, to)) else {
         let rest = format!("There is no data of the {length} before to compare with.");
         return Ranking { words, rows: Vec::new(), rest };
