@@ -45,6 +45,15 @@ fn every_page_of_the_book_has_its_links() {
         links(&contents.body).filter(|link| link.ends_with(".html")).map(|link| format!("/docs/{link}")).collect();
     assert!(pages.len() > 40, "{pages:?}");
     pages.push("/docs/".into());
+    let style = links(&contents.body).find(|link| link.ends_with(".css")).expect("the contents have a style");
+    let style = server.get(&format!("/docs/{style}"), &[]);
+    for font in style.body.split("url(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert_eq!(
+            server.get(&resolved("docs/theme", font), &[]).status,
+            200,
+            "{font}: the page has it by another name"
+        );
+    }
     for page in &pages {
         let answer = server.get(page, &[]);
         assert_eq!((answer.status, answer.header("content-type")), (200, "text/html; charset=utf-8"), "{page}");
