@@ -6,9 +6,10 @@
 //! source. Frames are encoded once and shared by all readers.
 //!
 //! Order after a page's [`PageMessage::Open`]: hello, catalogue, the index of sources, and for each source that is opened
-//! series, facts, checks, a keyframe of some ticks ago and the frames since then. What the window has before them follows,
-//! as columns and a history end for each of the sources: over a slow link it takes its time, and what is now does not wait
-//! for it. From there on frames come as they are made. A page that resumes gets hello and the frames that it missed, or [`ServerMessage::Resync`] and
+//! series, facts, checks, a keyframe of some ticks ago and the frames since then. Behind them come, as columns with a history
+//! end for each source, the sealed blocks of the window and all that is not sealed, so that what is now does not wait for it
+//! over a slow link. Later answers have sealed blocks alone. From there on frames come as they are made. A page that resumes
+//! gets hello and the frames that it missed, or [`ServerMessage::Resync`] and
 //! everything anew.
 
 use crate::catalog::fleet::Grain;

@@ -357,7 +357,7 @@ impl Viewer {
         self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
     }
 
-    /// Series, a keyframe with the newest ticks behind it, and then what the window has before that.
+    /// Series, a keyframe with the newest ticks behind it, then sealed blocks of the window and all that is not sealed.
     fn begin(&mut self, at: usize) {
         let from = self.live.clock.wall() - self.window;
         let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };

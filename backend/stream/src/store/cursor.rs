@@ -61,29 +61,23 @@ pub struct OpeningNow {
     pub(super) cuts: Vec<Arc<Stretch>>,
     /// The head up to the keyframe.
     pub(super) before: Stretch,
-    pub(super) from: i64,
 }
 
 impl OpeningNow {
-    /// The keyframe, which the reader then has, and what the span has before it: sealed blocks, and behind them what is not
-    /// sealed, whose columns are made when they are read.
+    /// The keyframe, which the reader then has, and what is before it: sealed blocks of the span, and behind them all that is
+    /// not sealed, whose columns are made when they are read. All of that, since an answer to a later request has only what
+    /// is sealed.
     ///
     /// # Panics
     /// Where the frames do not follow each other; those of a store do.
     pub fn read(self, cursor: &mut Cursor) -> (Vec<u8>, Vec<Block>) {
-        let OpeningNow { mut blocks, cuts, before, from, .. } = self;
-        let first = before.frames.iter().position(|frame| frame.t >= from).unwrap_or(before.frames.len());
+        let OpeningNow { mut blocks, cuts, before, .. } = self;
         let mut state = before.base.clone();
-        let apply = |state: &mut TickState, frames: &[Arc<Frame>]| {
-            for frame in frames {
-                state.apply(frame.bytes()).expect("the frames of a store follow each other");
-            }
-        };
-        apply(&mut state, &before.frames[..first]);
-        let wanted = Stretch { base: state.clone(), frames: before.frames[first..].to_vec() };
-        apply(&mut state, &wanted.frames);
+        for frame in &before.frames {
+            state.apply(frame.bytes()).expect("the frames of a store follow each other");
+        }
         let cuts = cuts.iter().map(|cut| Stretch { base: cut.base.clone(), frames: cut.frames.clone() });
-        let unsealed = cuts.chain([wanted]).filter(|stretch| !stretch.frames.is_empty());
+        let unsealed = cuts.chain([before]).filter(|stretch| !stretch.frames.is_empty());
         blocks.extend(unsealed.flat_map(Chunk::of_log).map(|chunk| Block::Memory(Arc::new(chunk))));
         let keyframe = state.keyframe();
         if cursor.keeps_state {

@@ -252,13 +252,11 @@ impl Kept {
     /// What a reader begins with that wants the newest `ticks` first. It stands in the head, of which all series are known.
     pub fn opening_now(&self, from: i64, ticks: usize) -> OpeningNow {
         let (before, _) = self.head.split_at(self.head.len().saturating_sub(ticks));
-        let reaches = |cut: &&Arc<Stretch>| cut.frames.iter().any(|frame| frame.t >= from);
         OpeningNow {
             seq: before.last().map_or(self.base.seq(), |last| last.seq),
             blocks: self.blocks.iter().filter(|block| block.to() >= from).cloned().collect(),
-            cuts: self.cuts.iter().filter(reaches).cloned().collect(),
+            cuts: self.cuts.clone(),
             before: Stretch::new(&self.base, self.state.steps(), before.to_vec()),
-            from,
         }
     }
 

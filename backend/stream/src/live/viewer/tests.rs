@@ -136,7 +136,7 @@ fn a_page_gets_history_and_then_every_tick_once() {
 }
 
 #[test]
-fn the_newest_ticks_come_before_history_and_that_is_no_more_than_the_window() {
+fn the_newest_ticks_come_before_history_and_that_is_the_window_and_what_is_not_sealed() {
     let mut bench = Bench::new();
     let other = bench.live.store().add_source("other".into(), 1_000, Vec::new());
     bench.live.store().intern(other, SeriesDef { metric: 0, instance: String::new() }).expect("room");
@@ -160,13 +160,28 @@ fn the_newest_ticks_come_before_history_and_that_is_no_more_than_the_window() {
         }
     }
     let first = ["1 ticks of 0", "10 ticks of 0", "1 ticks of 1", "10 ticks of 1"];
-    let history = ["291 of 0", "end of 0", "291 of 1", "end of 1"];
+    let history = ["590 of 0", "end of 0", "891 of 1", "end of 1"];
     assert_eq!(heard, [first, history].concat());
     // New ticks follow when history has gone, and history that is asked for does not wait for them.
     viewer.receive(PageMessage::Ack { messages: ticks }).expect("they were sent");
     bench.tick(1);
     assert!(next(&mut viewer).is_some_and(|bytes| bytes[0] == wire::TICKS));
     assert!(next(&mut viewer).is_none() && viewer.behind.is_empty());
+}
+
+#[test]
+fn a_page_of_a_short_window_that_asks_for_more_has_all_of_it() {
+    let mut bench = Bench::new();
+    bench.tick(SEAL + 600);
+    let (mut viewer, mut page) = (Viewer::new(bench.live.clone(), Scope::All), Page::default());
+    viewer.receive(open(60_000, None)).expect("it opens");
+    page.take(&mut viewer);
+    bench.tick(5);
+    page.take(&mut viewer);
+    viewer.receive(PageMessage::History { source: 0, from: T0, to: bench.clock.wall() - 60_000 }).expect("it asks");
+    page.take(&mut viewer);
+    // A later answer has only what is sealed: what is not came with the opening, however short its window was.
+    assert_eq!(page.held(), whole(bench.n));
 }
 
 #[test]
