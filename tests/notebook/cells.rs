@@ -71,21 +71,27 @@ fn with_jupyter_cells_have_their_lines_without_anything_to_load_however_short_an
     assert_eq!(browser.eval("document.querySelectorAll('.wg-Line').length"), 4);
 }
 
-/// Holds back what a kernel says of the begin of a cell until its reply has come, and counts the cells. They come by two
-/// sockets of a kernel, and a server with load reads them in whatever order.
+/// Holds back the begin of a cell, and what the kernel publishes after it, until the reply has come; counts the cells. The
+/// two come by two sockets of a kernel, and a server reads these in whatever order: the reply may be first by itself.
 const REPLY_FIRST: &str = "(() => {
   const socket = BOOK.sessionContext.session.kernel._ws;
   const [pass, held] = [socket.onmessage, []];
+  let replies = 0; // Those whose begin is still to come.
   window.__swapped = 0;
   socket.onmessage = event => {
     const text = typeof event.data === 'string' ? event.data : new TextDecoder('latin1').decode(event.data);
-    if (text.includes('\"execute_input\"')) {
+    const begins = text.includes('\"execute_input\"');
+    if (begins && replies > 0) {
+      replies -= 1;
+      window.__swapped += 1;
+    } else if (begins || (held.length && text.includes('iopub'))) {
       held.push(event);
       return;
     }
     pass.call(socket, event);
     if (text.includes('\"execute_reply\"')) {
-      window.__swapped += held.length;
+      window.__swapped += held.length ? 1 : 0;
+      replies += held.length ? 0 : 1;
       held.splice(0).forEach(one => pass.call(socket, one));
     }
   };
