@@ -36,7 +36,7 @@ fn markup_of_the_page_stands_in_views() {
 }
 
 #[test]
-fn tags_stand_in_the_catalogue_only() {
+fn tags_stand_in_the_catalog_only() {
     holds(rules::tags(tree(), &collectors::catalog()));
 }
 
@@ -377,7 +377,7 @@ fn a_planted_number_name_or_place_is_caught() {
         "# Of its parts and all the rest\nIt runs.",
         "- Of runs that ended only the last is kept.",
     );
-    catches(documents::spelling, page, "The color of `utilisation`.", "The colour is new.");
+    catches(documents::spelling, page, "The color of `utilization`.", "The color is new.");
     catches(documents::spelling, page, "The adjustment is done.", "It is just done.");
     catches(documents::anchors, page, "# The page, and `keys`\n[a](#the-page-and-keys)", "# The page\n[a](#keys)");
     assert_eq!(documents::front_door(&[Source::new("README.md", &"a\n".repeat(201))]).len(), 1);

@@ -161,7 +161,7 @@ fn markers_are_taken_from_our_own_programs_only() {
         ("{", 400, "read"),
         ("[]", 400, "object"),
         ("{\"markers\": 1}", 400, "list"),
-        ("{\"text\": \"x\", \"colour\": \"red\"}", 400, "colour"),
+        ("{\"text\": \"x\", \"color\": \"red\"}", 400, "color"),
         ("{\"text\": \"x\", \"pid\": 1}", 400, "no kernels are looked for here"),
         (&format!("{{\"markers\": [{}{{}}]}}", "{},".repeat(256)), 400, "256"),
         (&format!("{{\"text\": \"{}\"}}", "x".repeat(70_000)), 413, "65536"),

@@ -31,7 +31,7 @@ fn what_was_recorded_is_replayed_sample_for_sample() {
     let replayed = Server::start(["replay", text(&file)]);
     let query = format!("/api/v1/query?tag=*&{span}");
     let (mut expected, mut found) = (json(&live, &query), json(&replayed, &query));
-    // The series have the order of the catalogue, which is not part of the promise.
+    // The series have the order of the catalog, which is not part of the promise.
     let sorted = |answer: &mut Value| {
         let series = answer["series"].as_array_mut().expect("series");
         series.sort_by_key(|s| format!("{} {}", s["source"], s["tag"]));

@@ -811,7 +811,7 @@ fn with_its_output_kept_a_job_has_a_terminal_as_it_would_have() {
     terminal.shows("all terminals");
     terminal.shows("23 81");
     terminal.shows("ready");
-    assert!(terminal.has_colour(|colour| colour == vt100::Color::Idx(1)), "colours pass");
+    assert!(terminal.has_color(|color| color == vt100::Color::Idx(1)), "colors pass");
     terminal.resize((99, 31));
     terminal.shows("31 99");
     terminal.press("\x03");

@@ -23,7 +23,7 @@ fn one_picture_of_a_server_is_lines_or_an_object() {
     let server = served();
     let (status, lines, error) = output(&["--url", &server.url, "--once", "--ascii"]);
     assert_eq!(status, Some(0), "{error}");
-    assert!(lines.is_ascii() && lines.contains("GPU utilisation") && lines.contains("python"), "{lines}");
+    assert!(lines.is_ascii() && lines.contains("GPU utilization") && lines.contains("python"), "{lines}");
     assert_eq!(lines.lines().filter(|line| line.starts_with("GPU 7 ")).count(), 1, "{lines}");
     let (status, object, error) = output(&["--url", &server.url, "--once", "--json"]);
     let object: Value = serde_json::from_str(&object).expect("an object");
@@ -31,7 +31,7 @@ fn one_picture_of_a_server_is_lines_or_an_object() {
     assert!(object["values"].as_object().is_some_and(|values| values.len() > 50), "{object}");
     // Standard output is no terminal: one picture, and the end.
     let (status, lines, error) = output(&["--url", &server.url]);
-    assert!(status == Some(0) && lines.contains("GPU utilisation"), "{lines}{error}");
+    assert!(status == Some(0) && lines.contains("GPU utilization"), "{lines}{error}");
     let (status, _, error) = output(&["--url", &server.url, "--source", "nobody", "--once"]);
     assert!(status == Some(1) && error.contains("there is no machine \"nobody\" here"), "{error}");
 }
@@ -143,7 +143,7 @@ mod pty {
     pub const DOWN: &str = "\u{1b}[B";
     pub const SMALL: (u16, u16) = (80, 24);
 
-    /// The command, for a terminal of 256 colours that writes UTF-8, far from the settings of the caller.
+    /// The command, for a terminal of 256 colors that writes UTF-8, far from the settings of the caller.
     pub fn top(args: &[&str]) -> Command {
         let mut command = watchglass(["top"].iter().chain(args).copied());
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
@@ -281,7 +281,7 @@ mod pty {
     }
 
     #[test]
-    fn each_terminal_gets_the_colours_and_signs_that_it_has() {
+    fn each_terminal_gets_the_colors_and_signs_that_it_has() {
         let server = served();
         let url = ["--url", &server.url];
         let of = |vars: &[(&str, &str)], args: &[&str]| {
@@ -289,8 +289,8 @@ mod pty {
             command.envs(vars.iter().copied());
             Terminal::start(command, SMALL)
         };
-        let is_rgb = |colour| matches!(colour, Color::Rgb(..));
-        let is_indexed = |colour| matches!(colour, Color::Idx(_));
+        let is_rgb = |color| matches!(color, Color::Rgb(..));
+        let is_indexed = |color| matches!(color, Color::Idx(_));
         let whole = of(&[("COLORTERM", "truecolor")], &[]);
         let (cube, none) = (of(&[], &[]), of(&[("NO_COLOR", "1")], &[]));
         let (few, ascii) = (of(&[("TERM", "xterm")], &[]), of(&[], &["--ascii"]));
@@ -298,12 +298,12 @@ mod pty {
             terminal.shows("Processes");
             terminal.shows("GPU 7");
         }
-        until_so("24 bits", || whole.has_colour(is_rgb));
-        until_so("256 colours", || cube.has_colour(|colour| matches!(colour, Color::Idx(16..))));
-        assert!(!cube.has_colour(is_rgb) && !few.has_colour(is_rgb));
-        until_so("16 colours", || few.has_colour(is_indexed));
-        assert!(!few.has_colour(|colour| matches!(colour, Color::Idx(16..))));
-        assert!(!none.has_colour(|colour| colour != Color::Default), "no colour is wanted");
+        until_so("24 bits", || whole.has_color(is_rgb));
+        until_so("256 colors", || cube.has_color(|color| matches!(color, Color::Idx(16..))));
+        assert!(!cube.has_color(is_rgb) && !few.has_color(is_rgb));
+        until_so("16 colors", || few.has_color(is_indexed));
+        assert!(!few.has_color(|color| matches!(color, Color::Idx(16..))));
+        assert!(!none.has_color(|color| color != Color::Default), "no color is wanted");
         assert!(ascii.text().is_ascii(), "{}", ascii.text());
     }
 

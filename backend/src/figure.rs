@@ -240,7 +240,7 @@ mod tests {
         let one =
             |at: i64| (format!("GPU {at} <b>"), Hue::Of((at % 8) as u8), (0..60).map(|t| bucket(at, t)).collect());
         Figure {
-            title: "GPU utilisation".into(),
+            title: "GPU utilization".into(),
             words: "node-7".into(),
             unit: Unit::Percent,
             range: Range::PERCENT,
@@ -256,11 +256,11 @@ mod tests {
         let paper = Paper { size: (720, 316), is_light: true };
         let svg = draw(&figure(2), paper);
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-        assert!(svg.contains("<title>GPU utilisation, node-7\nGPU 0 &lt;b&gt;: mean 0 %, 1 to 90 %\nGPU 1"), "{svg}");
+        assert!(svg.contains("<title>GPU utilization, node-7\nGPU 0 &lt;b&gt;: mean 0 %, 1 to 90 %\nGPU 1"), "{svg}");
         assert!(!svg.contains("<b>"), "names are text");
         assert!(svg.matches("<path").count() >= 2);
         assert_ne!(svg, draw(&figure(2), Paper { is_light: false, ..paper }));
         assert!(draw(&figure(64), paper).contains("median, p10–p90 of 64"));
-        assert!(draw(&figure(0), paper).contains("<title>GPU utilisation"));
+        assert!(draw(&figure(0), paper).contains("<title>GPU utilization"));
     }
 }

@@ -106,7 +106,7 @@ fn facts(summary: &RunSummary, html: &mut String) {
         ("Took", Some(duration(numbers.seconds))),
         ("Machines", Some(machines.join(", ")).filter(|machines| !machines.is_empty())),
         ("GPU-hours", numbers.gpu_hours.map(|hours| format!("{hours:.2}"))),
-        ("GPUs busy", numbers.gpu_utilisation.map(percent)),
+        ("GPUs busy", numbers.gpu_utilization.map(percent)),
         ("GPUs idle", numbers.idle_share.map(|share| format!("{} of the measured time", percent(share * 100.0)))),
         ("Energy of GPUs", numbers.energy_kwh.map(|energy| format!("{energy:.3} kWh"))),
         ("Cost", numbers.cost.zip(numbers.currency.as_ref()).map(|(cost, currency)| format!("{cost:.2} {currency}"))),

@@ -23,7 +23,7 @@ struct Cut {
     width: f32,
 }
 
-/// The key of a drawn text: size, weight, colour, and the offset below a whole pixel in quarters of a pixel. The colour
+/// The key of a drawn text: size, weight, color, and the offset below a whole pixel in quarters of a pixel. The color
 /// counts, because browsers draw bright letters thinner.
 type Style = (u32, bool, [u8; 3], u8);
 

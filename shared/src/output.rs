@@ -67,7 +67,7 @@ impl OutputStream {
     }
 }
 
-/// A line as it is kept: without what looks like a secret, and of escape sequences with colours alone.
+/// A line as it is kept: without what looks like a secret, and of escape sequences with colors alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputLine {
     /// When it ended, milliseconds since the Unix epoch.
@@ -133,7 +133,7 @@ pub struct LinesPart {
     pub more: bool,
 }
 
-/// The text without its colours.
+/// The text without its colors.
 pub fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -147,14 +147,14 @@ pub fn plain(text: &str) -> String {
 /// How a job has a part of a line look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextLook {
-    /// One of the eight colours of terminals: black, red, green, yellow, blue, magenta, cyan, white.
-    pub colour: Option<u8>,
+    /// One of the eight colors of terminals: black, red, green, yellow, blue, magenta, cyan, white.
+    pub color: Option<u8>,
     /// It is bold.
     pub bold: bool,
 }
 
 impl TextLook {
-    /// After a sequence with these parameters. Backgrounds and colours beyond the sixteen are left out.
+    /// After a sequence with these parameters. Backgrounds and colors beyond the sixteen are left out.
     fn after(self, parameters: &str) -> TextLook {
         let mut look = self;
         let mut codes =
@@ -164,9 +164,9 @@ impl TextLook {
                 0 => look = TextLook::default(),
                 1 => look.bold = true,
                 22 => look.bold = false,
-                39 => look.colour = None,
-                30..=37 => look.colour = Some((code - 30) as u8),
-                90..=97 => look.colour = Some((code - 90) as u8),
+                39 => look.color = None,
+                30..=37 => look.color = Some((code - 30) as u8),
+                90..=97 => look.color = Some((code - 90) as u8),
                 38 | 48 => {
                     let named = match codes.next() {
                         Some(5) => codes.next().filter(|n| *n < 16).map(|n| (n % 8) as u8),
@@ -174,7 +174,7 @@ impl TextLook {
                         _ => None,
                     };
                     if code == 38 {
-                        look.colour = named;
+                        look.color = named;
                     }
                 }
                 _ => {}
@@ -205,9 +205,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_have_the_colours_that_the_job_gave_them() {
+    fn parts_have_the_colors_that_the_job_gave_them() {
         let of = |text: &'static str| {
-            parts(text).into_iter().map(|(look, part)| (look.colour, look.bold, part)).collect::<Vec<_>>()
+            parts(text).into_iter().map(|(look, part)| (look.color, look.bold, part)).collect::<Vec<_>>()
         };
         assert_eq!(
             of("a \u{1b}[1;31mred\u{1b}[22m b\u{1b}[m c"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_have_their_names_and_text_loses_its_colours() {
+    fn streams_have_their_names_and_text_loses_its_colors() {
         for stream in OutputStream::ALL {
             assert_eq!(OutputStream::named(stream.name()), Some(stream));
         }

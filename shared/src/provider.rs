@@ -54,7 +54,7 @@ pub enum Refused {
     Away,
     /// What the provider said did not stand the test.
     Untrusted,
-    /// The person is of no domain, organisation or team that may come in.
+    /// The person is of no domain, organization or team that may come in.
     Outside,
     /// The person has no account here.
     Uninvited,
@@ -116,7 +116,7 @@ impl Refused {
                 "What the provider said of you did not stand the test, so you are not signed in. The hub's log says why."
             }
             Refused::Outside => {
-                "The provider knows you, but you are in no domain, organisation or team that may come in. Ask an admin of this hub."
+                "The provider knows you, but you are in no domain, organization or team that may come in. Ask an admin of this hub."
             }
             Refused::Uninvited => {
                 "The provider knows you, but you have no account here. Take an invitation; or sign in as before, and add this way under \"My account\"."

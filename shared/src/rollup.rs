@@ -51,7 +51,7 @@ pub fn rolled(samples: impl IntoIterator<Item = (i64, f64)>, step_ms: i64) -> im
     })
 }
 
-/// The rate of a counter per second between neighbouring samples. A decrease is a reset: no value for that interval.
+/// The rate of a counter per second between neighboring samples. A decrease is a reset: no value for that interval.
 /// Nor is there one across a distance above `longest_ms`: an average over a gap would hide it.
 pub fn rate(samples: impl IntoIterator<Item = (i64, f64)>, longest_ms: i64) -> impl Iterator<Item = (i64, f64)> {
     let mut before: Option<(i64, f64)> = None;

@@ -186,7 +186,7 @@ impl By {
     }
 }
 
-/// Series of one row of the catalogue.
+/// Series of one row of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
     /// The row's tag with its placeholder, as `gpu.{i}.temp`.
@@ -247,7 +247,7 @@ impl Value {
         }
     }
 
-    /// What it is, as `mean GPU utilisation of a run`.
+    /// What it is, as `mean GPU utilization of a run`.
     pub fn words(&self) -> String {
         match self {
             Value::Of(tag) => said_tag(tag),

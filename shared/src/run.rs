@@ -665,8 +665,8 @@ pub struct RunLine {
     pub ranks: u64,
     /// GPU-hours that it held here; None where it held none.
     pub gpu_hours: Option<f64>,
-    /// Mean utilisation of these GPUs, percent.
-    pub gpu_utilisation: Option<f64>,
+    /// Mean utilization of these GPUs, percent.
+    pub gpu_utilization: Option<f64>,
 }
 
 /// The process of a run that ended badly before all others.

@@ -9,7 +9,7 @@ pub type SeriesId = u32;
 /// What a series is. Its tag is the metric's template with the instance in the placeholder's place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SeriesDef {
-    /// Position of the metric in the catalogue.
+    /// Position of the metric in the catalog.
     pub metric: u16,
     /// What stands in the template's place (`0`, `/mnt/data.v2`, `eth0`); empty when the template has no placeholder.
     pub instance: String,

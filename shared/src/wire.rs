@@ -5,7 +5,7 @@
 //! [`crate::tick`], each behind its length as a varint, [`OVERVIEW`] likewise with a [`Grain`] as `u8` in place of the
 //! source. Frames are encoded once and shared by all readers.
 //!
-//! Order after a page's [`PageMessage::Open`]: hello, catalogue, the index of sources, and for each source that is opened
+//! Order after a page's [`PageMessage::Open`]: hello, catalog, the index of sources, and for each source that is opened
 //! series, facts, checks, a keyframe of some ticks ago and the frames since then. Behind them come, as columns with a history
 //! end for each source, the sealed blocks of the window and all that is not sealed, so that what is now does not wait for it
 //! over a slow link. Later answers have sealed blocks alone. From there on frames come as they are made. A page that resumes

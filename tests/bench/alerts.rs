@@ -43,7 +43,7 @@ fn engine(rules: &[Rule], catalog: &Catalog) -> (Engine, Vec<String>) {
     let mut engine = Engine::new(T0);
     let wrong = engine.set_rules(rules, catalog, T0);
     assert!(wrong.is_empty(), "{wrong:?}");
-    let position = |tag: &str| catalog.position(tag).expect("a row of the catalogue");
+    let position = |tag: &str| catalog.position(tag).expect("a row of the catalog");
     let (temp, other) = (position("gpu.{i}.temp"), position("cpu.{i}.cpu_percent"));
     let names: Vec<String> = (0..SERIES / GPUS).map(|n| format!("node-{n}")).collect();
     for name in &names {

@@ -278,7 +278,7 @@ pub fn fed(args: &[String]) -> ExitCode {
     }
 }
 
-/// Adds the series of a recording to a store. Each gets a row of the catalogue with the same steps, if there is one.
+/// Adds the series of a recording to a store. Each gets a row of the catalog with the same steps, if there is one.
 pub fn intern(store: &mut Store, source: u16, recording: &Recording) {
     let catalog = store.catalog().clone();
     for (i, &steps) in recording.steps.iter().enumerate() {

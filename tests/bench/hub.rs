@@ -134,7 +134,7 @@ fn series(store: &Store) -> Vec<SeriesDef> {
         let metric = catalog.position(metric.tag).expect("a row of the collectors");
         SeriesDef { metric, instance }
     };
-    let each = [&gpu::UTILISATION, &gpu::MEMORY_ALLOCATED, &gpu::TEMP, &gpu::POWER_WATTS];
+    let each = [&gpu::UTILIZATION, &gpu::MEMORY_ALLOCATED, &gpu::TEMP, &gpu::POWER_WATTS];
     let gpus = each.iter().flat_map(|metric| (0..8).map(|n| of(metric, n.to_string())));
     let alone = [&cpu::CPU_PERCENT, &memory::PERCENT, &network::RECEIVED, &network::SENT];
     let alone = alone.iter().map(|metric| of(metric, String::new()));

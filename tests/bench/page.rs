@@ -65,7 +65,7 @@ struct Weight {
     page: usize,
     /// The wasm among that.
     wasm: usize,
-    /// The font and its licence, which it does not wait for.
+    /// The font and its license, which it does not wait for.
     font: usize,
     /// What opens files, which it loads when the first one comes.
     reader: usize,

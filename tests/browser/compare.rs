@@ -5,7 +5,7 @@ use watchglass_tests::browser::Browser;
 use watchglass_tests::server::Server;
 
 const QUERY: &str = "new URLSearchParams(location.search)";
-/// An expression for the sum of all colours in the wide chart.
+/// An expression for the sum of all colors in the wide chart.
 const INK: &str = r#"(c => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.reduce((a, b) => a + b))
     (document.querySelector("article.hero canvas"))"#;
 

@@ -277,7 +277,7 @@ fn keys_lead_from_mark_to_mark_in_all_charts() {
     no_faults(&browser);
 }
 
-/// What of the map has the colour of what is critical: the number of pixels, and how far they reach, CSS pixels.
+/// What of the map has the color of what is critical: the number of pixels, and how far they reach, CSS pixels.
 const RED: &str = r#"(c => { if (!c || !c.width) return { n: 0 };
     const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, scale = c.clientWidth / c.width;
     let n = 0, right = 0, bottom = 0;
@@ -296,7 +296,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     assert_eq!(browser.eval("__asked[0]"), "?active=1");
     browser.until("document.querySelector('.nav .count')?.innerText === '1'");
     assert_eq!(browser.eval("document.querySelectorAll('.say').length"), 1);
-    // The device has a frame on the map, in the colour of what is critical.
+    // The device has a frame on the map, in the color of what is critical.
     browser.until(&format!("{RED}.n > 60"));
     browser.screenshot("finding-fleet-dark");
     let [left, top, ..] = browser.rect("#map");

@@ -166,7 +166,7 @@ fn a_line_is_made_after_the_password_again_and_a_new_machine_stands_there_with_i
 }
 
 #[test]
-fn machines_are_renamed_labelled_revoked_and_removed() {
+fn machines_are_renamed_labeled_revoked_and_removed() {
     let (crowd, browser) = hub();
     sign_in(&browser, &format!("{}?page=machines", crowd.url));
     let row = |name: &str| {

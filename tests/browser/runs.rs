@@ -139,7 +139,7 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     let bench = Bench::start();
     let mut job = bench.launcher("sft");
     bench.job(&["--id", "other", "--project", "images", "--", "sleep", "1"]).wait().expect("it ran");
-    let known = |run: &Value| run["ranks"] == 2 && run["gpus"] == 2 && run["gpu_utilisation"].is_number();
+    let known = |run: &Value| run["ranks"] == 2 && run["gpus"] == 2 && run["gpu_utilization"].is_number();
     let run = bench.run("sft", "its ranks and their GPUs", known);
     assert!(run["gpus_assumed"] == true && run["energy_kwh"].is_null(), "what is assumed costs no energy: {run}");
 
@@ -232,7 +232,7 @@ fn a_page_without_runs_says_how_one_begins_and_one_that_is_not_there_that_it_is_
 }
 
 #[test]
-fn what_a_job_printed_stands_below_its_charts_as_text_in_its_own_colours() {
+fn what_a_job_printed_stands_below_its_charts_as_text_in_its_own_colors() {
     let bench = Bench::start();
     let script = "echo '<b>first</b>'; printf '\\033[31mred\\033[0m end\\n'; echo 'ValueError: <i>wrong</i>' >&2; sleep 2; exit 1";
     bench.job(&["--logs", "--id", "loud", "--name", "loud", "--", "sh", "-c", script]).wait().expect("it ended");

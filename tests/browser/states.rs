@@ -303,11 +303,11 @@ fn before_the_first_sample_there_is_no_number_at_an_axis_and_what_has_no_history
     browser.open(&format!("{}?w=12h", server.url));
     super::live(&browser);
     // A row of pixels between two lines of the grid, right of the numbers.
-    let colours = r#"(c => { const k = c.width / c.getBoundingClientRect().width;
+    let colors = r#"(c => { const k = c.width / c.getBoundingClientRect().width;
         const row = c.getContext("2d").getImageData(80 * k, Math.round(c.height * .31), 120 * k, 1).data;
         return new Set(Array.from({ length: row.length / 4 }, (_, i) => row.slice(4 * i, 4 * i + 4).join())).size; })(
         document.querySelector('article[data-panel="cpu"] canvas'))"#;
-    browser.until(&format!("{colours} > 1"));
+    browser.until(&format!("{colors} > 1"));
     browser.eval("(document.querySelector('[data-window-choice=\"1m\"]').click(), 0)");
     browser.until("+document.querySelector('article[data-panel=cpu]').dataset.samples >= 3");
     super::no_faults(&browser);

@@ -95,7 +95,7 @@ fn a_chart_leaves_as_a_picture_with_its_words() {
     browser.until(&format!("/^Saved .+gpu-\\d+\\.svg$/.test({DID})"));
     let svg = String::from_utf8(saved(folder.path(), "svg")).expect("text");
     let source = browser.eval(r#"document.title.split(" – ")[0]"#);
-    for word in ["GPU utilisation", "GPU 0", "GPU 7", source.as_str().expect("a name"), "–"] {
+    for word in ["GPU utilization", "GPU 0", "GPU 7", source.as_str().expect("a name"), "–"] {
         assert!(svg.contains(word), "no {word:?} in {}", &svg[..svg.len().min(2000)]);
     }
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));

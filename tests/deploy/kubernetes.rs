@@ -53,7 +53,7 @@ fn text(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_else(|| panic!("no {key} in {value}")).to_owned()
 }
 
-/// A misspelt field is one that the API drops in silence.
+/// A misspelled field is one that the API drops in silence.
 fn fields(place: &str, value: &Value, known: &str) {
     for name in value.as_object().unwrap_or_else(|| panic!("{place}: no object")).keys() {
         assert!(known.split(' ').any(|known| known == name), "{place}: there is no field {name}");

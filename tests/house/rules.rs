@@ -374,11 +374,11 @@ pub fn rooms(sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// No tag and no chart's id is written outside the catalogue; a collector writes its own rows' tags only.
+/// No tag and no chart's id is written outside the catalog; a collector writes its own rows' tags only.
 pub fn tags(sources: &[Source], catalog: &Catalog) -> Vec<String> {
     let vocabulary = Catalog::new(VOCABULARY.iter().copied().flatten().copied());
     let mut faults = Vec::new();
-    // What lies between two vocabularies has both; its tests find each tag in the catalogue.
+    // What lies between two vocabularies has both; its tests find each tag in the catalog.
     let is_table =
         |path: &str| path.starts_with("shared/src/catalog/") || path.starts_with("backend/rules/src/prometheus/");
     for source in sources.iter().filter(|s| !s.is_test() && !is_table(&s.path)) {
@@ -391,7 +391,7 @@ pub fn tags(sources: &[Source], catalog: &Catalog) -> Vec<String> {
                 || known.metrics.iter().any(|m| m.tag == *text || m.aliases.iter().any(|alias| alias == text));
             let own_chart = source.path.starts_with("backend/collectors/src/") && is_chart();
             if shaped && (is_template() || known.find(text).is_ok() || is_chart()) && !own_chart {
-                faults.push(format!("{}:{line}: {text:?} is a tag or a chart; name the catalogue's row", source.path));
+                faults.push(format!("{}:{line}: {text:?} is a tag or a chart; name the catalog's row", source.path));
             }
         }
     }

@@ -57,7 +57,7 @@ fn an_admin_made_on_the_files_signs_in_and_is_disabled_through_the_socket() {
 }
 
 #[test]
-fn machines_are_listed_renamed_labelled_and_revoked() {
+fn machines_are_listed_renamed_labeled_and_revoked() {
     let hub = Hub::start([]);
     let folder = hub.folder.path();
     let line = told(run(folder, &["agents", "join", "--uses", "2", "--expires", "1h", "--label", "rack=r1"]));

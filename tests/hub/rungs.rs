@@ -63,7 +63,7 @@ fn a_viewer_that_polls_counts_for_who_opened_it_alone() {
     let (vera, mike, own) = (hub.cookie("vera"), hub.cookie("mike"), hub.origin());
     let viewer = begin(&hub, &vera);
     assert_eq!(say(&hub, &[&vera, &own, JSON], &viewer.id, &opening()), 200);
-    comes(&hub, &vera, &viewer, "GPU utilisation");
+    comes(&hub, &vera, &viewer, "GPU utilization");
     // What another has is as what nobody has.
     let (others, nobodys) =
         (poll(&hub, &mike, &viewer), poll(&hub, &mike, &Polled { id: "0".repeat(26), place: Cell::new(0) }));
@@ -111,7 +111,7 @@ fn a_share_link_polls_what_it_shows_and_asks_for_nothing_else() {
     let (link, own) = (hub.link.clone(), hub.origin());
     let viewer = begin(&hub, &link);
     assert_eq!(say(&hub, &[&link, &own, JSON], &viewer.id, &opening()), 200);
-    comes(&hub, &link, &viewer, "GPU utilisation");
+    comes(&hub, &link, &viewer, "GPU utilization");
     assert_eq!(say(&hub, &[&link, &own, JSON], &viewer.id, &PageMessage::Processes { at: None }), 200);
     until("its end", || {
         let answer = poll(&hub, &link, &viewer);
@@ -128,7 +128,7 @@ fn what_has_no_socket_ends_with_the_session_at_once() {
     let (vera, own) = (hub.cookie("vera"), hub.origin());
     let viewer = begin(&hub, &vera);
     assert_eq!(say(&hub, &[&vera, &own, JSON], &viewer.id, &opening()), 200);
-    comes(&hub, &vera, &viewer, "GPU utilisation");
+    comes(&hub, &vera, &viewer, "GPU utilization");
     thread::scope(|scope| {
         // Both end by themselves, because their session does; nothing else would end the event stream.
         let events = scope.spawn(|| hub.send("GET", LIVE, &[&vera, EVENTS], ""));

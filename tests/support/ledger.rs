@@ -33,7 +33,7 @@ impl Ledger {
         format!("# TYPE ledger counter\nledger_total {n}\n{gauges}")
     }
 
-    /// The value of the gauge `wave` at scrape `n`. Neighbours differ, and no value is a whole number.
+    /// The value of the gauge `wave` at scrape `n`. Neighbors differ, and no value is a whole number.
     pub fn wave(n: u64) -> f64 {
         (n as f64 * 0.7).sin() * 100.0
     }

@@ -19,7 +19,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 pub struct Page {
     /// The newest greeting.
     pub hello: Option<Hello>,
-    /// The catalogue.
+    /// The catalog.
     pub catalog: Catalog,
     /// Series by id.
     pub series: Vec<SeriesDef>,

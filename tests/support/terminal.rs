@@ -126,8 +126,8 @@ impl Terminal {
         self.child.id()
     }
 
-    /// Whether a cell has a colour for which this holds.
-    pub fn has_colour(&self, is: impl Fn(vt100::Color) -> bool) -> bool {
+    /// Whether a cell has a color for which this holds.
+    pub fn has_color(&self, is: impl Fn(vt100::Color) -> bool) -> bool {
         let shown = self.shown();
         let screen = shown.parser.screen();
         let (rows, columns) = screen.size();

@@ -92,7 +92,7 @@ fn a_machine_of_a_hub_is_chosen_from_its_list() {
 }
 
 #[test]
-fn the_ground_that_a_terminal_tells_decides_the_colours() {
+fn the_ground_that_a_terminal_tells_decides_the_colors() {
     let server = served();
     let of = |answers: &str, args: &[&str], ground: &str| {
         let mut command = top(&[&["--url", &server.url][..], args].concat());
@@ -102,7 +102,7 @@ fn the_ground_that_a_terminal_tells_decides_the_colours() {
         terminal.press(answers);
         terminal
     };
-    let has = |terminal: &Terminal, rgb: Color| terminal.has_colour(|colour| colour == rgb);
+    let has = |terminal: &Terminal, rgb: Color| terminal.has_color(|color| color == rgb);
     let [light, dark] = [LIGHT.text_3, DARK.text_3].map(|rgb| Color::Rgb(rgb.0, rgb.1, rgb.2));
     for (answers, args, ground, wanted, other) in [
         (IS_LIGHT, &[][..], "", light, dark),
@@ -114,13 +114,13 @@ fn the_ground_that_a_terminal_tells_decides_the_colours() {
     ] {
         let mut terminal = of(answers, args, ground);
         assert_eq!(terminal.began_with(QUESTION), args.is_empty(), "{args:?} {ground}");
-        until_so("the colours of the ground", || has(&terminal, wanted) && !has(&terminal, other));
+        until_so("the colors of the ground", || has(&terminal, wanted) && !has(&terminal, other));
         terminal.press("q");
         terminal.ends();
     }
     // What is typed around an answer is done, a lone Escape among it, and no letter of the answer is.
     let mut terminal = of(&format!("?{IS_LIGHT}\u{1b}"), &[], "");
-    until_so("the colours of the ground", || has(&terminal, light) && !has(&terminal, dark));
+    until_so("the colors of the ground", || has(&terminal, light) && !has(&terminal, dark));
     terminal.hides("Keys");
     terminal.press("/gpu");
     terminal.shows("Find: gpu_");
@@ -131,7 +131,7 @@ fn the_ground_that_a_terminal_tells_decides_the_colours() {
 }
 
 #[test]
-fn a_terminal_without_colours_is_not_asked() {
+fn a_terminal_without_colors_is_not_asked() {
     let server = served();
     for (name, value) in [("NO_COLOR", "1"), ("TERM", "xterm"), ("TERM", "linux")] {
         let mut command = top(&["--url", &server.url]);

@@ -1,4 +1,4 @@
-//! `cargo deny`: whether the licences, sources and versions of all crates are those that `deny.toml` allows, and whether a
+//! `cargo deny`: whether the licenses, sources and versions of all crates are those that `deny.toml` allows, and whether a
 //! crate has a fault that is known.
 
 use crate::exec::{cargo, cmd};
@@ -25,7 +25,7 @@ const RULES: [&str; 10] = [
 pub fn check(steps: &mut Steps) {
     let Some(deny) = setup::deny(steps) else { return };
     // The table of steps has the errors.
-    let _ = steps.step("licences, sources, versions", || {
+    let _ = steps.step("licenses, sources, versions", || {
         // Also those of other systems, which are never built here.
         cargo().args(["fetch", "--quiet", "--locked"]).run()?;
         run(&deny, &RULES, &["bans"])?;

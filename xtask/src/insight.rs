@@ -18,7 +18,7 @@ pub fn insight(args: &[String]) -> Result<(), Failure> {
 }
 
 /// Measures a third of the set, and fails where the bar is missed beyond doubt. The same traces each time, so the same
-/// verdict; half a minute of processor time. The profile `dev` optimises the two packages that work here.
+/// verdict; half a minute of processor time. The profile `dev` optimizes the two packages that work here.
 pub fn quick() -> Result<(), String> {
     measure("dev").arg("--quick").run()
 }

@@ -288,7 +288,7 @@ mod tests {
         let reported = [
             (&gpu::POWER_WATTS, 123.456_789),
             (&gpu::TEMP, 45.678),
-            (&gpu::UTILISATION, 33.333_333_333_333_336),
+            (&gpu::UTILIZATION, 33.333_333_333_333_336),
             (&gpu::SM_CLOCK, 1410.25),
             (&gpu::MEMORY_ALLOCATED_BYTES, 1_234_567_891.0),
             (&cpu::UPTIME, f64::from(0.1f32)),

@@ -47,7 +47,7 @@ pub enum Entry<'a> {
         /// What does not change.
         facts: Vec<(String, String)>,
     },
-    /// Rows of the catalogue that series of this file refer to.
+    /// Rows of the catalog that series of this file refer to.
     Rows(Table),
     /// Series of a source.
     Series {
@@ -91,7 +91,7 @@ pub enum Entry<'a> {
 }
 
 /// Rows by number, and their charts. They are written by name and not in postcard's order of fields and variants, so that
-/// an older log can be read when the catalogue has learned something.
+/// an older log can be read when the catalog has learned something.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// Number and row.

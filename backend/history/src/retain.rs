@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_clock_that_was_ahead_left_goes_with_its_neighbours() {
+    fn what_a_clock_that_was_ahead_left_goes_with_its_neighbors() {
         let ages = [20, 14, -1_000, 13, 1];
         assert_eq!(choose(NOW, None, &hours(12, &ages)), [0, 1, 2, 3]);
         assert_eq!(choose(NOW, None, &hours(24, &ages)), Vec::<usize>::new());

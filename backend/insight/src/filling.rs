@@ -44,7 +44,7 @@ impl Filling {
         }
         let mut closed = false;
         if bucket > self.bucket {
-            // A bucket without samples lies between its neighbours.
+            // A bucket without samples lies between its neighbors.
             let mean = if self.count > 0 { self.sum / f64::from(self.count) } else { value };
             let steps = (bucket - self.bucket) as f64;
             for empty in 0..bucket - self.bucket {

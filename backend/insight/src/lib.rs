@@ -148,7 +148,7 @@ pub struct Insight {
     /// Groups are put together anew at most every few seconds.
     regrouped: i64,
     stale: bool,
-    /// Written by calls between two judgements.
+    /// Written by calls between two judgments.
     pending: Vec<Finding>,
 }
 

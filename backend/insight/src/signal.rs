@@ -137,7 +137,7 @@ pub(crate) enum Place {
 
 /// Accelerators' rows, by family, signal and choice: 0 is the first.
 static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
-    (&gpu::UTILISATION, Family::Gpu, Sig::Use, 0),
+    (&gpu::UTILIZATION, Family::Gpu, Sig::Use, 0),
     (&gpu_profile::ENGINE_ACTIVE, Family::Gpu, Sig::Use, 1),
     (&gpu::POWER_WATTS, Family::Gpu, Sig::Power, 0),
     (&gpu::POWER_MEAN_WATTS, Family::Gpu, Sig::Power, 1),
@@ -178,7 +178,7 @@ static DEVICE_ROWS: &[(&MetricDef, Family, Sig, u8)] = &[
     (&tpu::HBM_TOTAL, Family::Tpu, Sig::MemTotal, 0),
     (&tpu::HBM_PERCENT, Family::Tpu, Sig::MemShare, 0),
     (&tpu::RUNTIME_HBM, Family::Tpu, Sig::Activity, 0),
-    (&trainium::UTILISATION, Family::Neuron, Sig::Use, 0),
+    (&trainium::UTILIZATION, Family::Neuron, Sig::Use, 0),
     (&trainium::CORE_TENSORS, Family::Neuron, Sig::MemBytes, 0),
 ];
 

@@ -1,4 +1,4 @@
-//! Lines out of what a job writes: without what a terminal would act on but colours, and without what looks like a secret.
+//! Lines out of what a job writes: without what a terminal would act on but colors, and without what looks like a secret.
 
 use shared::output::{MAX_LINE_BYTES, MAX_LINES_A_SECOND};
 use shared::redact::{HIDDEN, Redactor};
@@ -7,8 +7,8 @@ use std::ops::Range;
 /// Bytes of a line that are looked at, escape sequences included.
 const MAX_RAW_BYTES: usize = 2 * MAX_LINE_BYTES;
 
-/// The longest sequence that sets a colour.
-const MAX_COLOUR_BYTES: usize = 32;
+/// The longest sequence that sets a color.
+const MAX_COLOR_BYTES: usize = 32;
 
 /// The most bytes a second that are kept: more would cost the job's disk.
 const MAX_BYTES_A_SECOND: u64 = 8 << 20;
@@ -76,19 +76,19 @@ impl Assembler {
 
 /// The text of a line as it is kept, and whether it is cut.
 pub fn text(raw: &[u8], mut cut: bool, redactor: &mut Redactor) -> (String, bool) {
-    let (mut plain, mut colours) = shown(&String::from_utf8_lossy(raw));
+    let (mut plain, mut colors) = shown(&String::from_utf8_lossy(raw));
     if cut {
         // The half of a secret would not look like one.
         let whole = plain.rfind(char::is_whitespace).unwrap_or(0);
         plain.truncate(whole);
     }
     let hidden = redactor.secrets(&plain);
-    colours.retain(|(at, _)| *at <= plain.len());
+    colors.retain(|(at, _)| *at <= plain.len());
     let mut text = String::with_capacity(plain.len());
-    let (mut at, mut colours, mut hidden) = (0, colours.into_iter().peekable(), hidden.into_iter().peekable());
+    let (mut at, mut colors, mut hidden) = (0, colors.into_iter().peekable(), hidden.into_iter().peekable());
     let ends = |part: Option<&Range<usize>>| part.map_or(usize::MAX, |part| part.start);
     loop {
-        let until = colours.peek().map_or(plain.len(), |(at, _)| *at).min(ends(hidden.peek()));
+        let until = colors.peek().map_or(plain.len(), |(at, _)| *at).min(ends(hidden.peek()));
         if text.len() + (until - at) > MAX_LINE_BYTES {
             let room = MAX_LINE_BYTES - text.len();
             let end = (at..=at + room).rev().find(|end| plain.is_char_boundary(*end)).unwrap_or(at);
@@ -98,17 +98,17 @@ pub fn text(raw: &[u8], mut cut: bool, redactor: &mut Redactor) -> (String, bool
         }
         text.push_str(&plain[at..until]);
         at = until;
-        let added = match (hidden.next_if(|part| part.start <= at), colours.peek()) {
+        let added = match (hidden.next_if(|part| part.start <= at), colors.peek()) {
             (Some(part), _) => {
                 at = part.end;
                 text.push_str(HIDDEN);
-                // Colours in it stand behind it.
-                while let Some((_, colour)) = colours.next_if(|(in_it, _)| *in_it < at) {
-                    text.push_str(&colour);
+                // Colors in it stand behind it.
+                while let Some((_, color)) = colors.next_if(|(in_it, _)| *in_it < at) {
+                    text.push_str(&color);
                 }
                 true
             }
-            (None, Some(_)) => colours.next().map(|(_, colour)| text.push_str(&colour)).is_some(),
+            (None, Some(_)) => colors.next().map(|(_, color)| text.push_str(&color)).is_some(),
             (None, None) => false,
         };
         if !added {
@@ -127,20 +127,20 @@ pub fn text(raw: &[u8], mut cut: bool, redactor: &mut Redactor) -> (String, bool
     (text, cut)
 }
 
-/// The text that a terminal would show, and the sequences that set colours with their places in it.
+/// The text that a terminal would show, and the sequences that set colors with their places in it.
 fn shown(raw: &str) -> (String, Vec<(usize, String)>) {
-    let (mut plain, mut colours) = (String::with_capacity(raw.len()), Vec::new());
+    let (mut plain, mut colors) = (String::with_capacity(raw.len()), Vec::new());
     let mut chars = raw.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => match chars.next() {
-                Some('[') => colours.extend(sequence(&mut chars).map(|colour| (plain.len(), colour))),
+                Some('[') => colors.extend(sequence(&mut chars).map(|color| (plain.len(), color))),
                 // Texts for the terminal itself, such as its title, up to their end.
                 Some(']' | 'P' | 'X' | '^' | '_') => skip_text(&mut chars),
                 Some(' '..='/') => while chars.next().is_some_and(|c| (' '..='/').contains(&c)) {},
                 _ => {}
             },
-            '\u{9b}' => colours.extend(sequence(&mut chars).map(|colour| (plain.len(), colour))),
+            '\u{9b}' => colors.extend(sequence(&mut chars).map(|color| (plain.len(), color))),
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_text(&mut chars),
             '\u{8}' => _ = plain.pop(),
             '\t' => plain.push('\t'),
@@ -150,16 +150,16 @@ fn shown(raw: &str) -> (String, Vec<(usize, String)>) {
             c => plain.push(c),
         }
     }
-    // What was taken back has taken its colours along.
+    // What was taken back has taken its colors along.
     let end = plain.len();
-    colours
+    colors
         .iter_mut()
         .for_each(|(at, _)| *at = (0..=(*at).min(end)).rev().find(|at| plain.is_char_boundary(*at)).unwrap_or(0));
-    colours.sort_by_key(|(at, _)| *at);
-    (plain, colours)
+    colors.sort_by_key(|(at, _)| *at);
+    (plain, colors)
 }
 
-/// Reads a control sequence to its end; its text where it sets colours.
+/// Reads a control sequence to its end; its text where it sets colors.
 fn sequence(chars: &mut std::iter::Peekable<std::str::Chars>) -> Option<String> {
     let mut parameters = String::new();
     loop {
@@ -170,7 +170,7 @@ fn sequence(chars: &mut std::iter::Peekable<std::str::Chars>) -> Option<String> 
             _ => return None,
         }
     }
-    (parameters.len() <= MAX_COLOUR_BYTES && !parameters.contains('?')).then(|| format!("\u{1b}[{parameters}m"))
+    (parameters.len() <= MAX_COLOR_BYTES && !parameters.contains('?')).then(|| format!("\u{1b}[{parameters}m"))
 }
 
 fn skip_text(chars: &mut std::iter::Peekable<std::str::Chars>) {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn of_escapes_colours_alone_are_left() {
+    fn of_escapes_colors_alone_are_left() {
         assert_eq!(texts(&[b"\x1b[1;31mred\x1b[0m \x1b[2K\x1b[10;2Hx\n"]), ["\u{1b}[1;31mred\u{1b}[0m x"]);
         assert_eq!(texts(&[b"\x1b]0;title\x07a\x1b]8;;http://evil\x1b\\b\x1b(Bc\x1bPq#0\x1b\\d\n"]), ["abcd"]);
         assert_eq!(
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_hidden_through_colours_and_never_halved() {
+    fn secrets_are_hidden_through_colors_and_never_halved() {
         assert_eq!(
             texts(&[b"\x1b[33mpass\x1b[0mword=\x1b[1mhun\x1b[2mter2\x1b[0m ok\n"]),
             ["\u{1b}[33mpass\u{1b}[0mword=…\u{1b}[1m\u{1b}[2m\u{1b}[0m ok"]

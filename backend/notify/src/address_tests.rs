@@ -127,7 +127,7 @@ const PUBLIC: &[&str] = &[
 ];
 
 #[test]
-fn every_class_that_is_not_public_is_dropped_and_its_neighbours_are_not() {
+fn every_class_that_is_not_public_is_dropped_and_its_neighbors_are_not() {
     for text in PRIVATE {
         assert!(!is_public(text.parse().expect(text)), "{text}");
         let refused = asked(&rule(&[], &[&[text]]), "https://hook.example.org/").expect_err(text);

@@ -40,7 +40,7 @@ fn measure(when: &str, series: usize) {
     let rule = Rule { id: "r".into(), name: "r".into(), when: when.into(), enabled: true, ..Rule::default() };
     let mut engine = Engine::new(T);
     assert!(engine.set_rules(&[rule], &catalog, T).is_empty(), "{when}");
-    let metric = catalog.position(gpu::TEMP.tag).expect("the catalogue has it");
+    let metric = catalog.position(gpu::TEMP.tag).expect("the catalog has it");
     const EACH: usize = 100;
     let machines: Vec<String> = (0..series.div_ceil(EACH)).map(|i| format!("node-{i}")).collect();
     for name in &machines {

@@ -134,7 +134,7 @@ pub const TABLE: &[BuiltIn] = &[
 ];
 
 /// The rules, without those that `switches` has as false; keys are ids with `_` or `-`. Those that name a tag that the
-/// catalogue does not have are there, too: [`crate::Engine::set_rules`] says so.
+/// catalog does not have are there, too: [`crate::Engine::set_rules`] says so.
 pub fn rules(switches: &BTreeMap<String, bool>) -> Vec<Rule> {
     TABLE
         .iter()

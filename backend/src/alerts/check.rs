@@ -114,7 +114,7 @@ fn tell(checker: &mut Checker, t: i64, event: &Event) {
 fn watches(condition: &Condition, template: &str, instance: &str, first: bool) -> bool {
     match condition {
         Condition::HeldIdle(_) | Condition::RunIdle(_) => {
-            [gpu::UTILISATION.tag, gpu::MEMORY_ALLOCATED_BYTES.tag].contains(&template)
+            [gpu::UTILIZATION.tag, gpu::MEMORY_ALLOCATED_BYTES.tag].contains(&template)
         }
         Condition::CollectorFailed(_) => template.starts_with("monitor."),
         condition => {

@@ -33,7 +33,7 @@ pub enum Fail {
     None,
     /// A GPU falls off the bus: its series end, all others wait for it in a kernel, and after ten minutes the job dies.
     Lost,
-    /// All GPUs of the job are busy with nothing: utilisation 100, a fifth of the power, no traffic.
+    /// All GPUs of the job are busy with nothing: utilization 100, a fifth of the power, no traffic.
     Hang,
     /// A GPU stands at its slowdown temperature, with lower clocks, and the others wait for it.
     Throttle,

@@ -129,10 +129,10 @@ fn name(text: &str) -> Result<String, String> {
 fn label(text: &str) -> Result<(String, String), String> {
     let wrong = || format!("\"{text}\" is no label; write it like rack=r12");
     let (key, value) = text.split_once('=').ok_or_else(wrong)?;
-    labelled(key, value)
+    labeled(key, value)
 }
 
-fn labelled(key: &str, value: &str) -> Result<(String, String), String> {
+fn labeled(key: &str, value: &str) -> Result<(String, String), String> {
     let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b);
     if key.is_empty() || key.len() > MAX_LABEL_KEY || !key.bytes().all(letter) {
         return Err(format!(
@@ -228,7 +228,7 @@ impl TryFrom<Raw> for HubEntry {
             Urls::All(all) if all.is_empty() => return Err("`url` names no hub".into()),
             Urls::All(all) => all.iter().map(|url| HubUrl::parse(url)).collect::<Result<_, _>>()?,
         };
-        let labels = raw.labels.iter().map(|(key, value)| labelled(key, value)).collect::<Result<_, _>>()?;
+        let labels = raw.labels.iter().map(|(key, value)| labeled(key, value)).collect::<Result<_, _>>()?;
         Ok(HubEntry {
             urls,
             key: raw.key_file.map(KeyFrom::File),

@@ -1,4 +1,4 @@
-//! The address of a hub, as a person writes it and as it is dialled.
+//! The address of a hub, as a person writes it and as it is dialed.
 
 use super::value;
 use client::http::Uri;

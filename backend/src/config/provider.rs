@@ -54,9 +54,9 @@ pub enum ProviderKind {
     GitHub {
         /// Its address, without a slash at the end.
         url: String,
-        /// Organisations whose members may come in.
+        /// Organizations whose members may come in.
         orgs: Vec<String>,
-        /// Teams, as ORGANISATION/TEAM, whose members may come in.
+        /// Teams, as ORGANIZATION/TEAM, whose members may come in.
         teams: Vec<String>,
     },
 }
@@ -218,7 +218,7 @@ impl TryFrom<RawGitHub> for Provider {
         let word =
             |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
         if let Some(org) = raw.orgs.iter().find(|org| !word(org)) {
-            return Err(at(&format!("orgs: {org:?} is no organisation; write its name as its address has it")));
+            return Err(at(&format!("orgs: {org:?} is no organization; write its name as its address has it")));
         }
         let is_team = |team: &&String| team.split_once('/').is_some_and(|(org, team)| word(org) && word(team));
         if let Some(team) = raw.teams.iter().find(|team| !is_team(team)) {

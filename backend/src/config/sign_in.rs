@@ -209,7 +209,7 @@ impl FileTable for SignInWays {
         ("github.client_id", "What GitHub calls this hub"),
         ("github.client_secret_file", "As for `oidc`"),
         ("github.url", "Where GitHub is, if not at https://github.com"),
-        ("github.orgs", "Organisations whose members may come in"),
+        ("github.orgs", "Organizations whose members may come in"),
         ("github.teams", "Teams whose members may come in, such as lab/gpu"),
         ("proxy", "A table: a proxy in front of the hub that signs people in"),
         (

@@ -43,10 +43,10 @@ pub struct TopFlags {
     /// Write ASCII alone
     #[arg(long)]
     pub ascii: bool,
-    /// Colours for a light ground [default: the terminal is asked]
+    /// Colors for a light ground [default: the terminal is asked]
     #[arg(long, conflicts_with = "dark")]
     pub light: bool,
-    /// Colours for a dark ground
+    /// Colors for a dark ground
     #[arg(long)]
     pub dark: bool,
     /// Take the mouse: a click chooses, the wheel leafs through; the key M does, too

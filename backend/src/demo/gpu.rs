@@ -119,7 +119,7 @@ impl Gpu {
         let traffic = if at.hung { 0.0 } else { (64.0 * work + 3.0 * jitter).max(0.0) };
         let share = self.memory(at, touch);
         let used = (share * MEMORY_MIB).round() * MIB;
-        out.put(&gpu::UTILISATION, self.i, busy.clamp(0.0, 100.0).round());
+        out.put(&gpu::UTILIZATION, self.i, busy.clamp(0.0, 100.0).round());
         out.put(&gpu::MEMORY_ALLOCATED_BYTES, self.i, used);
         out.put(&gpu::MEMORY_TOTAL_BYTES, self.i, MEMORY_MIB * MIB);
         out.put(&gpu::MEMORY_ALLOCATED, self.i, 100.0 * used / (MEMORY_MIB * MIB));

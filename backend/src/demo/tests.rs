@@ -51,9 +51,9 @@ fn one_seed_is_one_fleet_at_any_instant_in_any_order() {
     let back: Vec<_> = times.iter().rev().map(|t| at(&b, *t)).collect();
     assert!(forth.iter().eq(back.iter().rev()));
     let other = Machine::new(&fleet(3, 2, None, 10), 1, 0);
-    let neighbour = Machine::new(&fleet(3, 2, None, 9), 0, 0);
+    let neighbor = Machine::new(&fleet(3, 2, None, 9), 0, 0);
     assert_ne!(at(&other, T0), forth[0]);
-    assert_ne!(at(&neighbour, T0), forth[0]);
+    assert_ne!(at(&neighbor, T0), forth[0]);
 }
 
 #[test]

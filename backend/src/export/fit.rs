@@ -81,8 +81,8 @@ impl Pattern {
                 same_tag(catalog, found.metric, def.metric)
                     && (of_source() || found.of_rank().is_some_and(|instance| instance == def.instance))
             }
-            Pattern::Any(whole, labelled) => {
-                let with_label = || labelled.as_ref().is_some_and(|(t, label)| glob(t, tag) && glob(label, host));
+            Pattern::Any(whole, labeled) => {
+                let with_label = || labeled.as_ref().is_some_and(|(t, label)| glob(t, tag) && glob(label, host));
                 glob(whole, tag) || with_label()
             }
         }

@@ -185,6 +185,6 @@ mod tests {
         assert_eq!(from("10.0.0.5", &["203.0.113.9", "198.51.100.7"]), "198.51.100.7", "the last header counts first");
         assert_eq!(from("10.0.0.5", &["evil, 10.1.2.3"]), "10.1.2.3");
         assert_eq!(from("10.0.0.5", &["unknown"]), "10.0.0.5");
-        assert_eq!(from("10.0.0.4", &["198.51.100.7"]), "10.0.0.4", "its neighbour is not trusted");
+        assert_eq!(from("10.0.0.4", &["198.51.100.7"]), "10.0.0.4", "its neighbor is not trusted");
     }
 }

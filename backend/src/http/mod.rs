@@ -247,7 +247,7 @@ impl App {
                 ended: run.ended,
                 ranks: run.processes.iter().filter(|process| process.rank.is_some()).count() as u64,
                 gpu_hours: sums.gpu_hours(),
-                gpu_utilisation: sums.gpu_utilisation(),
+                gpu_utilization: sums.gpu_utilization(),
             }
         });
         lines.collect()

@@ -253,7 +253,7 @@ fn lines(bytes: &[u8], shift: i64, refusals: &Refusals) -> Option<LinesPart> {
     refusals.add(Cause::Text, (all - part.rows.len()) as u64);
     for (_, _, line) in &mut part.rows {
         line.t = line.t.saturating_add(shift);
-        // Of control characters an agent of ours sends tabs, and the begins of colours.
+        // Of control characters an agent of ours sends tabs, and the begins of colors.
         if !is_text(&plain(&line.text).replace('\t', " ")) {
             let clean = |c: char| {
                 if matches!(c, '\t' | '\u{1b}') || is_text(c.encode_utf8(&mut [0; 4])) { c } else { '\u{fffd}' }

@@ -222,7 +222,7 @@ impl Intake {
             ingest,
         };
         let called = (arrival.name.as_str(), arrival.labels.as_slice());
-        // How a machine of another hub is labelled and stands, that hub tells all.
+        // How a machine of another hub is labeled and stands, that hub tells all.
         if !intake.relayed {
             intake.ingest.names.met(&intake.ingest.live, source, called, hello.labels);
         }

@@ -1,4 +1,4 @@
-//! How machines are called and labelled: by people, which counts, and by themselves.
+//! How machines are called and labeled: by people, which counts, and by themselves.
 
 use shared::wire::SourceId;
 use std::collections::BTreeMap;

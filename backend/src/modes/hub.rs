@@ -194,7 +194,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     remember(&list, &removed).await;
     let retentions = match accounts.called().await {
         Ok(called) => retentions(&called, &config.agent_limits.keep),
-        Err(error) => return tracing::error!(%error, "it cannot be read how machines are labelled"),
+        Err(error) => return tracing::error!(%error, "it cannot be read how machines are labeled"),
     };
     let known = KnownSources { removed, retentions };
     let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own.clone(), known);
@@ -343,7 +343,7 @@ async fn follow(
                 live.store().set_retentions(retentions(&called, &rules));
                 ingest.called(called);
             }
-            Err(error) => tracing::warn!(%error, "it cannot be read how machines are called and labelled"),
+            Err(error) => tracing::warn!(%error, "it cannot be read how machines are called and labeled"),
         }
     }
 }

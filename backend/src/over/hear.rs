@@ -48,7 +48,7 @@ struct View {
 }
 
 /// Another hub.
-struct Neighbour {
+struct Neighbor {
     heard: Duration,
     interval: Duration,
     silent: bool,
@@ -74,7 +74,7 @@ pub(super) struct LackingRecords {
 pub(super) struct Hearer {
     live: Arc<Live>,
     findings: Arc<FindingBook>,
-    hubs: HashMap<String, Neighbour>,
+    hubs: HashMap<String, Neighbor>,
     /// Who told of a machine last.
     tellers: HashMap<SourceId, String>,
     /// Of these machines records lack here: whom to ask.
@@ -156,7 +156,7 @@ impl Hearer {
             return None;
         }
         let live = self.live.clone();
-        let neighbour = self.hubs.entry(hub.to_string()).or_insert_with(|| Neighbour {
+        let neighbor = self.hubs.entry(hub.to_string()).or_insert_with(|| Neighbor {
             heard: now,
             interval: Duration::from_secs(1),
             silent: false,
@@ -164,11 +164,11 @@ impl Hearer {
             named: None,
             views: Default::default(),
         });
-        (neighbour.heard, neighbour.silent) = (now, false);
+        (neighbor.heard, neighbor.silent) = (now, false);
         match word {
             OverWord::Begin { whole, interval } => {
-                neighbour.interval = Duration::from_millis(interval.clamp(1, MOST_INTERVAL));
-                neighbour.named = whole.then(BTreeSet::new);
+                neighbor.interval = Duration::from_millis(interval.clamp(1, MOST_INTERVAL));
+                neighbor.named = whole.then(BTreeSet::new);
             }
             OverWord::Lines(lines) => {
                 for line in lines {
@@ -177,7 +177,7 @@ impl Hearer {
             }
             OverWord::Left(left) => {
                 for id in left {
-                    let source = neighbour.machines.remove(&id);
+                    let source = neighbor.machines.remove(&id);
                     source.into_iter().for_each(|source| leave(&mut self.tellers, &live, hub, source));
                 }
             }
@@ -186,7 +186,7 @@ impl Hearer {
                     Received::Control(ServerMessage::Cells { grain, .. }) | Received::Overview(grain, _) => grain,
                     _ => return None,
                 };
-                neighbour.views[at(grain)].take(&message)?;
+                neighbor.views[at(grain)].take(&message)?;
             }
             OverWord::Findings(texts) => {
                 let changed = texts.iter().filter_map(|text| serde_json::from_str::<Entry>(text).ok()).collect();
@@ -204,8 +204,8 @@ impl Hearer {
 
     /// A machine's line.
     fn line(&mut self, hub: &str, MachineLine { entry, figures, record }: MachineLine) {
-        let Some(neighbour) = self.hubs.get_mut(hub) else { return };
-        if neighbour.machines.len() >= MOST_SOURCES && !neighbour.machines.contains_key(&entry.id) {
+        let Some(neighbor) = self.hubs.get_mut(hub) else { return };
+        if neighbor.machines.len() >= MOST_SOURCES && !neighbor.machines.contains_key(&entry.id) {
             self.refused += 1;
             return;
         }
@@ -213,8 +213,8 @@ impl Hearer {
             self.refused += 1;
             return;
         };
-        neighbour.machines.insert(entry.id, source);
-        if let Some(named) = &mut neighbour.named {
+        neighbor.machines.insert(entry.id, source);
+        if let Some(named) = &mut neighbor.named {
             named.insert(entry.id);
         }
         // Who holds it knows better; the other will hear of it.
@@ -244,24 +244,24 @@ impl Hearer {
 
     /// A beat ends: what the overview shows is whole.
     fn end(&mut self, hub: &str) {
-        let Some(neighbour) = self.hubs.get_mut(hub) else { return };
-        if let Some(named) = neighbour.named.take() {
-            let gone: Vec<u16> = neighbour.machines.keys().filter(|id| !named.contains(id)).copied().collect();
+        let Some(neighbor) = self.hubs.get_mut(hub) else { return };
+        if let Some(named) = neighbor.named.take() {
+            let gone: Vec<u16> = neighbor.machines.keys().filter(|id| !named.contains(id)).copied().collect();
             for id in gone {
-                let source = neighbour.machines.remove(&id);
+                let source = neighbor.machines.remove(&id);
                 source.into_iter().for_each(|source| leave(&mut self.tellers, &self.live, hub, source));
             }
         }
         let mut cells: BTreeMap<SourceId, CellsElsewhere> = BTreeMap::new();
         let own = |source: &SourceId| self.tellers.get(source).is_some_and(|teller| teller == hub);
-        let [whole, gpus] = &neighbour.views;
+        let [whole, gpus] = &neighbor.views;
         for (id, _, values) in whole.values(Grain::Sources).filter(|_| whole.whole) {
-            if let Some(source) = neighbour.machines.get(&id).filter(|source| own(source)) {
+            if let Some(source) = neighbor.machines.get(&id).filter(|source| own(source)) {
                 cells.entry(*source).or_default().whole = values.to_vec();
             }
         }
         for (id, instance, values) in gpus.values(Grain::Gpus).filter(|_| gpus.whole) {
-            if let Some(source) = neighbour.machines.get(&id).filter(|source| own(source)) {
+            if let Some(source) = neighbor.machines.get(&id).filter(|source| own(source)) {
                 cells.entry(*source).or_default().gpus.insert(instance.to_string(), values.to_vec());
             }
         }
@@ -274,17 +274,17 @@ impl Hearer {
     pub fn look(&mut self) {
         let now = self.live.clock.steady();
         let mut forgotten = Vec::new();
-        for (hub, neighbour) in &mut self.hubs {
-            let silent = now.saturating_sub(neighbour.heard);
+        for (hub, neighbor) in &mut self.hubs {
+            let silent = now.saturating_sub(neighbor.heard);
             if silent >= FORGET_AFTER {
                 forgotten.push(hub.clone());
             }
-            if neighbour.silent || silent < (neighbour.interval * BEATS).max(LEAST_SILENCE) {
+            if neighbor.silent || silent < (neighbor.interval * BEATS).max(LEAST_SILENCE) {
                 continue;
             }
-            neighbour.silent = true;
-            neighbour.views = Default::default();
-            for (_, source) in std::mem::take(&mut neighbour.machines) {
+            neighbor.silent = true;
+            neighbor.views = Default::default();
+            for (_, source) in std::mem::take(&mut neighbor.machines) {
                 leave(&mut self.tellers, &self.live, hub, source);
             }
         }

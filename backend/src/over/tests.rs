@@ -82,7 +82,7 @@ fn what_one_hub_holds_the_other_shows_until_it_is_silent() {
         let source = one.live.store().add_source(name.into(), 1_000, vec![("name".into(), format!("called {name}"))]);
         let mut store = one.live.store();
         let position = |tag: &str| store.catalog().position(tag).expect("a row");
-        let defs = [gpu::UTILISATION.tag, gpu::TEMP.tag].map(position);
+        let defs = [gpu::UTILIZATION.tag, gpu::TEMP.tag].map(position);
         for (metric, instance) in [(defs[0], "0"), (defs[0], "1"), (defs[1], "0")] {
             store.intern(source, SeriesDef { metric, instance: instance.into() }).expect("room");
         }
@@ -173,7 +173,7 @@ fn a_beat_that_was_lost_is_made_good_by_the_next_whole_one_and_bad_words_say_not
     let source = one.live.store().add_source("node-a".into(), 1_000, Vec::new());
     {
         let mut store = one.live.store();
-        let metric = store.catalog().position(gpu::UTILISATION.tag).expect("a row");
+        let metric = store.catalog().position(gpu::UTILIZATION.tag).expect("a row");
         store.intern(source, SeriesDef { metric, instance: "0".into() }).expect("room");
     }
     two.live.store().add_source("node-a".into(), 1_000, Vec::new());

@@ -267,11 +267,11 @@ fn say(text: &str) -> ExitCode {
 }
 
 fn log(config: &Config, stderr: &Stderr) {
-    let colour = io::IsTerminal::is_terminal(&io::stderr());
+    let color = io::IsTerminal::is_terminal(&io::stderr());
     let stderr = stderr.clone();
     let log =
         tracing_subscriber::fmt().with_env_filter(log_filter::filter(&config.log)).with_writer(move || stderr.clone());
-    log.with_ansi(colour).init();
+    log.with_ansi(color).init();
 }
 
 fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {

@@ -78,7 +78,7 @@ fn show(config: Config, top: &Top) -> Result<(), String> {
         // Of a connection that takes nothing another one is made.
         wish.try_send(wanted).is_ok()
     };
-    // Where a person chose the shades of sixteen colours, ours do not depend on the ground.
+    // Where a person chose the shades of sixteen colors, ours do not depend on the ground.
     let ask = chosen.is_none() && palette.depth > Depth::Sixteen;
     let options = Options { source: flags.source.clone(), mouse: flags.mouse, ask, form };
     let ends = Ends { terminal: inputs, inputs: taken, wish: Box::new(say) };

@@ -94,7 +94,7 @@ impl GitHub {
         })
     }
 
-    /// Whether somebody is in one of the organisations or teams; all are where none is named. What cannot be read is no.
+    /// Whether somebody is in one of the organizations or teams; all are where none is named. What cannot be read is no.
     fn admits(&self, client: &Client, headers: &[(&str, &str)], login: &str) -> bool {
         if self.orgs.is_empty() && self.teams.is_empty() {
             return true;

@@ -75,7 +75,7 @@ pub(super) enum WorkerEvent {
     Free { thread: usize, reports: Vec<ReadingReport> },
 }
 
-/// Opens a collector on a thread of its own: initialising a driver can take seconds.
+/// Opens a collector on a thread of its own: initializing a driver can take seconds.
 pub(super) fn open(
     index: usize,
     entry: &'static Entry,

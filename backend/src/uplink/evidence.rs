@@ -1,4 +1,4 @@
-//! What tells a machine from others, as hashes, and what it is labelled with by itself. Nothing here is a key: a hub takes it
+//! What tells a machine from others, as hashes, and what it is labeled with by itself. Nothing here is a key: a hub takes it
 //! as evidence that a machine was installed anew, or is there twice.
 
 use crate::config::Config;

@@ -25,7 +25,7 @@ const LEFT: u16 = 6;
 pub struct Frame<'a> {
     /// Its data.
     pub model: &'a Model,
-    /// Colours and signs.
+    /// Colors and signs.
     pub palette: Palette,
     /// Local time minus UTC, ms.
     pub offset: i64,

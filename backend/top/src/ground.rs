@@ -1,4 +1,4 @@
-//! The ground of the terminal: it is asked for its colour, and its answer is heard among the keys.
+//! The ground of the terminal: it is asked for its color, and its answer is heard among the keys.
 //!
 //! The answer comes when it comes, over a slow link seconds later, or never. So nothing waits for it, and it is taken out of
 //! what is typed: `ESC ] 11 ; rgb:ffff/ffff/ffff`, and a bell or `ESC \\` at its end.
@@ -99,7 +99,7 @@ impl Ear {
     }
 }
 
-/// Whether a colour such as `]11;rgb:ffff/ffff/ffff`, with one to four digits each, is light; none when it is no colour.
+/// Whether a color such as `]11;rgb:ffff/ffff/ffff`, with one to four digits each, is light; none when it is no color.
 fn is_light(text: &str) -> Option<bool> {
     let (kind, digits) = text.strip_prefix(BEGIN)?.split_once(':')?;
     let share = |digits: &str| {
@@ -107,7 +107,7 @@ fn is_light(text: &str) -> Option<bool> {
         Some(f64::from(u32::from_str_radix(digits, 16).ok()?) / f64::from(most))
     };
     let parts: Vec<f64> = digits.split('/').take(3).map(share).collect::<Option<_>>()?;
-    // How bright each colour seems to the eye, of Rec. 709.
+    // How bright each color seems to the eye, of Rec. 709.
     let [r, g, b] = parts[..] else { return None };
     ["rgb", "rgba"].contains(&kind).then_some(0.2126 * r + 0.7152 * g + 0.0722 * b > 0.5)
 }

@@ -1,7 +1,7 @@
 //! The picture of a machine in a terminal: the same data, words and keys as the page, of the package `viewer`, in cells.
 //!
 //! Reading order: [`model`] (what is held and looked at), [`keys`] (what a key does), [`canvas`] (dots in cells) and
-//! [`palette`] (colours of this terminal), [`chart`], [`rows`], [`runs`] and [`table`] (its parts), [`board`] (where they stand), [`over`] (what
+//! [`palette`] (colors of this terminal), [`chart`], [`rows`], [`runs`] and [`table`] (its parts), [`board`] (where they stand), [`over`] (what
 //! lies over them), [`listing`] and [`pointer`] (processes and the mouse), [`text`] (the same in lines and as JSON), [`screen`] (the terminal itself, and how it is given
 //! back), [`ground`] (whether it is light) and [`follow`] (the loop).
 //!

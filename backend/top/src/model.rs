@@ -87,7 +87,7 @@ pub struct Places {
 pub struct Reduced {
     /// The series.
     pub ids: Vec<SeriesId>,
-    /// Their names and colours.
+    /// Their names and colors.
     pub names: Vec<Name>,
     /// Their columns.
     pub traces: BTreeMap<SeriesId, Trace>,

@@ -1,17 +1,17 @@
-//! Colours: those of the page's themes, as near as this terminal comes.
+//! Colors: those of the page's themes, as near as this terminal comes.
 
 use charts::theme::{DARK, LIGHT};
 use charts::{Hue, Theme};
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// How many colours a terminal has.
+/// How many colors a terminal has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// None, or none are wanted (`NO_COLOR`).
     None,
     /// The sixteen that every terminal has, of which a person chose the shades.
     Sixteen,
-    /// The cube of 6 x 6 x 6, and grey.
+    /// The cube of 6 x 6 x 6, and gray.
     Cube,
     /// 24 bits.
     True,
@@ -31,7 +31,7 @@ pub enum Signs {
 /// What a terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Palette {
-    /// Colours.
+    /// Colors.
     pub depth: Depth,
     /// Signs.
     pub signs: Signs,
@@ -39,7 +39,7 @@ pub struct Palette {
     pub light: bool,
 }
 
-/// A use of a colour.
+/// A use of a color.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ink {
     /// Numbers.
@@ -60,11 +60,11 @@ impl Palette {
     /// What the environment says of the terminal; `ascii` is a person's wish.
     pub fn of(env: &dyn Fn(&str) -> Option<String>, ascii: bool) -> Palette {
         let var = |name: &str| env(name).filter(|text| !text.is_empty());
-        let (term, colour) = (var("TERM").unwrap_or_default(), var("COLORTERM").unwrap_or_default());
+        let (term, color) = (var("TERM").unwrap_or_default(), var("COLORTERM").unwrap_or_default());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var).unwrap_or_default().to_lowercase();
         let depth = match () {
             () if var("NO_COLOR").is_some() || term == "dumb" => Depth::None,
-            () if ["truecolor", "24bit"].contains(&colour.as_str()) || term.ends_with("-direct") => Depth::True,
+            () if ["truecolor", "24bit"].contains(&color.as_str()) || term.ends_with("-direct") => Depth::True,
             () if term.contains("256color") => Depth::Cube,
             () => Depth::Sixteen,
         };
@@ -100,13 +100,13 @@ impl Palette {
                 (Theme::ramp(&theme.heat[1..], share), few[((share.clamp(0.0, 1.0) * 4.0).round()) as usize])
             }
         };
-        let colour = match self.depth {
+        let color = match self.depth {
             Depth::None => return plain,
             Depth::Sixteen => few,
             Depth::Cube => Color::Indexed(cube(rgb.0, rgb.1, rgb.2)),
             Depth::True => Color::Rgb(rgb.0, rgb.1, rgb.2),
         };
-        plain.fg(colour)
+        plain.fg(color)
     }
 
     /// A sign, or its ASCII stand-in.
@@ -153,7 +153,7 @@ fn few(hue: Hue) -> Color {
     }
 }
 
-/// The nearest of the cube's colours and its greys.
+/// The nearest of the cube's colors and its grays.
 fn cube(r: u8, g: u8, b: u8) -> u8 {
     const LEVELS: [i32; 6] = [0, 95, 135, 175, 215, 255];
     let level = |v: u8| (0..6).min_by_key(|i| (LEVELS[*i] - i32::from(v)).abs()).unwrap_or(0);
@@ -162,10 +162,10 @@ fn cube(r: u8, g: u8, b: u8) -> u8 {
         (0..3).map(|i| (c[i] - own[i]).pow(2)).sum::<i32>()
     };
     let steps = [level(r), level(g), level(b)];
-    let grey = ((i32::from(r) + i32::from(g) + i32::from(b)) / 3 - 3).clamp(0, 235) / 10;
-    let grey = grey.min(23);
-    let (coloured, neutral) = (far(steps.map(|i| LEVELS[i])), far([8 + grey * 10; 3]));
-    if neutral < coloured { (232 + grey) as u8 } else { (16 + 36 * steps[0] + 6 * steps[1] + steps[2]) as u8 }
+    let gray = ((i32::from(r) + i32::from(g) + i32::from(b)) / 3 - 3).clamp(0, 235) / 10;
+    let gray = gray.min(23);
+    let (colored, neutral) = (far(steps.map(|i| LEVELS[i])), far([8 + gray * 10; 3]));
+    if neutral < colored { (232 + gray) as u8 } else { (16 + 36 * steps[0] + 6 * steps[1] + steps[2]) as u8 }
 }
 
 #[cfg(test)]
@@ -195,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn a_colour_of_the_cube_is_the_nearest() {
+    fn a_color_of_the_cube_is_the_nearest() {
         assert_eq!((cube(0, 0, 0), cube(255, 255, 255), cube(255, 0, 0)), (16, 231, 196));
-        assert_eq!(cube(128, 128, 128), 244, "a grey is a grey");
+        assert_eq!(cube(128, 128, 128), 244, "a gray is a gray");
     }
 
     #[test]
-    fn without_colours_no_style_has_one() {
+    fn without_colors_no_style_has_one() {
         let palette = Palette { depth: Depth::None, signs: Signs::Braille, light: false };
         let inks = [Ink::Text, Ink::Faint, Ink::Warn, Ink::Of(Hue::Of(3)), Ink::Band, Ink::Heat(0.7)];
         assert!(inks.iter().all(|ink| palette.style(*ink).fg.is_none()));

@@ -38,7 +38,7 @@ fn text(run: &RunLine, now: i64, palette: Palette) -> String {
         ranks => parts.push(format!("{ranks} ranks")),
     }
     parts.extend(run.gpu_hours.map(|hours| format!("{hours:.1} GPU h")));
-    parts.extend(run.gpu_utilisation.map(|used| format!("{used:.0} % used")));
+    parts.extend(run.gpu_utilization.map(|used| format!("{used:.0} % used")));
     parts.push(run.sentence.clone());
     parts.extend(run.ended.map(|ended| format!("{} ago", rough_duration(now - ended))));
     format!("{shape} {}", palette.text(&parts.join("  ")))

@@ -1,4 +1,4 @@
-//! The picture as text, in several sizes, with and without colours and signs.
+//! The picture as text, in several sizes, with and without colors and signs.
 
 use crate::board;
 use crate::follow::whole;
@@ -38,7 +38,7 @@ fn machine(gpus: u32, seconds: i64) -> Model {
         let wave = move |s: i64| f64::from(((s + i64::from(i) * 7) % 12) as i32) / 4.0;
         let base = if i == 3 { 70.0 } else { 96.0 };
         let own = || i.to_string();
-        add(gpu::UTILISATION.tag, own(), Box::new(move |s| base + wave(s)));
+        add(gpu::UTILIZATION.tag, own(), Box::new(move |s| base + wave(s)));
         add(gpu::MEMORY_ALLOCATED_BYTES.tag, own(), Box::new(move |s| (60.0 + wave(s)) * GIB));
         add(gpu::MEMORY_TOTAL_BYTES.tag, own(), Box::new(|_| 80.0 * GIB));
         add(gpu::POWER_WATTS.tag, own(), Box::new(move |s| 600.0 + wave(s) * 20.0));
@@ -145,7 +145,7 @@ fn what_matters_stands_on_a_small_screen() {
     );
     let text = lines.join("\n");
     for part in [
-        "GPU utilisation",
+        "GPU utilization",
         "GPU memory",
         "GPU power",
         "Host CPU",
@@ -297,7 +297,7 @@ fn who_is_chosen_stays_chosen_and_is_seen() {
     assert!(text.contains("4107") && !text.contains("4100"), "{text}");
     press(&mut model, "S");
     assert_eq!(model.view.chosen, Some((4_107, 1)), "the order is another, the process the same");
-    // When it has gone, its neighbour takes its place.
+    // When it has gone, its neighbor takes its place.
     let rows = model.processes.rows.iter().filter(|row| row.pid != 4_107).cloned().collect();
     let table = ProcessTable { rows, ..model.processes.clone() };
     model.take(&wire::encode(&ServerMessage::Processes(table))).expect("it is understood");
@@ -351,7 +351,7 @@ fn runs_stand_above_the_charts_while_there_are_any() {
         name: Some("lr\u{1b}[31m-3e-4".into()),
         ranks: 8,
         gpu_hours: Some(8.04),
-        gpu_utilisation: Some(93.4),
+        gpu_utilization: Some(93.4),
         ..run("abc", RunState::Running, "running", None)
     };
     let fell = run("fell", RunState::OutOfMemory, "out of memory (Kubernetes: OOMKilled)", Some(START + 60_000));
@@ -410,7 +410,7 @@ fn one_picture_is_lines_and_an_object() {
     let mut model = machine(8, 120);
     let lines = text::lines(&mut model, ASCII, 0, 100, 20);
     assert!(
-        lines.is_ascii() && lines.contains("GPU utilisation (mean of 8):") && lines.contains("torchrun"),
+        lines.is_ascii() && lines.contains("GPU utilization (mean of 8):") && lines.contains("torchrun"),
         "{lines}"
     );
     assert_eq!(lines.lines().filter(|line| line.starts_with("GPU 3 ")).count(), 1, "{lines}");

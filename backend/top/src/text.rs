@@ -125,7 +125,7 @@ pub fn json(model: &mut Model) -> Value {
             json!({
                 "id": run.id, "name": run.name, "state": run.state.name(), "sentence": run.sentence,
                 "began": run.began as f64 / 1000.0, "ended": run.ended.map(|t| t as f64 / 1000.0),
-                "ranks": run.ranks, "gpu_hours": run.gpu_hours, "gpu_utilisation_percent": run.gpu_utilisation,
+                "ranks": run.ranks, "gpu_hours": run.gpu_hours, "gpu_utilization_percent": run.gpu_utilization,
             })
         })
         .collect();

@@ -41,7 +41,7 @@ fn spread<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot) -> Dr
     Ok(())
 }
 
-/// The quantile `share` (0 to 1) of sorted values, interpolated between neighbours; NaN when there are no values.
+/// The quantile `share` (0 to 1) of sorted values, interpolated between neighbors; NaN when there are no values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(top) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = top as f64 * share;

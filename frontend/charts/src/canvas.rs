@@ -18,12 +18,12 @@ pub const SUBPIXELS: i32 = 4;
 /// Largest number of text widths that are kept. When there are more, all are dropped and measured anew.
 const MAX_CACHED_WIDTHS: usize = 4096;
 
-/// The calls of a canvas that the backend needs. Lengths are device pixels; a colour is red, green, blue (0 to 255) and
+/// The calls of a canvas that the backend needs. Lengths are device pixels; a color is red, green, blue (0 to 255) and
 /// opacity (0 to 1).
 pub trait Surface {
-    /// Sets the fill colour of shapes and texts.
+    /// Sets the fill color of shapes and texts.
     fn set_fill(&mut self, color: (u8, u8, u8, f64));
-    /// Sets the colour of lines, and their width in device pixels.
+    /// Sets the color of lines, and their width in device pixels.
     fn set_stroke(&mut self, color: (u8, u8, u8, f64), width: f32);
     /// Sets the size of texts in device pixels, and whether they are bold.
     fn set_font(&mut self, size: f32, bold: bool);

@@ -11,19 +11,19 @@ use crate::reduce::Column;
 use crate::theme::Theme;
 use plotters::style::RGBAColor;
 
-/// The colour of a series.
+/// The color of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hue {
-    /// The neutral colour.
+    /// The neutral color.
     Ink,
     /// One of the eight hues of series, 0 to 7; lines of hue 4 to 7 are dashed.
     Of(u8),
-    /// The colour of what is unlike its peers; the number counts such series from 0, and all but the first are dashed.
+    /// The color of what is unlike its peers; the number counts such series from 0, and all but the first are dashed.
     Odd(u8),
 }
 
 impl Hue {
-    /// The colour of this hue in a theme.
+    /// The color of this hue in a theme.
     pub fn color(self, theme: &Theme) -> RGBAColor {
         match self {
             Hue::Ink => theme.ink,
@@ -54,7 +54,7 @@ impl Hue {
 pub struct Line<'a> {
     /// Columns of the series, oldest first.
     pub columns: &'a [Column],
-    /// Colour of the series.
+    /// Color of the series.
     pub hue: Hue,
     /// False when the pointer or the user has chosen another series; the line is then drawn faint.
     pub bright: bool,
@@ -76,7 +76,7 @@ pub struct Band {
 /// How a bar is drawn, where its opacity does not say enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grade {
-    /// By its opacity, or in the colour of a warning.
+    /// By its opacity, or in the color of a warning.
     #[default]
     Plain,
     /// It may become an alert: a hairline.
@@ -181,7 +181,7 @@ pub struct Frame<'a> {
     pub css: f64,
     /// Units in a device pixel.
     pub device: f64,
-    /// Colours of the drawing.
+    /// Colors of the drawing.
     pub theme: &'a Theme,
     /// Measures in CSS pixels.
     pub measures: Measures,

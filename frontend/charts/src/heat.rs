@@ -1,4 +1,4 @@
-//! Draws many series as rows of cells, coloured by the value or by its distance from the median at that time. Rows are
+//! Draws many series as rows of cells, colored by the value or by its distance from the median at that time. Rows are
 //! whole device pixels high. A space after every eighth row makes them easy to count.
 
 use crate::frame::{Frame, Line, Plot};
@@ -10,9 +10,9 @@ use plotters::style::RGBAColor;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
-/// Number of colour steps on a ramp.
+/// Number of color steps on a ramp.
 const RAMP_LEVELS: usize = 100;
-/// Share of the axis: a value that is this far from the median gets the last colour of the ramp.
+/// Share of the axis: a value that is this far from the median gets the last color of the ramp.
 const RAMP_AXIS_SHARE: f64 = 0.31;
 /// Number of rows between two spaces.
 pub(crate) const ROWS_PER_GROUP: usize = 8;
@@ -90,7 +90,7 @@ pub(crate) fn draw<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
             hatch(area, frame, (from, y), (plot.right, end))?;
         }
     }
-    // Cells are sorted by colour, because setting a colour costs more than filling a cell.
+    // Cells are sorted by color, because setting a color costs more than filling a cell.
     let (stops, hair): (&[RGBAColor], i32) =
         if heat.values { (&frame.theme.heat, frame.hair()) } else { (&frame.theme.diverge, 0) };
     for i in order::by(cells.iter().map(|c| i64::from(c.0))) {

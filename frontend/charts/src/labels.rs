@@ -13,7 +13,7 @@ pub struct Label {
     pub value: f64,
     /// The value as it is written on the chart.
     pub text: String,
-    /// Colour of the series.
+    /// Color of the series.
     pub hue: Hue,
     /// False when the series is hidden, or when another series is highlighted.
     pub bright: bool,
@@ -67,7 +67,7 @@ pub(crate) fn ordered(labels: &[Label], span: f64, before: &[Place]) -> Vec<usiz
     order
 }
 
-/// Joins neighbours in an order whose lines lie together. `y` gives the height of the line of a label in units.
+/// Joins neighbors in an order whose lines lie together. `y` gives the height of the line of a label in units.
 pub(crate) fn joined(
     order: &[usize],
     labels: &[Label],

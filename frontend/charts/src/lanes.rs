@@ -75,7 +75,7 @@ pub(crate) fn bars<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Pl
     Ok(())
 }
 
-/// The shape of an alert where it begins: it says how much it matters without a colour.
+/// The shape of an alert where it begins: it says how much it matters without a color.
 fn begin<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, (x, y): (i32, i32), grade: Grade) -> Drawn<DB> {
     let h = frame.px(4.0);
     match grade {

@@ -1,5 +1,5 @@
 //! Runs of a notebook's cells under the data: a hairline where each begins, its number, a bar along the top for its time. One
-//! that runs, or that a person chose, has a ground of its own. One that failed has a square, for who sees no colours. And times in
+//! that runs, or that a person chose, has a ground of its own. One that failed has a square, for who sees no colors. And times in
 //! which something was wrong.
 
 use crate::frame::{Frame, Plot};

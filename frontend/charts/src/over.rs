@@ -218,7 +218,7 @@ fn single<DB: DrawingBackend>(area: &Area<DB>, frame: &Frame, plot: &Plot, unit:
     Ok(())
 }
 
-/// Draws one label; `hues` are the colours of the series that it names.
+/// Draws one label; `hues` are the colors of the series that it names.
 fn row<DB: DrawingBackend>(
     area: &Area<DB>,
     frame: &Frame,

@@ -11,13 +11,13 @@ use plotters_backend::DrawingBackend;
 /// A place as x and y in units.
 pub(crate) type Point = (i32, i32);
 
-/// A colour whose opacity is multiplied by `alpha` (0 to 1).
+/// A color whose opacity is multiplied by `alpha` (0 to 1).
 pub(crate) fn faint(color: RGBAColor, alpha: f64) -> RGBAColor {
     let RGBAColor(r, g, b, a) = color;
     RGBAColor(r, g, b, a * alpha)
 }
 
-/// The style of a text: colour, weight, and which end of the text is at its place.
+/// The style of a text: color, weight, and which end of the text is at its place.
 pub(crate) fn words(frame: &Frame, color: RGBAColor, bold: bool, at: HPos) -> TextStyle<'static> {
     let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
     let font = FontDesc::new(FontFamily::SansSerif, frame.measures.text * frame.css, style);

@@ -38,7 +38,7 @@ pub struct Mask {
 /// A rectangle of pixels: left and upper edge, then right and lower edge, which are outside it.
 pub type Part = (u32, u32, u32, u32);
 
-/// A picture in memory. On a transparent ground, colours are multiplied by their opacity until [`Raster::straighten`].
+/// A picture in memory. On a transparent ground, colors are multiplied by their opacity until [`Raster::straighten`].
 #[derive(Default)]
 pub struct Raster {
     width: usize,
@@ -62,7 +62,7 @@ pub struct Raster {
 const NO_ROWS: (u32, u32) = (u32::MAX, 0);
 
 impl Raster {
-    /// Makes the picture empty and sets its size in pixels. The ground is the card colour of a theme, or transparent
+    /// Makes the picture empty and sets its size in pixels. The ground is the card color of a theme, or transparent
     /// for None.
     pub fn wipe(&mut self, (width, height): (u32, u32), ground: Option<&Theme>) {
         let ground = ground.map_or([0; 4], |t| [t.card.0, t.card.1, t.card.2, 255]);
@@ -116,7 +116,7 @@ impl Raster {
         parts
     }
 
-    /// Divides the colours in a part by their opacity, because browsers want them so. Needed on a transparent ground
+    /// Divides the colors in a part by their opacity, because browsers want them so. Needed on a transparent ground
     /// only.
     pub fn straighten(&mut self, (left, top, right, bottom): Part) {
         for y in top as usize..bottom as usize {
@@ -446,12 +446,12 @@ fn middle(cut: usize) -> f32 {
     (cut as f32 + 0.5) / CUTS_PER_PIXEL as f32
 }
 
-/// A colour that is prepared for blending.
+/// A color that is prepared for blending.
 struct Ink {
     color: [u8; 4],
-    /// Two of the four bytes of the colour each: red and blue, then green and opacity.
+    /// Two of the four bytes of the color each: red and blue, then green and opacity.
     halves: (u32, u32),
-    /// Opacity of the colour, 0 to 256.
+    /// Opacity of the color, 0 to 256.
     alpha: i32,
 }
 
@@ -469,7 +469,7 @@ impl Ink {
         ((cover * self.alpha + full / 2) / full) as u32
     }
 
-    /// Blends the colour over the pixel `under` with the opacity `part` (0 to 256).
+    /// Blends the color over the pixel `under` with the opacity `part` (0 to 256).
     #[inline]
     fn over(&self, under: [u8; 4], part: u32) -> [u8; 4] {
         if part >= 256 {
@@ -480,7 +480,7 @@ impl Ink {
         (mix(under & 0x00ff_00ff, self.halves.0) | mix(under >> 8 & 0x00ff_00ff, self.halves.1) << 8).to_le_bytes()
     }
 
-    /// Blends the colour over many pixels, most of which are equal.
+    /// Blends the color over many pixels, most of which are equal.
     fn span(&self, pixels: &mut [[u8; 4]], part: u32) {
         if part >= 256 {
             return pixels.fill(self.color);
@@ -646,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_stays_opaque_and_a_faint_colour_on_no_ground_keeps_its_own() {
+    fn a_card_stays_opaque_and_a_faint_color_on_no_ground_keeps_its_own() {
         let mut card = Raster::default();
         card.wipe(SIZE, Some(&DARK));
         card.polylines(&[1.0, 1.0, 40.0, 30.0], &[4], 1.5, (200, 100, 50, 0.5));

@@ -53,7 +53,7 @@ pub struct Reducer {
 }
 
 impl Reducer {
-    /// Makes a reducer with columns of `step` ms (at least 1). Two neighbours are not joined when they are more than
+    /// Makes a reducer with columns of `step` ms (at least 1). Two neighbors are not joined when they are more than
     /// `longest` ms apart, or when an absent sample lies between them.
     pub fn new(step: i64, longest: i64) -> Self {
         Reducer { step: step.max(1), longest, columns: Vec::new(), begin: 0, broken: true }

@@ -32,12 +32,12 @@ impl Svg {
         self.text
     }
 
-    /// Sets the fill colour of shapes and texts.
+    /// Sets the fill color of shapes and texts.
     pub fn set_fill(&mut self, color: Color) {
         self.fill = paint("fill", color);
     }
 
-    /// Sets the colour of lines, and their width in pixels.
+    /// Sets the color of lines, and their width in pixels.
     pub fn set_stroke(&mut self, color: Color, width: f32) {
         self.stroke = format!("{} stroke-width=\"{}\"", paint("stroke", color), Length(width));
     }

@@ -1,49 +1,49 @@
-//! The colours of the two themes for the drawings. `static/style.css` has the same colours for the page; a test
+//! The colors of the two themes for the drawings. `static/style.css` has the same colors for the page; a test
 //! compares both.
 
 use plotters::style::RGBAColor;
 
-/// The colours of a drawing.
+/// The colors of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Theme {
     /// Ground on which charts are drawn.
     pub card: RGBAColor,
-    /// Colour of numbers.
+    /// Color of numbers.
     pub text: RGBAColor,
-    /// Colour of names.
+    /// Color of names.
     pub text_2: RGBAColor,
-    /// Colour of axes, limits and notes: the faintest text.
+    /// Color of axes, limits and notes: the faintest text.
     pub text_3: RGBAColor,
-    /// Neutral colour of single series, medians and sparklines.
+    /// Neutral color of single series, medians and sparklines.
     pub ink: RGBAColor,
-    /// Colour of the horizontal hairlines.
+    /// Color of the horizontal hairlines.
     pub grid: RGBAColor,
-    /// Colour of the line at zero.
+    /// Color of the line at zero.
     pub zero: RGBAColor,
-    /// Colour of tick marks, and of the right edge when it is now.
+    /// Color of tick marks, and of the right edge when it is now.
     pub hair_strong: RGBAColor,
-    /// Colour of the hatch in gaps.
+    /// Color of the hatch in gaps.
     pub hatch: RGBAColor,
-    /// Colour of a warning. A shape and a word always stand beside it, since not everybody sees it.
+    /// Color of a warning. A shape and a word always stand beside it, since not everybody sees it.
     pub warn: RGBAColor,
-    /// Colour of what is worse than a warning; likewise.
+    /// Color of what is worse than a warning; likewise.
     pub bad: RGBAColor,
-    /// Colour of a state that is no warning.
+    /// Color of a state that is no warning.
     pub unknown: RGBAColor,
-    /// Colour of a series that is unlike its peers, the same in lines and maps.
+    /// Color of a series that is unlike its peers, the same in lines and maps.
     pub odd: RGBAColor,
-    /// Colour of a busy device in a map that is like its peers: the ground on which an outlier stands.
+    /// Color of a busy device in a map that is like its peers: the ground on which an outlier stands.
     pub cell: RGBAColor,
     /// Hues of series, in the order of their use.
     pub hues: [RGBAColor; 8],
-    /// Colours from the lowest value to the highest. Their lightness rises in even steps, also for the colour-blind.
+    /// Colors from the lowest value to the highest. Their lightness rises in even steps, also for the color-blind.
     pub heat: [RGBAColor; 6],
-    /// Colours from far above the median, over the median, to far below it.
+    /// Colors from far above the median, over the median, to far below it.
     pub diverge: [RGBAColor; 5],
 }
 
 impl Theme {
-    /// The colour of a ramp at `share`, 0 to 1; `stops` holds at least two colours.
+    /// The color of a ramp at `share`, 0 to 1; `stops` holds at least two colors.
     pub fn ramp(stops: &[RGBAColor], share: f64) -> RGBAColor {
         let at = share.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
         let k = (at as usize).min(stops.len() - 2);
@@ -65,7 +65,7 @@ const fn night(alpha: f64) -> RGBAColor {
     RGBAColor(15, 23, 34, alpha)
 }
 
-/// Colours of the dark theme.
+/// Colors of the dark theme.
 pub const DARK: Theme = Theme {
     card: rgb(0x151a21),
     text: rgb(0xe8ecf1),
@@ -95,7 +95,7 @@ pub const DARK: Theme = Theme {
     ],
 };
 
-/// Colours of the light theme.
+/// Colors of the light theme.
 pub const LIGHT: Theme = Theme {
     card: rgb(0xffffff),
     text: rgb(0x14191f),

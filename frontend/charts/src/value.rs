@@ -14,7 +14,7 @@ pub struct Spark<'a> {
     pub css: f64,
     /// Width of the line in CSS pixels.
     pub line: f64,
-    /// Colours of the drawing.
+    /// Colors of the drawing.
     pub theme: &'a Theme,
     /// Start and end of the span, ms since the epoch.
     pub span: (i64, i64),

@@ -11,11 +11,11 @@ fn block(start: &str) -> &'static str {
     &block[..block.find('}').expect("a block ends")]
 }
 
-/// Red, green and blue of a colour token, 0 to 255 each.
+/// Red, green and blue of a color token, 0 to 255 each.
 fn token(block: &str, name: &str) -> [f64; 3] {
-    let at = block.find(&format!("--{name}: #")).unwrap_or_else(|| panic!("--{name} is no opaque colour"));
+    let at = block.find(&format!("--{name}: #")).unwrap_or_else(|| panic!("--{name} is no opaque color"));
     let hex = &block[at + name.len() + 5..][..6];
-    [0, 2, 4].map(|i| f64::from(u8::from_str_radix(&hex[i..i + 2], 16).expect("a colour has six digits")))
+    [0, 2, 4].map(|i| f64::from(u8::from_str_radix(&hex[i..i + 2], 16).expect("a color has six digits")))
 }
 
 /// Relative luminance as WCAG defines it, 0 to 1.
@@ -51,7 +51,7 @@ fn weak(names: &[&str], surfaces: &[&str], least: f64) -> Vec<String> {
 #[test]
 fn black_and_white_are_as_far_apart_as_can_be() {
     assert!((contrast([0.0; 3], [255.0; 3]) - 21.0).abs() < 1e-9);
-    // This is the lightest grey that passes on white.
+    // This is the lightest gray that passes on white.
     assert!(contrast([118.0; 3], [255.0; 3]) >= 4.5 && contrast([119.0; 3], [255.0; 3]) < 4.5);
 }
 

@@ -24,7 +24,7 @@ pub struct Place {
 
 /// A label under the pointer.
 #[derive(Clone, Copy, Debug)]
-pub struct Labelled {
+pub struct Labeled {
     /// Position of its series, or of the first of several.
     pub series: usize,
     /// False when lines that lie together share this label.
@@ -45,13 +45,13 @@ impl Place {
     }
 
     /// The label at this place; None when there is none.
-    pub fn label(&self, board: Board) -> Option<Labelled> {
+    pub fn label(&self, board: Board) -> Option<Labeled> {
         let right = self.width - board.gutters().1;
         let drawn = board.drawn();
         let panel = drawn.panels.iter().find(|p| p.id == self.panel && p.lines() && p.picture.names.len() > 1)?;
         let near = panel.places.iter().min_by(|a, b| (a.y - self.y).abs().total_cmp(&(b.y - self.y).abs()))?;
         let hit = self.x > right + 4.0 && (near.y - self.y).abs() < 24.0;
-        hit.then_some(Labelled { series: *near.series.first()?, alone: near.series.len() == 1 })
+        hit.then_some(Labeled { series: *near.series.first()?, alone: near.series.len() == 1 })
     }
 }
 

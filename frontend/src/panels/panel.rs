@@ -108,7 +108,7 @@ fn RowChoices() -> impl IntoView {
     }
 }
 
-/// One of the numbers on top, from the catalogue's layout.
+/// One of the numbers on top, from the catalog's layout.
 #[component]
 pub fn TileCard(
     /// Id of the tile.

@@ -1,4 +1,4 @@
-//! The icons of buttons. The stylesheet has their colours and line widths.
+//! The icons of buttons. The stylesheet has their colors and line widths.
 
 use leptos::prelude::*;
 

@@ -20,7 +20,7 @@ pub fn Modal(
 ) -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();
     let heading = format!("{id}-title");
-    let labelled = heading.clone();
+    let labeled = heading.clone();
     Effect::new(move || {
         let Some(dialog) = dialog.get() else { return };
         match title.with(Option::is_some) {
@@ -33,7 +33,7 @@ pub fn Modal(
         }
     });
     view! {
-        <dialog node_ref=dialog id=id class="dialog" aria-labelledby=labelled on:close=move |_| closed.run(())>
+        <dialog node_ref=dialog id=id class="dialog" aria-labelledby=labeled on:close=move |_| closed.run(())>
             <header>
                 <h2 id=heading>{move || title.get().unwrap_or_default()}</h2>
                 <button data-do="dismiss" aria-label="Close" on:click=move |_| closed.run(())>"✕"</button>

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// One series in the tooltip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TipRow {
-    /// Colour of the series.
+    /// Color of the series.
     pub hue: Hue,
     /// Name of the series.
     pub name: String,

@@ -49,7 +49,7 @@ impl AlertStand {
     }
 }
 
-/// The class of the shape of an alert, and the shape: it says severity without a colour.
+/// The class of the shape of an alert, and the shape: it says severity without a color.
 pub fn shape(severity: AlertSeverity, stand: AlertStand) -> (&'static str, &'static str) {
     match (stand, severity) {
         (AlertStand::Resolved, _) => ("shape is-ok", "●"),
@@ -164,7 +164,7 @@ pub fn ends(length: &str, now: i64, offset: i64) -> i64 {
 pub struct Alerted {
     /// A bar for each alert, in order of their begin.
     pub bars: Vec<Bar>,
-    /// Limits of rules: position of the metric in the catalogue, value in its base unit, and name of the rule.
+    /// Limits of rules: position of the metric in the catalog, value in its base unit, and name of the rule.
     pub limits: Vec<(u16, f64, String)>,
 }
 
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shape_says_severity_without_a_colour() {
+    fn a_shape_says_severity_without_a_color() {
         use AlertSeverity::{Critical, Info, Warning};
         let shapes: Vec<&str> = [Info, Warning, Critical].iter().map(|s| shape(*s, AlertStand::Firing).1).collect();
         assert_eq!(shapes, ["◆", "▲", "■"]);

@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn of_a_description_the_part_is_shown_in_which_the_word_stands() {
-        let help = "Share of time. NVML GPM SM utilisation; DCGM field 1002.";
+        let help = "Share of time. NVML GPM SM utilization; DCGM field 1002.";
         assert_eq!(meaning(help, "dcgm").as_deref(), Some("DCGM field 1002"));
-        assert_eq!(meaning(help, "nvml sm").as_deref(), Some("NVML GPM SM utilisation"));
+        assert_eq!(meaning(help, "nvml sm").as_deref(), Some("NVML GPM SM utilization"));
         assert_eq!((meaning(help, "sm"), meaning(help, "dcgm rocm")), (None, None));
     }
 

@@ -2,7 +2,7 @@
 //! known here.
 //!
 //! [`store`] is the data that a server sends, [`tile`] a number on top with its words, [`names`] what series are called and
-//! their colours, [`spread`] many series at once, [`shortcuts`] the one table of keys. [`address`] is the view as it stands in
+//! their colors, [`spread`] many series at once, [`shortcuts`] the one table of keys. [`address`] is the view as it stands in
 //! a link, with spans as people type them in [`range`]; [`player`] the clock of a recording. [`picture`] makes the frame of a
 //! chart, [`curves`] those of lines that the server made, and [`turns`] says which chart is drawn next; [`take`] is what a
 //! person takes from it. [`find`] ranks what was typed, [`findings`] are what is wrong, [`runs`] the training jobs,

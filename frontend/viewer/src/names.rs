@@ -1,21 +1,21 @@
-//! Names and colours of the series of one chart.
+//! Names and colors of the series of one chart.
 
 use charts::Hue;
 use shared::catalog::{Catalog, LABEL, rank};
 use shared::series::{SeriesDef, SeriesId};
 
-/// Name and colour of a series.
+/// Name and color of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Name {
     /// The name without the first words that all names of the chart share.
     pub short: String,
     /// The full name.
     pub full: String,
-    /// Colour of the series.
+    /// Color of the series.
     pub hue: Hue,
 }
 
-/// Names and colours of `series`, in the same order.
+/// Names and colors of `series`, in the same order.
 pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId]) -> Vec<Name> {
     let of = |id: &SeriesId| defs.get(*id as usize);
     let full: Vec<String> = series.iter().map(|id| of(id).map_or_else(String::new, |d| catalog.label(d))).collect();
@@ -26,7 +26,7 @@ pub fn names(catalog: &Catalog, defs: &[SeriesDef], series: &[SeriesId]) -> Vec<
     full.iter().zip(hues).map(|(f, hue)| Name { short: short(f), full: f.clone(), hue }).collect()
 }
 
-/// Colours by instance. A GPU has the same hue in every chart. Instances that are no distinct numbers take hues by
+/// Colors by instance. A GPU has the same hue in every chart. Instances that are no distinct numbers take hues by
 /// position, and two such instances take the two hues that differ most.
 fn hues(instances: &[&str]) -> Vec<Hue> {
     let number = |instance: &&str| match instance.strip_prefix(LABEL) {

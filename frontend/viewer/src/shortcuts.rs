@@ -224,7 +224,7 @@ impl Action {
             Action::Findings => ("What is wrong, and what was", "findings, problems, faults, diagnosis"),
             Action::Record => ("Record this span to a file", "save, download, export"),
             Action::Open => ("Open a recording", "load a file, import, W&B, CSV"),
-            Action::Theme => ("Dark or light", "theme, colours, mode"),
+            Action::Theme => ("Dark or light", "theme, colors, mode"),
             Action::Keys => ("All keys", "help, shortcuts, keyboard"),
             Action::Go => ("All machines", "fleet, hosts, nodes"),
             Action::Play => ("Play, or pause", "the recording"),

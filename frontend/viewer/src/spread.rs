@@ -14,7 +14,7 @@ const OUTLIER_AXIS_SHARE: f64 = 0.05;
 const FEW_SERIES: usize = 8;
 /// A series must stand out during this share of the window to be named.
 const OUTLIER_WINDOW_SHARE: f64 = 0.25;
-/// A series that stood out keeps its colour until it is below this part of both limits.
+/// A series that stood out keeps its color until it is below this part of both limits.
 const OUTLIER_STAYS: f64 = 0.7;
 
 /// The spread of many series in a window.

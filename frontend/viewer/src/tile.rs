@@ -20,7 +20,7 @@ const SPARKLINE_STEP_MS: i64 = 5_000;
 const STRAGGLER_MS: i64 = 60_000;
 const STRAGGLER_POINTS: f64 = 6.0;
 
-/// Beginning of a note about series without data; such notes get another colour.
+/// Beginning of a note about series without data; such notes get another color.
 pub const MISSING_PREFIX: &str = "▲ ";
 
 /// The number of a tile, with what stands beside it.

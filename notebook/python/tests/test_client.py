@@ -92,11 +92,11 @@ class Figures(Case):
     def test_a_figure_is_svg_and_says_its_numbers(self):
         fake = FakeServer(self.data)
         self.addCleanup(fake.end)
-        svg = "<svg xmlns='x'><title>GPU utilisation\nGPU 0: mean 90 %, &lt;1 to 99 %</title></svg>"
+        svg = "<svg xmlns='x'><title>GPU utilization\nGPU 0: mean 90 %, &lt;1 to 99 %</title></svg>"
         fake.texts["/api/v1/figure"] = svg
         drawn = watchglass.figure("gpu.*.gpu", last="10m", theme="dark")
         self.assertEqual(drawn._repr_mimebundle_()["image/svg+xml"], svg)
-        self.assertEqual(str(drawn), "GPU utilisation\nGPU 0: mean 90 %, <1 to 99 %")
+        self.assertEqual(str(drawn), "GPU utilization\nGPU 0: mean 90 %, <1 to 99 %")
         self.assertEqual(fake.asked[0][1], "/api/v1/figure?tag=gpu.%2A.gpu&theme=dark&width=720&height=316&from=-10m")
 
     def test_a_cell_is_the_span_of_its_newest_run(self):

@@ -31,10 +31,10 @@ use told::Told;
 /// Largest number of samples that are taken from one file. Each needs 16 bytes while the file is read.
 const MAX_SAMPLES: usize = 200_000_000;
 
-/// The content of a foreign file, as series of the catalogue.
+/// The content of a foreign file, as series of the catalog.
 #[derive(Debug)]
 struct Recorded {
-    /// The catalogue to which the [`SeriesDef`]s refer.
+    /// The catalog to which the [`SeriesDef`]s refer.
     catalog: Catalog,
     /// The machines, or the writers of a shared run. There is at least one, and each has a sample.
     sources: Vec<RecordedSource>,

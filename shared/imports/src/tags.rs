@@ -1,4 +1,4 @@
-//! Turns tags as they are spelled in a file into series of the catalogue, in its units, and labels into machines.
+//! Turns tags as they are spelled in a file into series of the catalog, in its units, and labels into machines.
 
 use super::{Damage, ImportError, Raw, Recorded, RecordedSource, Series};
 use shared::catalog::{Catalog, Draw, wandb};
@@ -13,7 +13,7 @@ const MAX_NAME_CHARS: usize = 80;
 /// A machine: the name of its run or file, and the label of a writer.
 type Key = (String, Option<String>);
 
-/// The samples of a spelling that the catalogue knows.
+/// The samples of a spelling that the catalog knows.
 struct Known {
     key: Key,
     def: SeriesDef,

@@ -91,7 +91,7 @@ fn every_spelling_of_every_row_is_read_with_and_without_prefix_and_label() {
                         "i" => "3",
                         "labels" => "",
                         name if name.starts_with("i.") => "3.mig.1",
-                        _ => continue, // The tests of the catalogue's table fill these with every difficult text.
+                        _ => continue, // The tests of the catalog's table fill these with every difficult text.
                     };
                     format!("{}{instance}{}", &spelling[..open], &spelling[close + 1..])
                 }
@@ -253,7 +253,7 @@ fn memory_in_use_is_drawn_where_w_and_b_told_nothing_better() {
     for spelling in ["memory", "memory_percent", "system.memory", "system.memory_percent"] {
         assert_eq!(drawn(&[(spelling, "40")]), [line("memory_percent")]);
     }
-    // The utilisation of a GPU's memory is another metric. The copies for a process stay hidden beside the GPU itself.
+    // The utilization of a GPU's memory is another metric. The copies for a process stay hidden beside the GPU itself.
     let gpu = [("gpu.0.memory", "7"), ("gpu.process.0.memory", "7"), ("memory", "40")];
     assert_eq!(drawn(&gpu), [line("gpu.0.memory"), hidden("gpu.process.0.memory"), line("memory_percent")]);
     let both = [("memory_percent", "40"), ("memory.working_set_percent", "30")];

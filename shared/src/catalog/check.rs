@@ -60,7 +60,7 @@ fn begins_well(text: &str) -> bool {
     text.chars().next().is_some_and(|c| c.is_uppercase() || c.is_ascii_digit())
 }
 
-// Sentence case cannot be proved without knowing names; a second word such as `Utilisation` is what goes wrong.
+// Sentence case cannot be proved without knowing names; a second word such as `Utilization` is what goes wrong.
 fn is_title(title: &str) -> bool {
     const NAMES: &[&str] = &[
         "Watchglass",
@@ -315,6 +315,6 @@ mod tests {
         check(|c| c.layout.tiles[0].metrics.push("nothing".into()), "there is no tag nothing");
         check(|c| c.layout.tiles[0].metrics.push("memory.used".into()), "cannot be added or compared");
         check(|c| c.layout.charts.push(c.layout.charts[0].clone()), "chart gpu is there twice");
-        check(|c| c.layout.charts[0].title = "GPU Utilisation".into(), "chart gpu: a title is in sentence case");
+        check(|c| c.layout.charts[0].title = "GPU Utilization".into(), "chart gpu: a title is in sentence case");
     }
 }

@@ -5,13 +5,13 @@ use crate::unit::Unit;
 
 /// Whole machine.
 pub static CPU_PERCENT: MetricDef = MetricDef::gauge("system.cpu_percent", Unit::Percent)
-    .title("CPU utilisation")
+    .title("CPU utilization")
     .on("cpu", "all cores")
     .help("Share of the time of all logical cores since the previous sample that was neither idle nor waiting for I/O; time that the hypervisor took counts as busy. Read from the first line of /proc/stat.");
 
 /// Core by core.
 pub static CORE_PERCENT: MetricDef = MetricDef::gauge("cpu.{i}.cpu_percent", Unit::Percent)
-    .title("CPU core utilisation")
+    .title("CPU core utilization")
     .on("cpu.cores", "core {i}")
     .help("Share of one logical core's time since the previous sample that was neither idle nor waiting for I/O. Read from its line of /proc/stat.");
 

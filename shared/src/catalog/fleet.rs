@@ -61,7 +61,7 @@ const TENS: Steps = 0.1;
 /// Steps of 64 KiB: a cell shows a tenth of a megabyte.
 const BLOCKS: Steps = 1.0 / 65_536.0;
 
-static BUSY: &[&MetricDef] = &[&gpu::UTILISATION, &tpu::TENSORCORE, &trainium::UTILISATION];
+static BUSY: &[&MetricDef] = &[&gpu::UTILIZATION, &tpu::TENSORCORE, &trainium::UTILIZATION];
 static DEVICE_MEMORY: &[&MetricDef] = &[&gpu::MEMORY_ALLOCATED, &tpu::HBM_PERCENT];
 
 const fn row(

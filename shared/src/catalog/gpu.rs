@@ -15,10 +15,10 @@ const THOUSANDTHS: f64 = 1000.0;
 const LINE: &str = "GPU {i}";
 
 /// Busy with a kernel.
-pub static UTILISATION: MetricDef = MetricDef::gauge("gpu.{i}.gpu", Unit::Percent)
-    .title("GPU utilisation")
+pub static UTILIZATION: MetricDef = MetricDef::gauge("gpu.{i}.gpu", Unit::Percent)
+    .title("GPU utilization")
     .on("gpu", LINE)
-    .help("Share of the driver's last measuring period (1 s or less) in which at least one kernel ran; it does not say how much of the GPU the kernel used. NVML utilisation rates, gpu; AMD rsmi_dev_busy_percent_get; on Apple silicon active residency x mean active frequency / maximum.");
+    .help("Share of the driver's last measuring period (1 s or less) in which at least one kernel ran; it does not say how much of the GPU the kernel used. NVML utilization rates, gpu; AMD rsmi_dev_busy_percent_get; on Apple silicon active residency x mean active frequency / maximum.");
 
 /// Used, bytes.
 pub static MEMORY_ALLOCATED_BYTES: MetricDef = MetricDef::gauge("gpu.{i}.memoryAllocatedBytes", Unit::Bytes)
@@ -70,14 +70,14 @@ pub static MAX_OP_TEMP: MetricDef = MetricDef::gauge("gpu.{i}.maxOpTemp", Unit::
 
 /// Memory controller busy.
 pub static MEMORY_ACTIVITY: MetricDef = MetricDef::gauge("gpu.{i}.memory", Unit::Percent)
-    .title("GPU memory utilisation")
+    .title("GPU memory utilization")
     .on("gpu.memory.activity", LINE)
-    .help("Share of the driver's last measuring period in which device memory was read or written; it is not the memory in use. NVML utilisation rates, memory.");
+    .help("Share of the driver's last measuring period in which device memory was read or written; it is not the memory in use. NVML utilization rates, memory.");
 
 /// Likewise, AMD.
 pub static MEMORY_READ_WRITE_ACTIVITY: MetricDef =
     MetricDef::gauge("gpu.{i}.memoryReadWriteActivity", Unit::Percent)
-        .title("GPU memory utilisation, AMD")
+        .title("GPU memory utilization, AMD")
         .on("gpu.memory.activity", LINE)
         .help("Share of the period in which device memory was read or written; AMD's name for gpu.{i}.memory. AMD rsmi_dev_memory_busy_percent_get.");
 
@@ -141,7 +141,7 @@ pub static FREQUENCY: MetricDef = MetricDef::gauge("gpu.{i}.freq", Unit::Megaher
 pub static THROTTLE_REASONS: MetricDef = MetricDef::state("gpu.{i}.throttleReasons")
     .title("GPU throttle reasons")
     .on("gpu.throttle", LINE)
-    .help("Set of bits that say what holds the clocks down: 1 idle, 2 application clocks, 4 software power cap, 8 hardware slowdown, 16 synchronised boost, 32 software thermal slowdown, 64 hardware thermal slowdown, 128 hardware power brake, 256 display clocks. NVML current clocks throttle reasons.");
+    .help("Set of bits that say what holds the clocks down: 1 idle, 2 application clocks, 4 software power cap, 8 hardware slowdown, 16 synchronized boost, 32 software thermal slowdown, 64 hardware thermal slowdown, 128 hardware power brake, 256 display clocks. NVML current clocks throttle reasons.");
 
 /// Fan.
 pub static FAN_SPEED: MetricDef = MetricDef::gauge("gpu.{i}.fanSpeed", Unit::Percent)
@@ -193,15 +193,15 @@ pub static RECOVERIES: MetricDef = MetricDef::counter("gpu.{i}.recoveryCount", U
 
 /// Video encoder.
 pub static ENCODER: MetricDef = MetricDef::gauge("gpu.{i}.encoderUtilization", Unit::Percent)
-    .title("GPU encoder utilisation")
+    .title("GPU encoder utilization")
     .on("gpu.encoder", LINE)
-    .help("Share of the driver's period in which the video encoder worked. NVML encoder utilisation; W&B documents the tag and has not sent it since 0.18.2.");
+    .help("Share of the driver's period in which the video encoder worked. NVML encoder utilization; W&B documents the tag and has not sent it since 0.18.2.");
 
 /// Video decoder.
 pub static DECODER: MetricDef = MetricDef::gauge("gpu.{i}.decoderUtilization", Unit::Percent)
-    .title("GPU decoder utilisation")
+    .title("GPU decoder utilization")
     .on("gpu.decoder", LINE)
-    .help("Share of the driver's period in which the video decoder worked. NVML decoder utilisation.");
+    .help("Share of the driver's period in which the video decoder worked. NVML decoder utilization.");
 
 /// AMD memory overdrive.
 pub static MEMORY_OVERDRIVE: MetricDef = MetricDef::gauge("gpu.{i}.memoryOverDrive", Unit::Percent)
@@ -227,7 +227,7 @@ pub static MEMORY_FREE: MetricDef = MetricDef::gauge("gpu.{i}.memoryFree", Unit:
 
 /// What every NVIDIA driver tells, in order on screen.
 pub static ROWS: &[&MetricDef] = &[
-    &UTILISATION,
+    &UTILIZATION,
     &MEMORY_ALLOCATED_BYTES,
     &MEMORY_TOTAL_BYTES,
     &POWER_WATTS,

@@ -11,14 +11,14 @@ const fn copy(tag: &'static str, unit: Unit, chart: &'static str) -> MetricDef {
     MetricDef::gauge(tag, unit).on(chart, LINE).draw(Draw::Hidden)
 }
 
-/// Copy of [`UTILISATION`](super::gpu::UTILISATION).
-pub static UTILISATION: MetricDef = copy("gpu.process.{i}.gpu", Unit::Percent, "gpu")
-    .title("GPU utilisation while a watched process uses it")
+/// Copy of [`UTILIZATION`](super::gpu::UTILIZATION).
+pub static UTILIZATION: MetricDef = copy("gpu.process.{i}.gpu", Unit::Percent, "gpu")
+    .title("GPU utilization while a watched process uses it")
     .help("The value of gpu.{i}.gpu, while a watched process or one of its descendants is among the device's compute or graphics processes; it is the whole device's, not the process's share.");
 
 /// Copy of [`MEMORY_ACTIVITY`](super::gpu::MEMORY_ACTIVITY).
 pub static MEMORY_ACTIVITY: MetricDef = copy("gpu.process.{i}.memory", Unit::Percent, "gpu.memory.activity")
-    .title("GPU memory utilisation while a watched process uses it")
+    .title("GPU memory utilization while a watched process uses it")
     .help("The value of gpu.{i}.memory, while a watched process or one of its descendants is among the device's compute or graphics processes; it is the whole device's, not the process's share.");
 
 /// Copy of [`MEMORY_ALLOCATED`](super::gpu::MEMORY_ALLOCATED).
@@ -58,7 +58,7 @@ pub static POWER_PERCENT: MetricDef = copy("gpu.process.{i}.powerPercent", Unit:
 
 /// In the order of the device's rows.
 pub static ROWS: &[&MetricDef] = &[
-    &UTILISATION,
+    &UTILIZATION,
     &MEMORY_ALLOCATED_BYTES,
     &POWER_WATTS,
     &POWER_LIMIT_WATTS,

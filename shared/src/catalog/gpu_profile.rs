@@ -9,13 +9,13 @@ const LINE: &str = "GPU {i}";
 pub static ENGINE_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.grEngineActive", Unit::Percent)
     .title("GPU engine active")
     .on("gpu.engine", LINE)
-    .help("Share of time in which the graphics or compute engine worked, since the previous sample; for a MIG device, which has no gpu.{i}.gpu, the nearest to a utilisation. NVML GPM graphics utilisation; DCGM field 1001. DCGM's exporter gives 0 to 1, which is multiplied by 100 here.");
+    .help("Share of time in which the graphics or compute engine worked, since the previous sample; for a MIG device, which has no gpu.{i}.gpu, the nearest to a utilization. NVML GPM graphics utilization; DCGM field 1001. DCGM's exporter gives 0 to 1, which is multiplied by 100 here.");
 
 /// SMs with work.
 pub static SM_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.smActive", Unit::Percent)
     .title("GPU SMs active")
     .on("gpu.sm", LINE)
-    .help("Share of time, over all streaming multiprocessors, with at least one warp resident, since the previous sample. NVML GPM SM utilisation; DCGM field 1002. DCGM's exporter gives 0 to 1, which is multiplied by 100 here.");
+    .help("Share of time, over all streaming multiprocessors, with at least one warp resident, since the previous sample. NVML GPM SM utilization; DCGM field 1002. DCGM's exporter gives 0 to 1, which is multiplied by 100 here.");
 
 /// Warps resident.
 pub static SM_OCCUPANCY: MetricDef = MetricDef::gauge("gpu.{i}.smOccupancy", Unit::Percent)
@@ -27,37 +27,37 @@ pub static SM_OCCUPANCY: MetricDef = MetricDef::gauge("gpu.{i}.smOccupancy", Uni
 pub static DRAM_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.dramActive", Unit::Percent)
     .title("GPU memory bandwidth in use")
     .on("gpu.dram", LINE)
-    .help("Bandwidth of device memory used, as a share of the most it can do, since the previous sample. NVML GPM DRAM bandwidth utilisation; DCGM field 1005.");
+    .help("Bandwidth of device memory used, as a share of the most it can do, since the previous sample. NVML GPM DRAM bandwidth utilization; DCGM field 1005.");
 
 /// Tensor cores.
 pub static TENSOR_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.pipeTensorActive", Unit::Percent)
     .title("GPU tensor cores active")
     .on("gpu.tensor", LINE)
-    .help("Share of cycles in which the tensor cores worked, since the previous sample. NVML GPM any-tensor utilisation; DCGM field 1004.");
+    .help("Share of cycles in which the tensor cores worked, since the previous sample. NVML GPM any-tensor utilization; DCGM field 1004.");
 
 /// Tensor cores, half precision.
 pub static HMMA_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.pipeTensorHmmaActive", Unit::Percent)
     .title("GPU tensor cores active, half precision")
     .on("gpu.tensor.hmma", LINE)
-    .help("Share of cycles in which the tensor cores worked on half-precision products, since the previous sample. NVML GPM HMMA tensor utilisation; DCGM field 1014.");
+    .help("Share of cycles in which the tensor cores worked on half-precision products, since the previous sample. NVML GPM HMMA tensor utilization; DCGM field 1014.");
 
 /// FP64.
 pub static FP64_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.pipeFp64Active", Unit::Percent)
     .title("GPU FP64 pipe active")
     .on("gpu.fp64", LINE)
-    .help("Share of cycles in which the 64-bit pipe worked, since the previous sample. NVML GPM FP64 utilisation; DCGM field 1006.");
+    .help("Share of cycles in which the 64-bit pipe worked, since the previous sample. NVML GPM FP64 utilization; DCGM field 1006.");
 
 /// FP32.
 pub static FP32_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.pipeFp32Active", Unit::Percent)
     .title("GPU FP32 pipe active")
     .on("gpu.fp32", LINE)
-    .help("Share of cycles in which the 32-bit pipe worked, since the previous sample. NVML GPM FP32 utilisation; DCGM field 1007.");
+    .help("Share of cycles in which the 32-bit pipe worked, since the previous sample. NVML GPM FP32 utilization; DCGM field 1007.");
 
 /// FP16.
 pub static FP16_ACTIVE: MetricDef = MetricDef::gauge("gpu.{i}.pipeFp16Active", Unit::Percent)
     .title("GPU FP16 pipe active")
     .on("gpu.fp16", LINE)
-    .help("Share of cycles in which the 16-bit pipe worked, tensor cores left out, since the previous sample. NVML GPM FP16 utilisation; DCGM field 1008.");
+    .help("Share of cycles in which the 16-bit pipe worked, tensor cores left out, since the previous sample. NVML GPM FP16 utilization; DCGM field 1008.");
 
 /// Sent over PCIe.
 pub static PCIE_TX: MetricDef = MetricDef::gauge("gpu.{i}.pcieTxBytes", Unit::BytesPerSecond)

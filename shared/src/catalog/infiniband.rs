@@ -24,7 +24,7 @@ pub static SENT: MetricDef = MetricDef::counter("infiniband.{port}.sent", Unit::
 pub static STATE: MetricDef = MetricDef::state("infiniband.{port}.state")
     .title("InfiniBand port state")
     .on("infiniband.state", LINE)
-    .help("State of the port: 1 down, 2 initialising, 3 armed, 4 active, 5 active with a link that is being mended. File state of the port below /sys/class/infiniband, read every 10 s.");
+    .help("State of the port: 1 down, 2 initializing, 3 armed, 4 active, 5 active with a link that is being mended. File state of the port below /sys/class/infiniband, read every 10 s.");
 
 /// Rate of the link.
 pub static RATE: MetricDef = MetricDef::gauge("infiniband.{port}.rate", Unit::BytesPerSecond)

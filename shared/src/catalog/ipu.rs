@@ -7,15 +7,15 @@ use crate::unit::Unit;
 const LINE: &str = "IPU {i}";
 const THOUSANDTHS: f64 = 1000.0;
 
-/// Utilisation.
-pub static UTILISATION: MetricDef = MetricDef::gauge("ipu.{i}.ipu utilisation (%)", Unit::Percent)
-    .title("IPU utilisation")
+/// Utilization.
+pub static UTILIZATION: MetricDef = MetricDef::gauge("ipu.{i}.ipu utilisation (%)", Unit::Percent)
+    .title("IPU utilization")
     .on("ipu", LINE)
     .help("Share of time in which the IPU ran a program. Graphcore's device information, key ipu utilisation.");
 
-/// Utilisation, session.
-pub static SESSION_UTILISATION: MetricDef = MetricDef::gauge("ipu.{i}.ipu utilisation (session) (%)", Unit::Percent)
-    .title("IPU utilisation, session")
+/// Utilization, session.
+pub static SESSION_UTILIZATION: MetricDef = MetricDef::gauge("ipu.{i}.ipu utilisation (session) (%)", Unit::Percent)
+    .title("IPU utilization, session")
     .on("ipu.session", LINE)
     .help("Share of time in which the IPU ran a program, since the process that uses it attached to it. Graphcore's device information, key ipu utilisation (session).");
 
@@ -101,8 +101,8 @@ pub static OTHER: MetricDef = MetricDef::gauge("ipu.{key}", Unit::Count)
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[
-    &UTILISATION,
-    &SESSION_UTILISATION,
+    &UTILIZATION,
+    &SESSION_UTILIZATION,
     &POWER,
     &BOARD_POWER,
     &CLOCK,

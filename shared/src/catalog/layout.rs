@@ -220,7 +220,7 @@ pub(super) fn layout() -> Layout {
         tiles: vec![
             Tile {
                 id: tag("gpu"),
-                title: tag("GPU utilisation"),
+                title: tag("GPU utilization"),
                 corner: (tag("mean of {n}"), tag("gpu.{i}.gpu")),
                 metrics: vec![tag("gpu.{i}.gpu")],
                 fold: Fold::Mean,

@@ -81,7 +81,7 @@ impl Range {
 pub enum Draw {
     /// As lines, one a series.
     Line,
-    /// As a dashed, labelled limit: a fact, not an alarm.
+    /// As a dashed, labeled limit: a fact, not an alarm.
     Limit,
     /// Not at all: it is in the API and the exports only.
     Hidden,
@@ -380,7 +380,7 @@ impl Catalog {
     /// Metric and instance of a tag, in any known spelling.
     ///
     /// # Errors
-    /// [`TagError`] with the nearest tag when the catalogue cannot have it.
+    /// [`TagError`] with the nearest tag when the catalog cannot have it.
     pub fn find(&self, text: &str) -> Result<Found, TagError> {
         tag::find(&self.metrics, text)
     }

@@ -24,7 +24,7 @@ impl Found {
     }
 }
 
-/// The catalogue cannot have this tag.
+/// The catalog cannot have this tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagError {
     /// The tag as given.
@@ -211,7 +211,7 @@ fn in_quotes(text: &str) -> bool {
 const LABELS: usize = 8;
 
 /// What a text says with or without a label, as it stands.
-fn labelled(metrics: &[Metric], text: &str) -> Option<Found> {
+fn labeled(metrics: &[Metric], text: &str) -> Option<Found> {
     // A label may hold anything, and so may a path: the first "/l:" behind a tag that is known begins the label.
     // Not so inside a quoted label value of a scraped sample.
     for (at, _) in text.match_indices(LABEL).take(LABELS).filter(|(at, _)| !in_quotes(&text[..*at])) {
@@ -224,7 +224,7 @@ fn labelled(metrics: &[Metric], text: &str) -> Option<Found> {
 
 pub(super) fn known(metrics: &[Metric], text: &str) -> Option<Found> {
     // W&B's files and its API put this before every tag of the system.
-    labelled(metrics, text).or_else(|| labelled(metrics, text.strip_prefix("system.")?))
+    labeled(metrics, text).or_else(|| labeled(metrics, text.strip_prefix("system.")?))
 }
 
 pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {

@@ -11,7 +11,7 @@ const THOUSANDTHS: f64 = 1000.0;
 
 /// Tensor cores busy.
 pub static TENSORCORE: MetricDef = MetricDef::gauge("tpu.{i}.tensorcoreUtilization", Unit::Percent)
-    .title("TPU tensor core utilisation")
+    .title("TPU tensor core utilization")
     .on("tpu", LINE)
     .aliases(&["tpu => 0"])
     .help("Use of the tensor core's matrix units. SDK tensorcore_util.");
@@ -45,7 +45,7 @@ pub static HBM_PERCENT: MetricDef = MetricDef::gauge("tpu.{i}.hbmMemoryUsage", U
 
 /// Memory bandwidth.
 pub static RUNTIME_HBM: MetricDef = MetricDef::gauge("tpu.{i}.runtimeHbmUtilization", Unit::Percent)
-    .title("TPU memory utilisation")
+    .title("TPU memory utilization")
     .on("tpu.memory.activity", LINE)
     .help(
         "Use of high-bandwidth memory as the runtime reports it. Service metric tpu.runtime.hbm.utilization.percent.",
@@ -154,10 +154,10 @@ distributions! {
         "Time of a collective operation between slices, from end to end. SDK collective_e2e_latency; megascale.collective_end_to_end_latencies.microsecond.cumulative.distribution.");
     /// Buffers sent between slices.
     BUFFER_TRANSFER = rows!(Microseconds, "tpu.bufferTransferLatency.{label}", "Us", "tpu.transfer", "{label} ", "TPU buffer transfer latency",
-        "Time to send a buffer to another slice over the data centre's network. SDK buffer_transfer_latency; megascale.dcn_transfer_latencies.microsecond.cumulative.distribution.");
+        "Time to send a buffer to another slice over the data center's network. SDK buffer_transfer_latency; megascale.dcn_transfer_latencies.microsecond.cumulative.distribution.");
     /// Buffers received between slices.
     INBOUND_TRANSFER = rows!(Microseconds, "tpu.inboundBufferTransferLatency.{label}", "Us", "tpu.transfer.inbound", "{label} ", "TPU inbound buffer transfer latency",
-        "Time to receive a buffer from another slice over the data centre's network. SDK inbound_buffer_transfer_latency; megascale.dcn_inbound_transfer_latencies.microsecond.cumulative.distribution.");
+        "Time to receive a buffer from another slice over the data center's network. SDK inbound_buffer_transfer_latency; megascale.dcn_inbound_transfer_latencies.microsecond.cumulative.distribution.");
     /// From the host to the device.
     HOST_TO_DEVICE = rows!(Microseconds, "tpu.hostToDeviceTransferLatency.{label}", "Us", "tpu.transfer.to", "{label} ", "TPU host to device latency",
         "Time to copy a buffer from the host to the device. SDK host_to_device_transfer_latency; megascale.host_to_device_transfer_latencies.microsecond.cumulative.distribution.");

@@ -4,8 +4,8 @@ use super::MetricDef;
 use crate::unit::Unit;
 
 /// Core busy.
-pub static UTILISATION: MetricDef = MetricDef::gauge("trn.{i}.neuroncore_utilization", Unit::Percent)
-    .title("NeuronCore utilisation")
+pub static UTILIZATION: MetricDef = MetricDef::gauge("trn.{i}.neuroncore_utilization", Unit::Percent)
+    .title("NeuronCore utilization")
     .on("trn", "core {i}")
     .help("Share of the report's period in which the NeuronCore worked for the watched processes, or for all where none is watched. neuron-monitor, neuroncore_counters, neuroncores_in_use, neuroncore_utilization.");
 
@@ -92,7 +92,7 @@ pub static CORE_RUNTIME: MetricDef =
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[
-    &UTILISATION,
+    &UTILIZATION,
     &DEVICE_MEMORY,
     &HOST_MEMORY,
     &HOST_APPLICATION,

@@ -547,7 +547,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The series that a tag means, in any spelling that the catalogue knows.
+/// The series that a tag means, in any spelling that the catalog knows.
 fn resolve(catalog: &Catalog, text: &str) -> Result<Tag, String> {
     let made = |metric: u16, instance: String| {
         let row = &catalog.metrics[usize::from(metric)];

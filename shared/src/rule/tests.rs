@@ -28,12 +28,12 @@ fn each_form_is_read_written_again_and_said() {
         (
             "mean over run of gpu.*.gpu < 50 for 10m, until > 70 for 5m",
             "mean over run of gpu.*.gpu < 50 % for 10m, until > 70 % for 5m",
-            "mean GPU utilisation of a run below 50 % for 10 min, until above 70 % for 5 min",
+            "mean GPU utilization of a run below 50 % for 10 min, until above 70 % for 5 min",
         ),
         (
             "share < 5 over source of gpu.*.gpu > 50 for 1h30m",
             "share < 5 % over source of gpu.*.gpu > 50 % for 90m",
-            "share of a source with GPU utilisation below 5 % above 50 % for 1 h 30 min",
+            "share of a source with GPU utilization below 5 % above 50 % for 1 h 30 min",
         ),
         (
             "rate(network.sent, 1m) > 1.5 GB/s for 5m",

@@ -101,7 +101,7 @@ fn take_series(bytes: &mut &[u8]) -> Option<Vec<SeriesEntry>> {
     })
 }
 
-/// Rows and dictionaries that were read last. Neighbouring segments mostly hold the same bytes, which so are parsed and
+/// Rows and dictionaries that were read last. Neighboring segments mostly hold the same bytes, which so are parsed and
 /// kept once. Hold one while a folder is opened, then drop it.
 #[derive(Debug, Default)]
 pub struct Dictionaries {

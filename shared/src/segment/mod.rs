@@ -26,7 +26,7 @@
 //! directory = log through varint  replaces list(text)  about list(text text)
 //!             rows section  charts section  sources list(source)  blocks list(offset varint  entry)
 //!             records list(offset varint  records entry)      not in version 1
-//! section   = varint length and that many bytes (equal in neighbouring files, which a reader may use)
+//! section   = varint length and that many bytes (equal in neighboring files, which a reader may use)
 //! rows      = list(fields)   fields = list(key u8  text)      see `table`
 //! charts    = list(fields)
 //! source    = name text  interval zigzag (ms)  facts list(text text)  series section
@@ -168,7 +168,7 @@ impl<R: ReadAt + ?Sized> ReadAt for Arc<R> {
 pub struct Contents {
     /// Version of the format.
     pub version: u16,
-    /// The rows of the catalogue that its series name.
+    /// The rows of the catalog that its series name.
     pub rows: Arc<[Metric]>,
     /// Charts of these rows.
     pub charts: Vec<Chart>,

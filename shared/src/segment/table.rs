@@ -1,4 +1,4 @@
-//! Rows of the catalogue and charts as lists of (key, text): a reader skips keys that it does not know and takes the
+//! Rows of the catalog and charts as lists of (key, text): a reader skips keys that it does not know and takes the
 //! default where one is missing, so that a new field of a row needs no new version of the format.
 //!
 //! Keys of a row: 1 tag, 2 alias (one each), 3 title, 4 label, 5 help, 6 unit ([`Unit::name`]), 7 kind (`gauge`,
@@ -46,7 +46,7 @@ pub(super) fn put_row(out: &mut Vec<u8>, row: &Metric) {
     fields.extend(row.aliases.iter().map(|alias| (2, alias.as_str())));
     fields.extend([
         (3, row.title.as_str()),
-        // As in the catalogue: a row without a label of its own has its title's.
+        // As in the catalog: a row without a label of its own has its title's.
         (4, if row.label == row.title { "" } else { &row.label }),
         (5, &row.help),
         (6, row.unit.name()),

@@ -21,7 +21,7 @@ export function panels(n, [width, height] = [WIDTH, HEIGHT]) {
   return { articles, contexts: () => canvases.map(canvas => canvas.getContext('2d')) };
 }
 
-// A walk with noise and rare spikes: what a utilisation looks like.
+// A walk with noise and rare spikes: what a utilization looks like.
 export function walk(seed, points) {
   let state = seed * 2654435761 >>> 0 || 1;
   const random = () => ((state = (state * 1664525 + 1013904223) >>> 0) / 4294967296);

@@ -38,7 +38,7 @@ impl Fake {
         std::fs::write(&library, bytes).expect("the library can be written");
         std::fs::write(dir.path().join("scenario.json"), scenario).expect("the scenario can be written");
         let name = CString::new(library.as_os_str().as_bytes()).expect("a path without NUL");
-        // SAFETY: the name is a C string. The library's only initialiser is Rust's own.
+        // SAFETY: the name is a C string. The library's only initializer is Rust's own.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!handle.is_null(), "{} cannot be loaded", library.display());
         let fake = Fake { library, handle, _dir: dir };

@@ -273,7 +273,7 @@ extern "C" fn nvmlDeviceGetFanSpeed_v2(device: nvmlDevice_t, fan: c_uint, out: *
     on("nvmlDeviceGetFanSpeed_v2", device, out, |gpu| gpu.fan.filter(|_| fan == 0).ok_or(INVALID_ARGUMENT))
 }
 
-/// Writes a utilisation, and the period in µs over which it was measured.
+/// Writes a utilization, and the period in µs over which it was measured.
 fn codec(
     call: &'static str,
     device: nvmlDevice_t,

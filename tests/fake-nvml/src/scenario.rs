@@ -44,11 +44,11 @@ pub struct Gpu {
     pub mig_mode: Option<bool>,
     /// Memory of the device.
     pub memory: Option<Memory>,
-    /// Utilisation in percent.
+    /// Utilization in percent.
     pub utilization: Option<Utilization>,
-    /// Utilisation of the video encoder in percent.
+    /// Utilization of the video encoder in percent.
     pub encoder: Option<u32>,
-    /// Utilisation of the video decoder in percent.
+    /// Utilization of the video decoder in percent.
     pub decoder: Option<u32>,
     /// Temperature of the GPU in °C.
     pub temperature: Option<u32>,
@@ -92,7 +92,7 @@ pub struct Gpu {
     /// Processes that use the GPU.
     #[serde(default)]
     pub processes: Vec<Process>,
-    /// Utilisation by process; when it is empty, the call answers NOT_FOUND.
+    /// Utilization by process; when it is empty, the call answers NOT_FOUND.
     #[serde(default)]
     pub process_utilization: Vec<ProcessUtilization>,
     /// MIG devices of the GPU.
@@ -124,7 +124,7 @@ pub struct Memory {
     pub used: u64,
 }
 
-/// Utilisation in percent. A broken driver may report more than 100.
+/// Utilization in percent. A broken driver may report more than 100.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Utilization {
     /// Share of time in which a kernel ran.
@@ -231,14 +231,14 @@ pub struct Process {
     pub compute_instance_id: Option<u32>,
 }
 
-/// The utilisation of a GPU by one process.
+/// The utilization of a GPU by one process.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ProcessUtilization {
     /// Process id.
     pub pid: u32,
     /// Time of the sample in µs.
     pub timestamp: u64,
-    /// Utilisation of the multiprocessors in percent.
+    /// Utilization of the multiprocessors in percent.
     pub sm: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The archive: one folder with the binary, its manual, completions, units and licences.
+//! The archive: one folder with the binary, its manual, completions, units and licenses.
 
 use super::{Release, tar};
 use crate::exec::cmd;

@@ -10,7 +10,7 @@ mod clean_root;
 mod contents;
 mod deb;
 mod image;
-mod licences;
+mod licenses;
 mod readme;
 mod serving;
 mod wheel;
@@ -40,7 +40,7 @@ struct Release {
     commit: String,
     /// Its day.
     date: String,
-    /// Where the artefacts go.
+    /// Where the artifacts go.
     out: PathBuf,
     /// Where they are put together.
     work: PathBuf,
@@ -126,7 +126,7 @@ fn make(steps: &mut Steps, release: &Release, only: Option<&str>) -> Result<(), 
     steps.step(page::STEP, || page::build(&tools, PageFor::Release))?;
     book::ready(steps)?;
     paths::remove(&release.out)?;
-    steps.step("licences", || licences::write(release))?;
+    steps.step("licenses", || licenses::write(release))?;
     steps.step("wheel", || wheel::build(release, &packers))?;
     steps.step("binary", || wheel::binary(release, &packers))?;
     // The packages have the manual that the binary writes.

@@ -15,7 +15,7 @@ edition = \"2024\"
 [workspace]
 ";
 const ARGS: [&str; 4] = ["build", "--quiet", "--release", "-Zbuild-std=std,panic_abort"];
-// Link-time optimisation of the page needs the bitcode.
+// Link-time optimization of the page needs the bitcode.
 const FLAGS: &str = "-Cembed-bitcode=yes";
 
 /// True when a compiler has the sources of its library.

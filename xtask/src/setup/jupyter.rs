@@ -39,7 +39,7 @@ pub fn packers(steps: &mut Steps) -> Result<PathBuf, String> {
     found.ok_or_else(|| "maturin and zig are missing".to_owned())
 }
 
-/// Path of cargo-deny, which judges licences, sources, versions and known faults of crates; None where it cannot be had.
+/// Path of cargo-deny, which judges licenses, sources, versions and known faults of crates; None where it cannot be had.
 pub fn deny(steps: &mut Steps) -> Option<PathBuf> {
     let mut found = None;
     let _ = steps.step("cargo-deny", || {

@@ -12,7 +12,7 @@ const UPLOT: &str = "1.6.32";
 const AXE: &str = "4.14.1";
 
 /// Compiles the program that has wasm-bindgen write the page's script, in the version of the library in Cargo.lock, and
-/// returns its path. It is compiled without optimisation, because it runs only for seconds.
+/// returns its path. It is compiled without optimization, because it runs only for seconds.
 pub fn wasm_bindgen(steps: &mut Steps) -> Result<PathBuf, String> {
     let path = bindgen();
     let modified = || std::fs::metadata(&path).and_then(|meta| meta.modified()).ok();

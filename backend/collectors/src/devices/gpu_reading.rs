@@ -7,7 +7,7 @@ use shared::catalog::{MetricDef, gpu};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GpuReading {
     /// Busy, percent.
-    pub utilisation: Option<f64>,
+    pub utilization: Option<f64>,
     /// Memory read or written, percent of the time.
     pub activity: Option<f64>,
     /// AMD's memory overdrive, percent.
@@ -58,7 +58,7 @@ impl GpuReading {
             value
         };
         const ANY: f64 = f64::MAX;
-        put(&gpu::UTILISATION, self.utilisation, 0.0, 100.0);
+        put(&gpu::UTILIZATION, self.utilization, 0.0, 100.0);
         put(&gpu::MEMORY_READ_WRITE_ACTIVITY, self.activity, 0.0, 100.0);
         put(&gpu::MEMORY_OVERDRIVE, self.overdrive, 0.0, 100.0);
         let total = put(&gpu::MEMORY_TOTAL_BYTES, self.memory_total, 1.0, ANY);
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_no_gpu_has_is_not_put() {
         let reading = GpuReading {
-            utilisation: Some(65535.0),
+            utilization: Some(65535.0),
             memory_used: Some(2048.0),
             memory_total: Some(0.0),
             power: Some(-3.0),

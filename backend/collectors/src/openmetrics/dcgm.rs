@@ -9,7 +9,7 @@ const PERCENT: f64 = 100.0;
 
 /// Field behind `DCGM_FI_`, the row that it is, and what makes its values the row's.
 const FIELDS: &[(&str, &MetricDef, f64)] = &[
-    ("DEV_GPU_UTIL", &gpu::UTILISATION, 1.0),
+    ("DEV_GPU_UTIL", &gpu::UTILIZATION, 1.0),
     ("DEV_MEM_COPY_UTIL", &gpu::MEMORY_ACTIVITY, 1.0),
     ("DEV_ENC_UTIL", &gpu::ENCODER, 1.0),
     ("DEV_DEC_UTIL", &gpu::DECODER, 1.0),

@@ -1,6 +1,6 @@
 //! Endpoints that print Prometheus or OpenMetrics text: exporters, servers, schedulers.
 //!
-//! Each endpoint is a part with its own thread and limits. What it prints becomes rows of the catalogue when it is first
+//! Each endpoint is a part with its own thread and limits. What it prints becomes rows of the catalog when it is first
 //! seen. Read `page.rs` (lines to series), then `text.rs` and `key.rs` (the formats), `strict.rs` (the rules of
 //! OpenMetrics), `fetch.rs` (how a page is fetched) and `dcgm.rs` (pages of GPUs).
 

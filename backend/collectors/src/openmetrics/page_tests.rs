@@ -452,8 +452,8 @@ fn has(present: &[(String, f64)], name: &str, labels: &[(String, String)], value
     present.iter().any(|(tag, v)| {
         let tag = tag.strip_prefix("openmetrics.e.").unwrap_or(tag);
         let (bare, rest) = tag.split_once('{').unwrap_or((tag, ""));
-        let labelled = labels.iter().all(|(l, v)| rest.contains(&format!("{l}=\"{v}\"")));
-        bare == name && labelled && (v - value).abs() <= 1e-9 * value.abs()
+        let labeled = labels.iter().all(|(l, v)| rest.contains(&format!("{l}=\"{v}\"")));
+        bare == name && labeled && (v - value).abs() <= 1e-9 * value.abs()
     })
 }
 

@@ -1,4 +1,4 @@
-//! The catalogue row of a scraped sample's name. Rows live as long as the program, since collectors name a row by a
+//! The catalog row of a scraped sample's name. Rows live as long as the program, since collectors name a row by a
 //! constant, so an endpoint makes [`MAX_ROWS`] at most. Names that it prints beyond them stand under the row that stands for
 //! any sample: under the same tag and with every value, but without a chart, a unit and a help of their own.
 

@@ -1,4 +1,4 @@
-//! What writing and replaying cost. Run alone, with optimisation: `cargo test --release -p watchglass-history --lib cost
+//! What writing and replaying cost. Run alone, with optimization: `cargo test --release -p watchglass-history --lib cost
 //! -- --ignored --nocapture`.
 
 use crate::files::{Disk, Files};

@@ -25,7 +25,7 @@ pub trait Sink {
 pub const BEGIN: i64 = 1_790_000_000_000;
 
 const GPU_ROWS: &[&MetricDef] = &[
-    &gpu::UTILISATION,
+    &gpu::UTILIZATION,
     &gpu::MEMORY_ALLOCATED_BYTES,
     &gpu::MEMORY_TOTAL_BYTES,
     &gpu::POWER_WATTS,
@@ -1235,7 +1235,7 @@ mod tests {
         let onset = world.labels[0].onset;
         let (before, after) = ((onset - 200.0, onset - 30.0), (onset + 30.0, onset + 200.0));
         let power = |(from, to)| kept.mean(&gpu::POWER_WATTS, "0", from, to);
-        assert!(kept.mean(&gpu::UTILISATION, "0", after.0, after.1) > 99.0);
+        assert!(kept.mean(&gpu::UTILIZATION, "0", after.0, after.1) > 99.0);
         assert!(power(after) < 0.75 * power(before), "{} {}", power(after), power(before));
     }
 

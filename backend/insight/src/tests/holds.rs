@@ -112,7 +112,7 @@ fn there_is_a_bound_and_what_is_beyond_is_counted() {
     trace.run(0..200, 1, |_, t| {
         let mut sheet = Sheet::default();
         for gpu in 0..300 {
-            sheet.set(&gpu::UTILISATION, gpu, 0.0);
+            sheet.set(&gpu::UTILIZATION, gpu, 0.0);
             sheet.set(&gpu::UNCORRECTED_ERRORS, gpu, if t < 100 + i64::from(gpu) / 10 * 40 { 0.0 } else { 1.0 });
         }
         Some(sheet)
@@ -129,7 +129,7 @@ fn rules_say_what_they_lack() {
     insight.source(1, "node-1", 1000);
     let needs = state(&insight, "throttle.heat").expect("it is a rule");
     assert_eq!((needs.state, needs.words.as_str()), (Watch::Needs, "needs gpu.{i}.throttleReasons"));
-    for (id, row) in [&gpu::UTILISATION, &gpu::POWER_WATTS].into_iter().enumerate() {
+    for (id, row) in [&gpu::UTILIZATION, &gpu::POWER_WATTS].into_iter().enumerate() {
         insight.series(1, id as u32, &Metric::from(row), "0");
     }
     insight.tick(1, START * 1000, [(0, 50.0), (1, 300.0)]);

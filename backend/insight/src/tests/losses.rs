@@ -92,9 +92,9 @@ fn xid_79_is_a_loss_at_once_and_programs_errors_are_notes() {
             if t >= 300 {
                 sheet.set(&gpu_parts::XID_ERRORS, 2, 1.0).set(&gpu_parts::LAST_XID, 2, number);
                 if number == 79.0 {
-                    sheet.drop(&gpu::UTILISATION);
+                    sheet.drop(&gpu::UTILIZATION);
                     (0..8).filter(|gpu| *gpu != 2).for_each(|gpu| {
-                        sheet.set(&gpu::UTILISATION, gpu, 99.0);
+                        sheet.set(&gpu::UTILIZATION, gpu, 99.0);
                     });
                 }
             }

@@ -68,7 +68,7 @@ pub fn put(sheet: &mut Sheet, gpu: u32, t: i64, does: Does) {
     let Does { work, spin, clock, memory, temp, limit, bits } = does;
     let watts = 72.0 + work * 520.0 * clock / 1755.0 + spin * 60.0 + n(1) * 4.0;
     sheet
-        .set(&gpu::UTILISATION, gpu, (100.0 * (work + spin)).round().min(100.0))
+        .set(&gpu::UTILIZATION, gpu, (100.0 * (work + spin)).round().min(100.0))
         .set(&gpu::POWER_WATTS, gpu, watts)
         .set(&gpu::POWER_LIMIT_WATTS, gpu, limit)
         .set(&gpu::TEMP, gpu, temp)

@@ -74,7 +74,7 @@ pub struct CellGpu {
     pub after: Option<u64>,
     /// Memory that it has, bytes.
     pub total: Option<u64>,
-    /// Utilisation, percent.
+    /// Utilization, percent.
     pub mean: Option<f64>,
     /// How long it waited, seconds.
     pub idle: Option<f64>,
@@ -175,15 +175,15 @@ fn ids(live: &Live, source: SourceId, kernel: &str) -> Ids {
         let at = series.iter().position(|def| Some(def.metric) == row && def.instance == instance)?;
         SeriesId::try_from(at).ok()
     };
-    let utilisation = row(gpu::UTILISATION.tag);
-    let own = series.iter().filter(|def| Some(def.metric) == utilisation);
+    let utilization = row(gpu::UTILIZATION.tag);
+    let own = series.iter().filter(|def| Some(def.metric) == utilization);
     let numbers: BTreeSet<u32> = own.filter_map(|def| def.instance.parse().ok()).collect();
     let gpus = numbers.into_iter().map(|number| {
         let text = number.to_string();
         let of = |tag: &str| find(row(tag), &text);
         let held = find(row(kernel::GPU_MEMORY.tag), &format!("{short}.gpu.{number}"));
         let used = of(gpu::MEMORY_ALLOCATED_BYTES.tag);
-        (number, [of(gpu::UTILISATION.tag), used, of(gpu::MEMORY_TOTAL_BYTES.tag), held])
+        (number, [of(gpu::UTILIZATION.tag), used, of(gpu::MEMORY_TOTAL_BYTES.tag), held])
     });
     let gpus = gpus.collect();
     Ids { memory: find(row(kernel::MEMORY.tag), short), cpu: find(row(kernel::CPU.tag), short), gpus }

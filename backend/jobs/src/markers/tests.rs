@@ -111,10 +111,10 @@ fn a_cell_has_what_was_sampled_while_it_ran() {
     let (live, _) = live();
     let ids = [
         series(&live, &rows::MEMORY, "0a1b2c3d"),
-        series(&live, &gpu::UTILISATION, "0"),
+        series(&live, &gpu::UTILIZATION, "0"),
         series(&live, &gpu::MEMORY_ALLOCATED_BYTES, "0"),
         series(&live, &gpu::MEMORY_TOTAL_BYTES, "0"),
-        series(&live, &gpu::UTILISATION, "1"),
+        series(&live, &gpu::UTILIZATION, "1"),
     ];
     // A cell from second 10 to second 51: the GPU works but for its first 7 s, and memory stays 2.1 GiB above.
     for second in 0..60i64 {

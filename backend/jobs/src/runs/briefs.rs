@@ -22,7 +22,7 @@ const RUNNING_MS: i64 = 5_000;
 pub struct Brief {
     /// What it held and used.
     pub sums: Sums,
-    /// Its utilisation over its life, the mean of its ranks, percent.
+    /// Its utilization over its life, the mean of its ranks, percent.
     pub spark: Vec<Option<f64>>,
 }
 

@@ -36,7 +36,7 @@ const fn row(id: &'static str, of: &'static MetricDef, together: Together) -> Ro
 
 /// Of each rank, from its GPUs. The first is what the list draws.
 static GPU_ROWS: [Row; 5] = [
-    row("gpu", &gpu::UTILISATION, Together::Mean),
+    row("gpu", &gpu::UTILIZATION, Together::Mean),
     row("gpu_memory", &gpu::MEMORY_ALLOCATED_BYTES, Together::Sum),
     row("gpu_power", &gpu::POWER_WATTS, Together::Sum),
     row("gpu_clock", &gpu::SM_CLOCK, Together::Mean),
@@ -254,8 +254,8 @@ fn read_source(
         let instance = number.to_string();
         let rows = read(GPU_ROWS.iter().map(|row| id(row.of, &instance)).collect(), false);
         let energy = read(vec![id(&gpu::ENERGY_JOULES, &instance)], true).pop().unwrap_or_default();
-        let [utilisation, memory, power] = [rows[0].clone(), rows[1].clone(), rows[2].clone()];
-        let held = HeldGpu { spans: merged(spans), assumed, model, interval, step, utilisation, memory, power, energy };
+        let [utilization, memory, power] = [rows[0].clone(), rows[1].clone(), rows[2].clone()];
+        let held = HeldGpu { spans: merged(spans), assumed, model, interval, step, utilization, memory, power, energy };
         (number, (held, rows))
     });
     let gpus = gpus.collect();

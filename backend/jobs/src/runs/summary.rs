@@ -25,12 +25,12 @@ const MAX_POINTS: i64 = 512;
 
 /// What curves are of.
 pub static MEASURES: [&MetricDef; 5] =
-    [&gpu::UTILISATION, &gpu::MEMORY_ALLOCATED, &gpu::POWER_WATTS, &cpu::CPU_PERCENT, &network::RECEIVED];
+    [&gpu::UTILIZATION, &gpu::MEMORY_ALLOCATED, &gpu::POWER_WATTS, &cpu::CPU_PERCENT, &network::RECEIVED];
 
 /// A measure over the time of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunCurve {
-    /// Tag of its row in the catalogue.
+    /// Tag of its row in the catalog.
     pub tag: String,
     /// How many series it is of.
     pub series: u32,
@@ -49,8 +49,9 @@ pub struct RunNumbers {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_hours: Option<f64>,
     /// Mean of the time in which its GPUs were busy, 0 to 100.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gpu_utilisation: Option<f64>,
+    /// Summaries that were stored before the first release have the British name.
+    #[serde(alias = "gpu_utilisation", skip_serializing_if = "Option::is_none")]
+    pub gpu_utilization: Option<f64>,
     /// Share of the measured time in which they were busy for less than 5 %, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_share: Option<f64>,
@@ -90,7 +91,7 @@ impl RunNumbers {
     /// left out, and with it the cost.
     pub(super) fn hold(&mut self, sums: &Sums, prices: Option<&CostSettings>) {
         self.gpu_hours = sums.gpu_hours();
-        self.gpu_utilisation = sums.gpu_utilisation();
+        self.gpu_utilization = sums.gpu_utilization();
         self.idle_share = sums.idle_share();
         self.energy_kwh = sums.energy_kwh().filter(|_| !sums.assumed);
         self.gpus = (sums.gpus > 0).then_some(sums.gpus);
@@ -291,8 +292,8 @@ mod tests {
     fn a_curve_is_the_band_of_its_series() {
         let bucket = |t: i64, mean: f64| Bucket { t, min: 0.0, max: 100.0, mean, last: mean, count: 9 };
         let series = [vec![bucket(0, 10.0), bucket(5, 30.0)], vec![bucket(0, 20.0)], Vec::new()];
-        let curve = curve(&gpu::UTILISATION, &series).expect("a curve");
+        let curve = curve(&gpu::UTILIZATION, &series).expect("a curve");
         assert_eq!((curve.series, curve.points), (2, vec![(0, 10.0, 20.0, 15.0), (5, 30.0, 30.0, 30.0)]));
-        assert_eq!(super::curve(&gpu::UTILISATION, &[Vec::new()]), None);
+        assert_eq!(super::curve(&gpu::UTILIZATION, &[Vec::new()]), None);
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use shared::rollup::Bucket;
 use std::collections::BTreeMap;
 
-/// Below this utilisation a GPU is idle, percent.
+/// Below this utilization a GPU is idle, percent.
 const IDLE_PERCENT: f64 = 5.0;
 
 /// A time from one instant to another, milliseconds since the Unix epoch.
@@ -18,11 +18,11 @@ pub struct Sums {
     pub gpus: u64,
     /// GPU-seconds held.
     pub held_s: f64,
-    /// GPU-seconds of these for which a utilisation is known.
+    /// GPU-seconds of these for which a utilization is known.
     pub measured_s: f64,
-    /// Integral of the utilisation over them: GPU-seconds of full use.
+    /// Integral of the utilization over them: GPU-seconds of full use.
     pub used_s: f64,
-    /// GPU-seconds of these below 5 % utilisation.
+    /// GPU-seconds of these below 5 % utilization.
     pub idle_s: f64,
     /// Energy of the GPUs that the driver says were held; None where nothing tells it.
     pub joules: Option<f64>,
@@ -50,8 +50,8 @@ pub struct HeldGpu {
     pub interval: i64,
     /// Width of the roll-ups, milliseconds.
     pub step: i64,
-    /// Utilisation, percent.
-    pub utilisation: Vec<Bucket>,
+    /// Utilization, percent.
+    pub utilization: Vec<Bucket>,
     /// Memory in use, bytes.
     pub memory: Vec<Bucket>,
     /// Power, watts.
@@ -86,7 +86,7 @@ impl Sums {
         let seconds = |b: &Bucket| f64::from(b.count) * held.interval as f64 / 1_000.0;
         let held_s = held.spans.iter().map(|(from, to)| to - from).sum::<i64>() as f64 / 1_000.0;
         let (mut measured, mut used, mut idle) = (0.0, 0.0, 0.0);
-        for bucket in own(&held.utilisation) {
+        for bucket in own(&held.utilization) {
             let s = seconds(bucket);
             measured += s;
             used += s * bucket.mean / 100.0;
@@ -132,12 +132,12 @@ impl Sums {
         prices.of(hours, self.energy_kwh().filter(|_| !self.assumed))
     }
 
-    /// Mean utilisation of the GPUs while they were held and measured, percent.
-    pub fn gpu_utilisation(&self) -> Option<f64> {
+    /// Mean utilization of the GPUs while they were held and measured, percent.
+    pub fn gpu_utilization(&self) -> Option<f64> {
         (self.measured_s > 0.0).then(|| 100.0 * self.used_s / self.measured_s)
     }
 
-    /// Share of the measured GPU-time below 5 % utilisation, 0 to 1.
+    /// Share of the measured GPU-time below 5 % utilization, 0 to 1.
     pub fn idle_share(&self) -> Option<f64> {
         (self.measured_s > 0.0).then(|| self.idle_s / self.measured_s)
     }
@@ -147,7 +147,7 @@ impl Sums {
         self.joules.map(|joules| joules / 3.6e6)
     }
 
-    /// Share of the held GPU-time for which there is a utilisation, 0 to 1.
+    /// Share of the held GPU-time for which there is a utilization, 0 to 1.
     pub fn coverage(&self) -> Option<f64> {
         (self.held_s > 0.0).then(|| self.measured_s / self.held_s)
     }
@@ -237,26 +237,26 @@ mod tests {
     fn use_and_idle_share_are_of_the_measured_time_and_coverage_of_the_held_time() {
         let mut sums = Sums::default();
         assert_eq!(
-            (sums.gpu_hours(), sums.gpu_utilisation(), sums.coverage(), sums.energy_kwh()),
+            (sums.gpu_hours(), sums.gpu_utilization(), sums.coverage(), sums.energy_kwh()),
             (None, None, None, None)
         );
         // Ten seconds held, of which eight were measured: four idle, four at 80 %. What lies outside is not the run's.
         let values = [0.0, 0.0, 0.0, 0.0, 80.0, 80.0, 80.0, 80.0];
         let mut before = each(90, &[100.0; 5]);
         before.extend(each(100, &values));
-        sums.add(&HeldGpu { utilisation: before, ..held(&[(100_000, 110_000)]) });
+        sums.add(&HeldGpu { utilization: before, ..held(&[(100_000, 110_000)]) });
         assert_eq!(sums.gpu_hours(), Some(10.0 / 3_600.0));
-        assert_eq!((sums.gpu_utilisation(), sums.idle_share(), sums.coverage()), (Some(40.0), Some(0.5), Some(0.8)));
+        assert_eq!((sums.gpu_utilization(), sums.idle_share(), sums.coverage()), (Some(40.0), Some(0.5), Some(0.8)));
         // A second GPU, of which nothing is known, changes the coverage alone.
         sums.add(&held(&[(100_000, 110_000)]));
-        assert_eq!((sums.gpus, sums.gpu_utilisation(), sums.coverage()), (2, Some(40.0), Some(0.4)));
+        assert_eq!((sums.gpus, sums.gpu_utilization(), sums.coverage()), (2, Some(40.0), Some(0.4)));
     }
 
     #[test]
     fn no_run_is_measured_for_longer_than_it_held() {
         let mut sums = Sums::default();
-        sums.add(&HeldGpu { utilisation: each(0, &[50.0; 4]), ..held(&[(0, 3_000)]) });
-        assert_eq!((sums.measured_s, sums.gpu_utilisation(), sums.coverage()), (3.0, Some(50.0), Some(1.0)));
+        sums.add(&HeldGpu { utilization: each(0, &[50.0; 4]), ..held(&[(0, 3_000)]) });
+        assert_eq!((sums.measured_s, sums.gpu_utilization(), sums.coverage()), (3.0, Some(50.0), Some(1.0)));
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub struct Sink {
     pub(crate) address: Option<&'static str>,
     /// Whether its secret is a key of signatures.
     pub(crate) signs: bool,
-    /// What else its settings must fulfil.
+    /// What else its settings must fulfill.
     pub(crate) check: fn(&Settings) -> Result<(), String>,
     /// What is sent of a notice at this moment, seconds since the Unix epoch. It is pure.
     pub(crate) body: fn(&Notice, &Settings, i64) -> Vec<Request>,

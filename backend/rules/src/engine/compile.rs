@@ -54,13 +54,13 @@ impl Compiled {
         let threshold = match &condition {
             Condition::Threshold(threshold) => Some(threshold.clone()),
             Condition::HeldIdle(hold) => Some(Threshold {
-                first: below(Value::Of(tag_of(&gpu::UTILISATION, "*")), IDLE, Op::Below),
+                first: below(Value::Of(tag_of(&gpu::UTILIZATION, "*")), IDLE, Op::Below),
                 and: Some(below(Value::Of(tag_of(&gpu::MEMORY_ALLOCATED_BYTES, "*")), HELD, Op::Above)),
                 hold: *hold,
                 until: None,
             }),
             Condition::RunIdle(hold) => Some(Threshold {
-                first: below(Value::Over(Across::Mean, By::Run, tag_of(&gpu::UTILISATION, "*")), IDLE, Op::Below),
+                first: below(Value::Over(Across::Mean, By::Run, tag_of(&gpu::UTILIZATION, "*")), IDLE, Op::Below),
                 and: None,
                 hold: *hold,
                 until: None,

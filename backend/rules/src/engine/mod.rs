@@ -93,7 +93,7 @@ pub struct Tick<'a> {
     pub values: &'a [f64],
 }
 
-/// A row of the catalogue.
+/// A row of the catalog.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     template: String,

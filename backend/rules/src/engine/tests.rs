@@ -355,7 +355,7 @@ fn groups_are_of_machines_runs_and_gpus() {
     assert_eq!(fired.len(), 3, "{fired:?}");
     assert!(
         fired.iter().any(
-            |f| f.1 == "run" && f.2.starts_with("run llm: mean GPU utilisation of a run 40 %, below 50 % for 10 s")
+            |f| f.1 == "run" && f.2.starts_with("run llm: mean GPU utilization of a run 40 %, below 50 % for 10 s")
         ),
         "{fired:?}"
     );

@@ -19,7 +19,7 @@ const HEARD: &str = "watchglass_cpu_utilization_ratio";
 /// An event is quiet after so long.
 const EVENT_QUIET: &str = "1h";
 
-/// The file. Rows whose tags the catalogue does not have are left out like those that are no expression.
+/// The file. Rows whose tags the catalog does not have are left out like those that are no expression.
 pub fn export(catalog: &Catalog) -> String {
     let mut out = String::from(
         "# The built-in rules of Watchglass, as far as Prometheus can tell them: for a server that scrapes /metrics or takes\n\

@@ -144,7 +144,7 @@ pub(super) const NAMES: &[Named] = &[
     row("DCGM_FI_PROF_NVLINK_RX_BYTES", "gpu.*.nvlinkRxBytes", "gpu"),
 ];
 
-/// Two values of which the catalogue has the share: the part, the whole, our share, and as in [`Named`] how it becomes theirs.
+/// Two values of which the catalog has the share: the part, the whole, our share, and as in [`Named`] how it becomes theirs.
 pub(super) struct Shared {
     pub part: &'static str,
     pub whole: &'static str,
@@ -241,7 +241,7 @@ mod tests {
     use shared::catalog::Catalog;
 
     #[test]
-    fn every_tag_of_the_tables_is_in_the_catalogue() {
+    fn every_tag_of_the_tables_is_in_the_catalog() {
         let catalog = crate::prometheus::catalog();
         let is_there = |tag: &str, label: &str| {
             let found = find(&catalog, tag);

@@ -331,7 +331,7 @@ impl<'a> Translator<'a> {
         let (reckoned, by, first) = match (number(left), number(right)) {
             (None, Some(by)) => (self.value(left)?, by, false),
             (Some(by), None) => (self.value(right)?, by, true),
-            _ => return Err(format!("{op} of two values is not translated, but shares that the catalogue has")),
+            _ => return Err(format!("{op} of two values is not translated, but shares that the catalog has")),
         };
         let Reckoned { times, plus, .. } = reckoned;
         let (times, plus) = match (op, first) {
@@ -348,12 +348,12 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// A share that the catalogue has.
+    /// A share that the catalog has.
     fn share(&self, part: &Expr, whole: &Expr) -> Told<Option<Reckoned>> {
         let (Some((part, selector)), Some((of, other))) = (sum_of(part), sum_of(whole)) else { return Ok(None) };
         let Some(shared) = SHARES.iter().find(|one| one.part == part && one.whole == of) else {
             return match NAMES.iter().any(|one| one.name == part) || part.starts_with("node_filesystem_files") {
-                true => Err(format!("the catalogue has no share of {part} in {of}")),
+                true => Err(format!("the catalog has no share of {part} in {of}")),
                 false => Ok(None),
             };
         };

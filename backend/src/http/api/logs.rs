@@ -301,7 +301,7 @@ impl LoggedLines {
         self.lines.iter().map(|line| readable.row(line)).collect()
     }
 
-    /// Lines of a report: when, of whom, and what, without colours.
+    /// Lines of a report: when, of whom, and what, without colors.
     pub fn shown(&self, readable: &Readable) -> Vec<(i64, String, String)> {
         let name = |line: &LoggedLine| match (readable.label_of(line), readable.rank_of(line)) {
             (Some(label), _) => label.to_string(),

@@ -28,7 +28,7 @@ const POINTS: usize = 480;
 const MAX_KEPT_POINTS: i64 = 1_024;
 /// Curves that are kept: what they are called here, what they are of, and how they are one where there are several.
 static KEPT: [(&str, &MetricDef, &str); 4] = [
-    ("gpu", &gpu::UTILISATION, "mean"),
+    ("gpu", &gpu::UTILIZATION, "mean"),
     ("gpu_memory_share", &gpu::MEMORY_ALLOCATED, "mean"),
     ("gpu_power", &gpu::POWER_WATTS, "mean"),
     ("cpu", &cpu::CPU_PERCENT, "mean"),
@@ -36,7 +36,7 @@ static KEPT: [(&str, &MetricDef, &str); 4] = [
 
 /// `?state=`, `project=`, `group=`, `job_type=`, `user=`, `tag=` (commas mean or, a leading `!` not), `source=` and `q=` (a part of id, name or program) choose; `from=` and `to=`
 /// are the time of the begin; `limit=` runs are listed, and `before=ID` those that began before that one. With `sums=true`
-/// each has what it held and used, and a small line of its utilisation, in place of its processes.
+/// each has what it held and used, and a small line of its utilization, in place of its processes.
 pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -269,7 +269,7 @@ fn figures(app: &App, sums: &Sums) -> Map<String, Value> {
     let known = [
         ("cost", prices.and_then(|prices| sums.cost(prices))),
         ("gpu_hours", sums.gpu_hours()),
-        ("gpu_utilisation", sums.gpu_utilisation()),
+        ("gpu_utilization", sums.gpu_utilization()),
         ("idle_share", sums.idle_share()),
         ("energy_kwh", sums.energy_kwh()),
         ("coverage", sums.coverage()),

@@ -3,11 +3,11 @@
 
 use super::Block;
 
-/// Runs that are told apart; beyond them neighbours are taken together.
+/// Runs that are told apart; beyond them neighbors are taken together.
 const MAX_RUNS: usize = 10_000;
 
-/// Runs no further apart than this, milliseconds, are neighbours.
-const NEIGHBOUR_MS: i64 = 60_000;
+/// Runs no further apart than this, milliseconds, are neighbors.
+const NEIGHBOR_MS: i64 = 60_000;
 
 /// Instants at one distance from each other.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Instants {
         self.newest = self.newest.max(t);
         match self.runs.last_mut() {
             Some(run) if run.step > 0 && t.saturating_sub(run.last) == run.step => run.last = t,
-            Some(run) if run.step == 0 && (1..=NEIGHBOUR_MS).contains(&t.saturating_sub(run.last)) => {
+            Some(run) if run.step == 0 && (1..=NEIGHBOR_MS).contains(&t.saturating_sub(run.last)) => {
                 (run.step, run.last) = (t - run.last, t);
             }
             _ => {
@@ -79,14 +79,14 @@ impl Instants {
         self.runs.retain(|run| run.last >= before);
     }
 
-    /// Of neighbours what lies between them counts as taken, too; should that not be enough, the oldest go.
+    /// Of neighbors what lies between them counts as taken, too; should that not be enough, the oldest go.
     fn bound(&mut self) {
         if self.runs.len() <= MAX_RUNS {
             return;
         }
         self.runs.sort_by_key(|run| run.first);
         self.runs.dedup_by(|next, run| {
-            let near = next.first.saturating_sub(run.last) <= NEIGHBOUR_MS;
+            let near = next.first.saturating_sub(run.last) <= NEIGHBOR_MS;
             if near {
                 *run = Run { first: run.first, last: run.last.max(next.last), step: 1 };
             }

@@ -19,7 +19,7 @@ fn def(catalog: &Catalog, tag: &str) -> SeriesDef {
 /// Two machines over two hours and more, with a hole, a series that comes late, and the clock set back once.
 ///
 /// # Panics
-/// Panics where the catalogue lacks a row of theirs.
+/// Panics where the catalog lacks a row of theirs.
 pub fn two(catalog: Catalog) -> Store {
     let catalog = Arc::new(catalog);
     let mut store = Store::new(catalog.clone(), Limits { retention: i64::MAX, bytes: usize::MAX });

@@ -1,4 +1,4 @@
-//! Machines that joined: listed, confirmed, renamed, labelled, revoked and removed.
+//! Machines that joined: listed, confirmed, renamed, labeled, revoked and removed.
 
 use super::enrol::check_name;
 use super::labels::{check_labels, json, labels_of};

@@ -247,7 +247,7 @@ impl Accounts {
         Ok(teams.iter().any(|team| by.may(team, Role::Member)))
     }
 
-    /// A number that rises when a machine joins, is removed, renamed, confirmed or labelled, and when others have changed
+    /// A number that rises when a machine joins, is removed, renamed, confirmed or labeled, and when others have changed
     /// anything.
     pub fn sources_changed(&self) -> watch::Receiver<u64> {
         self.0.sources.subscribe()

@@ -26,10 +26,10 @@ const DUMMY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAA
 const AT_ONCE: usize = 2;
 const WAITING: usize = 32;
 
-/// Lengths in bytes after normalisation.
+/// Lengths in bytes after normalization.
 const SHORTEST: usize = 12;
 const LONGEST: usize = 1_024; // bytes, no unit is converted
-/// What is normalised at all.
+/// What is normalized at all.
 const LONGEST_TYPED: usize = 4_096;
 
 /// Rows of keys, and what passwords that everybody tries are made of.

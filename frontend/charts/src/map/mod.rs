@@ -93,7 +93,7 @@ pub struct Map<'a> {
     pub css: f64,
     /// Units in a device pixel.
     pub device: f64,
-    /// Colours of the drawing.
+    /// Colors of the drawing.
     pub theme: &'a Theme,
     /// Measures in CSS pixels.
     pub measures: Measures,
@@ -107,7 +107,7 @@ pub struct Map<'a> {
     pub hosts: &'a [Host<'a>],
 }
 
-/// The colour of a cell; None for one in which nothing runs, or of which nothing is known: it is hollow.
+/// The color of a cell; None for one in which nothing runs, or of which nothing is known: it is hollow.
 fn color(map: &Map, cell: Cell) -> Option<RGBAColor> {
     let theme = map.theme;
     if !cell.busy.is_finite() || (cell.busy < 1.0 && !map.values) {
@@ -284,7 +284,7 @@ fn draw_host<DB: DrawingBackend>(
             spots = vec![(a, b)];
         }
         spots.into_iter().try_for_each(|spot| around(spot, px(1), color))?;
-        // Who sees no colours sees its shape.
+        // Who sees no colors sees its shape.
         match host.grade {
             _ if plan.name == 0 => {}
             Grade::Critical => block(area, (left - r, y - r), (left + r, y + r), color)?,

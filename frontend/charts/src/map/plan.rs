@@ -93,11 +93,11 @@ impl Plan {
         let left = if groups.iter().any(|g| !g.part.is_empty()) { 70 } else { 0 };
         let per = ((wide - left) / SMALL_WIDE).max(1);
         let pitch = f64::from(wide - left) / f64::from(per);
-        let (mut top, mut k, mut part, mut labelled) = (0, 0, None, i32::MIN);
+        let (mut top, mut k, mut part, mut labeled) = (0, 0, None, i32::MIN);
         for (i, group) in groups.iter().enumerate() {
             let other = part.is_some_and(|part| part != group.part);
             if other || k >= per {
-                (top, k, labelled) = (top + SMALL_BAND, 0, i32::MIN);
+                (top, k, labeled) = (top + SMALL_BAND, 0, i32::MIN);
             }
             if left > 0 && (part.is_none() || other) {
                 plan.parts.push((0, top + 24, i));
@@ -106,13 +106,13 @@ impl Plan {
             let mut rest = group.hosts;
             while rest > 0 {
                 if k >= per {
-                    (top, k, labelled) = (top + SMALL_BAND, 0, i32::MIN);
+                    (top, k, labeled) = (top + SMALL_BAND, 0, i32::MIN);
                 }
                 let x = left + (f64::from(k) * pitch).round() as i32;
                 // A name that would touch the one before is left out; the pointer still says it.
-                if rest == group.hosts && x >= labelled {
+                if rest == group.hosts && x >= labeled {
                     plan.heads.push((x, top + 7, i, 6 * pitch as i32));
-                    labelled = x + 6 * pitch as i32 - 4;
+                    labeled = x + 6 * pitch as i32 - 4;
                 }
                 let n = rest.min(COLUMN);
                 let wide = (pitch as i32 - 6).max(4);

@@ -36,7 +36,7 @@ pub struct BenchBoard {
     view: View,
 }
 
-/// A random walk with noise and rare spikes, similar to a utilisation.
+/// A random walk with noise and rare spikes, similar to a utilization.
 struct Walk {
     state: u32,
     level: f64,

@@ -36,7 +36,7 @@ const HOLDS: [i64; 9] = [0, 30, 60, 120, 300, 600, 900, 1_800, 3_600];
 
 /// What is known of the metric that a draft watches: title, unit of its values, and whether it is a counter.
 fn measured(page: Page, level: &Level) -> Option<(String, Unit)> {
-    // The catalogue may come later than the page.
+    // The catalog may come later than the page.
     page.plan.track();
     page.fleet.track();
     page.store.with_value(|store| {

@@ -89,7 +89,7 @@ pub fn One(
     };
     let is = move |what: fn(&Alert) -> bool| flag(move || alert.with(|one| one.as_ref().is_some_and(what)));
     let there = text(move || {
-        // The catalogue may come later than the alert.
+        // The catalog may come later than the alert.
         page.plan.track();
         page.fleet.track();
         alert.with(|one| one.as_ref().and_then(|one| address(page, one))).unwrap_or_default()

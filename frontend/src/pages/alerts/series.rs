@@ -138,7 +138,7 @@ pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<Drawn
             let rate = store.catalog.metrics.get(usize::from(position))?.kind == Kind::Counter;
             Some((rate, machines(store, &now.source)))
         });
-        // The catalogue and the machines may be on their way.
+        // The catalog and the machines may be on their way.
         let Some((rate, (names, count))) = known.filter(|(_, (names, _))| !names.is_empty()) else { return };
         let encode = |text: &str| String::from(js_sys::encode_uri_component(text));
         let sources: String = names.iter().map(|name| format!("&source={}", encode(name))).collect();

@@ -232,7 +232,7 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
         let shape = columns(&one, page.newest(), points);
         let list = page.store.with_value(|store| wanted(store, &one, most, shape));
         if list.is_empty() {
-            // The catalogue may be on its way.
+            // The catalog may be on its way.
             return;
         }
         if !same {

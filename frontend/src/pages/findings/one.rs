@@ -18,7 +18,7 @@ use viewer::curves::CurveChart;
 use viewer::draft::Draft;
 use viewer::findings::words::{device, sure};
 
-/// The chart of a tag, and the name of a line on it; empty where the catalogue has neither.
+/// The chart of a tag, and the name of a line on it; empty where the catalog has neither.
 pub fn line(page: Page, tag: &str, instance: &str) -> (String, String, String) {
     page.store.with_value(|store| {
         let Some(position) = store.catalog.position(tag) else { return Default::default() };
@@ -74,7 +74,7 @@ pub fn Detail(
     });
     let at = RwSignal::new(None::<i64>);
     let chart = Callback::new(move |tag: String| view! { <Proof tag pieces finding marks at/> }.into_any());
-    // Names and units come with the catalogue, which comes in parts.
+    // Names and units come with the catalog, which comes in parts.
     let is_named = Memo::new(move |_| {
         page.beat.track();
         page.store.with_value(|store| store.catalog.metrics.len())

@@ -29,7 +29,7 @@ pub fn number(row: &FleetRow, value: f64) -> String {
     format!("{number} {}", scale.symbol)
 }
 
-/// Shape and colour of a state.
+/// Shape and color of a state.
 pub fn shape(state: &Standing) -> (&'static str, &'static str) {
     match state {
         Standing::Live => ("●", "shape is-ok"),

@@ -88,7 +88,7 @@ fn Lane(key: String, to: Memo<i64>) -> impl IntoView {
                 " "<a class="source-name" href=link>{of(|run| run.name.clone())}</a>" "<span class="u">{of(|run| run.user.clone())}</span>
             </span>
             <span class="lives">{jobs}</span>
-            <b class="n">{of(|run| figure(run.figures.utilisation.map(f64::round), "%"))}</b>
+            <b class="n">{of(|run| figure(run.figures.utilization.map(f64::round), "%"))}</b>
             <span class="n u">{of(|run| run.figures.gpus.map_or_else(String::new, |n| count(n as usize, "GPU", "GPUs")))}</span>
         </li>
     }

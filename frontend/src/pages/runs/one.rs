@@ -289,7 +289,7 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
                 (number, unit.into(), note.into())
             })}
             {tile("mean", fixed("Mean use"), |w, _| {
-                let mean = w.run.figures.utilisation.map(|mean| (mean * 10.0).round() / 10.0);
+                let mean = w.run.figures.utilization.map(|mean| (mean * 10.0).round() / 10.0);
                 (figure(mean, ""), mean.map_or("", |_| "%").into(), "of the time held".into())
             })}
             {tile("idle", fixed("Idle"), |w, _| {

@@ -263,11 +263,11 @@ pub fn PrintedLines(
     }
 }
 
-/// A text in the colours that the job gave it, and in no other way marked up.
+/// A text in the colors that the job gave it, and in no other way marked up.
 fn inked(text: &str) -> Vec<AnyView> {
     const CLASSES: [&str; 8] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
     let part = |(look, part): (TextLook, &str)| {
-        let class = look.colour.and_then(|colour| CLASSES.get(usize::from(colour)).copied());
+        let class = look.color.and_then(|color| CLASSES.get(usize::from(color)).copied());
         let text = part.to_string();
         match (class, look.bold) {
             (None, false) => text.into_any(),

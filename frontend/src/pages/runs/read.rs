@@ -40,7 +40,7 @@ pub fn listed(run: &Json) -> Option<Listed> {
         figures: Figures {
             gpus: number("gpus"),
             gpu_hours: number("gpu_hours"),
-            utilisation: number("gpu_utilisation"),
+            utilization: number("gpu_utilization"),
             idle: number("idle_share"),
             energy_kwh: number("energy_kwh"),
             coverage: number("coverage"),

@@ -41,7 +41,7 @@ pub struct Layer {
     family: String,
     svg: Option<Svg>,
     size: (u32, u32),
-    /// The colour of the ground on the canvas, and the parts that show something else.
+    /// The color of the ground on the canvas, and the parts that show something else.
     shown: ([u8; 4], Vec<Part>),
 }
 
@@ -96,7 +96,7 @@ impl Layer {
         (self.size.0 as i32 * SUBPIXELS, self.size.1 as i32 * SUBPIXELS)
     }
 
-    /// Draws on the card colour of a theme, or on a transparent ground for None. The old picture is replaced. Returns
+    /// Draws on the card color of a theme, or on a transparent ground for None. The old picture is replaced. Returns
     /// None when the canvas is empty or the browser gives no context.
     pub fn draw<T>(
         &mut self,

@@ -73,7 +73,7 @@ pub struct PanelView {
     pub past: Option<Under>,
     /// Another chart that is drawn over this one.
     pub other: Option<Under>,
-    /// Position of each labelled series, and the middle of its label in CSS pixels from the top of the plot.
+    /// Position of each labeled series, and the middle of its label in CSS pixels from the top of the plot.
     pub places: Vec<Place>,
     /// The element of the panel.
     pub article: Element,

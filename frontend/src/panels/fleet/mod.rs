@@ -17,7 +17,7 @@ use leptos::prelude::*;
 
 /// How a canvas is drawn at the moment.
 pub struct Brush {
-    /// Colours of the theme.
+    /// Colors of the theme.
     pub theme: &'static Theme,
     /// Measures in CSS pixels.
     pub measures: Measures,

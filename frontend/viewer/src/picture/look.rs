@@ -32,7 +32,7 @@ impl State {
 /// How the page is drawn at the moment; the same for all panels.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// Colours of the theme.
+    /// Colors of the theme.
     pub theme: &'static Theme,
     /// Measures of the charts in CSS pixels.
     pub measures: Measures,

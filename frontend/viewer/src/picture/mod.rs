@@ -38,7 +38,7 @@ const BRIEF: usize = 7;
 /// The data of a panel, kept from one frame to the next.
 #[derive(Default)]
 pub struct Picture {
-    /// Names and colours of the series.
+    /// Names and colors of the series.
     pub names: Vec<Name>,
     /// State of the data.
     pub state: State,
@@ -286,7 +286,7 @@ impl Picture {
         let stands: Vec<spread::Stand> = seen
             .iter()
             .enumerate()
-            // Only a line of a live view keeps its colour for a while: a view that was moved is one like any other.
+            // Only a line of a live view keeps its color for a while: a view that was moved is one like any other.
             .map(|(i, c)| spread::stand(c, &self.spread.band, span, !spread && look.live && self.odd.contains(&i)))
             .collect();
         self.odd = spread::outliers(&stands);
@@ -315,7 +315,7 @@ impl Picture {
         order::by(stands.iter().map(rank)).into_iter().filter(|i| !is(&self.muted, *i)).collect()
     }
 
-    /// Positions and colours of the series that are drawn by themselves. In a band all colours differ.
+    /// Positions and colors of the series that are drawn by themselves. In a band all colors differ.
     fn drawn(&self) -> Vec<(usize, Hue)> {
         let mut list: Vec<(usize, Hue)> = Vec::new();
         for &i in &self.order {
@@ -331,7 +331,7 @@ impl Picture {
         list
     }
 
-    /// Colour of a series by position. What is unlike its peers has one colour everywhere.
+    /// Color of a series by position. What is unlike its peers has one color everywhere.
     pub fn hue(&self, i: usize) -> Hue {
         match self.odd.iter().position(|odd| *odd == i) {
             Some(n) => Hue::Odd(n as u8),

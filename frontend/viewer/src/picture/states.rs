@@ -110,7 +110,7 @@ pub fn alert_lanes(alerts: &[Bar], (from, to): (i64, i64)) -> Vec<charts::Lane> 
 }
 
 /// The lanes of a chart, with the series of each. A chart of states has a lane of its own series; other charts have the
-/// lanes that the catalogue assigns to them.
+/// lanes that the catalog assigns to them.
 pub fn lane_ids(
     source: &Source,
     catalog: &catalog::Catalog,
@@ -159,7 +159,7 @@ pub fn word(lane: Option<&Lane>, value: f64) -> String {
     known.unwrap_or_else(|| if value == 0.0 { "no".into() } else { shared::unit::number(value) })
 }
 
-/// Two neighbouring columns with the same key make one bar. The key is the state, the number of series in this state,
+/// Two neighboring columns with the same key make one bar. The key is the state, the number of series in this state,
 /// the number of series, and the value.
 type Key = (Option<usize>, usize, usize, u32);
 

@@ -89,9 +89,9 @@ pub static COLUMNS: [RunColumn; 22] = [
     column("state", "state", |run, _| Shown::State(run.state)).left().usual().sorts(|a, b, _| a.state.cmp(&b.state)),
     column(NAME, "run", |_, _| Shown::Name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
     column("spark", "GPU use over its life", |run, _| Shown::Spark(run.spark.clone())).left().usual(),
-    column("use", "mean", |run, _| Shown::Strong(figure(run.figures.utilisation.map(f64::round), "%")))
+    column("use", "mean", |run, _| Shown::Strong(figure(run.figures.utilization.map(f64::round), "%")))
         .usual()
-        .sorts(|a, b, _| largest(a.figures.utilisation, b.figures.utilisation)),
+        .sorts(|a, b, _| largest(a.figures.utilization, b.figures.utilization)),
     column("lasted", "lasted", |run, now| Shown::Words(rough_duration(run.lasted(now))))
         .usual()
         .sorts(|a, b, now| b.lasted(now).cmp(&a.lasted(now))),

@@ -34,8 +34,8 @@ pub static ROWS: [Compared; 12] = [
     part("Lasted", |run, now| rough_duration(run.run.lasted(now)), |run, now| Some(run.run.lasted(now) as f64)),
     share(
         "Mean GPU use",
-        |run, _| figure(run.run.figures.utilisation.map(|v| (v * 10.0).round() / 10.0), "%"),
-        |run, _| run.run.figures.utilisation,
+        |run, _| figure(run.run.figures.utilization.map(|v| (v * 10.0).round() / 10.0), "%"),
+        |run, _| run.run.figures.utilization,
     ),
     share("Idle share", |run, _| percent(run.run.figures.idle), |run, _| run.run.figures.idle.map(|v| v * 100.0)),
     part(

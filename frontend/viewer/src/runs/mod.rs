@@ -19,7 +19,7 @@ pub struct Figures {
     /// GPUs times the hours that it held them.
     pub gpu_hours: Option<f64>,
     /// Mean use of its GPUs while it was measured, percent.
-    pub utilisation: Option<f64>,
+    pub utilization: Option<f64>,
     /// Share of the measured time in which its GPUs hardly worked, 0 to 1.
     pub idle: Option<f64>,
     /// Energy of its GPUs, kWh.

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 pub struct Changed {
     /// A tick arrived, so there is something new to draw.
     pub ticks: bool,
-    /// Series, checks, sources or the catalogue changed, so the plan may change.
+    /// Series, checks, sources or the catalog changed, so the plan may change.
     pub plan: bool,
     /// Older history arrived, so reduced columns are incomplete.
     pub history: bool,

@@ -1,4 +1,4 @@
-//! Decides which panels, tiles and sections there are, from the catalogue's layout and the series of a source.
+//! Decides which panels, tiles and sections there are, from the catalog's layout and the series of a source.
 
 use super::source::Source;
 use super::{Store, is_missing};
@@ -245,7 +245,7 @@ mod tests {
     use shared::wire;
 
     fn top(devices: u32) -> Vec<(String, bool)> {
-        top_of(devices, &[&gpu::UTILISATION, &gpu::POWER_WATTS, &gpu::TEMP, &gpu::MEMORY_ALLOCATED_BYTES])
+        top_of(devices, &[&gpu::UTILIZATION, &gpu::POWER_WATTS, &gpu::TEMP, &gpu::MEMORY_ALLOCATED_BYTES])
     }
 
     fn top_of(devices: u32, rows: &[&MetricDef]) -> Vec<(String, bool)> {
@@ -333,8 +333,8 @@ mod tests {
         assert!(top(8)[0].1);
         for (rows, expected) in [
             (&[&tpu::TENSORCORE, &tpu::HBM_USAGE, &cpu::CORE_PERCENT][..], &["tpu.heat", "tpu", "tpu.memory"][..]),
-            (&[&ipu::UTILISATION, &ipu::POWER, &cpu::CORE_PERCENT], &["ipu.heat", "ipu", "ipu.power"]),
-            (&[&trainium::UTILISATION], &["trn.heat", "trn"]),
+            (&[&ipu::UTILIZATION, &ipu::POWER, &cpu::CORE_PERCENT], &["ipu.heat", "ipu", "ipu.power"]),
+            (&[&trainium::UTILIZATION], &["trn.heat", "trn"]),
         ] {
             let top = top_of(9, rows);
             assert_eq!(ids(&top)[..expected.len()], *expected);

@@ -145,7 +145,7 @@ pub fn written(metric: &Metric) -> String {
     label::name(&metric.tag).map_or(name.clone(), |label| format!("{name}{{{label}}}"))
 }
 
-/// The families of a catalogue, to go from names and labels back to series.
+/// The families of a catalog, to go from names and labels back to series.
 pub struct Names {
     families: Vec<Family>,
     tags: Vec<String>,

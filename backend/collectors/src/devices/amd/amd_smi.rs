@@ -41,7 +41,7 @@ fn reading(gpu: &Value) -> GpuReading {
         first(&places, CELSIUS)
     };
     GpuReading {
-        utilisation: first(&["/usage/gfx_activity", "/gfx"], PERCENT),
+        utilization: first(&["/usage/gfx_activity", "/gfx"], PERCENT),
         activity: first(&["/usage/umc_activity", "/mem"], PERCENT),
         memory_used: first(&["/mem_usage/used_vram", "/vram_used"], BYTES),
         memory_total: first(&["/mem_usage/total_vram", "/vram_total"], BYTES),

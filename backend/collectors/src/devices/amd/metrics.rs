@@ -111,7 +111,7 @@ impl<'a> Metrics<'a> {
     }
 
     /// Busy, percent. The 2.x tables count in hundredths on some processors and in percent on others, so they tell none.
-    pub fn utilisation(&self) -> Option<f64> {
+    pub fn utilization(&self) -> Option<f64> {
         self.first(&["average_gfx_activity"]).filter(|_| self.layout.version.0 == 1)
     }
 
@@ -164,7 +164,7 @@ mod tests {
             let bytes = table(version, &values);
             let table = Metrics::of(&bytes).unwrap();
             assert_eq!((table.energy(), table.power(), table.temp()), (Some(3.0), Some(131.0), Some(34.0)));
-            assert_eq!(table.utilisation(), None, "all bits set are no value");
+            assert_eq!(table.utilization(), None, "all bits set are no value");
         }
         let bytes = table((1, 3), &[("temperature_mem", 0), ("temperature_hotspot", 61)]);
         let card = Metrics::of(&bytes).unwrap();
@@ -214,7 +214,7 @@ mod tests {
             bytes[..2].copy_from_slice(&(layout.size as u16).to_le_bytes());
             (bytes[2], bytes[3]) = layout.version;
             let table = Metrics::of(&bytes).unwrap();
-            let _ = (table.utilisation(), table.power(), table.temp(), table.energy());
+            let _ = (table.utilization(), table.power(), table.temp(), table.energy());
         }
     }
 }

@@ -58,7 +58,7 @@ fn reading(card: &Card) -> GpuReading {
     let temps = ["memory", "junction", "edge"].map(|sensor| format!("Temperature (Sensor {sensor}) (C)"));
     let memory = first(&[&temps[0]]).filter(|degrees| *degrees != 0.0);
     GpuReading {
-        utilisation: first(&["GPU use (%)"]),
+        utilization: first(&["GPU use (%)"]),
         // Until 6.1.1 the second name stood for the same: the share of time, not of memory.
         activity: first(&["GPU Memory Read/Write Activity (%)", "GPU memory use (%)"]),
         overdrive: first(&["GPU Memory OverDrive value (%)"]),

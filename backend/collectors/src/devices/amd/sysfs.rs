@@ -55,7 +55,7 @@ impl AmdCard {
     fn read(&mut self) -> GpuReading {
         let device = self.card.dir.join("device");
         let mut reading = GpuReading {
-            utilisation: number(&device.join("gpu_busy_percent")),
+            utilization: number(&device.join("gpu_busy_percent")),
             activity: number(&device.join("mem_busy_percent")),
             memory_used: number(&device.join("mem_info_vram_used")),
             memory_total: number(&device.join("mem_info_vram_total")),
@@ -77,7 +77,7 @@ impl AmdCard {
 /// that have no `mem_busy_percent` leave it at zero there. The table is asked from the controller, which takes far longer
 /// than a plain file, so it is read again only where it tells something; `tells` remembers that.
 fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) {
-    let missing = reading.utilisation.is_none() || reading.power.is_none() || reading.temp.is_none();
+    let missing = reading.utilization.is_none() || reading.power.is_none() || reading.temp.is_none();
     if !missing && *tells == Some(false) {
         return;
     }
@@ -85,7 +85,7 @@ fn fill(reading: &mut GpuReading, path: &Path, tells: &mut Option<bool>) {
     let table = Metrics::of(&bytes);
     let table = table.as_ref();
     reading.energy = table.and_then(|table| table.energy());
-    reading.utilisation = reading.utilisation.or_else(|| table?.utilisation());
+    reading.utilization = reading.utilization.or_else(|| table?.utilization());
     reading.power = reading.power.or_else(|| table?.power());
     reading.temp = reading.temp.or_else(|| table?.temp());
     *tells = Some(reading.energy.is_some());
@@ -121,8 +121,8 @@ impl Sensors {
         temps.sort_by_key(|(label, _)| order(label));
         let temps = temps.into_iter().map(|(label, name)| (label, input(&name))).collect();
         let clocks = Card::labels(&folder, "freq", "_input");
-        let clock = |label: &str, unlabelled: &str| {
-            let found = clocks.iter().find(|(l, name)| l == label || (l.is_empty() && name == unlabelled));
+        let clock = |label: &str, unlabeled: &str| {
+            let found = clocks.iter().find(|(l, name)| l == label || (l.is_empty() && name == unlabeled));
             found.map(|(_, name)| input(name))
         };
         let (shader_clock, memory_clock) = (clock("sclk", "freq1"), clock("mclk", "freq2"));

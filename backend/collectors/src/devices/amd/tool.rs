@@ -153,7 +153,7 @@ pub(super) mod tests {
         let mut out = Out::default();
         out.begin(Duration::ZERO);
         tool.collect(&mut out).unwrap();
-        assert_eq!(out.present(), [(shared::catalog::gpu::UTILISATION.tag_of("1"), 8.0)]);
+        assert_eq!(out.present(), [(shared::catalog::gpu::UTILIZATION.tag_of("1"), 8.0)]);
     }
 
     #[cfg(unix)]

@@ -128,7 +128,7 @@ GPU Power: 30 mW
             (&apple::ANE_POWER, 0.0),
             (&apple::CPU_POWER, 1.25),
             (&gpu::FREQUENCY, 600.0),
-            (&gpu::UTILISATION, 12.5),
+            (&gpu::UTILIZATION, 12.5),
             (&gpu::POWER_WATTS, 0.03),
         ];
         let mut wanted: Vec<_> = wanted.iter().map(|(row, value)| (row.tag_of("0"), *value)).collect();

@@ -39,7 +39,7 @@ impl AppleReport {
         put_cluster(out, (&apple::ECPU_PERCENT, &apple::ECPU_FREQUENCY), self.efficiency);
         put_cluster(out, (&apple::PCPU_PERCENT, &apple::PCPU_FREQUENCY), self.performance);
         if let Some(i) = i {
-            out.put_some(&gpu::UTILISATION, i, self.gpu.and_then(|cluster| percent(cluster.ratio)));
+            out.put_some(&gpu::UTILIZATION, i, self.gpu.and_then(|cluster| percent(cluster.ratio)));
             out.put_some(&gpu::FREQUENCY, i, self.gpu.and_then(|cluster| awake(cluster.megahertz)));
             out.put_some(&gpu::POWER_WATTS, i, watts(self.gpu_power));
             out.put_some(&gpu::TEMP, i, degrees(self.gpu_temp));
@@ -154,7 +154,7 @@ mod tests {
             (&apple::PCPU_FREQUENCY, 3200.0),
             (&apple::PCPU_PERCENT, 50.0),
             (&apple::CPU_POWER, 3.5),
-            (&gpu::UTILISATION, 0.0),
+            (&gpu::UTILIZATION, 0.0),
             (&gpu::POWER_WATTS, 0.0),
             (&gpu::TEMP, 41.5),
         ];

@@ -35,8 +35,8 @@ static VARYING: &[Varying] = &[
     ("clock", "MHz", &ipu::CLOCK, 0.0..=1e5),
     ("ipu power", "W", &ipu::POWER, 0.0..=1e4),
     ("total board power", "W", &ipu::BOARD_POWER, 0.0..=1e4),
-    ("ipu utilisation", "%", &ipu::UTILISATION, 0.0..=100.0),
-    ("ipu utilisation (session)", "%", &ipu::SESSION_UTILISATION, 0.0..=100.0),
+    ("ipu utilisation", "%", &ipu::UTILIZATION, 0.0..=100.0),
+    ("ipu utilisation (session)", "%", &ipu::SESSION_UTILIZATION, 0.0..=100.0),
 ];
 
 /// More than any machine and any device has: the rest of a wrong output would become series.

@@ -1,6 +1,6 @@
 //! Intel GPUs: the kernel's own files, else the stream of xpu-smi.
 //!
-//! The files have no memory in use and no utilisation; xpu-smi has both on data centre cards, and takes the files' place
+//! The files have no memory in use and no utilization; xpu-smi has both on data center cards, and takes the files' place
 //! when the configuration names it.
 
 mod sysfs;

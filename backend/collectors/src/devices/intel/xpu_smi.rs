@@ -6,7 +6,7 @@ use crate::{CollectError, Collector, Options, Out, Part};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// All GPUs, every second: utilisation, power, frequency, both temperatures, memory in percent and in MiB.
+/// All GPUs, every second: utilization, power, frequency, both temperatures, memory in percent and in MiB.
 const ARGS: &[&str] = &["dump", "-d", "-1", "-m", "0,1,2,3,4,5,18", "-i", "1"];
 
 /// It prints every second; after this long without a line it hangs.
@@ -71,7 +71,7 @@ impl Columns {
         let mut known: Vec<Column> = Vec::new();
         for (at, name) in names.iter().enumerate() {
             match *name {
-                "GPU Utilization (%)" => known.push((at, |gpu| &mut gpu.utilisation, 1.0)),
+                "GPU Utilization (%)" => known.push((at, |gpu| &mut gpu.utilization, 1.0)),
                 "GPU Power (W)" => known.push((at, |gpu| &mut gpu.power, 1.0)),
                 "GPU Frequency (MHz)" => known.push((at, |gpu| &mut gpu.frequency, 1.0)),
                 "GPU Core Temperature (Celsius Degree)" => known.push((at, |gpu| &mut gpu.temp, 1.0)),

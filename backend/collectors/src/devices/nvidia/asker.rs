@@ -8,7 +8,7 @@ use shared::catalog::MetricDef;
 /// The calls that fail on their own; see [`Retry`].
 #[derive(Clone, Copy)]
 pub(super) enum Call {
-    Utilisation,
+    Utilization,
     Memory,
     Temperature,
     Fields,
@@ -51,7 +51,7 @@ impl Call {
 
     fn name(self) -> &'static str {
         match self {
-            Call::Utilisation => "utilisation",
+            Call::Utilization => "utilization",
             Call::Memory => "memory",
             Call::Temperature => "temperature",
             Call::Fields => "field values",

@@ -106,8 +106,8 @@ impl Gpu {
             self.profile = Profile::new(None);
         }
 
-        if let Some(rates) = asker.ask(Call::Utilisation, || device.utilization_rates()) {
-            asker.put(&gpu::UTILISATION, percent(rates.gpu));
+        if let Some(rates) = asker.ask(Call::Utilization, || device.utilization_rates()) {
+            asker.put(&gpu::UTILIZATION, percent(rates.gpu));
             asker.put(&gpu::MEMORY_ACTIVITY, percent(rates.memory));
         }
         let memory = asker.ask(Call::Memory, || library.memory(self.handle));
@@ -272,7 +272,7 @@ impl Gpu {
     }
 }
 
-/// A driver that is being reset answers numbers that no utilisation has.
+/// A driver that is being reset answers numbers that no utilization has.
 fn percent(value: u32) -> Option<f64> {
     (value <= 100).then(|| f64::from(value))
 }

@@ -92,7 +92,7 @@ impl NvidiaReading {
 
 /// What W&B repeats of a device while a watched process is on it.
 static COPIES: &[(&MetricDef, &MetricDef)] = &[
-    (&gpu::UTILISATION, &gpu_process::UTILISATION),
+    (&gpu::UTILIZATION, &gpu_process::UTILIZATION),
     (&gpu::MEMORY_ALLOCATED_BYTES, &gpu_process::MEMORY_ALLOCATED_BYTES),
     (&gpu::POWER_WATTS, &gpu_process::POWER_WATTS),
     (&gpu::POWER_LIMIT_WATTS, &gpu_process::POWER_LIMIT_WATTS),

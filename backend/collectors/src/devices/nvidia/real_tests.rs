@@ -58,7 +58,7 @@ fn call_times(path: &std::ffi::OsStr) {
     time("count", || format!("{:?}", library.nvml().device_count()));
     time("handle", || format!("{:?}", library.handle(0).is_ok()));
     time("uuid", || format!("{:?}", device.uuid().map(|uuid| uuid.len())));
-    time("utilisation", || format!("{:?}", device.utilization_rates()));
+    time("utilization", || format!("{:?}", device.utilization_rates()));
     time("memory", || format!("{:?}", library.memory(gpu)));
     time("temperature", || format!("{:?}", device.temperature(TemperatureSensor::Gpu)));
     time("fields", || format!("{:?}", library.fields(gpu)));

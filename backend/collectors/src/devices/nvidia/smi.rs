@@ -277,7 +277,7 @@ impl SmiGpu {
             ([], "uuid") => self.uuid = Some(value.to_string()).filter(|uuid| uuid.starts_with("GPU-")),
             (["pci"], "pci_bus_id") => self.place = kernel_log::place(value),
             ([], "fan_speed") => self.put(&gpu::FAN_SPEED, number(value, "%", 0.0, 200.0)),
-            (["utilization"], "gpu_util") => self.put(&gpu::UTILISATION, percent(value)),
+            (["utilization"], "gpu_util") => self.put(&gpu::UTILIZATION, percent(value)),
             (["utilization"], "memory_util") => self.put(&gpu::MEMORY_ACTIVITY, percent(value)),
             (["utilization"], "encoder_util") => self.put(&gpu::ENCODER, percent(value)),
             (["utilization"], "decoder_util") => self.put(&gpu::DECODER, percent(value)),

@@ -21,7 +21,7 @@ enum Meaning {
     /// A count by label.
     Queue,
     /// By label: mean and percentiles.
-    Labelled(&'static [MetricDef; 6]),
+    Labeled(&'static [MetricDef; 6]),
     /// Likewise, and without a label too.
     Both(&'static [MetricDef; 6], &'static [MetricDef; 6]),
 }
@@ -42,30 +42,30 @@ pub(super) static METRICS: &[Metric] = &[
     metric("tpu.runtime.hbm.utilization.percent", Meaning::Device(&tpu::RUNTIME_HBM, 0.0, PERCENT)),
     metric("tpu.runtime.tensorcore.idle_duration.seconds", Meaning::Device(&tpu::IDLE, 0.0, SECONDS)),
     metric("hlo.queue.size.gauge", Meaning::Queue),
-    metric("hlo.execution.timing.distribution.microseconds", Meaning::Labelled(&tpu::HLO_TIMING)),
+    metric("hlo.execution.timing.distribution.microseconds", Meaning::Labeled(&tpu::HLO_TIMING)),
     metric(
         "megascale.collective_end_to_end_latencies.microsecond.cumulative.distribution",
-        Meaning::Labelled(&tpu::COLLECTIVE),
+        Meaning::Labeled(&tpu::COLLECTIVE),
     ),
     metric(
         "megascale.dcn_transfer_latencies.microsecond.cumulative.distribution",
-        Meaning::Labelled(&tpu::BUFFER_TRANSFER),
+        Meaning::Labeled(&tpu::BUFFER_TRANSFER),
     ),
     metric(
         "megascale.dcn_inbound_transfer_latencies.microsecond.cumulative.distribution",
-        Meaning::Labelled(&tpu::INBOUND_TRANSFER),
+        Meaning::Labeled(&tpu::INBOUND_TRANSFER),
     ),
     metric(
         "megascale.host_to_device_transfer_latencies.microsecond.cumulative.distribution",
-        Meaning::Labelled(&tpu::HOST_TO_DEVICE),
+        Meaning::Labeled(&tpu::HOST_TO_DEVICE),
     ),
     metric(
         "megascale.device_to_host_transfer_latencies.microsecond.cumulative.distribution",
-        Meaning::Labelled(&tpu::DEVICE_TO_HOST),
+        Meaning::Labeled(&tpu::DEVICE_TO_HOST),
     ),
     metric(
         "megascale.mxla_compute_latencies.microsecond.cumulative.distribution",
-        Meaning::Labelled(&tpu::HOST_COMPUTE),
+        Meaning::Labeled(&tpu::HOST_COMPUTE),
     ),
     metric(
         "megascale.grpc_tcp_min_rtt.microsecond.cumulative.distribution",
@@ -133,7 +133,7 @@ impl Reader {
                         }
                     }
                 }
-                Meaning::Labelled(_) | Meaning::Both(..) => self.distributions(*position, answer, all),
+                Meaning::Labeled(_) | Meaning::Both(..) => self.distributions(*position, answer, all),
             }
         }
         self.duty(&duty, &seen, all);
@@ -194,8 +194,8 @@ impl TpuReadings {
         }
         for ((position, label), counts) in &self.counts {
             let rows: &'static [MetricDef; 6] = match (&METRICS[*position].meaning, label.is_empty()) {
-                (Meaning::Labelled(rows) | Meaning::Both(_, rows), false) | (Meaning::Both(rows, _), true) => rows,
-                (Meaning::Labelled(rows), true) => {
+                (Meaning::Labeled(rows) | Meaning::Both(_, rows), false) | (Meaning::Both(rows, _), true) => rows,
+                (Meaning::Labeled(rows), true) => {
                     put_all(rows, "all", counts, out);
                     continue;
                 }

@@ -439,8 +439,8 @@ fn every_distribution_is_read() {
     for (tag, _, both) in &kinds {
         let unit = if tag.ends_with("Rate") { "Mbps" } else { "Us" };
         for (stat, value) in stats {
-            let labelled = format!("tpu.{tag}.a.{stat}{unit} {value}");
-            assert!(values.contains(&labelled), "{labelled}: {values:?}");
+            let labeled = format!("tpu.{tag}.a.{stat}{unit} {value}");
+            assert!(values.contains(&labeled), "{labeled}: {values:?}");
             let bare = format!("tpu.{tag}.{stat}{unit} {value}");
             assert_eq!(values.contains(&bare), *both, "{bare}: {values:?}");
         }

@@ -146,7 +146,7 @@ impl NeuronReport {
 
     /// Puts all numbers.
     pub fn put(&self, out: &mut Out) {
-        self.cores.iter().for_each(|(core, used)| out.put(&trainium::UTILISATION, *core, *used));
+        self.cores.iter().for_each(|(core, used)| out.put(&trainium::UTILIZATION, *core, *used));
         self.totals.iter().for_each(|(row, value)| out.put(row, (), *value));
         self.others.iter().for_each(|(part, value)| out.put(&trainium::HOST_OTHER, part.as_str(), *value));
         self.parts.iter().for_each(|(row, core, value)| out.put(row, *core, *value));

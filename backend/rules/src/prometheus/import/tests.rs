@@ -207,7 +207,7 @@ fn what_is_not_plainly_ours_is_refused_by_name() {
         ("node_load1 / count without (cpu, mode) (node_cpu_seconds_total{mode=\"idle\"}) > 2", "`count without`"),
         (
             "node_filesystem_files_free / node_filesystem_files < 0.1",
-            "the catalogue has no share of node_filesystem_files_free",
+            "the catalog has no share of node_filesystem_files_free",
         ),
         ("node_systemd_unit_state{state=\"failed\"} == 1", "neither ours nor one of the names"),
         ("node_load1", "it compares nothing"),

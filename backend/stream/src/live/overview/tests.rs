@@ -10,7 +10,7 @@ use shared::standing::Standing;
 use shared::tick::Applied;
 use shared::wire::{Received, SourceId, decode_server};
 
-const ROWS: [&MetricDef; 4] = [&gpu::UTILISATION, &cpu::CPU_PERCENT, &network::RECEIVED, &tpu::TENSORCORE];
+const ROWS: [&MetricDef; 4] = [&gpu::UTILIZATION, &cpu::CPU_PERCENT, &network::RECEIVED, &tpu::TENSORCORE];
 
 /// The values of a source's tick: row and instance of each.
 type Ticks<'a> = (SourceId, Vec<(&'a MetricDef, &'a str, f64)>);
@@ -114,7 +114,7 @@ fn a_cell_shows_the_newest_of_its_source_folded_and_rounded() {
     reader.take();
     bench.tick(&[(
         0,
-        vec![(&gpu::UTILISATION, "0", 90.2), (&gpu::UTILISATION, "1", 45.0), (&cpu::CPU_PERCENT, "", 12.4)],
+        vec![(&gpu::UTILIZATION, "0", 90.2), (&gpu::UTILIZATION, "1", 45.0), (&cpu::CPU_PERCENT, "", 12.4)],
     )]);
     overview.beat(&bench.live);
     reader.take();
@@ -123,14 +123,14 @@ fn a_cell_shows_the_newest_of_its_source_folded_and_rounded() {
     assert_eq!(shown(&reader, 0), [Some(68.0), Some(45.0), Some(12.0), Some(0.0)]);
     assert_eq!(shown(&reader, 1), [None, None, None, Some(0.0)], "it has not ticked");
     // A machine that measures other devices has them in the same row.
-    bench.tick(&[(1, vec![(&tpu::TENSORCORE, "0", 33.0)]), (0, vec![(&gpu::UTILISATION, "0", 50.0)])]);
+    bench.tick(&[(1, vec![(&tpu::TENSORCORE, "0", 33.0)]), (0, vec![(&gpu::UTILIZATION, "0", 50.0)])]);
     overview.beat(&bench.live);
     reader.take();
     assert_eq!(shown(&reader, 1)[..2], [Some(33.0), Some(33.0)]);
     // One that lacks a tick keeps its value as long as others of it came apart.
     assert_eq!(shown(&reader, 0)[..2], [Some(48.0), Some(45.0)]);
     for _ in 0..3 {
-        bench.tick(&[(0, vec![(&gpu::UTILISATION, "0", 50.0)])]);
+        bench.tick(&[(0, vec![(&gpu::UTILIZATION, "0", 50.0)])]);
     }
     overview.beat(&bench.live);
     reader.take();
@@ -226,7 +226,7 @@ fn each_gpu_has_a_cell_that_another_takes_when_it_is_gone_for_good() {
     let mut reader = Reader::new(&overview);
     bench.tick(&[(
         0,
-        vec![(&gpu::UTILISATION, "0", 10.0), (&gpu::UTILISATION, "1", 20.0), (&cpu::CPU_PERCENT, "", 1.0)],
+        vec![(&gpu::UTILIZATION, "0", 10.0), (&gpu::UTILIZATION, "1", 20.0), (&cpu::CPU_PERCENT, "", 1.0)],
     )]);
     overview.beat(&bench.live);
     reader.take();
@@ -234,7 +234,7 @@ fn each_gpu_has_a_cell_that_another_takes_when_it_is_gone_for_good() {
     assert_eq!(["0", "1"].map(|gpu| reader.shows(0, gpu, &EACH_BUSY)), [Some(10.0), Some(20.0)]);
     // The first is gone, nothing of it is kept, and another GPU takes its number and then its cell.
     for n in 0..4 {
-        bench.tick(&[(0, vec![(&gpu::UTILISATION, "1", f64::from(n))])]);
+        bench.tick(&[(0, vec![(&gpu::UTILIZATION, "1", f64::from(n))])]);
     }
     overview.beat(&bench.live);
     assert_eq!((reader.take().shows(0, "0", &EACH_BUSY), reader.shows(0, "1", &EACH_BUSY)), (None, Some(3.0)));

@@ -1,4 +1,4 @@
-//! THIRD-PARTY.md: the crates in the binary and in the page, and their licences' texts, each text once.
+//! THIRD-PARTY.md: the crates in the binary and in the page, and their licenses' texts, each text once.
 
 use super::Release;
 use crate::exec::cargo;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Licences that a crate may have. An expression needs one of those that it offers.
+/// Licenses that a crate may have. An expression needs one of those that it offers.
 const ALLOWED: [&str; 13] = [
     "MIT",
     "Apache-2.0",
@@ -32,20 +32,20 @@ pub fn write(release: &Release) -> Result<Done, String> {
     crates.extend(foreign(crate::page::PACKAGE, TARGET)?);
     let wrong: Vec<String> = crates
         .iter()
-        .filter(|(_, _, licence)| !is_allowed(licence))
-        .map(|(name, version, licence)| format!("{name} {version} ({licence})"))
+        .filter(|(_, _, license)| !is_allowed(license))
+        .map(|(name, version, license)| format!("{name} {version} ({license})"))
         .collect();
     if !wrong.is_empty() {
-        return Err(format!("no licence of these is allowed here: {}", wrong.join(", ")));
+        return Err(format!("no license of these is allowed here: {}", wrong.join(", ")));
     }
     let mut text = String::from(
-        "# What others have written\n\nThese crates are in the binary, and in the page inside it. The texts of their licences follow.\n\n| crate | version | licence |\n| --- | --- | --- |\n",
+        "# What others have written\n\nThese crates are in the binary, and in the page inside it. The texts of their licenses follow.\n\n| crate | version | license |\n| --- | --- | --- |\n",
     );
     let mut texts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     let mut without = Vec::new();
-    for (name, version, licence) in &crates {
-        let _ = writeln!(text, "| {name} | {version} | {licence} |");
-        let own = licence_texts(name, version)?;
+    for (name, version, license) in &crates {
+        let _ = writeln!(text, "| {name} | {version} | {license} |");
+        let own = license_texts(name, version)?;
         if own.is_empty() {
             without.push(name.as_str());
         }
@@ -56,39 +56,39 @@ pub fn write(release: &Release) -> Result<Done, String> {
     let font = paths::read(&paths::root().join("static").join("fonts").join("LICENSE-OFL.txt"))?;
     texts.entry(font).or_default().insert("the font Inter");
     if !without.is_empty() {
-        let _ = writeln!(text, "\nOf {} the licence's own text holds; they bring no file of it.", without.join(", "));
+        let _ = writeln!(text, "\nOf {} the license's own text holds; they bring no file of it.", without.join(", "));
     }
-    for (licence, names) in &texts {
+    for (license, names) in &texts {
         let names: Vec<&str> = names.iter().copied().collect();
-        let _ = write!(text, "\n## {}\n\n```text\n{}\n```\n", names.join(", "), licence.trim_end());
+        let _ = write!(text, "\n## {}\n\n```text\n{}\n```\n", names.join(", "), license.trim_end());
     }
     let path = release.out.join("THIRD-PARTY.md");
     paths::write(&path, &text)?;
     Ok(Done::Now(format!("{} crates, {} texts", crates.len(), texts.len())))
 }
 
-/// The crates from elsewhere of which a package is made for a target: name, version, licence.
+/// The crates from elsewhere of which a package is made for a target: name, version, license.
 fn foreign(package: &str, target: &str) -> Result<BTreeSet<(String, String, String)>, String> {
     let tree = ["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}|{l}"];
     let text = cargo().args(tree).args(["--package", package, "--target", target]).output()?;
     let one = |line: &str| {
-        let (named, licence) = line.trim_end_matches(" (*)").split_once('|')?;
+        let (named, license) = line.trim_end_matches(" (*)").split_once('|')?;
         let mut words = named.split(' ');
         let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
         // Those of the workspace have their path behind them.
-        (words.next().is_none_or(|more| more == "(proc-macro)")).then(|| (name.into(), version.into(), licence.into()))
+        (words.next().is_none_or(|more| more == "(proc-macro)")).then(|| (name.into(), version.into(), license.into()))
     };
     Ok(text.lines().filter_map(one).collect())
 }
 
 /// Whether we may have it: of alternatives one, of what holds together all.
-fn is_allowed(licence: &str) -> bool {
-    let plain = licence.replace(['(', ')'], "").replace(" / ", " OR ").replace('/', " OR ");
+fn is_allowed(license: &str) -> bool {
+    let plain = license.replace(['(', ')'], "").replace(" / ", " OR ").replace('/', " OR ");
     plain.split(" AND ").all(|part| part.split(" OR ").any(|one| ALLOWED.contains(&one.trim())))
 }
 
 /// The texts that a crate brings, from the sources that cargo keeps.
-fn licence_texts(name: &str, version: &str) -> Result<Vec<String>, String> {
+fn license_texts(name: &str, version: &str) -> Result<Vec<String>, String> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));
     let sources = home.ok_or("neither CARGO_HOME nor HOME is set")?.join("registry").join("src");
@@ -113,13 +113,13 @@ mod tests {
 
     #[test]
     fn an_expression_needs_one_of_what_it_offers_and_all_that_holds_together() {
-        for licence in
+        for license in
             ["MIT", "MIT/Apache-2.0", "Apache-2.0 / MIT", "GPL-3.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"]
         {
-            assert!(is_allowed(licence), "{licence}");
+            assert!(is_allowed(license), "{license}");
         }
-        for licence in ["GPL-3.0", "MIT AND GPL-3.0", "", "(MIT OR GPL-2.0) AND LGPL-2.1"] {
-            assert!(!is_allowed(licence), "{licence}");
+        for license in ["GPL-3.0", "MIT AND GPL-3.0", "", "(MIT OR GPL-2.0) AND LGPL-2.1"] {
+            assert!(!is_allowed(license), "{license}");
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn what_the_binary_is_made_of_is_allowed() {
         let crates = foreign("watchglass", "x86_64-unknown-linux-gnu").expect("cargo tells");
         assert!(crates.len() > 50 && crates.iter().all(|(name, ..)| name != "watchglass-shared"), "{}", crates.len());
-        let wrong: Vec<_> = crates.iter().filter(|(_, _, licence)| !is_allowed(licence)).collect();
+        let wrong: Vec<_> = crates.iter().filter(|(_, _, license)| !is_allowed(license)).collect();
         assert!(wrong.is_empty(), "{wrong:?}");
     }
 }
