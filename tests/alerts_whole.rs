@@ -149,7 +149,7 @@ fn figure(server: &Server, name: &str) -> f64 {
 
 /// Tries to tell the receiver that failed so far.
 fn failed(server: &Server) -> usize {
-    figure(server, "alerts_notices_total{cause=\"again\"}") as usize
+    figure(server, "alerts_notices_total{cause=\"retried\"}") as usize
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_kill_between_send_and_mark_repeats_one_message_and_loses_none() {
     // What was under way came once more, by the same id, and everything else once.
     assert!(told.iter().all(|((_, id), times)| !id.is_empty() && *times <= 2), "{told:?}");
     // What is under way while a minute passes would be given up.
-    let taken = || figure(&server, "alerts_notices_total{cause=\"taken\"}");
+    let taken = || figure(&server, "alerts_notices_total{cause=\"delivered\"}");
     until_so("nothing is under way", || {
         taken() >= RULES as f64 && figure(&server, "alerts_outbox_oldest_seconds") == 0.0
     });

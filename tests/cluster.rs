@@ -30,7 +30,7 @@ async fn with_nats_any_hub_shows_a_machine_live_and_all_that_there_is_of_it() {
     assert_eq!(doctor.status, 200, "{doctor:?}");
     assert!(doctor.body.contains("openmetrics"), "{doctor:?}");
     // The lease of the hub that made the people is over some time after it was killed.
-    for said in ["watchglass_cluster_hubs 2", "watchglass_cluster_relays 1", "watchglass_cluster_connected 1"] {
+    for said in ["watchglass_cluster_hubs 2", "watchglass_cluster_relays_in 1", "watchglass_cluster_connected 1"] {
         cluster.until(said, || cluster.metrics(1).lines().any(|line| line == said));
     }
 }

@@ -127,7 +127,7 @@ fn with_nats_a_silent_hub_says_nothing_of_its_machines_any_more() {
         let one = over_time(&cluster);
         values(&one) > 2 && one["lacks"].is_null()
     });
-    assert!(cluster.metrics(1).lines().any(|line| line == "watchglass_cluster_relays 0"), "{}", cluster.metrics(1));
+    assert!(cluster.metrics(1).lines().any(|line| line == "watchglass_cluster_relays_in 0"), "{}", cluster.metrics(1));
     // Its agent knows no other hub.
     cluster.kill_hub(0);
     // Its lease holds for some seconds.

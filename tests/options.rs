@@ -1,6 +1,7 @@
 //! The documents of the options against the one table of them.
 
 use backend::config;
+use watchglass_tests::server::Server;
 
 /// The flags of the page of common flags, each with its value and default.
 fn common_flags() -> Vec<(String, String, String)> {
@@ -55,6 +56,31 @@ fn the_document_is_what_the_table_gives() {
         written, reference,
         "docs/reference/options.md is stale: UPDATE=1 cargo test -p watchglass-tests options"
     );
+}
+
+#[test]
+fn the_page_of_counters_is_what_the_server_prints() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/counters.md");
+    let reference = backend::http::counters();
+    if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
+        std::fs::write(path, &reference).expect("the page is written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        written == reference,
+        "docs/reference/counters.md is stale: UPDATE=1 cargo test -p watchglass-tests options"
+    );
+    let listed: Vec<&str> = written.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let of_catalog = include_str!("../docs/reference/metrics.md");
+    for server in [Server::start(["demo", "--gpus", "2"]), Server::start(["serve", "--memory"])] {
+        let text = server.get("/metrics", &[]).body;
+        for (name, help) in text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split_once(' ')) {
+            let known = listed.contains(&name)
+                || of_catalog.contains(&format!("`{name}{{"))
+                || of_catalog.contains(&format!("`{name}`"));
+            assert!(known, "{name} ({help}) is in neither page");
+        }
+    }
 }
 
 /// The own part of the help of a command and of those below it: shared options stand in the page of options.

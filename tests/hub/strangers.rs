@@ -44,7 +44,7 @@ fn bodies_that_never_end_stop_nobody_and_are_not_waited_for() {
     let late = answered(last);
     assert_eq!(late.status, 408, "{late:?}");
     assert!((Duration::from_secs(9)..MAX_WAIT).contains(&begun.elapsed()), "{:?}", begun.elapsed());
-    assert_eq!(figure(&hub, "watchglass_self_bodies_late_total"), 1.0);
+    assert_eq!(figure(&hub, "watchglass_self_bodies_timed_out_total"), 1.0);
     // Each takes the place of another, and nobody else's.
     let held: Vec<TcpStream> = (0..MANY).map(|_| endless(&hub, "")).collect();
     goes_on(&hub);
@@ -69,7 +69,8 @@ fn goes_on(hub: &Hub) {
 
 /// What was closed or refused to make room.
 fn refused(hub: &Hub) -> f64 {
-    figure(hub, "watchglass_self_strangers_closed_total") + figure(hub, "watchglass_self_strangers_refused_total")
+    figure(hub, "watchglass_self_unauthenticated_closed_total")
+        + figure(hub, "watchglass_self_unauthenticated_refused_total")
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod views;
 mod vouched;
 mod write_timeout;
 
+pub use api::counters;
 pub use join_road::JoinRoad;
 pub use refusal::Refusal;
 pub use strangers::Strangers;

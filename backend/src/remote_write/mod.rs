@@ -77,6 +77,39 @@ pub struct SendCounts {
     pub behind_ms: AtomicU64,
 }
 
+/// A row of `GET /metrics`: name without `watchglass_self_` and `_total`, type, help, value.
+pub type RemoteRow = (&'static str, &'static str, &'static str, u64);
+
+impl SendCounts {
+    /// The rows of these counts, of what was read back, and of samples that the server stored twice.
+    pub fn figures(&self, recalled: &RecallCounts, doubled: u64) -> [RemoteRow; 11] {
+        let row = |name, help, count: &AtomicU64| (name, "counter", help, count.load(Relaxed));
+        let behind = self.behind_ms.load(Relaxed) / 1000;
+        [
+            row("remote_write_recalled", "Samples read back of machines that no hub has any more.", &recalled.samples),
+            row(
+                "remote_write_recalled_left_out",
+                "Samples read back whose series this hub does not know.",
+                &recalled.left_out,
+            ),
+            ("remote_write_doubled", "counter", "Samples that the remote server was seen to store twice.", doubled),
+            row("remote_write_samples", "Samples that the remote server accepted.", &self.sent),
+            row("remote_write_resent", "Samples sent again after the connection was lost.", &self.resent),
+            row("remote_write_dropped", "Samples that the remote server rejected.", &self.dropped),
+            row("remote_write_expired", "Samples dropped because they were more than 12 h late.", &self.expired),
+            row("remote_write_requests", "Requests, retries included.", &self.requests),
+            row("remote_write_retries", "Requests that had to be retried.", &self.retries),
+            row("remote_write_bytes", "Bytes of accepted requests.", &self.bytes),
+            (
+                "remote_write_behind_seconds",
+                "gauge",
+                "Time of ticks that the remote server has not accepted yet.",
+                behind,
+            ),
+        ]
+    }
+}
+
 /// The other server, as everybody but its thread sees it. Dropped, the thread ends.
 pub struct RemoteWriter {
     /// Counts since the start.
@@ -202,39 +235,11 @@ impl RemoteWriter {
         back.ask(&self.server)
     }
 
-    /// The counts as rows for `GET /metrics`: name, kind, help and value.
-    pub fn figures(&self) -> [(&'static str, &'static str, &'static str, u64); 11] {
-        let c = &self.counts;
-        let row = |name, help, count: &AtomicU64| (name, "counter", help, count.load(Relaxed));
+    /// The counts as rows for `GET /metrics`.
+    pub fn figures(&self) -> [RemoteRow; 11] {
         let none = RecallCounts::default();
         let recalled = self.recall.as_ref().map_or(&none, |recall| &recall.counts);
-        [
-            row("remote_write_recalled", "Samples read back of machines that no hub has any more.", &recalled.samples),
-            row("remote_write_recalled_left_out", "Samples likewise that this hub has no row for.", &recalled.left_out),
-            (
-                "remote_write_doubled",
-                "counter",
-                "Samples that the other server was seen to keep twice.",
-                self.doubled.met(),
-            ),
-            row("remote_write_samples", "Samples that the other server took.", &c.sent),
-            row(
-                "remote_write_resent",
-                "Samples sent once more because the connection was lost behind them.",
-                &c.resent,
-            ),
-            row("remote_write_dropped", "Samples that the other server refused for good.", &c.dropped),
-            row("remote_write_expired", "Samples given up because they were more than 12 h behind.", &c.expired),
-            row("remote_write_requests", "Requests, repeated ones included.", &c.requests),
-            row("remote_write_retries", "Requests that were to be sent again.", &c.retries),
-            row("remote_write_bytes", "Bytes of the requests that were taken.", &c.bytes),
-            (
-                "remote_write_behind_seconds",
-                "gauge",
-                "Time of ticks that the other server has not taken yet.",
-                c.behind_ms.load(Relaxed) / 1000,
-            ),
-        ]
+        self.counts.figures(recalled, self.doubled.met())
     }
 
     /// How it stands, in words.

@@ -14,6 +14,9 @@ pub(in crate::http) fn labels(app: &App, source: SourceId, number: &str) -> Vec<
     gpu.map(|(_, labels)| labels).unwrap_or_default()
 }
 
+/// What `watchglass_gpu_info` says.
+pub(in crate::http) const GPU_INFO: &str = "UUID, PCI address and name of a GPU.";
+
 /// The row of each GPU for Prometheus, to be joined by the labels `source` and `gpu`.
 pub(in crate::http) fn rows(app: &App, reader: &Reader, text: &mut String) {
     let sources = reader.sources();
@@ -21,9 +24,9 @@ pub(in crate::http) fn rows(app: &App, reader: &Reader, text: &mut String) {
         let known = app.live.source(source.id).gpus.known();
         known.into_iter().map(|(number, labels)| (source.name.as_str(), number, labels))
     });
-    let mut head = "# HELP watchglass_gpu_info Which GPU a number stands for.\n# TYPE watchglass_gpu_info gauge\n";
+    let mut head = format!("# HELP watchglass_gpu_info {GPU_INFO}\n# TYPE watchglass_gpu_info gauge\n");
     for (source, number, labels) in known {
-        text.push_str(std::mem::take(&mut head));
+        text.push_str(&std::mem::take(&mut head));
         let _ = write!(text, "watchglass_gpu_info{{source=\"{}\",gpu=\"{number}\"", escape(source, true));
         for (label, value) in labels {
             let _ = write!(text, ",{label}=\"{}\"", escape(&value, true));

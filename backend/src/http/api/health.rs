@@ -7,9 +7,10 @@ use crate::export::text::number;
 use crate::http::App;
 use crate::http::strangers::StrangerFigures;
 use crate::ingest::IngestCounts;
+use crate::remote_write::{RecallCounts, RemoteRow, SendCounts};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use stream::live::Live;
+use stream::live::StreamCounts;
 use stream::store::{Counts, Figures};
 use team::accounts::AuditFileFigures;
 
@@ -24,29 +25,64 @@ const fn stands(name: &'static str, help: &'static str, value: u64) -> Row {
     (name, false, help, value as f64)
 }
 
+const fn with((name, counts, help, _): Row, value: u64) -> Row {
+    (name, counts, help, value as f64)
+}
+
+fn remote_write((name, kind, help, value): RemoteRow) -> Row {
+    (name, kind == "counter", help, value as f64)
+}
+
+/// All families of this file that any server may print: name as Prometheus has it, type, help.
+pub(super) fn families() -> Vec<(String, &'static str, &'static str)> {
+    let live_counts = StreamCounts::default();
+    let remote = SendCounts::default().figures(&RecallCounts::default(), 0).map(remote_write);
+    let own = [
+        ("self", store(&Counts::default()).to_vec()),
+        ("self", folder(&Figures::default()).to_vec()),
+        ("self", live(&live_counts).to_vec()),
+        ("self", vec![STDERR]),
+        ("self", connections(&StrangerFigures::default()).to_vec()),
+        ("self", remote.to_vec()),
+        ("demo", demo(&live_counts).to_vec()),
+        ("alerts", alerts(&AlertFigures::default(), 0).to_vec()),
+        ("alerts", vec![NOTICES, CALLS]),
+        ("ingest", ingest(&IngestCounts::default()).to_vec()),
+        ("ingest", vec![REFUSED]),
+        ("cluster", cluster(&ClusterFigures::default()).to_vec()),
+        ("usage", vec![USAGE]),
+        ("audit", vec![SIGN_INS]),
+        ("audit", audit(&AuditFileFigures::default()).to_vec()),
+    ];
+    let named = own.into_iter().flat_map(|(prefix, rows)| {
+        rows.into_iter().map(move |(name, counts, help, _)| {
+            let (total, kind) = if counts { ("_total", "counter") } else { ("", "gauge") };
+            (format!("watchglass_{prefix}_{name}{total}"), kind, help)
+        })
+    });
+    named.chain([("watchglass_build_info".into(), "gauge", BUILD_HELP)]).collect()
+}
+
 /// Writes all rows, each a family of its own.
 pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
     build(text);
     let kept = app.live.store().counts();
     let mut rows = store(&kept).to_vec();
     rows.extend(kept.history.iter().flat_map(folder));
-    rows.extend(live(&app.live));
-    rows.push(counts("stderr_lines_dropped", "Lines of our log that could not be written.", crate::stderr::dropped()));
-    rows.extend(callers(&app.strangers.figures()));
-    for (name, kind, help, value) in app.remote.iter().flat_map(|remote| remote.figures()) {
-        rows.push((name, kind == "counter", help, value as f64));
-    }
+    rows.extend(live(&app.live.counts));
+    rows.push(with(STDERR, crate::stderr::dropped()));
+    rows.extend(connections(&app.strangers.figures()));
+    rows.extend(app.remote.iter().flat_map(|remote| remote.figures()).map(remote_write));
     rows.into_iter().for_each(|row| family(text, open, "self", row, &[]));
     if app.live.provenance.simulated && app.live.provenance.recorded.is_none() {
-        demo(&app.live).into_iter().for_each(|row| family(text, open, "demo", row, &[]));
+        demo(&app.live.counts).into_iter().for_each(|row| family(text, open, "demo", row, &[]));
     }
     let figures = app.alerts.figures();
     alerts(&figures, app.live.clock.wall()).into_iter().for_each(|row| family(text, open, "alerts", row, &[]));
-    let tries = [("taken", figures.taken), ("again", figures.tried), ("given up", figures.given_up)];
+    let tries = [("delivered", figures.taken), ("retried", figures.tried), ("given_up", figures.given_up)];
     let tries: Vec<(String, u64)> = tries.map(|(result, count)| (result.to_string(), count)).into();
-    family(text, open, "alerts", counts("notices", "Tries to send a notice, by what came of them.", 0), &tries);
-    let help = "Alerts from code that were left out, because too many came.";
-    family(text, open, "alerts", counts("calls_dropped", help, app.calls.dropped()), &[]);
+    family(text, open, "alerts", NOTICES, &tries);
+    family(text, open, "alerts", with(CALLS, app.calls.dropped()), &[]);
     if let Ok(hub) = app.hub() {
         let ingested = hub.ingest.counts();
         ingest(&ingested).into_iter().for_each(|row| family(text, open, "ingest", row, &[]));
@@ -54,28 +90,25 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
         if let Some(figures) = hub.cluster.as_ref().map(|cluster| cluster.figures()) {
             cluster(&figures).into_iter().for_each(|row| family(text, open, "cluster", row, &[]));
         }
-        let left_out = hub.meter.left_out();
-        let help = "Rows of what was used that were left out while the database was away.";
-        family(text, open, "usage", counts("rows_left_out", help, left_out), &[]);
-        let help = "Sign-ins that failed and are not in the audit log, because too many of their network are.";
-        family(text, open, "audit", counts("sign_ins_unwritten", help, hub.accounts.unwritten_sign_ins()), &[]);
+        family(text, open, "usage", with(USAGE, hub.meter.left_out()), &[]);
+        family(text, open, "audit", with(SIGN_INS, hub.accounts.unwritten_sign_ins()), &[]);
         for row in hub.accounts.audit_file().iter().flat_map(audit) {
             family(text, open, "audit", row, &[]);
         }
     }
 }
 
-fn callers(figures: &StrangerFigures) -> [Row; 5] {
+fn connections(figures: &StrangerFigures) -> [Row; 5] {
     [
-        stands("connections", "Connections of HTTP that are open now, streams and links apart.", figures.connections),
-        stands("strangers", "Connections on which nobody has signed in yet, by a session or a key.", figures.strangers),
-        counts("strangers_closed", "Connections of strangers that were closed to make room.", figures.closed),
+        stands("connections", "Open HTTP connections, without streams and agent links.", figures.connections),
+        stands("unauthenticated_connections", "Open connections without a session or a key.", figures.strangers),
+        counts("unauthenticated_closed", "Unauthenticated connections closed to make room for others.", figures.closed),
         counts(
-            "strangers_refused",
-            "Connections and requests of strangers beyond what their network, or all of them, may hold.",
+            "unauthenticated_refused",
+            "Unauthenticated connections and requests over the limit of their network, or of all networks.",
             figures.turned_away,
         ),
-        counts("bodies_late", "Requests whose body did not come in time.", figures.late_bodies),
+        counts("bodies_timed_out", "Requests whose body did not arrive in time.", figures.late_bodies),
     ]
 }
 
@@ -84,9 +117,7 @@ fn build(text: &mut String) {
     let labels = [("version", Some(BUILD.version)), ("commit", BUILD.commit), ("date", BUILD.date)];
     let labels = labels.into_iter().chain([("target", Some(BUILD.target))]);
     let labels: Vec<String> = labels.filter_map(|(name, value)| Some(format!("{name}=\"{}\"", value?))).collect();
-    text.push_str(
-        "# HELP watchglass_build_info What the program was built from.\n# TYPE watchglass_build_info gauge\n",
-    );
+    let _ = write!(text, "# HELP watchglass_build_info {BUILD_HELP}\n# TYPE watchglass_build_info gauge\n");
     let _ = writeln!(text, "watchglass_build_info{{{}}} 1", labels.join(","));
 }
 
@@ -110,28 +141,39 @@ fn family(text: &mut String, open: bool, prefix: &str, (name, counts, help, valu
     }
 }
 
-const REFUSED: Row = counts("refused", "Things of agents that were left out or held back, by cause.", 0);
+const BUILD_HELP: &str = "Version, commit, date and target of the program.";
+const STDERR: Row = counts("stderr_lines_dropped", "Log lines that could not be written to standard error.", 0);
+const NOTICES: Row = counts("notices", "Attempts to deliver a notice, by result.", 0);
+const CALLS: Row = counts("calls_dropped", "Alerts from code dropped because too many came.", 0);
+const USAGE: Row = counts("rows_left_out", "Rows of usage dropped while the database was unreachable.", 0);
+const SIGN_INS: Row = counts(
+    "sign_ins_unwritten",
+    "Failed sign-ins left out of the audit log because their network has too many there.",
+    0,
+);
+const REFUSED: Row =
+    counts("refused", "Messages, series and samples of agents that were dropped or delayed, by cause.", 0);
 
 fn ingest(counted: &IngestCounts) -> [Row; 9] {
     let seconds = |ms: u64| ms as f64 / 1_000.0;
     [
-        stands("links", "Agents that are linked now.", counted.links),
-        counts("ticks", "Ticks of agents that were appended.", counted.ticks),
-        counts("samples", "Samples of agents that were appended.", counted.samples),
-        counts("duplicates", "Ticks of agents that were here already, and were dropped.", counted.duplicates),
-        counts("bytes", "Bytes of the messages of agents.", counted.bytes),
-        counts("fills", "Ranges of ticks that were asked for because they were lacking.", counted.fills),
-        counts("fill_bytes", "Bytes of what was asked for.", counted.fill_bytes),
+        stands("links", "Connected agents.", counted.links),
+        counts("ticks", "Ticks of agents appended to the store.", counted.ticks),
+        counts("samples", "Samples of agents appended to the store.", counted.samples),
+        counts("duplicates", "Ticks of agents dropped because the store had them already.", counted.duplicates),
+        counts("bytes", "Bytes of messages received from agents.", counted.bytes),
+        counts("fills", "Ranges of missing ticks requested from agents.", counted.fills),
+        counts("fill_bytes", "Bytes of missing ticks received from agents.", counted.fill_bytes),
         (
             "missing_seconds",
             false,
-            "Samples that machines have and the hub lacks yet, of all machines together.",
+            "Time of ticks that agents have and the hub has not fetched yet, summed over machines.",
             seconds(counted.missing_ms),
         ),
         (
             "lag_seconds",
             false,
-            "How long after its stamp the newest tick came, of the linked machine where that is most.",
+            "Delay between the time stamp of a machine's newest tick and its arrival; the largest of all connected machines.",
             seconds(counted.lag_ms),
         ),
     ]
@@ -140,16 +182,11 @@ fn ingest(counted: &IngestCounts) -> [Row; 9] {
 fn alerts(figures: &AlertFigures, now: i64) -> [Row; 5] {
     let waits = figures.oldest.map_or(0, |oldest| (now - oldest).max(0));
     [
-        stands("firing", "Alerts that fire now.", figures.firing),
-        stands("pending", "Alerts that are about to fire.", figures.pending),
-        stands("subjects", "Series, runs, machines and groups that rules watch.", figures.subjects),
-        (
-            "outbox_oldest_seconds",
-            false,
-            "How long the oldest notice waits that was not taken yet.",
-            waits as f64 / 1_000.0,
-        ),
-        counts("left_out", "Events and notices that had no room while the database was away.", figures.left_out),
+        stands("firing", "Firing alerts.", figures.firing),
+        stands("pending", "Pending alerts: the condition holds, but not yet for long enough.", figures.pending),
+        stands("subjects", "Series, runs, machines and groups that alert rules evaluate.", figures.subjects),
+        ("outbox_oldest_seconds", false, "Age of the oldest notice that is not delivered yet.", waits as f64 / 1_000.0),
+        counts("left_out", "Events and notices dropped while the database was unreachable.", figures.left_out),
     ]
 }
 
@@ -158,31 +195,39 @@ fn cluster(figures: &ClusterFigures) -> [Row; 19] {
     [
         stands("connected", "1 while NATS is connected.", bus.connected.into()),
         stands("database", "1 while the shared database can be read.", figures.database.into()),
-        stands("hubs", "Hubs that are there, by their leases.", figures.hubs.len() as u64),
-        stands("held", "Machines whose link this hub has.", figures.held),
-        stands("elsewhere", "Machines whose link another hub has that is there.", figures.elsewhere),
-        stands("relays", "Machines of other hubs that are brought here now.", figures.relays),
-        stands("told", "Machines that are told to other hubs now.", figures.telling),
-        counts("relays_begun", "Times that a machine of another hub began to be brought here.", figures.begun),
-        counts("relays_failed", "Times that a machine of another hub could not be brought here.", figures.failed),
-        counts("refused", "Machines and questions that were too many at once.", figures.refused),
-        counts("came_bytes", "Bytes that came of machines of other hubs.", figures.came_bytes),
-        counts("told_bytes", "Bytes of machines that were told to other hubs.", figures.told_bytes),
-        counts("lost", "Messages of other hubs that were lost; what they told of began anew.", figures.lost),
-        counts("calls", "Questions of other hubs.", figures.calls),
-        counts("messages_sent", "Messages that were sent over NATS.", bus.sent),
-        counts("sent_bytes", "Bytes of them.", bus.sent_bytes),
+        stands("hubs", "Hubs with a valid lease.", figures.hubs.len() as u64),
+        stands("held", "Machines whose agent is connected to this hub.", figures.held),
+        stands("elsewhere", "Machines whose agent is connected to another live hub.", figures.elsewhere),
+        stands("relays_in", "Machines of other hubs that are relayed to this hub.", figures.relays),
+        stands("relays_out", "Machines of this hub that are relayed to other hubs.", figures.telling),
+        counts("relays_begun", "Relays from other hubs that were started.", figures.begun),
+        counts("relays_failed", "Relays from other hubs that failed.", figures.failed),
+        counts(
+            "refused",
+            "Relays and requests of other hubs that were refused because too many were open.",
+            figures.refused,
+        ),
+        counts("relay_in_bytes", "Bytes relayed to this hub.", figures.came_bytes),
+        counts("relay_out_bytes", "Bytes relayed to other hubs.", figures.told_bytes),
+        counts("messages_lost", "Messages of other hubs that were lost; each restarts its relay.", figures.lost),
+        counts("requests", "Requests of other hubs.", figures.calls),
+        counts("messages_sent", "Messages sent over NATS.", bus.sent),
+        counts("sent_bytes", "Bytes sent over NATS.", bus.sent_bytes),
         counts("messages_dropped", "Messages that could not be sent over NATS.", bus.dropped),
-        counts("messages_heard", "Messages that were heard over NATS.", bus.heard),
-        counts("heard_bytes", "Bytes of them.", bus.heard_bytes),
+        counts("messages_received", "Messages received over NATS.", bus.heard),
+        counts("received_bytes", "Bytes received over NATS.", bus.heard_bytes),
     ]
 }
 
 fn audit(file: &AuditFileFigures) -> [Row; 3] {
     [
-        counts("file_lines", "Rows of the audit log that were written to its file.", file.lines),
-        counts("file_failures", "Times that the file of the audit log could not be written.", file.failures),
-        stands("file_waiting", "Rows of the audit log that its file lacks; they wait in the database.", file.waiting),
+        counts("file_lines", "Rows of the audit log written to its file.", file.lines),
+        counts("file_failures", "Failed writes of the audit log's file.", file.failures),
+        stands(
+            "file_waiting",
+            "Rows of the audit log that wait in the database to be written to its file.",
+            file.waiting,
+        ),
     ]
 }
 
@@ -192,22 +237,26 @@ fn store(kept: &Counts) -> [Row; 12] {
         counts("samples", "Samples appended to the store.", kept.samples),
         stands("stored_bytes", "Bytes of sealed columns in memory.", kept.chunk_bytes as u64),
         stands("stored_samples", "Samples in sealed columns, on disk or in memory.", kept.chunk_samples),
-        counts("chunks_dropped", "Columns dropped before their time because memory was full.", kept.chunks_dropped),
-        counts("corrupt_blocks", "Damaged columns and blocks that were left out of answers.", kept.damaged),
+        counts(
+            "chunks_dropped",
+            "Columns dropped before the retention ended, because memory was full.",
+            kept.chunks_dropped,
+        ),
+        counts("corrupt_blocks", "Damaged columns and blocks left out of answers.", kept.damaged),
         counts(
             "refused_again",
-            "Samples refused because the clock was set back to an instant that has its values.",
+            "Samples refused because the clock was set back to a time that has values.",
             kept.refused_again,
         ),
         counts("records", "Records (markers, runs, findings) appended to the store.", kept.records),
-        counts("records_dropped", "Records that memory had no room for before they were sealed.", kept.records_dropped),
-        counts("refused_series", "Times a series found no room; it is tried again every minute.", kept.series_refused),
-        stands("series", "Series with a value in the last 15 minutes.", kept.series_alive),
-        stands(
-            "stored_series",
-            "Series that are kept, those of which only history is left included.",
-            kept.series_stored,
+        counts("records_dropped", "Records dropped because memory was full.", kept.records_dropped),
+        counts(
+            "refused_series",
+            "Times a series was refused because there were too many; it is retried every minute.",
+            kept.series_refused,
         ),
+        stands("series", "Series with a value in the last 15 minutes.", kept.series_alive),
+        stands("stored_series", "Stored series, including those that have history alone.", kept.series_stored),
     ]
 }
 
@@ -222,33 +271,32 @@ fn folder(figures: &Figures) -> [Row; 11] {
             "Age of the oldest tick that a power cut would lose.",
             figures.unsynced_ms as f64 / 1000.0,
         ),
-        counts("log_unwritten", "Writes that the log could not take.", figures.unlogged),
-        stands("log_skipped_bytes", "Bytes of the log that could not be read at the start.", figures.skipped_bytes),
-        stands("log_cut_files", "Log files that ended in the middle of a record at the start.", figures.cut_logs),
-        stands("history_missing_ticks", "Ticks that were stored once and missing at the start.", figures.missing_ticks),
-        stands("history_failing", "1 while history is not written to disk.", figures.failing),
-        stands("history_damaged", "Damaged places met at the start and in merging.", figures.damaged),
-        stands("unclean_start", "1 when the run before was not ended in order.", figures.unclean),
+        counts("log_unwritten", "Failed writes of the write-ahead log.", figures.unlogged),
+        stands("log_skipped_bytes", "Bytes of the log that could not be read at startup.", figures.skipped_bytes),
+        stands("log_cut_files", "Log files that ended in the middle of a record at startup.", figures.cut_logs),
+        stands("history_missing_ticks", "Stored ticks that were missing at startup.", figures.missing_ticks),
+        stands("history_failing", "1 while history cannot be written to disk.", figures.failing),
+        stands("history_damaged", "Damaged places found at startup and by compaction.", figures.damaged),
+        stands("unclean_start", "1 if the previous process did not shut down cleanly.", figures.unclean),
     ]
 }
 
-fn demo(live: &Live) -> [Row; 2] {
-    let dropped = live.counts.dropped_ticks.load(Ordering::Relaxed);
-    let behind = live.counts.behind_ms.load(Ordering::Relaxed) as f64 / 1_000.0;
-    let help = "Age of the newest tick of the simulated machines when it was there; 0 while they keep their interval.";
+fn demo(live: &StreamCounts) -> [Row; 2] {
+    let dropped = live.dropped_ticks.load(Ordering::Relaxed);
+    let behind = live.behind_ms.load(Ordering::Relaxed) as f64 / 1_000.0;
+    let help = "Age of the newest tick of the simulated machines when it was made; 0 while they keep their interval.";
     [
         ("behind_seconds", false, help, behind),
-        counts("ticks_dropped", "Ticks that were not simulated, because this machine is too slow.", dropped),
+        counts("ticks_dropped", "Ticks dropped because this machine is too slow to simulate them.", dropped),
     ]
 }
 
-fn live(live: &Live) -> [Row; 4] {
+fn live(live: &StreamCounts) -> [Row; 4] {
     let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    let live = &live.counts;
     [
-        stands("viewers", "Pages and scripts connected now.", now(&live.viewers)),
+        stands("viewers", "Connected pages and scripts.", now(&live.viewers)),
         counts("live_bytes", "Bytes sent to pages and scripts.", now(&live.bytes)),
-        counts("live_resyncs", "Times everything was sent anew.", now(&live.resyncs)),
-        counts("live_held_back", "Times ticks were held back for a slow page.", now(&live.held_back)),
+        counts("live_resyncs", "Streams that were restarted with a full copy.", now(&live.resyncs)),
+        counts("live_held_back", "Times ticks were delayed for a slow page.", now(&live.held_back)),
     ]
 }

@@ -23,6 +23,7 @@ pub(in crate::http) mod series;
 pub(in crate::http) mod uplink;
 
 pub(in crate::http) use answer::AnswerLimits;
+pub use metrics::reference as counters;
 pub(in crate::http) use params::Params;
 
 use crate::export::fitting;

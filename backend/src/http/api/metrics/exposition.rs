@@ -26,9 +26,9 @@ fn blocks(own: &str) -> BTreeMap<String, (String, bool)> {
 }
 
 /// The family that counts what this page cannot say.
-const LEFT: &str = "watchglass_self_unexposed_series";
-const LEFT_HELP: &str = "Series that this page leaves out since it cannot say them: a name or a label that is none for \
-    Prometheus or is there twice, or, in OpenMetrics, a counter below zero.";
+pub(super) const LEFT: &str = "watchglass_self_unexposed_series";
+pub(super) const LEFT_HELP: &str = "Series left out because the format cannot express them: an invalid or duplicate name or \
+    label, or, in OpenMetrics, a counter below zero.";
 
 /// The page as it is written: family by family, in the order of their names, since a family's samples must stand together.
 pub(super) struct Exposition {

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use stream::live::Reader;
 
+pub(super) const FINDINGS: &str = "Findings raised since startup.";
+pub(super) const LEFT_OUT: &str = "Findings that were not reported because there were too many.";
+pub(super) const FINDING: &str = "An open finding.";
+
 /// The rows of all findings that a reader may see. In `open` (OpenMetrics) a counter's samples alone end in `_total`.
 pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String, open: bool) {
     let found =
@@ -14,14 +18,13 @@ pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String, open:
     write_open(&found, text);
     let (totals, left_out) = book.totals();
     if !totals.is_empty() {
-        head(text, open, "watchglass_findings", "Findings raised since the start.");
+        head(text, open, "watchglass_findings", FINDINGS);
     }
     for ((kind, severity), count) in totals {
         let (kind, severity) = (escape(&kind, true), severity.word());
         let _ = writeln!(text, "watchglass_findings_total{{kind=\"{kind}\",severity=\"{severity}\"}} {count}");
     }
-    let help = "Findings that were not told because there were too many.";
-    head(text, open, "watchglass_self_findings_left_out", help);
+    head(text, open, "watchglass_self_findings_left_out", LEFT_OUT);
     let _ = writeln!(text, "watchglass_self_findings_left_out_total {left_out}");
 }
 
@@ -50,7 +53,7 @@ fn write_open(open: &[Finding], text: &mut String) {
         }
     }
     if !rows.is_empty() {
-        text.push_str("# HELP watchglass_finding A finding that is open.\n# TYPE watchglass_finding gauge\n");
+        let _ = write!(text, "# HELP watchglass_finding {FINDING}\n# TYPE watchglass_finding gauge\n");
     }
     for labels in rows.into_keys() {
         let _ = writeln!(text, "watchglass_finding{{{labels}}} 1");

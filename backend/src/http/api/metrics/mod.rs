@@ -66,5 +66,35 @@ fn page(app: Arc<App>, asker: Asker, open: bool) -> impl FnMut() -> (String, boo
     }
 }
 
+/// The families of `GET /metrics` that are none of the catalog, as the page of the book has them, by name.
+pub fn reference() -> String {
+    let mut families = super::health::families();
+    let information = [
+        ("watchglass_gpu_info", "gauge", super::gpus::GPU_INFO),
+        ("watchglass_run_info", "gauge", runs::RUN_INFO),
+        ("watchglass_rank_run", "gauge", runs::RANK_RUN),
+        ("watchglass_gpu_run", "gauge", runs::GPU_RUN),
+        ("watchglass_finding", "gauge", findings::FINDING),
+        ("watchglass_findings_total", "counter", findings::FINDINGS),
+        ("watchglass_self_findings_left_out_total", "counter", findings::LEFT_OUT),
+        (exposition::LEFT, "gauge", exposition::LEFT_HELP),
+    ];
+    families.extend(information.map(|(name, kind, help)| (name.into(), kind, help)));
+    families.sort();
+    let mut page = REFERENCE_HEAD.to_owned();
+    page.extend(families.iter().map(|(name, kind, help)| format!("| `{name}` | {kind} | {help} |\n")));
+    page
+}
+
+const REFERENCE_HEAD: &str = "# Counters of Watchglass itself
+
+`/metrics` has these families beside the [metrics](metrics.md). `watchglass_self_*` is about the process itself,
+`watchglass_ingest_*`, `watchglass_usage_*` and `watchglass_audit_*` about a hub, and `watchglass_cluster_*` about several hubs.
+Families of a part that is not in use are absent.
+
+| family | type | meaning |
+| --- | --- | --- |
+";
+
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,10 @@ use stream::live::Reader;
 /// The most runs that have rows, the newest first.
 const MAX_RUNS: usize = 10_000;
 
+pub(super) const RUN_INFO: &str = "A training job that has not ended.";
+pub(super) const RANK_RUN: &str = "The run of a rank.";
+pub(super) const GPU_RUN: &str = "The run and the rank that hold a GPU.";
+
 /// The rows of the runs that have not ended.
 pub(super) fn rows(app: &App, reader: &Reader, text: &mut String) {
     written(&app.runs.open(&app.live, &reader.sources()).take(MAX_RUNS).collect::<Vec<_>>(), text);
@@ -20,7 +24,7 @@ fn written(open: &[Arc<Run>], text: &mut String) {
     if open.is_empty() {
         return;
     }
-    text.push_str("# HELP watchglass_run_info A training job that has not ended.\n# TYPE watchglass_run_info gauge\n");
+    let _ = write!(text, "# HELP watchglass_run_info {RUN_INFO}\n# TYPE watchglass_run_info gauge\n");
     for run in open {
         let _ = write!(text, "watchglass_run_info{{run=\"{}\",state=\"{}\"", escape(&run.id, true), run.state.name());
         let about = &run.about;
@@ -36,7 +40,7 @@ fn written(open: &[Arc<Run>], text: &mut String) {
         }
         text.push_str("} 1\n");
     }
-    let mut head = "# HELP watchglass_rank_run Which run a rank is of.\n# TYPE watchglass_rank_run gauge\n";
+    let mut head = format!("# HELP watchglass_rank_run {RANK_RUN}\n# TYPE watchglass_rank_run gauge\n");
     // Of two ranks of one name on a machine the second has a series of another name.
     let mut named = BTreeSet::new();
     for run in open {
@@ -44,20 +48,19 @@ fn written(open: &[Arc<Run>], text: &mut String) {
             let Some(rank) = &process.rank else { continue };
             let name = process.label.clone().unwrap_or_else(|| rank.rank.to_string());
             if named.insert((&process.source, name.clone())) {
-                text.push_str(std::mem::take(&mut head));
+                text.push_str(&std::mem::take(&mut head));
                 let [source, rank, id] = [&process.source, &name, &run.id].map(|text| escape(text, true));
                 let _ = writeln!(text, "watchglass_rank_run{{source=\"{source}\",rank=\"{rank}\",run=\"{id}\"}} 1");
             }
         }
     }
-    let mut head =
-        "# HELP watchglass_gpu_run Which run holds a GPU, and by which rank.\n# TYPE watchglass_gpu_run gauge\n";
+    let mut head = format!("# HELP watchglass_gpu_run {GPU_RUN}\n# TYPE watchglass_gpu_run gauge\n");
     for run in open {
         for process in run.processes.iter().filter(|process| process.ended.is_none()) {
             // What is only assumed to be held is joined with nothing.
             let Some(rank) = process.rank.as_ref().filter(|rank| !rank.assumed) else { continue };
             for gpu in &rank.gpus {
-                text.push_str(std::mem::take(&mut head));
+                text.push_str(&std::mem::take(&mut head));
                 let (source, id) = (escape(&process.source, true), escape(&run.id, true));
                 let _ = write!(text, "watchglass_gpu_run{{source=\"{source}\",gpu=\"{gpu}\",run=\"{id}\"");
                 let _ = writeln!(text, ",rank=\"{}\"}} 1", rank.rank);
