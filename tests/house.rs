@@ -82,6 +82,7 @@ fn documents_are_short_and_plain() {
     holds(documents::mean(tree()));
     holds(documents::clauses(tree()));
     holds(documents::spelling(tree()));
+    holds(documents::spelling_of_code(tree()));
 }
 
 #[test]
@@ -377,7 +378,8 @@ fn a_planted_number_name_or_place_is_caught() {
         "# Of its parts and all the rest\nIt runs.",
         "- Of runs that ended only the last is kept.",
     );
-    catches(documents::spelling, page, "The color of `utilization`.", "The color is new.");
+    catches(documents::spelling, page, "The color of `utilisation`.", "The colour is new.");
+    catches(documents::spelling_of_code, "backend/src/a.rs", "let color = \"ipu utilisation (%)\";", "let colour = 1;");
     catches(documents::spelling, page, "The adjustment is done.", "It is just done.");
     catches(documents::anchors, page, "# The page, and `keys`\n[a](#the-page-and-keys)", "# The page\n[a](#keys)");
     assert_eq!(documents::front_door(&[Source::new("README.md", &"a\n".repeat(201))]).len(), 1);

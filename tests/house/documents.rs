@@ -37,6 +37,9 @@ const SPELLINGS: [(&str, &str); 20] = [
 /// Words whose American form keeps what [`SPELLINGS`] would take.
 const KEPT: [&str; 2] = ["cancellation", "cancellations"];
 
+/// Names in code that others gave, or that an older version stored.
+const OTHERS_NAMES: [&str; 4] = ["ipu utilisation", "alias = \"gpu_utilisation", "labelledby", "\"licence\""];
+
 /// Words that send a reader away with nothing, and what to write.
 const REFUSED: [(&str, &str); 6] = [
     ("simply", "leave it out"),
@@ -174,6 +177,23 @@ pub fn spelling(sources: &[Source]) -> Vec<String> {
                 if let Some((is, should)) = british.or(refused) {
                     faults.push(format!("{}: {is}: {should}: {sentence}", source.path));
                 }
+            }
+        }
+    }
+    faults
+}
+
+/// Code, its texts and its comments have the spelling of the documents. Names that others gave are left out.
+pub fn spelling_of_code(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let is_code = |path: &str| [".rs", ".css", ".py", ".ts", ".html"].iter().any(|end| path.ends_with(end));
+    let is_judged = |path: &str| is_code(path) && !path.starts_with("tests/house") && !path.contains("/fixtures/");
+    for source in sources.iter().filter(|source| is_judged(&source.path)) {
+        for (at, line) in source.text.lines().enumerate() {
+            let lower = OTHERS_NAMES.iter().fold(line.to_lowercase(), |line, name| line.replace(name, ""));
+            let british = SPELLINGS.iter().filter(|(is, _)| *is != "cancell").find(|(is, _)| lower.contains(is));
+            if let Some((is, should)) = british {
+                faults.push(format!("{}:{}: {is}: {should}", source.path, at + 1));
             }
         }
     }
