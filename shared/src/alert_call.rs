@@ -188,7 +188,7 @@ mod tests {
         for title in ["", " \n\t", "\u{202e}\u{7}"] {
             assert_eq!(wrong(said(title)), Err(BadAlertCall::Title), "{title:?}");
         }
-        for wait in ["8d", "-1s", "soon", "1w", "", "NaN", "inf", "m"] {
+        for wait in ["8d", "-1s", "soon", "2w", "", "NaN", "inf", "m"] {
             assert_eq!(wrong(CodeAlert { wait: Some(wait.into()), ..said("a") }), Err(BadAlertCall::Wait), "{wait}");
         }
         assert_eq!(wrong(CodeAlert { run: Some("../a".into()), ..said("a") }), Err(BadAlertCall::Run));

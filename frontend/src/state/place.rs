@@ -118,10 +118,14 @@ impl Page {
 
     /// Goes to the page of findings, with that one chosen that leads this page.
     pub fn go_to_findings(self) {
-        let to = self.address_of_finding(self.lead().map(|finding| finding.id));
-        if !self.go_within(&to) {
+        self.open(&self.address_of_finding(self.lead().map(|finding| finding.id)));
+    }
+
+    /// Goes to an address of this page, without loading it anew where a file is shown.
+    pub fn open(self, to: &str) {
+        if !self.go_within(to) {
             // A person can use the link where the browser refuses this call.
-            let _ = window().location().assign(&to);
+            let _ = window().location().assign(to);
         }
     }
 

@@ -12,11 +12,14 @@ use leptos::html;
 use leptos::prelude::*;
 use shared::catalog::prometheus;
 use shared::wire::PageMessage;
-use viewer::find::{meaning, rank, rank_name};
+use viewer::find::{meaning, rank, rank_name, symptoms};
+use viewer::findings::{Findings, words as finding_words};
 use wasm_bindgen::JsCast;
 
 /// Most results that are shown.
 const MAX_HITS: usize = 12;
+/// A rank behind those of everything that is called as was typed.
+const AFTER_NAMES: usize = 10;
 
 /// Where a result leads.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +32,8 @@ enum Goal {
     Process(String),
     /// To this span.
     Span(Asked),
+    /// To the finding with this id.
+    Finding(String),
     /// To the section with this id.
     Section(String),
     /// To the list of what is not available.
@@ -43,7 +48,7 @@ enum Goal {
 #[derive(Clone, Debug, PartialEq)]
 struct Hit {
     goal: Goal,
-    /// What it is: chart, section, machine, process, time, action, not here.
+    /// What it is: chart, section, machine, process, finding, mark, time, action, not here.
     kind: &'static str,
     title: String,
     /// What else was found of it: the metric's name, the key.
@@ -62,32 +67,81 @@ fn hits(page: Page, typed: &str) -> Vec<Hit> {
     if let Ok(asked) = range::read(&typed, now() + page.ahead.get_value(), page.longest(), &offset) {
         found.push((0, Hit { goal: Goal::Span(asked), kind: "time", title: spoken(asked), detail: String::new() }));
     }
+    findings(page, &typed, &mut found);
     charts(page, &typed, &mut found);
     machines(page, &typed, &mut found);
+    processes(page, &typed, &mut found);
+    marks(page, &typed, &mut found);
+    actions(page, &typed, &mut found);
+    // What only shows a symptom comes behind all that is called so.
+    let named = found.len();
+    for text in symptoms(&typed) {
+        charts(page, text, &mut found);
+        actions(page, text, &mut found);
+    }
+    found[named..].iter_mut().for_each(|(rank, _)| *rank += AFTER_NAMES);
+    // The sort is stable: equal ranks stay in the order of the page.
+    order::sort_by_key(&mut found, |(rank, _)| *rank);
+    let mut hits: Vec<Hit> = Vec::new();
+    for (_, hit) in found {
+        if hits.len() < MAX_HITS && !hits.iter().any(|known| known.goal == hit.goal && known.title == hit.title) {
+            hits.push(hit);
+        }
+    }
+    hits
+}
+
+/// What is wrong, and what was, as the server said it last; the newest first.
+fn findings(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
+    page.findings.with_untracked(|findings| {
+        for one in findings.all.iter().filter(|one| Findings::of_machine(one, &findings.machine)) {
+            let words = [one.kind.replace('_', " "), one.rule.replace(['.', '_'], " ")].join(", ");
+            let by_symptom = || symptoms(typed).find_map(|text| rank(&one.sentence, text)).map(|_| 1);
+            let by_name = rank(&words, typed).or_else(|| rank(&one.sentence, typed).map(|rank| rank + 1));
+            if let Some(rank) = by_name.or_else(by_symptom) {
+                let detail = finding_words::kind(&one.kind);
+                let (goal, title) = (Goal::Finding(one.id.clone()), one.sentence.clone());
+                found.push((rank, Hit { goal, kind: "finding", title, detail }));
+            }
+        }
+    });
+}
+
+/// Marks that a person or a program set, and cells of notebooks: they lead to their time.
+fn marks(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
+    for mark in page.marks.get_value().iter() {
+        let Some(rank) = rank(&mark.name, typed) else { continue };
+        let detail = charts::axis::moment(mark.from + offset(mark.from));
+        let goal = Goal::Span(Asked::At(mark.from));
+        found.push((rank, Hit { goal, kind: "mark", title: mark.name.clone(), detail }));
+    }
+}
+
+fn processes(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     page.processes.with(|table| {
         let rows = table.iter().flat_map(|table| &table.rows);
         found.extend(rows.filter_map(|process| {
             let title = format!("{} {}", process.name, process.pid);
             let script = process.script().unwrap_or_default();
-            let rank = rank(&format!("{title} {script} {}", process.user), &typed)? + 1;
+            let rank = rank(&format!("{title} {script} {}", process.user), typed)? + 1;
             let goal = Goal::Process(title.clone());
             Some((rank, Hit { goal, kind: "process", title, detail: process.user.clone() }))
         }));
     });
+}
+
+fn actions(page: Page, typed: &str, found: &mut Vec<(usize, Hit)>) {
     for (action, keys) in shortcuts::offered(page.is_recorded()) {
         let Some((name, others)) = action.names() else { continue };
-        let found_by = rank(name, &typed).or_else(|| rank(&format!("{name}, {others}"), &typed).map(|rank| rank + 1));
+        let found_by = rank(name, typed).or_else(|| rank(&format!("{name}, {others}"), typed).map(|rank| rank + 1));
         if let Some(rank) = found_by {
             found.push((rank + 1, Hit { goal: Goal::Act(action), kind: "action", title: name.into(), detail: keys }));
         }
     }
     found.extend(menu::OFFERS.into_iter().filter_map(|words| {
-        let (rank, detail) = (rank(words, &typed)? + 1, "in the menu of each chart, M".to_string());
+        let (rank, detail) = (rank(words, typed)? + 1, "in the menu of each chart, M".to_string());
         Some((rank, Hit { goal: Goal::Menu, kind: "action", title: words.into(), detail }))
     }));
-    // The sort is stable: equal ranks stay in the order of the page.
-    order::sort_by_key(&mut found, |(rank, _)| *rank);
-    found.into_iter().map(|(_, hit)| hit).take(MAX_HITS).collect()
 }
 
 /// The machines by their names, where there are several; each with what is known of it now.
@@ -182,6 +236,7 @@ pub fn Find(
                 browser::all("details.processes").iter().for_each(show);
             }
             Goal::Span(asked) => page.go(asked),
+            Goal::Finding(id) => page.open(&page.address_of_finding(Some(id))),
             Goal::Section(id) => {
                 for fold in browser::all("details[data-section]") {
                     if fold.get_attribute("data-section").as_ref() == Some(&id) {
@@ -240,7 +295,7 @@ pub fn Find(
                 aria-expanded="true"
                 aria-controls="hits"
                 aria-activedescendant=move || format!("hit-{}", chosen.get())
-                placeholder="a chart, a metric, a machine, 14:05, last hour, what to do"
+                placeholder="a chart, metric, machine, finding, time (14:05, yesterday) or action"
                 autocomplete="off"
                 spellcheck="false"
                 on:input=move |event| {
@@ -261,7 +316,7 @@ pub fn Find(
 fn wrong(page: Page, typed: &str) -> String {
     let like_a_span = typed.contains(|c: char| c.is_ascii_digit());
     match range::read(typed, now() + page.ahead.get_value(), page.longest(), &offset) {
-        Err(words) if like_a_span => format!("Nothing is called so. For a time {words}."),
-        _ => "Nothing is called so.".into(),
+        Err(words) if like_a_span => format!("No results. For a time, {words}."),
+        _ => "No results.".into(),
     }
 }

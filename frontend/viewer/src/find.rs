@@ -1,13 +1,17 @@
 //! How well what was typed fits a name.
 
+/// A typed word of so few letters is looked for at the begin of words alone: "oom" is in "zoom".
+const SHORT: usize = 3;
+
 /// How well a text fits what was typed: 0 where it begins so, 1 where a word does, 2 where the letters are within; None
 /// where a typed word is missing. `typed` is in lower case.
 pub fn rank(text: &str, typed: &str) -> Option<usize> {
     let text = text.to_ascii_lowercase();
-    if !typed.split_whitespace().all(|word| text.contains(word)) {
+    let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+    let has = |word: &str| text.match_indices(word).any(|(at, _)| word.len() > SHORT || begins(at));
+    if !typed.split_whitespace().all(has) {
         return None;
     }
-    let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
     match text.find(typed) {
         Some(0) => Some(0),
         Some(at) if begins(at) => Some(1),
@@ -27,6 +31,28 @@ pub fn rank_name(name: &str, typed: &str) -> Option<usize> {
     rank(name, typed).or_else(|| rank(&bare(name), &wanted).filter(|_| !wanted.is_empty()))
 }
 
+/// What a person sees who types one of these words, and the charts and actions that show it.
+const SYMPTOMS: [(&str, &[&str]); 10] = [
+    ("oom", &["out of memory", "memory"]),
+    ("out of memory", &["memory"]),
+    ("throttle", &["slowdown", "clock", "temperature"]),
+    ("crash", &["training jobs", "xid"]),
+    ("fail", &["training jobs", "errors"]),
+    ("idle", &["gpu utilization"]),
+    ("hang", &["gpu power", "gpu utilization"]),
+    ("stuck", &["gpu power", "gpu utilization"]),
+    ("slow", &["differs", "outlier", "straggler"]),
+    ("full", &["disk", "memory"]),
+];
+
+/// Other texts to look for beside what was typed, the nearest first. `typed` is in lower case.
+pub fn symptoms(typed: &str) -> impl Iterator<Item = &'static str> {
+    let meant = SYMPTOMS
+        .iter()
+        .filter(move |(word, _)| typed.len() >= SHORT && word.starts_with(typed) || typed.starts_with(word));
+    meant.flat_map(|(_, texts)| texts.iter().copied())
+}
+
 /// The part of a description in which the first typed word stands, when each typed word is in the description.
 pub fn meaning(help: &str, typed: &str) -> Option<String> {
     let word = typed.split_whitespace().next().filter(|word| word.len() > 2)?;
@@ -37,7 +63,7 @@ pub fn meaning(help: &str, typed: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{meaning, rank, rank_name};
+    use super::{meaning, rank, rank_name, symptoms};
 
     #[test]
     fn of_a_description_the_part_is_shown_in_which_the_word_stands() {
@@ -58,10 +84,24 @@ mod tests {
     }
 
     #[test]
+    fn a_symptom_leads_to_what_shows_it() {
+        let texts = |typed: &str| symptoms(typed).collect::<Vec<_>>();
+        assert_eq!(
+            (texts("oom"), texts("throttled")),
+            (vec!["out of memory", "memory"], vec!["slowdown", "clock", "temperature"])
+        );
+        assert_eq!(
+            (texts("idl"), texts("gpu"), texts("o"), texts("")),
+            (vec!["gpu utilization"], vec![], vec![], vec![])
+        );
+    }
+
+    #[test]
     fn what_begins_so_comes_first_and_each_word_must_be_there() {
         assert_eq!(rank("GPU power", "gpu p"), Some(0));
         assert_eq!(rank("GPU power", "power"), Some(1));
-        assert_eq!(rank("GPU power", "ower"), Some(2));
+        assert_eq!(rank("Network power", "ower"), Some(2));
+        assert_eq!((rank("Zoom in", "oom"), rank("Zoom out, oom", "oom")), (None, Some(2)), "a short word begins one");
         assert_eq!(rank("GPU power", "power gpu"), Some(2));
         assert_eq!(rank("GPU power", "power disk"), None);
         assert_eq!(rank("watchglass_gpu_power_watts{gpu}", "gpu_power"), Some(1));

@@ -48,73 +48,167 @@ pub fn length(text: &str) -> Option<i64> {
 /// Returns a sentence that says what can be typed.
 pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> Result<Asked, String> {
     let text = text.trim().to_ascii_lowercase();
-    let spoken = text.strip_prefix("last").or(text.strip_prefix('-')).unwrap_or(&text).trim();
-    let one = [("minute", "1m"), ("hour", "1h"), ("day", "1d"), ("week", "7d")];
-    let spoken = one.iter().find(|(word, _)| *word == spoken).map_or(spoken, |(_, length)| length);
-    if let Some(ms) = length(spoken) {
+    if let Some(ms) = newest(&text) {
         return fits(ms, longest).map(|()| Asked::Last(ms));
     }
-    for separator in ["..", "–", " to ", "/", "-"] {
-        for (i, _) in text.match_indices(separator) {
-            let (left, right) = (text[..i].trim(), text[i + separator.len()..].trim());
-            let Some(from) = instant(left, now, None, local) else { continue };
-            let Some(mut to) = instant(right, now, Some(from), local) else { continue };
-            let timeless = |t: &str| t.len() < 9;
-            // A span like 23:50-00:10 goes over midnight.
-            to += if to < from && timeless(right) { DAY_MS } else { 0 };
-            // A span without a day that would begin after now was yesterday.
-            let back = if from > now && timeless(left) { DAY_MS } else { 0 };
-            if to <= from {
-                return Err("the end lies before the beginning".into());
-            }
-            return fits(to - from, longest).map(|()| Asked::Span(from - back, to - back));
+    let clock = Clock { now, local };
+    if let Some((from, to)) = clock.span(&text) {
+        if to <= from {
+            return Err("the end lies before the beginning".into());
+        }
+        return fits(to - from, longest).map(|()| Asked::Span(from, to));
+    }
+    // A number alone is more often a search than a Unix time.
+    let is_number = since_epoch(&text).is_some();
+    match clock.time(&text, None).filter(|_| !is_number && text != "now") {
+        Some(day) if day.from < day.to => clock.kept(day, longest),
+        Some(at) => Ok(Asked::At(clock.past(at).from)),
+        None => {
+            Err("write 90s, 14:05, 2:15pm, yesterday, 14:00-14:20, last 3 hours or 2026-11-21T14:00/2026-11-21T14:20"
+                .into())
         }
     }
-    // A number alone is more often a search than a Unix time, and a day alone is no instant.
-    if text.contains(':')
-        && let Some(at) = instant(&text, now, None, local)
-    {
-        // An instant without a day that would come after now was yesterday.
-        let back = if at > now && text.len() < 9 { DAY_MS } else { 0 };
-        return Ok(Asked::At(at - back));
+}
+
+/// The length of a text such as `5m`, `-5m`, `now-5m`, `last 3 hours` or `the last hour`, ms.
+fn newest(text: &str) -> Option<i64> {
+    let text = text.strip_prefix("the ").unwrap_or(text);
+    let begins = ["last ", "past ", "now-", "now -", "-", "last"];
+    let bare = begins.iter().find_map(|begin| text.strip_prefix(begin)).unwrap_or(text).trim();
+    length(bare).or_else(|| length(&format!("1 {bare}")).filter(|_| bare != text && bare.len() > 2))
+}
+
+/// A time that a person typed: an instant, or a day from its begin to its end; ms since the epoch.
+#[derive(Clone, Copy)]
+struct Typed {
+    from: i64,
+    to: i64,
+    /// It has no day, so it may mean the day before.
+    dayless: bool,
+}
+
+/// Reads times as a clock on the wall has them.
+struct Clock<'a> {
+    now: i64,
+    local: &'a dyn Fn(i64) -> i64,
+}
+
+impl Clock<'_> {
+    /// Reads two times with a sign or a word between them.
+    fn span(&self, text: &str) -> Option<(i64, i64)> {
+        let text = text.strip_prefix("from ").unwrap_or(text);
+        for separator in ["..", "–", " to ", " until ", "/", "-"] {
+            for (i, _) in text.match_indices(separator) {
+                let (left, right) = (text[..i].trim(), text[i + separator.len()..].trim());
+                let Some(from) = self.time(left, None) else { continue };
+                let Some(to) = self.time(right, Some(from.from)) else { continue };
+                // A span like 23:50-00:10 goes over midnight.
+                let end = to.to + if to.to < from.from && to.dayless { DAY_MS } else { 0 };
+                // A span without a day that would begin after now was yesterday.
+                let back = from.from - self.past(from).from;
+                return Some((from.from - back, end - back));
+            }
+        }
+        None
     }
-    Err("write 90s, 14:05, 14:00-14:20, yesterday 14:00-15:00 or 2026-11-21T14:00/2026-11-21T14:20".into())
+
+    /// Reads one time. Without a day it is on the day of `near`, or today for None.
+    fn time(&self, text: &str, near: Option<i64>) -> Option<Typed> {
+        let instant = |t: i64| Some(Typed { from: t, to: t, dayless: false });
+        if text == "now" {
+            return instant(self.now);
+        }
+        if let Some(ms) = before_now(text) {
+            return instant(self.now - ms);
+        }
+        if let Some(ms) = since_epoch(text).filter(|ms| *ms >= 100_000_000_000) {
+            return instant(ms);
+        }
+        let zone_less = text.strip_suffix(" utc").or_else(|| text.strip_suffix('z').filter(|rest| rest.contains(':')));
+        let (utc, text) = (zone_less.is_some(), zone_less.unwrap_or(text));
+        let (day, time) = split_day(text);
+        let today = self.day_of(self.now, utc);
+        let number = match day {
+            Some(day) => self.day(day, today)?,
+            None => near.map_or(today, |near| self.day_of(near, utc)),
+        };
+        let at = |day: i64, ms: i64| {
+            let at = day * DAY_MS + ms;
+            // The offset is that of the instant itself, which may differ near a change of the clocks.
+            if utc { at } else { at - (self.local)(at - (self.local)(at)) }
+        };
+        match time {
+            Some(time) => instant(at(number, clock(time)?)).map(|typed| Typed { dayless: day.is_none(), ..typed }),
+            None => day.map(|_| Typed { from: at(number, 0), to: at(number + 1, 0), dayless: false }),
+        }
+    }
+
+    fn day_of(&self, t: i64, utc: bool) -> i64 {
+        (t + if utc { 0 } else { (self.local)(t) }).div_euclid(DAY_MS)
+    }
+
+    /// The number of a day, from its date or its name.
+    fn day(&self, text: &str, today: i64) -> Option<i64> {
+        match text {
+            "today" => Some(today),
+            "yesterday" => Some(today - 1),
+            _ => {
+                let named = WEEKDAYS.iter().position(|name| text == *name || text == &name[..3]);
+                // The first day of the epoch was a Thursday.
+                let past = |weekday: usize| today - (today + 3 - weekday as i64).rem_euclid(7);
+                named.map(past).or_else(|| days(text))
+            }
+        }
+    }
+
+    /// A time without a day that would come after now was yesterday.
+    fn past(&self, typed: Typed) -> Typed {
+        let back = if typed.dayless && typed.from > self.now { DAY_MS } else { 0 };
+        Typed { from: typed.from - back, to: typed.to - back, ..typed }
+    }
+
+    /// What the longest window can show of a day.
+    fn kept(&self, day: Typed, longest: i64) -> Result<Asked, String> {
+        let to = day.to.min(self.now);
+        let from = day.from.max(self.now - longest);
+        if to - from < MIN_WINDOW_MS {
+            return Err(format!("history is kept for {}, and that day lies outside of it", name(longest)));
+        }
+        Ok(Asked::Span(from, to))
+    }
+}
+
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// Reads `now-5m`, `-5m`, `5 minutes ago` or `an hour ago` as a length before now, ms.
+fn before_now(text: &str) -> Option<i64> {
+    if let Some(past) = text.strip_suffix("ago") {
+        let past = past.trim();
+        let one = past.strip_prefix("an ").or_else(|| past.strip_prefix("a "));
+        return length(past).or_else(|| length(&format!("1 {}", one?)));
+    }
+    length(text.strip_prefix("now").map_or(text, str::trim_start).strip_prefix('-')?.trim_start())
+}
+
+/// Splits a text into its day and its time of day, where it has them: `yesterday at 2:15 pm`, `2026-11-21t14:00`.
+fn split_day(text: &str) -> (Option<&str>, Option<&str>) {
+    // In a date the letter t stands before the time; other words have letters t of their own.
+    let date_end = text.get(..10).filter(|date| days(date).is_some()).map(str::len);
+    let end = date_end.or_else(|| text.find(' ').filter(|_| text.starts_with(|c: char| c.is_ascii_alphabetic())));
+    let end = end.unwrap_or(if text.starts_with(|c: char| c.is_ascii_digit()) { 0 } else { text.len() });
+    let (day, time) = text.split_at(end);
+    let time = if end > 0 { time.strip_prefix('t').unwrap_or(time).trim_start() } else { time };
+    let time = time.strip_prefix("at ").unwrap_or(time).trim();
+    let not_empty = |part: &&str| !part.is_empty();
+    match ["noon", "midnight"].contains(&day) {
+        true => (None, Some(day)),
+        false => (Some(day).filter(not_empty), Some(time).filter(not_empty)),
+    }
 }
 
 fn fits(ms: i64, longest: i64) -> Result<(), String> {
     let fits = (MIN_WINDOW_MS..=longest).contains(&ms);
     if fits { Ok(()) } else { Err(format!("a window is 5s to {} long", name(longest))) }
-}
-
-/// Reads an instant. Without a day it is on the day of `near`, or today for None.
-fn instant(text: &str, now: i64, near: Option<i64>, local: &dyn Fn(i64) -> i64) -> Option<i64> {
-    if text == "now" {
-        return Some(now);
-    }
-    if let Some(ms) = since_epoch(text).filter(|ms| *ms >= 100_000_000_000) {
-        return Some(ms);
-    }
-    let here = |t: i64| (t + local(t)).div_euclid(DAY_MS);
-    let today = here(now);
-    let (zone, text) = match text.strip_suffix('z') {
-        Some(rest) => (Some(0), rest),
-        None => (None, text),
-    };
-    let (day, time) = match text.rsplit_once(['t', ' ']) {
-        // The text is split at its last `t` or space. A part without a colon after it is no time: "yesterday" has a `t`
-        // of its own.
-        Some((day, time)) if time.contains(':') => (Some(day.trim()), time),
-        _ => (None, text),
-    };
-    let day = match day {
-        None | Some("") => near.map_or(today, here),
-        Some("today") => today,
-        Some("yesterday") => today - 1,
-        Some(date) => days(date)?,
-    };
-    let at = day * DAY_MS + clock(time)?;
-    // The offset is that of the instant itself, which may differ near a change of the clocks.
-    Some(at - zone.unwrap_or_else(|| local(at - local(at))))
 }
 
 /// Reads Unix seconds with a fraction, or milliseconds when the number is too large for seconds, as ms since the epoch.
@@ -142,10 +236,25 @@ fn thousandths(text: &str) -> Option<i64> {
     Some(whole.parse::<i64>().ok()? * 1000 + part.parse::<i64>().ok()?)
 }
 
-/// Reads `14:00`, `9:05:30` or `14:00:00.250` as ms since midnight.
+/// Reads `14:00`, `9:05:30`, `14:00:00.250`, `2pm`, `2:15 pm` or `noon` as ms since midnight.
 fn clock(text: &str) -> Option<i64> {
-    let mut parts = text.split(':');
-    let (h, m) = (parts.next()?.parse::<u8>().ok()?, parts.next()?.parse::<u8>().ok()?);
+    let text = match text {
+        "noon" => "12:00",
+        "midnight" => "0:00",
+        _ => text,
+    };
+    let halves = [("am", 0), ("pm", 12)];
+    let half = halves.iter().find_map(|(end, hours)| Some((text.strip_suffix(end)?.trim_end(), *hours)));
+    let mut parts = half.map_or(text, |(rest, _)| rest).split(':');
+    let h = parts.next()?.parse::<u8>().ok()?;
+    let h = match half {
+        Some((_, hours)) => (1..=12).contains(&h).then_some(h % 12 + hours)?,
+        None => h,
+    };
+    let m = match parts.next() {
+        Some(minutes) => minutes.parse::<u8>().ok()?,
+        None => half.map(|_| 0)?,
+    };
     let s = parts.next().map_or(Some(0), thousandths)?;
     let fine = h < 24 && m < 60 && s < 60_000 && parts.next().is_none();
     fine.then(|| i64::from(h) * 3_600_000 + i64::from(m) * 60_000 + s)
@@ -205,6 +314,77 @@ mod tests {
         assert_eq!(ask("2026-11-21t13:00z-13:20z"), span(at(14, 0), at(14, 20)));
         assert_eq!(ask("2026-11-20 14:00 - 2026-11-20 14:20"), span(at(14, 0) - DAY_MS, at(14, 20) - DAY_MS));
         assert_eq!(ask("1795271000-1795271600.5"), span(1_795_271_000_000, 1_795_271_600_500));
+    }
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let midnight = NOW - (15 * 60 + 40) * 60_000 - 3_600_000;
+        let at = |h: i64, m: i64| midnight + (h * 60 + m) * 60_000;
+        for (text, ms) in [("10 min", 600_000), ("last 3 hours", 3 * 3_600_000), ("now-1h", 3_600_000)] {
+            assert_eq!(ask(text), Ok(Asked::Last(ms)), "{text}");
+        }
+        for (text, ms) in [("past hour", 3_600_000), ("the last minute", 60_000), ("last 90s", 90_000)] {
+            assert_eq!(ask(text), Ok(Asked::Last(ms)), "{text}");
+        }
+        assert_eq!(
+            (ask("5 minutes ago"), ask("an hour ago")),
+            (Ok(Asked::At(NOW - 300_000)), Ok(Asked::At(NOW - 3_600_000)))
+        );
+        for text in
+            ["2:15pm", "2:15 pm", "14:15", "today 2:15pm", "today at 14:15", "saturday 2:15pm", "13:15 utc", "13:15z"]
+        {
+            assert_eq!(ask(text), Ok(Asked::At(at(14, 15))), "{text}");
+        }
+        assert_eq!((ask("12am"), ask("12:30 pm")), (Ok(Asked::At(at(0, 0))), Ok(Asked::At(at(12, 30)))));
+        assert_eq!((ask("noon"), ask("fri 9:00")), (Ok(Asked::At(at(12, 0))), Ok(Asked::At(at(9, 0) - DAY_MS))));
+        assert_eq!(ask("6pm"), Ok(Asked::At(at(18, 0) - DAY_MS)), "not ahead of now");
+        for text in ["now-2h to now-1h", "now-2h..now-1h", "2h ago - 1h ago", "from 2 hours ago until an hour ago"] {
+            assert_eq!(ask(text), span(NOW - 2 * 3_600_000, NOW - 3_600_000), "{text}");
+        }
+        assert_eq!(ask("2pm-3:30pm"), span(at(14, 0), at(15, 30)));
+        assert_eq!(ask("02:30..02:40"), span(at(2, 30), at(2, 40)));
+    }
+
+    #[test]
+    fn a_day_is_what_is_kept_of_it() {
+        let midnight = NOW - (15 * 60 + 40) * 60_000 - 3_600_000;
+        let days = |text: &str, longest| read(text, NOW, longest, &|_| 3_600_000);
+        let week = longest(7 * DAY_MS);
+        assert_eq!(days("yesterday", week), span(midnight - DAY_MS, midnight));
+        assert_eq!(
+            (days("2026-11-20", week), days("friday", week)),
+            (days("yesterday", week), days("yesterday", week))
+        );
+        assert_eq!((days("today", week), days("2026-11-21", week)), (span(midnight, NOW), span(midnight, NOW)));
+        assert_eq!(days("2026-11-19 - 2026-11-20", week), span(midnight - 2 * DAY_MS, midnight));
+        assert_eq!(days("1w", week), Ok(Asked::Last(7 * DAY_MS)));
+        assert_eq!(ask("today"), span(NOW - MAX_SAMPLES_SPAN_MS, NOW), "12 h are kept");
+        for text in ["yesterday", "2026-11-27", "2020-01-01"] {
+            assert!(ask(text).is_err_and(|why| why.contains("history is kept for 12h")), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_search_are_no_times() {
+        for text in [
+            "oom",
+            "gpu 0",
+            "m",
+            "last",
+            "ago",
+            "may",
+            "14",
+            "1795271000",
+            "at",
+            "monthly",
+            "sun gpu",
+            "now",
+            "é2pm",
+            "13pm",
+            "0am",
+        ] {
+            assert!(ask(text).is_err(), "{text}");
+        }
     }
 
     #[test]

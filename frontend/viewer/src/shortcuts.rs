@@ -217,7 +217,7 @@ impl Action {
             Action::Back => ("One step back", "undo, previous view"),
             Action::Freeze => ("Freeze, or go on live", "stand still, pause, stop, resume"),
             Action::Leave => ("Close what lies over the page, else go live", "escape, reset"),
-            Action::Compare => ("Compare with the span before", "earlier, overlay, yesterday"),
+            Action::Compare => ("Compare with the span before", "earlier, overlay"),
             Action::Changed => ("What changed in this span", "difference, before and after"),
             Action::Differs => ("Who differs in this span", "outlier, straggler, unlike its peers"),
             Action::Alerts => ("Alerts, rules, and who is told", "bell, notices, silences, channels, threshold"),

@@ -10,6 +10,8 @@ pub const MINUTE: i64 = 60 * SECOND;
 pub const HOUR: i64 = 60 * MINUTE;
 #[allow(missing_docs, reason = "see SECOND")]
 pub const DAY: i64 = 24 * HOUR;
+#[allow(missing_docs, reason = "see SECOND")]
+pub const WEEK: i64 = 7 * DAY;
 
 /// From here on an age has no hours.
 const DAYS_ALONE: i64 = 4 * DAY;
@@ -17,6 +19,30 @@ const DAYS_ALONE: i64 = 4 * DAY;
 /// The steps of a length of time, the largest first: what is read, what is typed, and its milliseconds.
 const STEPS: [(&str, &str, i64); 5] =
     [("d", "d", DAY), ("h", "h", HOUR), ("min", "m", MINUTE), ("s", "s", SECOND), ("ms", "ms", 1)];
+
+/// Other spellings that people type for a step, singular; an `s` may follow.
+const OTHER_SPELLINGS: [(&str, i64); 11] = [
+    ("sec", SECOND),
+    ("second", SECOND),
+    ("min", MINUTE),
+    ("minute", MINUTE),
+    ("hr", HOUR),
+    ("hour", HOUR),
+    ("day", DAY),
+    ("w", WEEK),
+    ("week", WEEK),
+    ("millisecond", 1),
+    ("msec", 1),
+];
+
+/// The milliseconds of a step by its typed name.
+fn step_of(name: &str) -> Option<i64> {
+    let known = STEPS.iter().find(|(word, letter, _)| [*word, *letter].contains(&name)).map(|(.., step)| *step);
+    known.or_else(|| {
+        let singular = name.strip_suffix('s').unwrap_or(name);
+        OTHER_SPELLINGS.iter().find(|(other, _)| *other == singular).map(|(_, step)| *step)
+    })
+}
 
 /// The numbers of a length in its steps, without zeros: at most `most` steps from its largest one on.
 fn parts(ms: i64, most: usize) -> impl Iterator<Item = (i64, &'static (&'static str, &'static str, i64))> {
@@ -74,7 +100,7 @@ pub fn typed(ms: i64) -> String {
 }
 
 /// Reads a length as people type and read it: numbers, whole or decimal, each with its step: `90s`, `1.5h`, `1h30m`,
-/// `2 min 5 s`, `100ms`. Whole milliseconds; None for another text, for part of a millisecond, and above 285,000 years.
+/// `2 min 5 s`, `3 hours`, `1w`, `100ms`. Whole milliseconds; None for another text, for part of a millisecond, and above 285,000 years.
 pub fn read(text: &str) -> Option<i64> {
     let (mut rest, mut sum) = (text.trim(), 0.0);
     if rest.is_empty() {
@@ -85,7 +111,7 @@ pub fn read(text: &str) -> Option<i64> {
         let number: f64 = rest[..digits].parse().ok()?;
         rest = rest[digits..].trim_start();
         let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let step = STEPS.iter().find(|(word, letter, _)| [*word, *letter].contains(&&rest[..letters]))?.2;
+        let step = step_of(&rest[..letters])?;
         rest = rest[letters..].trim_start();
         sum += number * step as f64;
     }
@@ -159,7 +185,12 @@ mod tests {
             ("m", None),
             ("1h30", None),
             ("-1h", None),
-            ("1w", None),
+            ("1w", Some(WEEK)),
+            ("10 minutes", Some(10 * MINUTE)),
+            ("1 hour 5 mins", Some(HOUR + 5 * MINUTE)),
+            ("2 weeks 1 day", Some(15 * DAY)),
+            ("3 hrs", Some(3 * HOUR)),
+            ("1 month", None),
             ("1.2.3s", None),
             ("99999999999999h", None),
             ("2é", None),

@@ -2,8 +2,9 @@
 //! that scanners of source code can tell a key that leaked.
 
 use super::random::{base62, checksum_text, hash};
-use super::{DAY, Denied, HOUR, MINUTE};
+use super::{DAY, Denied, MINUTE};
 use shared::secret::Secret;
+use shared::unit::time;
 
 /// Letters of an id, which lists show.
 const ID: usize = 12;
@@ -92,24 +93,16 @@ pub(super) fn read(text: &str) -> Option<Claimed<'_>> {
     (checksum(before) == sum).then(|| Claimed { kind, id, hash: hash(&secret[..SECRET]) })
 }
 
-/// When something ends that holds as long as a text says: a number with min, h or d, or `never`.
+/// When something ends whose lifetime is given as text: a length of time, or `never`.
 pub(super) fn end_of(text: Option<&str>, unless_said: Option<i64>, now: i64) -> Result<Option<i64>, Denied> {
     let text = match text.map(str::trim) {
         None => return Ok(unless_said.map(|holds| now + holds)),
         Some("never") => return Ok(None),
         Some(text) => text,
     };
-    let at = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let unit = match text[at..].trim() {
-        "min" => Some(MINUTE),
-        "h" => Some(HOUR),
-        "d" => Some(DAY),
-        _ => None,
-    };
-    let length = unit.and_then(|unit| text[..at].parse::<i64>().ok()?.checked_mul(unit));
-    match length.filter(|length| (MINUTE..=LONGEST).contains(length)) {
+    match time::read(text).filter(|length| (MINUTE..=LONGEST).contains(length)) {
         Some(length) => Ok(Some(now + length)),
-        None => Err(Denied::invalid("say how long it holds as 30min, 24h, 7d or never; at most ten years")),
+        None => Err(Denied::invalid("write a lifetime such as 30min, 24h, 7d or never; at most ten years")),
     }
 }
 
@@ -155,11 +148,13 @@ mod tests {
             (Some("30min"), Some(30 * MINUTE)),
             (Some(" 24 h "), Some(DAY)),
             (Some("7d"), Some(7 * DAY)),
+            (Some("1 week"), Some(7 * DAY)),
+            (Some("1.5h"), Some(90 * MINUTE)),
             (Some("never"), None),
         ] {
             assert_eq!(end_of(text, Some(DAY), 0), Ok(ends), "{text:?}");
         }
-        for wrong in ["", "0min", "-1d", "1", "d", "24", "1w", "99999d", "9223372036854775807d", "\u{663}d", "1.5h"] {
+        for wrong in ["", "0min", "-1d", "1", "d", "24", "99999d", "9223372036854775807d", "\u{663}d"] {
             assert!(end_of(Some(wrong), None, 0).is_err(), "{wrong:?}");
         }
     }
