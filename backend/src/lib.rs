@@ -7,7 +7,6 @@
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 pub mod admin;
-pub mod alerts;
 pub mod build_info;
 pub mod cluster;
 pub mod config;

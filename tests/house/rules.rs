@@ -33,6 +33,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         &["shared", "records", "rules", "stream"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
+    // What is wrong, and who is notified: it sends, and has no socket that listens.
+    (
+        "backend/watch",
+        &["shared", "insight", "jobs", "notify", "records", "rules", "stream", "system", "team"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
     // It is there beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // What is sent to others, and where it may go: no rule, no table, no runtime.
@@ -62,6 +68,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "team",
             "top",
             "viewer",
+            "watch",
         ],
         &["leptos", "plotters", "web-sys", "nvml-wrapper"],
     ),
@@ -99,6 +106,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "charts",
             "page",
             "top",
+            "watch",
         ],
         &["plotters", "leptos"],
     ),
@@ -124,12 +132,10 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     ("backend/src", "providers", &["config"]),
     ("backend/src", "control", &[]),
-    // What is watched, what was found, who is told.
-    ("backend/src", "alerts", &["config", "findings"]),
-    // What is wrong with the machines.
+    // The command of that name.
     ("backend/src", "findings", &["config", "terminal"]),
     // The commands that administer a hub.
-    ("backend/src", "admin", &["alerts", "config", "control"]),
+    ("backend/src", "admin", &["config", "control"]),
     // An agent's end of the link, and the hub's.
     ("backend/src", "uplink", &["config"]),
     // The other end of the page's stream.
@@ -138,12 +144,11 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     // The other hubs that share our database.
     ("backend/src", "cluster", &["config", "ingest", "uplink"]),
     // What every hub of a cluster knows of all machines.
-    ("backend/src", "over", &["cluster", "findings"]),
+    ("backend/src", "over", &["cluster"]),
     (
         "backend/src",
         "http",
         &[
-            "alerts",
             "build_info",
             "ingest",
             "cluster",
@@ -153,7 +158,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "doctor",
             "export",
             "figure",
-            "findings",
             "providers",
             "remote_write",
             "report",
@@ -165,14 +169,12 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "backend/src",
         "modes",
         &[
-            "alerts",
             "cluster",
             "config",
             "control",
             "data",
             "demo",
             "drain",
-            "findings",
             "http",
             "ingest",
             "over",
@@ -258,6 +260,7 @@ const WORKSPACE: &[&str] = &[
     "system",
     "team",
     "top",
+    "watch",
     "backend",
     "charts",
     "viewer",

@@ -3,7 +3,6 @@
 
 use crate::server::{Answer, ask};
 use crate::waiting::within;
-use backend::alerts::{AlertBook, AlertBookAbout};
 use backend::config::Config;
 use backend::http::{App, guard::Guard, listen, page::Site, router};
 use shared::catalog::{Draw, Kind};
@@ -15,6 +14,7 @@ use std::time::Duration;
 use stream::clock::{Clock, Manual, System};
 use stream::live::Live;
 use stream::store::{Limits, Store};
+use watch::alerts::{AlertBook, AlertBookAbout};
 
 /// Time between two ticks in ms.
 const INTERVAL: i64 = 1_000;

@@ -5,7 +5,6 @@ use super::api::Params;
 use super::api::answer::history_slot;
 use super::body::{Json, is_json};
 use super::{App, Caller, Refusal, json};
-use crate::alerts::AlertsAsked;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
@@ -16,6 +15,7 @@ use shared::catalog::Catalog;
 use std::sync::Arc;
 use system::user::own_uid;
 use team::accounts::Principal;
+use watch::alerts::AlertsAsked;
 
 type Answer = Result<Response<Body>, Refusal>;
 

@@ -44,7 +44,7 @@ pub(super) async fn post(
         return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     }
     let at = app.live.clock.wall() / 1000;
-    let new = why.map(|why| Dismissed { at, by: crate::alerts::maker(&by), why });
+    let new = why.map(|why| Dismissed { at, by: watch::alerts::maker(&by), why });
     let finding = app.findings.dismiss(&said.id, new, |key| reader.scope().sees(key)).ok_or_else(none)?;
     Ok(json(StatusCode::OK, &object!({ "id": finding.id, "dismissed": finding.dismissed })))
 }

@@ -41,12 +41,12 @@ pub use join_road::JoinRoad;
 pub use refusal::Refusal;
 pub use strangers::Strangers;
 
-use crate::alerts::AlertBook;
 use crate::drain::Drain;
-use crate::findings::FindingBook;
 use crate::ingest::NoAnswer;
 use crate::remote_write::RemoteWriter;
 use ::stream::live::Live;
+use ::watch::alerts::AlertBook;
+use ::watch::findings::FindingBook;
 use api::AnswerLimits;
 use axum::Router;
 use axum::body::Body;

@@ -14,10 +14,8 @@ pub mod servers;
 
 pub use bind::bind;
 
-use crate::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub, StoredChecker};
 use crate::config::Config;
 use crate::control::{self, Bound, FolderSocket};
-use crate::findings::{self, Following, WantedFindings};
 use crate::http;
 use crate::http::guard::Guard;
 use crate::http::hub::Hub;
@@ -26,6 +24,8 @@ use crate::http::tls::Certificate;
 use crate::over::Over;
 use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
 use crate::stderr;
+use ::watch::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub, StoredChecker};
+use ::watch::findings::{self, Following, WantedFindings};
 use jobs::calls::{self, Calls};
 use jobs::markers::Markers;
 use jobs::runs;

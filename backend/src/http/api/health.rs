@@ -1,6 +1,5 @@
 //! Our own health on `GET /metrics`: what came in, what was stored, what was left out and why, and who reads.
 
-use crate::alerts::AlertFigures;
 use crate::build_info::BUILD;
 use crate::cluster::ClusterFigures;
 use crate::export::text::number;
@@ -12,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stream::live::Live;
 use stream::store::{Counts, Figures};
 use team::accounts::AuditFileFigures;
+use watch::alerts::AlertFigures;
 
 /// Name without `watchglass_self_` and `_total`, whether it counts, help, value.
 type Row = (&'static str, bool, &'static str, f64);

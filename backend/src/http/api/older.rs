@@ -118,7 +118,6 @@ fn one(own: &Wanted, steps: &[Summary]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alerts::{AlertBook, AlertBookAbout};
     use crate::config::{Config, RemoteWrite};
     use crate::http::guard::Guard;
     use crate::http::page::Site;
@@ -133,6 +132,7 @@ mod tests {
     use stream::clock::Manual;
     use stream::live::Live;
     use stream::store::{Limits, Store};
+    use watch::alerts::{AlertBook, AlertBookAbout};
 
     /// A server to read from: it says that it was asked, and answers when it is told to.
     fn server() -> (String, Receiver<()>, SyncSender<()>) {

@@ -1,15 +1,15 @@
 //! What lies outside a scope does not exist, whichever route is asked and however it is called.
 
 use super::*;
-use crate::alerts::{AlertBook, AlertBookAbout, row_of};
 use crate::config::Config;
-use crate::findings::finding;
 use crate::http::admit::Asker;
 use crate::http::guard::Guard;
 use crate::http::page::Site;
 use ::stream::clock::Manual;
 use ::stream::live::Live;
 use ::stream::store::{Limits, Store};
+use ::watch::alerts::{AlertBook, AlertBookAbout, row_of};
+use ::watch::findings::testing::finding;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;

@@ -1,11 +1,11 @@
 //! Findings for Prometheus: which are open, and how many were raised since the start.
 
 use crate::export::openmetrics::escape;
-use crate::findings::{FindingBook, WantedFindings};
 use shared::finding::Finding;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use stream::live::Reader;
+use watch::findings::{FindingBook, WantedFindings};
 
 /// The rows of all findings that a reader may see. In `open` (OpenMetrics) a counter's samples alone end in `_total`.
 pub(super) fn rows(book: &FindingBook, reader: &Reader, text: &mut String, open: bool) {

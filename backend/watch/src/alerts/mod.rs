@@ -18,8 +18,7 @@ mod silences;
 mod team;
 mod watch;
 
-pub(crate) use book::maker;
-pub use book::{AlertBook, AlertBookAbout, AlertFigures, OWN_FILE, PendingAlert};
+pub use book::{AlertBook, AlertBookAbout, AlertFigures, OWN_FILE, PendingAlert, maker};
 pub use channels::OpenedChannel;
 pub use check::StoredChecker;
 pub use deliver::{Delivered, MAX_DONE, deliver};

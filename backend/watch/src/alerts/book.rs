@@ -403,7 +403,7 @@ pub(super) fn scoped(by: &Principal, scope: KeyScope) -> Result<(), Denied> {
 }
 
 /// Who made something, as people read it.
-pub(crate) fn maker(by: &Principal) -> String {
+pub fn maker(by: &Principal) -> String {
     match by.who {
         Who::Local { uid } => user::name_of(uid).unwrap_or_else(|| by.name()),
         _ => by.name(),
