@@ -24,7 +24,6 @@ pub mod ingest;
 pub mod modes;
 pub mod over;
 pub mod program;
-mod providers;
 pub mod remote_write;
 mod report;
 pub mod sampler;

@@ -33,6 +33,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         &["shared", "records", "rules", "stream"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
+    // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
+    (
+        "backend/providers",
+        &["shared", "client", "stream", "team"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
     // What is wrong, and who is notified: it sends, and has no socket that listens.
     (
         "backend/watch",
@@ -60,6 +66,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "jobs",
             "launch",
             "notify",
+            "providers",
             "records",
             "rules",
             "settings",
@@ -129,8 +136,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "demo", &["config"]),
     ("backend/src", "doctor", &["config", "sampler"]),
     ("backend/src", "remote_write", &["config"]),
-    // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
-    ("backend/src", "providers", &["config"]),
     ("backend/src", "control", &[]),
     // The command of that name.
     ("backend/src", "findings", &["config", "terminal"]),
@@ -158,7 +163,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "doctor",
             "export",
             "figure",
-            "providers",
             "remote_write",
             "report",
             "stderr",
@@ -178,7 +182,6 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "http",
             "ingest",
             "over",
-            "providers",
             "remote_write",
             "sampler",
             "stderr",
@@ -253,6 +256,7 @@ const WORKSPACE: &[&str] = &[
     "inventory",
     "jobs",
     "notify",
+    "providers",
     "records",
     "rules",
     "settings",

@@ -10,7 +10,7 @@ use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
 use crate::ingest::{Ingest, IngestLimits};
-use crate::providers::Providers;
+use providers::Providers;
 use shared::secret::Secret;
 use shared::standing::Standing;
 use std::collections::BTreeMap;
@@ -80,7 +80,8 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     }
     let public = public(config, address.port());
     let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
-    let providers = Arc::new(Providers::of(config, &public, &clock).map_err(|why| (2, why))?);
+    let providers =
+        Arc::new(Providers::of(&config.sign_in.providers, &public.to_string(), &clock).map_err(|why| (2, why))?);
     let failed = |why: Denied| (4, why.to_string());
     let code = unless_full(accounts.setup_code().await, "the link for the first admin").map_err(failed)?.flatten();
     let join = unless_full(accounts.printed_join().await, "the first join key").map_err(failed)?.flatten();
