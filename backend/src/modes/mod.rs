@@ -24,7 +24,7 @@ use crate::http::tls::Certificate;
 use crate::over::Over;
 use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
 use crate::stderr;
-use ::watch::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub, StoredChecker};
+use ::watch::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub};
 use ::watch::findings::{self, Following, WantedFindings};
 use jobs::calls::{self, Calls};
 use jobs::markers::Markers;
@@ -231,7 +231,6 @@ fn watch_alerts(
     });
     let road = Road { allowed: config.alerts.allowed(), proxy: config.alerts.proxy.clone(), smtp };
     let (book, calls) = (app.alerts(), app.calls());
-    book.set_checker(Arc::new(StoredChecker { runs: app.runs(), findings: app.findings() }));
     let (done, heard) = mpsc::channel(alerts::MAX_DONE);
     tokio::spawn(alerts::deliver(book.clone(), road, live.clock.clone(), done, stop.clone()));
     let (live, runs, findings, storm) = (live.clone(), app.runs(), app.findings(), config.alerts.storm as usize);
