@@ -25,7 +25,7 @@ use stream::clock;
 use stream::live::{Holder, Live};
 use stream::store::Retentions;
 use system::user::own_uid;
-use team::accounts::{Accounts, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
+use team::accounts::{Accounts, AuditFile, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
 use team::usage::{self, Meter};
 use tokio::sync::watch;
 
@@ -221,9 +221,10 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         Hub::new(&config, accounts.clone(), ingest.clone(), meter.clone(), place, certificate.clone(), providers);
     hub.cluster.clone_from(&cluster);
     let usage = tokio::spawn(usage::keep(live.clone(), accounts.clone(), meter, serving.stop.clone()));
-    let audit = config.audit.file.clone().map(|file| {
+    hub.audit_file = config.audit.file.clone().map(|path| Arc::new(AuditFile::new(path)));
+    let audit = hub.audit_file.clone().map(|file| {
         let (accounts, stop) = (accounts.clone(), serving.stop.clone());
-        tokio::spawn(async move { accounts.keep_audit_file(file, stop).await })
+        tokio::spawn(async move { accounts.keep_audit_file(&file, stop).await })
     });
     let (sending, sent) = match config.cluster.nats {
         Some(_) => {
