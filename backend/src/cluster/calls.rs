@@ -145,8 +145,8 @@ impl Cluster {
             Call::Ask { source, what } => match self.held_here(&source) {
                 // Our own machine has no agent.
                 Some(id) if self.own.as_ref() == Some(&source) => {
-                    let live = self.live.clone();
-                    let read = tokio::task::spawn_blocking(move || uplink::answer(&live, id, what)).await;
+                    let (live, runs) = (self.live.clone(), self.runs.clone());
+                    let read = tokio::task::spawn_blocking(move || uplink::answer(&live, id, &runs, what)).await;
                     CallReply::Said(read.unwrap_or_default(), 0)
                 }
                 Some(id) => match self.ingest.ask_agent(id, what).await {

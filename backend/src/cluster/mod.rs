@@ -18,6 +18,7 @@ pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MES
 use crate::ingest::{AskedElsewhere, Ingest, LinkProcess, NoAnswer, NoTake, OtherHubs};
 use calls::{Announced, Call, CallReply, HELD, decode, encode, subject_of};
 use holders::{Holders, LEASE_INTERVAL, LOOK_INTERVAL};
+use jobs::runs::RunBook;
 use pipe::PipeCounts;
 use records::Records;
 use relay::MAX_RELAYS;
@@ -102,6 +103,8 @@ pub struct Cluster {
     pub bus: Bus,
     live: Arc<Live>,
     ingest: Ingest,
+    /// What jobs of the machine that this hub measures itself printed.
+    runs: Arc<RunBook>,
     records: Records,
     /// The key of the machine that this hub measures itself.
     own: Option<String>,
@@ -121,7 +124,7 @@ impl Cluster {
         bus: Bus,
         name: String,
         own: Option<String>,
-        (live, ingest, accounts): (Arc<Live>, Ingest, Accounts),
+        (live, ingest, accounts, runs): (Arc<Live>, Ingest, Accounts, Arc<RunBook>),
         stop: watch::Receiver<bool>,
     ) -> Arc<Cluster> {
         let cluster = Arc::new(Cluster {
@@ -130,6 +133,7 @@ impl Cluster {
             bus,
             live,
             ingest: ingest.clone(),
+            runs,
             records: accounts.records(),
             own,
             holders: Holders::default(),

@@ -53,7 +53,7 @@ impl Cluster {
         let (wire, far) = duplex(BUFFER);
         let to = format!("pipe.{name}.asker");
         let carried = pipe::carry(self.bus.clone(), heard, to, far, self.pipes.clone());
-        let (live, stop, own) = (self.live.clone(), self.stop.clone(), self.clone());
+        let (live, runs, stop, own) = (self.live.clone(), self.runs.clone(), self.stop.clone(), self.clone());
         tokio::spawn(async move {
             let _permit = permit;
             let held = async {
@@ -72,7 +72,7 @@ impl Cluster {
                 }
             };
             let why = tokio::select! {
-                ((), why) = async { tokio::join!(carried, uplink::tell(live, source, Box::new(wire), stop)) } => why,
+                ((), why) = async { tokio::join!(carried, uplink::tell(live, source, runs, Box::new(wire), stop)) } => why,
                 why = held => why,
             };
             tracing::debug!("a machine is not told to another hub any more: {why}");

@@ -39,7 +39,7 @@ pub(super) async fn post(
     let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no such finding here; api/v1/findings lists them");
     let reader = asker.reader(&app);
     let machines = app.findings.machines_of(&said.id, |key| reader.scope().sees(key)).ok_or_else(none)?;
-    if app.hub.is_some() && !app.alerts.may_dismiss(&by, &machines).await? {
+    if app.hub.is_some() && !app.alerts()?.may_dismiss(&by, &machines).await? {
         let sentence = "members of a team that sees its machines say what is wrong about a finding";
         return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     }

@@ -1,5 +1,6 @@
 //! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
 
+use super::jobs::Jobs;
 use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
 use crate::cluster::{Bus, Cluster};
@@ -202,13 +203,14 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let Some((live, archive, source)) = found else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
     let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
+    let jobs = Jobs::new(&config, source.map(|source| (source, folder.as_path())));
     let (over, stop) = watch::channel(false);
     let asked = std::mem::replace(&mut serving.stop, stop);
     let cluster = match bus {
         Some(bus) => {
             // Before it is known who holds them: that knows them by their keys only.
             know_all(&live, &accounts).await;
-            let parts = (live.clone(), ingest.clone(), accounts.clone());
+            let parts = (live.clone(), ingest.clone(), accounts.clone(), jobs.runs.clone());
             Some(Cluster::begin(bus, called(port), own, parts, serving.stop.clone()).await)
         }
         None => None,
@@ -233,7 +235,6 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         }
         None => (None, None),
     };
-    let runs = source.map(|source| (source, folder.clone()));
     let served = Served {
         live: live.clone(),
         archive: Some(archive),
@@ -241,7 +242,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         certificate,
         control,
         shown: None,
-        runs,
+        jobs,
         kept_in: Some(folder),
         sending,
         history: None,

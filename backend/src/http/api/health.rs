@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stream::live::Live;
 use stream::store::{Counts, Figures};
 use team::accounts::AuditFileFigures;
-use watch::alerts::AlertFigures;
+use watch::alerts::{AlertBook, AlertFigures};
 
 /// Name without `watchglass_self_` and `_total`, whether it counts, help, value.
 type Row = (&'static str, bool, &'static str, f64);
@@ -40,11 +40,12 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
     if app.live.provenance.simulated && app.live.provenance.recorded.is_none() {
         demo(&app.live).into_iter().for_each(|row| family(text, open, "demo", row, &[]));
     }
-    let figures = app.alerts.figures();
-    alerts(&figures, app.live.clock.wall()).into_iter().for_each(|row| family(text, open, "alerts", row, &[]));
-    let tries = [("taken", figures.taken), ("again", figures.tried), ("given up", figures.given_up)];
-    let tries: Vec<(String, u64)> = tries.map(|(result, count)| (result.to_string(), count)).into();
-    family(text, open, "alerts", counts("notices", "Tries to send a notice, by what came of them.", 0), &tries);
+    if let Some(figures) = app.alerts.as_ref().map(AlertBook::figures) {
+        alerts(&figures, app.live.clock.wall()).into_iter().for_each(|row| family(text, open, "alerts", row, &[]));
+        let tries = [("taken", figures.taken), ("again", figures.tried), ("given up", figures.given_up)];
+        let tries: Vec<(String, u64)> = tries.map(|(result, count)| (result.to_string(), count)).into();
+        family(text, open, "alerts", counts("notices", "Tries to send a notice, by what came of them.", 0), &tries);
+    }
     let help = "Alerts from code that were left out, because too many came.";
     family(text, open, "alerts", counts("calls_dropped", help, app.calls.dropped()), &[]);
     if let Ok(hub) = app.hub() {
