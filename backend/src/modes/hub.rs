@@ -3,14 +3,14 @@
 use super::jobs::Jobs;
 use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
-use crate::cluster::{Bus, Cluster};
+use crate::cluster::{Bus, Cluster, Others};
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
 use crate::data::Data;
 use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
-use crate::ingest::{Ingest, IngestLimits};
+use crate::ingest::{Ingest, IngestLimits, OtherHubs};
 use providers::Providers;
 use shared::secret::Secret;
 use shared::standing::Standing;
@@ -202,16 +202,17 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own.clone(), known);
     let Some((live, archive, source)) = found else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
-    let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
+    let others = bus.map(|bus| Others::new(bus, called(port), own, live.clone(), &accounts));
+    let asked_others = others.clone().map(|others| others as Arc<dyn OtherHubs>);
+    let ingest = Ingest::of_hub(live.clone(), accounts.clone(), asked_others, limits);
     let jobs = Jobs::new(&config, source.map(|source| (source, folder.as_path())));
     let (over, stop) = watch::channel(false);
     let asked = std::mem::replace(&mut serving.stop, stop);
-    let cluster = match bus {
-        Some(bus) => {
+    let cluster = match others {
+        Some(others) => {
             // Before it is known who holds them: that knows them by their keys only.
             know_all(&live, &accounts).await;
-            let parts = (live.clone(), ingest.clone(), accounts.clone(), jobs.runs.clone());
-            Some(Cluster::begin(bus, called(port), own, parts, serving.stop.clone()).await)
+            Some(Cluster::begin(others, ingest.clone(), jobs.runs.clone(), serving.stop.clone()).await)
         }
         None => None,
     };

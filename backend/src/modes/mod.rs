@@ -145,14 +145,14 @@ async fn serve(
     let accounts = hub.as_ref().map(|hub| hub.accounts.clone());
     look_for_findings(config, &live, &jobs, of_others, (kept_in.clone(), history), &stop);
     let sharing = cluster.as_ref().map(|cluster| SharingHub {
-        id: cluster.id.clone(),
-        name: cluster.name.clone(),
+        id: cluster.others().id.clone(),
+        name: cluster.others().name.clone(),
         own: (!config.no_local).then(machine::name),
     });
     watch_alerts(config, (&live, &jobs, &alerts), (of_others, sharing), &stop);
     if let Some(cluster) = cluster {
         let over = Over::new(live.clone(), jobs.findings.clone());
-        tokio::spawn(over.keep(cluster.bus.clone(), cluster.id.clone(), stop.clone()));
+        tokio::spawn(over.keep(cluster.others().bus.clone(), cluster.others().id.clone(), stop.clone()));
     }
     if let Some(accounts) = accounts {
         jobs.runs.set_teams(HashMap::new());
