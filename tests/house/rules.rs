@@ -33,6 +33,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         &["shared", "records", "rules", "stream"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
+    // The hub's end of links: who listens hands it the socket.
+    (
+        "backend/fleet",
+        &["shared", "records", "stream", "team"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     (
         "backend/providers",
@@ -60,6 +66,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "charts",
             "client",
             "collectors",
+            "fleet",
             "history",
             "insight",
             "inventory",
@@ -123,8 +130,6 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
 const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "build_info", &[]),
     ("backend/src", "config", &["build_info"]),
-    // How who is linked to a hub that ends is let go.
-    ("backend/src", "drain", &[]),
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
     ("backend/src", "export", &["config"]),
@@ -141,13 +146,12 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "findings", &["config", "terminal"]),
     // The commands that administer a hub.
     ("backend/src", "admin", &["config", "control"]),
-    // An agent's end of the link, and the hub's.
+    // An agent's end of the link.
     ("backend/src", "uplink", &["config"]),
     // The other end of the page's stream.
     ("backend/src", "follow", &["config", "uplink"]),
-    ("backend/src", "ingest", &["drain"]),
     // The other hubs that share our database.
-    ("backend/src", "cluster", &["config", "ingest", "uplink"]),
+    ("backend/src", "cluster", &["config", "uplink"]),
     // What every hub of a cluster knows of all machines.
     ("backend/src", "over", &["cluster"]),
     (
@@ -155,11 +159,9 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "http",
         &[
             "build_info",
-            "ingest",
             "cluster",
             "config",
             "control",
-            "drain",
             "doctor",
             "export",
             "figure",
@@ -178,9 +180,7 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
             "control",
             "data",
             "demo",
-            "drain",
             "http",
-            "ingest",
             "over",
             "remote_write",
             "sampler",
@@ -252,6 +252,7 @@ const WORKSPACE: &[&str] = &[
     "imports",
     "client",
     "collectors",
+    "fleet",
     "history",
     "inventory",
     "jobs",

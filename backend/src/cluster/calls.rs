@@ -2,8 +2,8 @@
 
 use super::Cluster;
 use super::relay::Telling;
-use crate::ingest::{LinkProcess, NoAnswer};
 use crate::uplink;
+use fleet::ingest::{LinkProcess, NoAnswer};
 use serde::{Deserialize, Serialize};
 use shared::agent::Question;
 use shared::wire::SourceId;

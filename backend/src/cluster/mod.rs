@@ -19,8 +19,8 @@ pub use others::Others;
 
 pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MESSAGE};
 
-use crate::ingest::Ingest;
 use calls::{Announced, Call, CallReply, HELD, decode, encode, subject_of};
+use fleet::ingest::Ingest;
 use holders::{LEASE_INTERVAL, LOOK_INTERVAL};
 use jobs::runs::RunBook;
 use pipe::PipeCounts;

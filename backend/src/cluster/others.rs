@@ -3,7 +3,7 @@
 use super::calls::{ASK_TIMEOUT, Announced, Call, CallReply, HELD, YIELD_TIMEOUT, decode, encode, subject_of};
 use super::holders::{HeldLink, Holders, RECORDS_TIMEOUT};
 use super::{Bus, BusError, new_hub_id};
-use crate::ingest::{AskedElsewhere, LinkProcess, NoAnswer, NoTake, OtherHubs};
+use fleet::ingest::{AskedElsewhere, LinkProcess, NoAnswer, NoTake, OtherHubs};
 use records::Records;
 use records::links::{self, LinkRow};
 use shared::agent::Question;

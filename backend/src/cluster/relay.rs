@@ -3,8 +3,8 @@
 
 use super::pipe::{self, BUFFER};
 use super::{Cluster, new_hub_id};
-use crate::ingest::Arrival;
 use crate::uplink;
+use fleet::ingest::Arrival;
 use shared::agent::close;
 use shared::wire::{Check, CheckState, SourceId};
 use std::collections::BTreeMap;
@@ -181,7 +181,7 @@ impl Cluster {
         let (wire, far) = duplex(BUFFER);
         let to = format!("pipe.{pipe}.holder");
         let carried = pipe::carry(self.others.bus.clone(), heard, to, far, self.pipes.clone());
-        let config = Some(crate::ingest::socket_config());
+        let config = Some(fleet::ingest::socket_config());
         let socket = WebSocketStream::from_raw_socket(wire, Role::Server, config).await;
         let from = self.others.holders.name_of(&held.hub).unwrap_or_default();
         let arrival =

@@ -2,10 +2,10 @@
 
 use super::admit::Asker;
 use super::{App, Refusal, json};
-use crate::drain::Drain;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
+use fleet::drain::Drain;
 use shared::hub::{AboutHub, AuditFile};
 use std::sync::Arc;
 

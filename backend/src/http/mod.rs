@@ -43,8 +43,6 @@ pub use refusal::Refusal;
 pub use services::Services;
 pub use strangers::Strangers;
 
-use crate::drain::Drain;
-use crate::ingest::NoAnswer;
 use crate::remote_write::RemoteWriter;
 use ::stream::live::Live;
 use ::watch::alerts::AlertBook;
@@ -55,6 +53,8 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
+use fleet::drain::Drain;
+use fleet::ingest::NoAnswer;
 use guard::{Guard, HostNames, Resource};
 use hub::Hub;
 use jobs::calls::Calls;

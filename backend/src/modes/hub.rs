@@ -10,7 +10,7 @@ use crate::data::Data;
 use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
-use crate::ingest::{Ingest, IngestLimits, OtherHubs};
+use fleet::ingest::{Ingest, IngestLimits, OtherHubs};
 use providers::Providers;
 use shared::secret::Secret;
 use shared::standing::Standing;

@@ -5,7 +5,7 @@ use crate::cluster::ClusterFigures;
 use crate::export::text::number;
 use crate::http::App;
 use crate::http::strangers::StrangerFigures;
-use crate::ingest::IngestCounts;
+use fleet::ingest::IngestCounts;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stream::live::Live;
