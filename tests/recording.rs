@@ -1,8 +1,10 @@
 //! Tests recordings with the binary: made, replayed, imported, damaged.
 
-use serde_json::Value;
+use serde_json::{Value, json as object};
+use shared::alert::Checked;
 use std::fs;
 use std::path::Path;
+use watchglass_tests::hub::send;
 use watchglass_tests::server::{Server, run};
 use watchglass_tests::waiting::until_so;
 
@@ -45,6 +47,14 @@ fn what_was_recorded_is_replayed_sample_for_sample() {
         assert_eq!(theirs, ours);
     }
     assert_eq!(json(&replayed, "/api/v1/sources")["sources"].as_array().map(Vec::len), Some(2));
+    // Nobody is notified of it, and yet it can be said what a rule would have done.
+    let rule =
+        object!({ "rule": { "name": "always", "severity": "warning", "when": "system.load1 >= 0" }, "span": 300 });
+    let checked =
+        send(&replayed, "POST", "/api/v1/rules/check", &["Content-Type: application/json"], &rule.to_string());
+    assert_eq!(checked.status, 200, "{}", checked.body);
+    let checked: Checked = serde_json::from_str(&checked.body).expect("JSON");
+    assert!(checked.times >= 2 && checked.subjects == 2, "{checked:?}");
 }
 
 #[test]

@@ -7,7 +7,6 @@
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 pub mod admin;
-pub mod alerts;
 pub mod build_info;
 pub mod cluster;
 pub mod config;
@@ -15,17 +14,14 @@ pub mod control;
 pub mod data;
 pub mod demo;
 pub mod doctor;
-pub mod drain;
 pub mod export;
 mod figure;
 pub mod findings;
 pub mod follow;
 pub mod http;
-pub mod ingest;
 pub mod modes;
 pub mod over;
 pub mod program;
-mod providers;
 pub mod remote_write;
 mod report;
 pub mod sampler;

@@ -33,6 +33,24 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         &["shared", "records", "rules", "stream"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
+    // The hub's end of links: who listens hands it the socket.
+    (
+        "backend/fleet",
+        &["shared", "records", "stream", "team"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
+    // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
+    (
+        "backend/providers",
+        &["shared", "client", "stream", "team"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
+    // What is wrong, and who is notified: it sends, and has no socket that listens.
+    (
+        "backend/watch",
+        &["shared", "insight", "jobs", "notify", "records", "rules", "stream", "system", "team"],
+        &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
+    ),
     // It is there beside the job: small, and without a runtime of its own.
     ("backend/launch", &["shared"], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
     // What is sent to others, and where it may go: no rule, no table, no runtime.
@@ -48,12 +66,14 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "charts",
             "client",
             "collectors",
+            "fleet",
             "history",
             "insight",
             "inventory",
             "jobs",
             "launch",
             "notify",
+            "providers",
             "records",
             "rules",
             "settings",
@@ -62,6 +82,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "team",
             "top",
             "viewer",
+            "watch",
         ],
         &["leptos", "plotters", "web-sys", "nvml-wrapper"],
     ),
@@ -99,6 +120,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
             "charts",
             "page",
             "top",
+            "watch",
         ],
         &["plotters", "leptos"],
     ),
@@ -108,8 +130,6 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
 const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "build_info", &[]),
     ("backend/src", "config", &["build_info"]),
-    // How who is linked to a hub that ends is let go.
-    ("backend/src", "drain", &[]),
     ("backend/src", "terminal", &[]),
     ("backend/src", "stderr", &["terminal"]),
     ("backend/src", "export", &["config"]),
@@ -121,40 +141,30 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
     ("backend/src", "demo", &["config"]),
     ("backend/src", "doctor", &["config", "sampler"]),
     ("backend/src", "remote_write", &["config"]),
-    // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
-    ("backend/src", "providers", &["config"]),
     ("backend/src", "control", &[]),
-    // What is watched, what was found, who is told.
-    ("backend/src", "alerts", &["config", "findings"]),
-    // What is wrong with the machines.
+    // The command of that name.
     ("backend/src", "findings", &["config", "terminal"]),
     // The commands that administer a hub.
-    ("backend/src", "admin", &["alerts", "config", "control"]),
-    // An agent's end of the link, and the hub's.
+    ("backend/src", "admin", &["config", "control"]),
+    // An agent's end of the link.
     ("backend/src", "uplink", &["config"]),
     // The other end of the page's stream.
     ("backend/src", "follow", &["config", "uplink"]),
-    ("backend/src", "ingest", &["drain"]),
     // The other hubs that share our database.
-    ("backend/src", "cluster", &["config", "ingest", "uplink"]),
+    ("backend/src", "cluster", &["config", "uplink"]),
     // What every hub of a cluster knows of all machines.
-    ("backend/src", "over", &["cluster", "findings"]),
+    ("backend/src", "over", &["cluster"]),
     (
         "backend/src",
         "http",
         &[
-            "alerts",
             "build_info",
-            "ingest",
             "cluster",
             "config",
             "control",
-            "drain",
             "doctor",
             "export",
             "figure",
-            "findings",
-            "providers",
             "remote_write",
             "report",
             "stderr",
@@ -165,18 +175,13 @@ const ROOMS: &[(&str, &str, &[&str])] = &[
         "backend/src",
         "modes",
         &[
-            "alerts",
             "cluster",
             "config",
             "control",
             "data",
             "demo",
-            "drain",
-            "findings",
             "http",
-            "ingest",
             "over",
-            "providers",
             "remote_write",
             "sampler",
             "stderr",
@@ -247,10 +252,12 @@ const WORKSPACE: &[&str] = &[
     "imports",
     "client",
     "collectors",
+    "fleet",
     "history",
     "inventory",
     "jobs",
     "notify",
+    "providers",
     "records",
     "rules",
     "settings",
@@ -258,6 +265,7 @@ const WORKSPACE: &[&str] = &[
     "system",
     "team",
     "top",
+    "watch",
     "backend",
     "charts",
     "viewer",

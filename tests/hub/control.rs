@@ -50,6 +50,8 @@ fn an_agent_says_how_it_does_to_who_owns_its_folder() {
     assert_eq!(mode & 0o777, 0o600);
     let answer = ask(folder.path(), "/api/v1/query?tag=monitor.uplink.0.live&from=-60s");
     assert!(answer.status == 200 && answer.body.contains("monitor.uplink.0.live"), "{answer:?}");
+    let answer = ask(folder.path(), "/api/v1/rules");
+    assert!(answer.status == 404 && answer.body.contains("its hubs do"), "nobody would look at a rule: {answer:?}");
     // The hub shows the same row of the machine.
     let cookie = hub.cookie("vera");
     until("the row on the hub", || {

@@ -3,9 +3,8 @@
 
 use crate::server::{Answer, ask};
 use crate::waiting::within;
-use backend::alerts::{AlertBook, AlertBookAbout};
 use backend::config::Config;
-use backend::http::{App, guard::Guard, listen, page::Site, router};
+use backend::http::{App, Services, guard::Guard, listen, page::Site, router};
 use shared::catalog::{Draw, Kind};
 use shared::series::SeriesDef;
 use shared::wire::{Check, CheckState, SourceId};
@@ -15,6 +14,7 @@ use std::time::Duration;
 use stream::clock::{Clock, Manual, System};
 use stream::live::Live;
 use stream::store::{Limits, Store};
+use watch::alerts::{AlertBook, AlertBookAbout};
 
 /// Time between two ticks in ms.
 const INTERVAL: i64 = 1_000;
@@ -32,8 +32,9 @@ pub fn serve(live: &Arc<Live>) -> (String, tokio::runtime::Runtime) {
     // The task keeps the sender, so that the server ends with its runtime.
     let (sender, stop) = tokio::sync::watch::channel(false);
     let alerts = AlertBook::in_memory(live.clock.clone(), AlertBookAbout::default());
+    let services = Services { alerts: Some(alerts), ..Services::of(live.clone()) };
     let site = Site::new("/".into(), page::PAGE);
-    let app = App::new(live.clone(), guard.clone(), site, stop.clone(), None, None, alerts);
+    let app = App::new(services, guard.clone(), site, stop.clone());
     runtime.spawn(async move {
         let strangers = app.strangers();
         listen::serve(vec![listener], router(app), guard, None, strangers, stop).await;

@@ -3,7 +3,6 @@
 use super::Printed;
 use super::failed::AdminFailed;
 use super::order::HubOrder;
-use crate::alerts::{KEY_FILE, SealingKey};
 use crate::config::{Config, HubEntry, KeyFrom};
 use crate::control;
 use history::files::{Disk, Files, LockError};
@@ -16,6 +15,7 @@ use std::time::Duration;
 use stream::clock;
 use system::user;
 use team::accounts::{Accounts, Database, Principal, REMOVALS_FILE};
+use watch::alerts::{KEY_FILE, SealingKey};
 
 /// How long a hub may take to answer, and how much it may say, bytes.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,9 +1,9 @@
 //! What one hub asks another by name, and what all are told. Messages are postcard; a kind that is not known has no answer.
 
+use super::Cluster;
 use super::relay::Telling;
-use super::{BusError, Cluster};
-use crate::ingest::{LinkProcess, NoAnswer, NoTake};
 use crate::uplink;
+use fleet::ingest::{LinkProcess, NoAnswer};
 use serde::{Deserialize, Serialize};
 use shared::agent::Question;
 use shared::wire::SourceId;
@@ -15,9 +15,9 @@ use stream::live::{Holder, RowColumns};
 /// The subject of what all are told of links.
 pub(super) const HELD: &str = "held";
 /// How long another hub may take to say whether a link yields: it asks the agent for 5 s.
-const YIELD_TIMEOUT: Duration = Duration::from_secs(7);
+pub(super) const YIELD_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long it may take for an answer of an agent: that takes 10 s at most.
-const ASK_TIMEOUT: Duration = Duration::from_secs(12);
+pub(super) const ASK_TIMEOUT: Duration = Duration::from_secs(12);
 /// How long it may take to begin to tell.
 const RELAY_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -83,47 +83,14 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 }
 
 impl Cluster {
-    pub(super) async fn call(&self, hub: &str, call: &Call, wait: Duration) -> Result<CallReply, BusError> {
-        let answer = self.bus.request(&subject_of(hub), encode(call), wait).await?;
-        Ok(decode(&answer).unwrap_or(CallReply::Busy))
-    }
-
-    /// Asks a hub to let go of a source. One that does not answer has gone, or cannot be reached by its agent either.
-    pub(super) async fn ask_to_yield(&self, hub: &str, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
-        let call = Call::Yield { source: source.into(), process: process.clone() };
-        match self.call(hub, &call, YIELD_TIMEOUT).await {
-            Ok(CallReply::InUse(process)) => Err(NoTake::InUse(process)),
-            Ok(_) => Ok(()),
-            Err(why) => {
-                tracing::info!("a machine comes from a hub that is not asked: {why}");
-                Ok(())
-            }
-        }
-    }
-
     /// Asks the hub that holds a source to tell all there is of it.
     pub(super) async fn ask_to_tell(&self, hub: &str, source: &str, pipe: &str) -> Result<(), String> {
         let call = Call::Relay { source: source.into(), pipe: pipe.into() };
-        match self.call(hub, &call, RELAY_TIMEOUT).await {
+        match self.others.call(hub, &call, RELAY_TIMEOUT).await {
             Ok(CallReply::Telling) => Ok(()),
             Ok(CallReply::Busy) => Err("the hub that has this machine's link tells as much as it can".into()),
             Ok(_) => Err("the hub that had this machine's link has it no more".into()),
             Err(why) => Err(why.to_string()),
-        }
-    }
-
-    /// Asks the hub that holds a source what its agent says.
-    pub(super) async fn ask_holder(&self, source: SourceId, what: Question) -> Result<(Vec<u8>, i64), NoAnswer> {
-        let key = self.live.store().source(source).map(|(source, _)| source.key.clone()).unwrap_or_default();
-        let held = self.holders.of(&key).filter(|held| held.alive && held.hub != self.id);
-        let held = held.ok_or(NoAnswer::Unlinked)?;
-        match self.call(&held.hub, &Call::Ask { source: key, what }, ASK_TIMEOUT).await {
-            Ok(CallReply::Said(bytes, shift)) => Ok((bytes, shift)),
-            Ok(CallReply::Silent(why)) => Err(why),
-            Ok(CallReply::Busy) => Err(NoAnswer::Busy),
-            Ok(_) => Err(NoAnswer::Unlinked),
-            Err(BusError::Late) => Err(NoAnswer::Late),
-            Err(_) => Err(NoAnswer::HubAway),
         }
     }
 
@@ -144,9 +111,9 @@ impl Cluster {
             },
             Call::Ask { source, what } => match self.held_here(&source) {
                 // Our own machine has no agent.
-                Some(id) if self.own.as_ref() == Some(&source) => {
-                    let live = self.live.clone();
-                    let read = tokio::task::spawn_blocking(move || uplink::answer(&live, id, what)).await;
+                Some(id) if self.others.own.as_ref() == Some(&source) => {
+                    let (live, runs) = (self.others.live.clone(), self.runs.clone());
+                    let read = tokio::task::spawn_blocking(move || uplink::answer(&live, id, &runs, what)).await;
                     CallReply::Said(read.unwrap_or_default(), 0)
                 }
                 Some(id) => match self.ingest.ask_agent(id, what).await {
@@ -160,7 +127,7 @@ impl Cluster {
     }
 
     pub(super) fn held_here(&self, source: &str) -> Option<SourceId> {
-        let id = self.live.store().named(source)?;
-        (self.live.holder(id) == Holder::Here).then_some(id)
+        let id = self.others.live.store().named(source)?;
+        (self.others.live.holder(id) == Holder::Here).then_some(id)
     }
 }

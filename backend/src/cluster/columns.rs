@@ -38,8 +38,9 @@ impl Cluster {
         let mut hubs: BTreeMap<String, Vec<(SourceId, String)>> = BTreeMap::new();
         let mut told = HashMap::new();
         for source in sources {
-            let key = self.live.store().source(*source).map(|(source, _)| source.key.clone()).unwrap_or_default();
-            match self.holders.of(&key).filter(|held| held.alive) {
+            let key =
+                self.others.live.store().source(*source).map(|(source, _)| source.key.clone()).unwrap_or_default();
+            match self.others.holders.of(&key).filter(|held| held.alive) {
                 Some(held) => hubs.entry(held.hub).or_default().push((*source, key)),
                 None => drop(told.insert(*source, Err("no hub has its link".to_string()))),
             }
@@ -47,7 +48,7 @@ impl Cluster {
         let asked = hubs.into_iter().map(|(hub, own)| async move {
             let keys = own.iter().map(|(_, key)| key.clone()).collect();
             let call = Call::Columns { columns: columns.clone(), sources: keys };
-            let answer = match self.call(&hub, &call, TIMEOUT).await {
+            let answer = match self.others.call(&hub, &call, TIMEOUT).await {
                 Ok(CallReply::Columns(values)) if values.len() == own.len() => Ok(values),
                 Ok(_) => Err(BusError::Late.to_string()),
                 Err(why) => Err(why.to_string()),
@@ -76,8 +77,8 @@ impl Cluster {
         let read = tokio::task::spawn_blocking(move || {
             let of = |key: &String| {
                 let source = own.held_here(key)?;
-                let source = own.live.store().source(source).map(|(source, _)| source.clone())?;
-                let values = columns.read(&own.live, &source);
+                let source = own.others.live.store().source(source).map(|(source, _)| source.clone())?;
+                let values = columns.read(&own.others.live, &source);
                 (values.len() == columns.count).then_some(values)
             };
             sources.iter().map(of).collect()

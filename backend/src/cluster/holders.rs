@@ -3,7 +3,6 @@
 
 use super::Cluster;
 use super::calls::Announced;
-use crate::ingest::{LinkProcess, NoTake};
 use records::links::LinkRow;
 use records::{leases, links};
 use std::collections::BTreeMap;
@@ -19,7 +18,7 @@ pub(super) const LEASE_INTERVAL: Duration = Duration::from_secs(5);
 /// How often the database is read.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long the database may take.
-const RECORDS_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const RECORDS_TIMEOUT: Duration = Duration::from_secs(5);
 /// What hubs left behind that ended without a word is forgotten after this time, milliseconds.
 const FORGET_MS: i64 = 86_400_000;
 
@@ -33,14 +32,14 @@ pub(super) struct HeldLink {
     /// Whether that hub is there, by its lease.
     pub alive: bool,
     /// When we heard of it.
-    heard: Instant,
+    pub heard: Instant,
 }
 
 #[derive(Default)]
-struct Known {
+pub(super) struct Known {
     all: BTreeMap<String, HeldLink>,
     /// What this hub has written down as its own, and since when it says so.
-    mine: BTreeMap<String, i64>,
+    pub mine: BTreeMap<String, i64>,
     /// Hubs that are there: id, and what people call them.
     hubs: Vec<(String, String)>,
     /// The database could be read.
@@ -54,7 +53,7 @@ struct Known {
 pub(super) struct Holders(Mutex<Known>);
 
 impl Holders {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    pub fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -84,7 +83,7 @@ impl Holders {
         self.known().read
     }
 
-    fn put(&self, source: &str, held: HeldLink) {
+    pub fn put(&self, source: &str, held: HeldLink) {
         self.known().all.insert(source.into(), held);
     }
 
@@ -130,176 +129,95 @@ enum Judged {
 impl Cluster {
     /// Says that this hub is there.
     pub(super) async fn renew(&self) {
-        let now = self.live.clock.wall();
-        let written = self.written(async |on| {
-            let name = links::lease_of(&self.id);
-            leases::take(on, &name, &self.name, (now, now + LEASE_MS)).await.map(drop)
+        let now = self.others.live.clock.wall();
+        let written = self.others.written(async |on| {
+            let name = links::lease_of(&self.others.id);
+            leases::take(on, &name, &self.others.name, (now, now + LEASE_MS)).await.map(drop)
         });
         let leased = written.await;
-        self.holders.known().leased = leased.is_ok();
+        self.others.holders.known().leased = leased.is_ok();
         if let Err(why) = leased {
             tracing::warn!("that this hub is there could not be written down: {why}");
         }
     }
 
-    /// Changes rows that nobody is judged by.
-    async fn written(
-        &self,
-        change: impl AsyncFnOnce(&mut records::Connection) -> Result<(), records::Error>,
-    ) -> Result<(), String> {
-        let written = async {
-            let mut on = self.records.note().await?;
-            change(&mut on).await?;
-            on.commit().await
-        };
-        match timeout(RECORDS_TIMEOUT, written).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("the database did not answer within {} s", RECORDS_TIMEOUT.as_secs())),
-        }
-    }
-
     /// Reads who holds what, and acts by it.
     pub(super) async fn look(&self) {
-        let (now, asked) = (self.live.clock.wall(), Instant::now());
+        let (now, asked) = (self.others.live.clock.wall(), Instant::now());
         let read = async {
-            let mut on = self.records.read().await?;
+            let mut on = self.others.records.read().await?;
             Ok::<_, records::Error>((links::all(&mut on, now).await?, links::hubs(&mut on, now).await?))
         };
         let (rows, hubs) = match timeout(RECORDS_TIMEOUT, read).await {
             Ok(Ok(read)) => read,
             // What was known goes on to count, our own links above all.
-            _ => return self.holders.known().read = false,
+            _ => return self.others.holders.known().read = false,
         };
-        self.holders.read(rows, hubs, asked);
+        self.others.holders.read(rows, hubs, asked);
         self.settle().await;
     }
 
     /// Has the stream say what is known, ends links that are another hub's now, and writes down those of ours that nobody has.
     async fn settle(&self) {
-        let linked = self.ingest.linked();
-        self.holders.known().mine.retain(|source, _| linked.contains(source) || Some(source) == self.own.as_ref());
+        let (others, linked) = (&self.others, self.ingest.linked());
+        others.holders.known().mine.retain(|source, _| linked.contains(source) || Some(source) == others.own.as_ref());
         let mut unwritten = Vec::new();
         for source in linked {
-            match self.holders.judge(&source, &self.id) {
+            match others.holders.judge(&source, &others.id) {
                 Judged::Well => {}
                 Judged::Moved => self.ingest.leave(&source),
                 Judged::Unwritten => unwritten.push(source),
             }
         }
         // Two hubs on one machine measure it both; the first that says so has it.
-        unwritten.extend(self.own.clone().filter(|own| self.holders.of(own).is_none_or(|held| !held.alive)));
+        unwritten.extend(others.own.clone().filter(|own| others.holders.of(own).is_none_or(|held| !held.alive)));
         for source in unwritten {
-            let _ = self.put(&source).await;
+            let _ = others.put(&source).await;
         }
-        let known: BTreeMap<String, HeldLink> = self.holders.known().all.clone();
+        let known: BTreeMap<String, HeldLink> = others.holders.known().all.clone();
         self.show(&known);
     }
 
     /// Says of each source who holds it.
     fn show(&self, known: &BTreeMap<String, HeldLink>) {
         let missing: Vec<&String> = {
-            let store = self.live.store();
+            let store = self.others.live.store();
             known.keys().filter(|source| store.named(source).is_none()).collect()
         };
-        missing.into_iter().for_each(|source| self.add(source));
-        let sources = self.live.store().sources();
+        missing.into_iter().for_each(|source| self.others.add(source));
+        let sources = self.others.live.store().sources();
         for source in sources {
             let holder = match known.get(&source.key) {
-                _ if Some(&source.key) == self.own.as_ref() => Holder::Here,
-                Some(held) if held.hub == self.id => Holder::Here,
+                _ if Some(&source.key) == self.others.own.as_ref() => Holder::Here,
+                Some(held) if held.hub == self.others.id => Holder::Here,
                 Some(held) if held.alive => Holder::There,
                 _ => Holder::Nobody,
             };
-            self.live.set_holder(source.id, holder);
+            self.others.live.set_holder(source.id, holder);
         }
     }
 
-    /// A source that another hub has met.
-    fn add(&self, key: &str) {
-        const INTERVAL_MS: i64 = 1_000;
-        if let Some((source, true)) = self.live.meet(key, INTERVAL_MS, None) {
-            self.live.set_standing(source, shared::standing::Standing::Unreachable);
-        }
-    }
-
-    /// Writes down that a source is this hub's, and tells the others.
-    async fn put(&self, source: &str) -> Result<(), String> {
-        // Clocks of hubs differ: who takes it later says so by a later time.
-        let before = self.holders.of(source).map_or(i64::MIN, |held| held.since);
-        let since = self.live.clock.wall().max(before.saturating_add(1));
-        self.written(async |on| links::take(on, source, &self.id, since).await).await?;
-        self.holders.known().mine.insert(source.into(), since);
-        self.announced(Announced { source: source.into(), hub: self.id.clone(), since });
-        Ok(())
-    }
-
-    /// A source is a hub's now: this one's, which tells the others.
-    fn announced(&self, said: Announced) {
-        self.bus.publish(super::calls::HELD, said.encode());
-        self.heard(said);
-    }
-
-    /// A source is a hub's now, by its own word.
-    pub(super) fn heard(&self, Announced { source, hub, since }: Announced) {
-        if self.holders.of(&source).is_some_and(|held| held.since > since) {
-            return;
-        }
-        let ours = hub == self.id;
-        if !ours {
-            self.add(&source);
-        }
-        let known = self.live.store().named(&source);
-        if known.is_none() && !ours {
-            return;
-        }
-        self.holders.put(&source, HeldLink { hub, since, alive: true, heard: Instant::now() });
-        if let Some(id) = known {
-            self.live.set_holder(id, if ours { Holder::Here } else { Holder::There });
-        }
-        if !ours {
+    /// A source is a hub's now, by its own word: where that is another one, its link here ends.
+    pub(super) fn heard(&self, said: Announced) {
+        let (source, ours) = (said.source.clone(), said.hub == self.others.id);
+        if self.others.heard(said) && !ours {
             self.ingest.leave(&source);
         }
-        self.moved.send_modify(|n| *n += 1);
-    }
-
-    /// The agent of a source has come here.
-    pub(super) async fn take_over(&self, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
-        // What was told last may be older than the end of the hub that had it.
-        let now = self.live.clock.wall();
-        let row = async { links::of(&mut *self.records.read().await?, source, now).await };
-        let row = match timeout(RECORDS_TIMEOUT, row).await {
-            Ok(Ok(row)) => {
-                row.map(|LinkRow { hub, since, alive, .. }| HeldLink { hub, since, alive, heard: Instant::now() })
-            }
-            Ok(Err(_)) | Err(_) => self.holders.of(source),
-        };
-        if let Some(held) = &row {
-            self.holders.put(source, held.clone());
-        }
-        if let Some(held) = row.filter(|held| held.hub != self.id && held.alive) {
-            self.ask_to_yield(&held.hub, source, process).await?;
-        }
-        let away = |why: String| {
-            tracing::warn!("that a machine came here could not be written down: {why}");
-            NoTake::Unavailable("the database of this hub cannot be used now".into())
-        };
-        self.put(source).await.map_err(away)
     }
 
     /// What hubs that ended without a word left behind goes.
     pub(super) async fn forget(&self) {
-        let before = self.live.clock.wall() - FORGET_MS;
-        if let Err(why) = self.written(async |on| links::forget(on, before).await).await {
+        let before = self.others.live.clock.wall() - FORGET_MS;
+        if let Err(why) = self.others.written(async |on| links::forget(on, before).await).await {
             tracing::warn!("hubs that ended could not be forgotten: {why}");
         }
     }
 
     /// This hub ends: what it holds is anybody's.
     pub(super) async fn give_back(&self) {
-        let given = self.written(async |on| {
-            links::give_all_back(on, &self.id).await?;
-            leases::give_back(on, &links::lease_of(&self.id), &self.name).await
+        let given = self.others.written(async |on| {
+            links::give_all_back(on, &self.others.id).await?;
+            leases::give_back(on, &links::lease_of(&self.others.id), &self.others.name).await
         });
         if let Err(why) = given.await {
             tracing::warn!("that this hub ends could not be written down: {why}");

@@ -1,34 +1,35 @@
 //! Several hubs that are one: they share a database and a sample store, and know of one another over NATS.
 //!
-//! `bus.rs` is what they say to one another. `holders.rs` knows which hub has the link of which machine, `calls.rs` is what one
-//! hub asks another (`columns.rs`: the overview over time), `relay.rs` brings a machine here that another hub holds, over `pipe.rs`.
+//! `bus.rs` is what they say to one another. `others.rs` and `holders.rs` know which hub has the link of which machine,
+//! `calls.rs` is what one hub asks another (`columns.rs`: the overview over time), `relay.rs` brings a machine here that
+//! another hub holds, over `pipe.rs`.
 
 mod bus;
 mod calls;
 mod columns;
 mod doctor;
 mod holders;
+mod others;
 mod pipe;
 mod relay;
 
 pub use doctor::examine;
 
+pub use others::Others;
+
 pub use bus::{Bus, BusCounts, BusError, BusMessage, BusSubscription, MAX_BUS_MESSAGE};
 
-use crate::ingest::{AskedElsewhere, Ingest, LinkProcess, NoAnswer, NoTake, OtherHubs};
 use calls::{Announced, Call, CallReply, HELD, decode, encode, subject_of};
-use holders::{Holders, LEASE_INTERVAL, LOOK_INTERVAL};
+use fleet::ingest::Ingest;
+use holders::{LEASE_INTERVAL, LOOK_INTERVAL};
+use jobs::runs::RunBook;
 use pipe::PipeCounts;
-use records::Records;
 use relay::MAX_RELAYS;
 use ring::rand::{SecureRandom, SystemRandom};
-use shared::agent::Question;
-use shared::wire::{Check, CheckState, SourceId};
+use shared::wire::{Check, CheckState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use stream::live::Live;
-use team::accounts::Accounts;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::interval;
 
@@ -94,20 +95,10 @@ pub struct ClusterFigures {
 
 /// One hub of a cluster.
 pub struct Cluster {
-    /// Its id, 16 hexadecimal digits.
-    pub id: String,
-    /// What people call it: the name of its machine and its port.
-    pub name: String,
-    /// The way to the others.
-    pub bus: Bus,
-    live: Arc<Live>,
+    others: Arc<Others>,
     ingest: Ingest,
-    records: Records,
-    /// The key of the machine that this hub measures itself.
-    own: Option<String>,
-    holders: Holders,
-    /// Rises when a source has come to another hub.
-    moved: watch::Sender<u64>,
+    /// What jobs of the machine that this hub measures itself printed.
+    runs: Arc<RunBook>,
     telling: Arc<Semaphore>,
     calling: Arc<Semaphore>,
     pipes: Arc<PipeCounts>,
@@ -116,35 +107,32 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Begins to be one of several. `own` is the key of the machine that this hub measures itself.
+    /// Begins to be one of several: before the first link is taken in.
     pub async fn begin(
-        bus: Bus,
-        name: String,
-        own: Option<String>,
-        (live, ingest, accounts): (Arc<Live>, Ingest, Accounts),
+        others: Arc<Others>,
+        ingest: Ingest,
+        runs: Arc<RunBook>,
         stop: watch::Receiver<bool>,
     ) -> Arc<Cluster> {
         let cluster = Arc::new(Cluster {
-            id: new_hub_id(),
-            name,
-            bus,
-            live,
-            ingest: ingest.clone(),
-            records: accounts.records(),
-            own,
-            holders: Holders::default(),
-            moved: watch::Sender::default(),
+            others,
+            ingest,
+            runs,
             telling: Arc::new(Semaphore::new(MAX_RELAYS)),
             calling: Arc::new(Semaphore::new(MAX_CALLS)),
             pipes: Arc::default(),
             counts: Counts::default(),
             stop,
         });
-        ingest.set_others(cluster.clone());
-        // Before the first link: whose each machine is.
+        // Whose each machine is.
         cluster.renew().await;
         cluster.look().await;
         cluster
+    }
+
+    /// This hub among the others.
+    pub fn others(&self) -> &Others {
+        &self.others
     }
 
     /// Does what there is to do until the hub ends; then what it holds is anybody's.
@@ -173,9 +161,9 @@ impl Cluster {
             }
         };
         let apart = async {
-            let mut up = self.bus.up();
+            let mut up = self.others.bus.up();
             loop {
-                self.live.set_apart(!*up.borrow_and_update());
+                self.others.live.set_apart(!*up.borrow_and_update());
                 if up.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -202,7 +190,7 @@ impl Cluster {
     /// Hears which hub has taken which source.
     async fn hear_all(&self) {
         loop {
-            let Ok(mut heard) = self.bus.subscribe(HELD).await else {
+            let Ok(mut heard) = self.others.bus.subscribe(HELD).await else {
                 tokio::time::sleep(LOOK_INTERVAL).await;
                 continue;
             };
@@ -217,24 +205,24 @@ impl Cluster {
     /// Answers what other hubs ask.
     async fn be_called(self: &Arc<Self>) {
         loop {
-            let Ok(mut heard) = self.bus.subscribe(&subject_of(&self.id)).await else {
+            let Ok(mut heard) = self.others.bus.subscribe(&subject_of(&self.others.id)).await else {
                 tokio::time::sleep(LOOK_INTERVAL).await;
                 continue;
             };
             while let Some(message) = heard.next().await {
                 let Some(call) = decode::<Call>(message.bytes()) else {
-                    self.bus.answer(&message, encode(&CallReply::Busy));
+                    self.others.bus.answer(&message, encode(&CallReply::Busy));
                     continue;
                 };
                 let Ok(permit) = self.calling.clone().try_acquire_owned() else {
                     self.counts.refused.fetch_add(1, Relaxed);
-                    self.bus.answer(&message, encode(&CallReply::Busy));
+                    self.others.bus.answer(&message, encode(&CallReply::Busy));
                     continue;
                 };
                 let own = self.clone();
                 tokio::spawn(async move {
                     let reply = own.answer(call).await;
-                    own.bus.answer(&message, encode(&reply));
+                    own.others.bus.answer(&message, encode(&reply));
                     drop(permit);
                 });
             }
@@ -243,15 +231,15 @@ impl Cluster {
 
     /// What is the matter with the cluster, in a sentence; none: nothing.
     pub fn trouble(&self) -> Option<String> {
-        if !self.bus.is_up() {
+        if !self.others.bus.is_up() {
             return Some(format!("{}; machines of other hubs are not live here", BusError::Away));
         }
-        if !self.holders.is_read() {
+        if !self.others.holders.is_read() {
             return Some("the database of this cluster is away; who is linked to which hub may be out of date".into());
         }
         let full =
             "there are as many machines as a hub of a cluster knows of; those that come now are on their own hub alone";
-        self.live.is_full().then(|| full.into())
+        self.others.live.is_full().then(|| full.into())
     }
 
     /// Shows it with every machine's checks.
@@ -273,17 +261,17 @@ impl Cluster {
             ),
             None => check(CheckState::Ok, "the hubs of this cluster see one another", String::new(), ""),
         };
-        self.live.store().set_check(&check);
+        self.others.live.store().set_check(&check);
     }
 
     /// How it does.
     pub fn figures(&self) -> ClusterFigures {
         let load = |count: &AtomicU64| count.load(Relaxed);
-        let (held, elsewhere) = self.holders.counts(&self.id);
+        let (held, elsewhere) = self.others.holders.counts(&self.others.id);
         ClusterFigures {
-            bus: self.bus.counts(),
-            hubs: self.holders.hubs(),
-            database: self.holders.is_read(),
+            bus: self.others.bus.counts(),
+            hubs: self.others.holders.hubs(),
+            database: self.others.holders.is_read(),
             held: held as u64,
             elsewhere: elsewhere as u64,
             relays: load(&self.counts.relays),
@@ -296,15 +284,5 @@ impl Cluster {
             lost: load(&self.pipes.lost),
             calls: load(&self.counts.calls),
         }
-    }
-}
-
-impl OtherHubs for Cluster {
-    fn take<'a>(&'a self, source: &'a str, process: &'a LinkProcess) -> AskedElsewhere<'a, Result<(), NoTake>> {
-        Box::pin(self.take_over(source, process))
-    }
-
-    fn ask(&self, source: SourceId, what: Question) -> AskedElsewhere<'_, Result<(Vec<u8>, i64), NoAnswer>> {
-        Box::pin(self.ask_holder(source, what))
     }
 }

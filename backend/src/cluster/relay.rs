@@ -3,8 +3,8 @@
 
 use super::pipe::{self, BUFFER};
 use super::{Cluster, new_hub_id};
-use crate::ingest::Arrival;
 use crate::uplink;
+use fleet::ingest::Arrival;
 use shared::agent::close;
 use shared::wire::{Check, CheckState, SourceId};
 use std::collections::BTreeMap;
@@ -49,11 +49,11 @@ impl Cluster {
             self.counts.refused.fetch_add(1, Relaxed);
             return Telling::Busy;
         };
-        let Ok(heard) = self.bus.subscribe(&format!("pipe.{name}.holder")).await else { return Telling::Busy };
+        let Ok(heard) = self.others.bus.subscribe(&format!("pipe.{name}.holder")).await else { return Telling::Busy };
         let (wire, far) = duplex(BUFFER);
         let to = format!("pipe.{name}.asker");
-        let carried = pipe::carry(self.bus.clone(), heard, to, far, self.pipes.clone());
-        let (live, stop, own) = (self.live.clone(), self.stop.clone(), self.clone());
+        let carried = pipe::carry(self.others.bus.clone(), heard, to, far, self.pipes.clone());
+        let (live, runs, stop, own) = (self.others.live.clone(), self.runs.clone(), self.stop.clone(), self.clone());
         tokio::spawn(async move {
             let _permit = permit;
             let held = async {
@@ -61,18 +61,18 @@ impl Cluster {
                 loop {
                     sleep(LOOK_INTERVAL).await;
                     // What is another hub's now is told by that one.
-                    if !own.live.holds(source) {
+                    if !own.others.live.holds(source) {
                         return "another hub has its link now".to_string();
                     }
                     // What there is was offered at the begin: what has come in since is offered by beginning anew.
-                    let is_whole = own.live.source(source).figures().holes.is_empty();
+                    let is_whole = own.others.live.source(source).figures().holes.is_empty();
                     if is_whole && !own.runs(source).iter().all(|run| is_in(*run, &offered)) {
                         return "more of it has come in".to_string();
                     }
                 }
             };
             let why = tokio::select! {
-                ((), why) = async { tokio::join!(carried, uplink::tell(live, source, Box::new(wire), stop)) } => why,
+                ((), why) = async { tokio::join!(carried, uplink::tell(live, source, runs, Box::new(wire), stop)) } => why,
                 why = held => why,
             };
             tracing::debug!("a machine is not told to another hub any more: {why}");
@@ -82,7 +82,7 @@ impl Cluster {
 
     /// The runs of ticks that there are of a source; the newest has no end.
     fn runs(&self, source: SourceId) -> Vec<(u64, u64)> {
-        let runs = self.live.store().runs(source);
+        let runs = self.others.live.store().runs(source);
         let mut runs: Vec<(u64, u64)> = runs.iter().map(|run| (run.first, run.last)).collect();
         if let Some((_, last)) = runs.last_mut() {
             *last = u64::MAX;
@@ -92,7 +92,7 @@ impl Cluster {
 
     /// Has what is wanted brought, until the hub ends.
     pub(super) async fn bring_all(self: Arc<Self>) {
-        let (mut wants, mut moved) = (self.live.wants(), self.moved.subscribe());
+        let (mut wants, mut moved) = (self.others.live.wants(), self.others.moved.subscribe());
         let mut running: BTreeMap<SourceId, tokio::task::JoinHandle<()>> = BTreeMap::new();
         let mut ends = self.stop.clone();
         loop {
@@ -121,19 +121,20 @@ impl Cluster {
 
     /// The sources that are to be brought.
     fn wanted(&self) -> Vec<SourceId> {
-        let sources = self.live.store().sources();
+        let sources = self.others.live.store().sources();
         sources.iter().map(|source| source.id).filter(|source| self.is_wanted(*source)).collect()
     }
 
     fn is_wanted(&self, source: SourceId) -> bool {
-        self.live.holder(source) == Holder::There && self.live.wanted(source).is_some_and(|ago| ago < UNWANTED)
+        self.others.live.holder(source) == Holder::There
+            && self.others.live.wanted(source).is_some_and(|ago| ago < UNWANTED)
     }
 
     /// Brings a source as long as somebody wants it, from whichever hub holds it.
     async fn keep_bringing(self: Arc<Self>, source: SourceId) {
         let mut pause = FIRST_PAUSE;
         while self.is_wanted(source) && !*self.stop.borrow() {
-            let (begun, mut moved) = (Instant::now(), self.moved.subscribe());
+            let (begun, mut moved) = (Instant::now(), self.others.moved.subscribe());
             if let Err(why) = self.bring(source).await {
                 tracing::debug!("a machine is not brought here: {why}");
                 self.say_away(source, why);
@@ -150,7 +151,7 @@ impl Cluster {
 
     /// Says with a machine that what comes of it on another hub does not come here.
     fn say_away(&self, source: SourceId, reason: String) {
-        let mut store = self.live.store();
+        let mut store = self.others.live.store();
         let mut checks = store.own_checks(source);
         checks.retain(|check| check.id != AWAY);
         checks.push(Check {
@@ -167,28 +168,28 @@ impl Cluster {
     /// Brings a source until it ends, or nobody wants it any more, or another hub has it.
     async fn bring(&self, source: SourceId) -> Result<(), String> {
         let (key, name) = {
-            let store = self.live.store();
+            let store = self.others.live.store();
             let (info, _) = store.source(source).ok_or("it is not there any more")?;
             (info.key.clone(), info.name.clone())
         };
-        let held = self.holders.of(&key).filter(|held| held.alive).ok_or("no hub has its link")?;
+        let held = self.others.holders.of(&key).filter(|held| held.alive).ok_or("no hub has its link")?;
         let pipe = new_hub_id();
         let away = |why: super::BusError| why.to_string();
-        let heard = self.bus.subscribe(&format!("pipe.{pipe}.asker")).await.map_err(away)?;
+        let heard = self.others.bus.subscribe(&format!("pipe.{pipe}.asker")).await.map_err(away)?;
         self.ask_to_tell(&held.hub, &key, &pipe).await?;
         self.counts.begun.fetch_add(1, Relaxed);
         let (wire, far) = duplex(BUFFER);
         let to = format!("pipe.{pipe}.holder");
-        let carried = pipe::carry(self.bus.clone(), heard, to, far, self.pipes.clone());
-        let config = Some(crate::ingest::socket_config());
+        let carried = pipe::carry(self.others.bus.clone(), heard, to, far, self.pipes.clone());
+        let config = Some(fleet::ingest::socket_config());
         let socket = WebSocketStream::from_raw_socket(wire, Role::Server, config).await;
-        let from = self.holders.name_of(&held.hub).unwrap_or_default();
+        let from = self.others.holders.name_of(&held.hub).unwrap_or_default();
         let arrival =
             Arrival { source: key.clone(), key: String::new(), from, name, labels: Vec::new(), relayed: true };
         let (over, ended) = watch::channel(());
         let unwanted = async {
-            let mut moved = self.moved.subscribe();
-            let same = || self.holders.of(&key).is_some_and(|now| now.alive && now.hub == held.hub);
+            let mut moved = self.others.moved.subscribe();
+            let same = || self.others.holders.of(&key).is_some_and(|now| now.alive && now.hub == held.hub);
             while self.is_wanted(source) && same() {
                 tokio::select! {
                     () = sleep(LOOK_INTERVAL) => {}

@@ -1,9 +1,8 @@
 //! `[sign_in]`: by which further ways people sign in to a hub. Each is off unless it is written here: who could switch one on
 //! from elsewhere could take the hub.
 
-use super::group_roles::GroupRoles;
-use super::provider::{Provider, RawGitHub, RawOidc};
 use super::team::{AddressRange, address_range};
+use providers::settings::{GroupRoles, Provider, RawGitHub, RawOidc};
 use serde::Deserialize;
 use settings::FileTable;
 use std::net::IpAddr;

@@ -2,10 +2,10 @@
 
 use super::admit::Asker;
 use super::{App, Refusal, json};
-use crate::drain::Drain;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
+use fleet::drain::Drain;
 use shared::hub::{AboutHub, AuditFile};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> (StatusCode, &'static
 pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
     let about = hub.accounts.about(asker.principal()?).await?;
-    let file = hub.accounts.audit_file();
+    let file = hub.audit_file.as_ref().map(|file| file.figures());
     let about = AboutHub {
         version: env!("CARGO_PKG_VERSION").into(),
         url: hub.public.to_string(),

@@ -4,10 +4,10 @@ use super::admit::Asker;
 use super::body::Json;
 use super::upgrade::upgrade;
 use super::{App, Refusal, json};
-use crate::ingest::{Arrival, Cause};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use fleet::ingest::{Arrival, Cause};
 use shared::agent::{PROTOCOL_NAME, close};
 use shared::enrol::EnrolRequest;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(super) async fn link(
     let from = asker.network.text().to_owned();
     tokio::spawn(async move {
         let Some((stream, read)) = stream.await else { return };
-        let config = Some(crate::ingest::socket_config());
+        let config = Some(fleet::ingest::socket_config());
         let socket = WebSocketStream::from_partially_read(stream, read.to_vec(), Role::Server, config).await;
         match identity {
             Ok(identity) => {

@@ -5,7 +5,6 @@ use super::api::Params;
 use super::api::answer::history_slot;
 use super::body::{Json, is_json};
 use super::{App, Caller, Refusal, json};
-use crate::alerts::AlertsAsked;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
@@ -16,6 +15,7 @@ use shared::catalog::Catalog;
 use std::sync::Arc;
 use system::user::own_uid;
 use team::accounts::Principal;
+use watch::alerts::{AlertsAsked, StoredChecker};
 
 type Answer = Result<Response<Body>, Refusal>;
 
@@ -77,7 +77,7 @@ fn catalog(app: &App, asker: &Asker) -> Arc<Catalog> {
 /// `GET /api/v1/rules`.
 pub(super) async fn rules(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
     let by = reader(&app, &asker)?;
-    let rules = app.alerts.rules(&by, &asker.scope, params.last("team"), &catalog(&app, &asker)).await?;
+    let rules = app.alerts()?.rules(&by, &asker.scope, params.last("team"), &catalog(&app, &asker)).await?;
     Ok(json(StatusCode::OK, &rules))
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn add_rule(
     params: Params,
     Json(body): Json<Rule>,
 ) -> Answer {
-    let made = app.alerts.add_rule(&by, params.last("team"), &body, &catalog(&app, &asker)).await?;
+    let made = app.alerts()?.add_rule(&by, params.last("team"), &body, &catalog(&app, &asker)).await?;
     Ok(json(StatusCode::CREATED, &made))
 }
 
@@ -101,12 +101,12 @@ pub(super) async fn change_rule(
     Path(id): Path<String>,
     Json(body): Json<Rule>,
 ) -> Answer {
-    Ok(json(StatusCode::OK, &app.alerts.change_rule(&by, &id, &body, &catalog(&app, &asker)).await?))
+    Ok(json(StatusCode::OK, &app.alerts()?.change_rule(&by, &id, &body, &catalog(&app, &asker)).await?))
 }
 
 /// `DELETE /api/v1/rules/ID`.
 pub(super) async fn remove_rule(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
-    app.alerts.remove_rule(&by, &id).await?;
+    app.alerts()?.remove_rule(&by, &id).await?;
     Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
 }
 
@@ -127,11 +127,8 @@ pub(super) async fn check(
     if !(1..=LONGEST_CHECK).contains(&body.span) {
         return Err(Refusal::bad(format!("span is 1 to {LONGEST_CHECK} seconds back from now")));
     }
-    app.alerts.may_check(&by, &body.rule, &catalog(&app, &asker))?;
-    let Some(checker) = app.alerts.checker() else {
-        let sentence = "rules cannot be tried here; this server does not watch";
-        return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence));
-    };
+    app.alerts()?.may_check(&by, &body.rule, &catalog(&app, &asker))?;
+    let checker = StoredChecker { runs: app.runs.clone(), findings: app.findings.clone() };
     let (slot, reader) = (history_slot(&app, &asker)?, asker.reader(&app));
     let now = app.live.clock.wall();
     let from = now.saturating_sub(i64::try_from(body.span).unwrap_or(0) * 1_000);
@@ -142,7 +139,7 @@ pub(super) async fn check(
 /// `GET /api/v1/silences`.
 pub(super) async fn silences(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
     let by = reader(&app, &asker)?;
-    Ok(json(StatusCode::OK, &app.alerts.silences(&by, params.last("team")).await?))
+    Ok(json(StatusCode::OK, &app.alerts()?.silences(&by, params.last("team")).await?))
 }
 
 /// `POST /api/v1/silences`.
@@ -152,19 +149,19 @@ pub(super) async fn add_silence(
     params: Params,
     Json(body): Json<Silence>,
 ) -> Answer {
-    Ok(json(StatusCode::CREATED, &app.alerts.add_silence(&by, params.last("team"), &body).await?))
+    Ok(json(StatusCode::CREATED, &app.alerts()?.add_silence(&by, params.last("team"), &body).await?))
 }
 
 /// `DELETE /api/v1/silences/ID`: it ends now.
 pub(super) async fn end_silence(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
-    app.alerts.end_silence(&by, &id).await?;
+    app.alerts()?.end_silence(&by, &id).await?;
     Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
 }
 
 /// `GET /api/v1/channels`.
 pub(super) async fn channels(State(app): State<Arc<App>>, asker: Asker, params: Params) -> Answer {
     let by = reader(&app, &asker)?;
-    Ok(json(StatusCode::OK, &app.alerts.channels(&by, params.last("team")).await?))
+    Ok(json(StatusCode::OK, &app.alerts()?.channels(&by, params.last("team")).await?))
 }
 
 /// `POST /api/v1/channels`.
@@ -174,7 +171,7 @@ pub(super) async fn add_channel(
     params: Params,
     Json(body): Json<ChannelInput>,
 ) -> Answer {
-    Ok(json(StatusCode::CREATED, &app.alerts.add_channel(&by, params.last("team"), &body).await?))
+    Ok(json(StatusCode::CREATED, &app.alerts()?.add_channel(&by, params.last("team"), &body).await?))
 }
 
 /// `PUT /api/v1/channels/ID`.
@@ -184,18 +181,18 @@ pub(super) async fn change_channel(
     Path(id): Path<String>,
     Json(body): Json<ChannelInput>,
 ) -> Answer {
-    Ok(json(StatusCode::OK, &app.alerts.change_channel(&by, &id, &body).await?))
+    Ok(json(StatusCode::OK, &app.alerts()?.change_channel(&by, &id, &body).await?))
 }
 
 /// `DELETE /api/v1/channels/ID`.
 pub(super) async fn remove_channel(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
-    app.alerts.remove_channel(&by, &id).await?;
+    app.alerts()?.remove_channel(&by, &id).await?;
     Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
 }
 
 /// `POST /api/v1/channels/ID/test`: the answer comes when the test went out, or did not.
 pub(super) async fn test_channel(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
-    Ok(json(StatusCode::OK, &app.alerts.test_channel(&by, &id).await?))
+    Ok(json(StatusCode::OK, &app.alerts()?.test_channel(&by, &id).await?))
 }
 
 /// `GET /api/v1/alerts`.
@@ -233,12 +230,12 @@ pub(super) async fn alerts(State(app): State<Arc<App>>, asker: Asker, params: Pa
     let text = |name: &str| params.last(name).map(String::from);
     let asked =
         AlertsAsked { team: text("team"), state, rule: text("rule"), source, run: text("run"), from, to, limit };
-    Ok(json(StatusCode::OK, &app.alerts.alerts(&by, &asker.scope, &asked).await?))
+    Ok(json(StatusCode::OK, &app.alerts()?.alerts(&by, &asker.scope, &asked).await?))
 }
 
 /// `GET /api/v1/alerts/ID`.
 pub(super) async fn alert(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
-    Ok(json(StatusCode::OK, &app.alerts.alert(&asker.scope, &id).await?))
+    Ok(json(StatusCode::OK, &app.alerts()?.alert(&asker.scope, &id).await?))
 }
 
 /// `POST /api/v1/alerts/ID/ack`.
@@ -248,5 +245,5 @@ pub(super) async fn ack(
     Writer(by): Writer,
     Path(id): Path<String>,
 ) -> Answer {
-    Ok(json(StatusCode::OK, &app.alerts.ack(&by, &asker.scope, &id).await?))
+    Ok(json(StatusCode::OK, &app.alerts()?.ack(&by, &asker.scope, &id).await?))
 }

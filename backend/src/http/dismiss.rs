@@ -39,12 +39,12 @@ pub(super) async fn post(
     let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no such finding here; api/v1/findings lists them");
     let reader = asker.reader(&app);
     let machines = app.findings.machines_of(&said.id, |key| reader.scope().sees(key)).ok_or_else(none)?;
-    if app.hub.is_some() && !app.alerts.may_dismiss(&by, &machines).await? {
+    if app.hub.is_some() && !app.alerts()?.may_dismiss(&by, &machines).await? {
         let sentence = "members of a team that sees its machines say what is wrong about a finding";
         return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     }
     let at = app.live.clock.wall() / 1000;
-    let new = why.map(|why| Dismissed { at, by: crate::alerts::maker(&by), why });
+    let new = why.map(|why| Dismissed { at, by: watch::alerts::maker(&by), why });
     let finding = app.findings.dismiss(&said.id, new, |key| reader.scope().sees(key)).ok_or_else(none)?;
     Ok(json(StatusCode::OK, &object!({ "id": finding.id, "dismissed": finding.dismissed })))
 }

@@ -7,12 +7,12 @@ use super::pace::{RequestPace, Seats};
 use super::tls::Certificate;
 use crate::cluster::Cluster;
 use crate::config::{AddressRange, Config, NewAccounts, ProxySignIn, PublicUrl};
-use crate::ingest::Ingest;
-use crate::providers::Providers;
 use axum::http::HeaderMap;
+use fleet::ingest::Ingest;
+use providers::Providers;
 use shared::secret::Secret;
 use std::sync::Arc;
-use team::accounts::{Accounts, Network, Principal, Who};
+use team::accounts::{Accounts, AuditFile, Network, Principal, Who};
 use team::usage::Meter;
 
 /// Links that one machine may begin at once; from then on one a second.
@@ -29,6 +29,8 @@ pub struct Hub {
     pub ingest: Ingest,
     /// The other hubs, where there are several.
     pub cluster: Option<Arc<Cluster>>,
+    /// The file of the audit log, where there is one.
+    pub audit_file: Option<Arc<AuditFile>>,
     /// The address that people and agents type.
     pub public: PublicUrl,
     /// Other machines reach it without TLS, which every page says.
@@ -85,6 +87,7 @@ impl Hub {
             admits: config.sign_in.new_accounts == NewAccounts::Viewer,
             meter,
             cluster: None,
+            audit_file: None,
             accounts,
             ingest,
             public,

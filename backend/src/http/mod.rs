@@ -26,6 +26,7 @@ mod provider;
 mod refusal;
 mod rights;
 pub mod routes;
+mod services;
 mod session;
 mod strangers;
 mod stream;
@@ -40,20 +41,21 @@ mod write_timeout;
 pub use api::counters;
 pub use join_road::JoinRoad;
 pub use refusal::Refusal;
+pub use services::Services;
 pub use strangers::Strangers;
 
-use crate::alerts::AlertBook;
-use crate::drain::Drain;
-use crate::findings::FindingBook;
-use crate::ingest::NoAnswer;
 use crate::remote_write::RemoteWriter;
 use ::stream::live::Live;
+use ::watch::alerts::AlertBook;
+use ::watch::findings::FindingBook;
 use api::AnswerLimits;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
+use fleet::drain::Drain;
+use fleet::ingest::NoAnswer;
 use guard::{Guard, HostNames, Resource};
 use hub::Hub;
 use jobs::calls::Calls;
@@ -76,6 +78,9 @@ const LINES_MS: i64 = 10 * 60_000;
 const MAX_HISTORY_MESSAGES: usize = 128;
 /// So long is told to who comes to a hub that ends.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// What is said where nothing is watched.
+const NO_ALERTS: &str = "an agent watches nothing itself; its hubs do, so ask one of them";
 
 /// Who calls, asked once per connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,8 +122,8 @@ pub struct App {
     runs: Arc<RunBook>,
     /// What is wrong with the machines.
     findings: Arc<FindingBook>,
-    /// What is watched, and who is told.
-    alerts: AlertBook,
+    /// What is watched, and who is told; see [`App::alerts`].
+    alerts: Option<AlertBook>,
     /// What lists say of runs.
     briefs: Briefs,
     /// Messages of history on their way to pages: each is a page's own, and half a megabyte.
@@ -130,33 +135,23 @@ pub struct App {
 }
 
 impl App {
-    /// The one of a server that serves `live` at `site` until `stop` is true. `remote` is where samples are also sent,
-    /// `hub` what a team has beside it,
-    /// `alerts` what is watched.
-    pub fn new(
-        live: Arc<Live>,
-        guard: Arc<Guard>,
-        site: Site,
-        stop: watch::Receiver<bool>,
-        remote: Option<Arc<RemoteWriter>>,
-        hub: Option<Hub>,
-        alerts: AlertBook,
-    ) -> Arc<Self> {
-        let strangers = Strangers::new(hub.as_ref().map(Hub::proxies).unwrap_or_default());
+    /// The one of a server that answers from `services` at `site` until `stop` is true.
+    pub fn new(services: Services, guard: Arc<Guard>, site: Site, stop: watch::Receiver<bool>) -> Arc<Self> {
+        let Services { live, markers, calls, runs, findings, alerts, hub, remote } = services;
         Arc::new(App {
             live,
             guard,
-            strangers,
+            strangers: Strangers::new(hub.as_ref().map(Hub::proxies).unwrap_or_default()),
             hub,
             site,
             stop,
             remote,
             viewers: descriptors::viewers(),
             answers: AnswerLimits::new(),
-            markers: Arc::default(),
-            calls: Arc::default(),
-            runs: Arc::default(),
-            findings: Arc::default(),
+            markers,
+            calls,
+            runs,
+            findings,
             alerts,
             briefs: Briefs::default(),
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
@@ -165,29 +160,12 @@ impl App {
         })
     }
 
-    /// What takes markers, for those that come on another road.
-    pub fn markers(&self) -> Arc<Markers> {
-        self.markers.clone()
-    }
-
-    /// What takes alerts from code, likewise.
-    pub fn calls(&self) -> Arc<Calls> {
-        self.calls.clone()
-    }
-
-    /// The runs of all machines, for who keeps them.
-    pub fn runs(&self) -> Arc<RunBook> {
-        self.runs.clone()
-    }
-
-    /// What is wrong with the machines, for who looks for it.
-    pub fn findings(&self) -> Arc<FindingBook> {
-        self.findings.clone()
-    }
-
-    /// What is watched and who is told, for who watches and tells.
-    pub fn alerts(&self) -> AlertBook {
-        self.alerts.clone()
+    /// What is watched and who is told.
+    ///
+    /// # Errors
+    /// 404: nothing is watched here.
+    fn alerts(&self) -> Result<&AlertBook, Refusal> {
+        self.alerts.as_ref().ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, NO_ALERTS))
     }
 
     /// What callers hold who have not shown who they are, for what accepts connections.

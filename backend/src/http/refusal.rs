@@ -1,10 +1,10 @@
 //! The answer to a request that is not granted: a status, and one sentence that says what to do.
 
 use super::json;
-use crate::ingest::NoAnswer;
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
+use fleet::ingest::NoAnswer;
 use shared::session::Problem;
 use std::time::Duration;
 use team::accounts::Denied;

@@ -1,14 +1,15 @@
 //! Measures this machine, keeps its history, and sends it to hubs. An agent listens on no network: who asks it comes through
-//! the socket in its data folder.
+//! the socket in its data folder. It watches nothing: its hubs do.
 
+use super::jobs::Jobs;
 use super::links::Links;
-use super::{alert_book, follow_runs, keep, machine, remote_writer, serve_unix, socket_of};
+use super::{keep, machine, remote_writer, serve_unix, socket_of};
 use crate::config::Config;
 use crate::control::FolderSocket;
 use crate::data::Data;
 use crate::http::guard::Guard;
 use crate::http::page::Site;
-use crate::http::{App, router};
+use crate::http::{App, Services, router};
 use shared::embedded::EmbeddedPage;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
@@ -18,19 +19,29 @@ pub async fn run(config: Config, data: Option<Data>, linked: oneshot::Sender<Str
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let control = data.as_ref().and_then(|data| socket_of(data.path(), FolderSocket::Control));
     let Some(machine::OwnMachine { live, archive, source }) = machine::open(&config, data) else { return };
-    let links = Links::new(&config, &live, source);
+    let mut jobs = Jobs::new(&config, folder.as_deref().map(|folder| (source, folder)));
+    let links = Links::new(&config, &live, source, &jobs.runs);
     let remote = remote_writer(&config, &live, None);
     let work = machine::sampling(&config, &live, source, &[]);
-    let guard = Arc::new(Guard::new(&config));
-    // It watches nothing: its hubs do.
-    let alerts = alert_book(&config, &live, None, folder.as_deref());
-    // Who administers it asks; it shows nobody a page.
-    let site = Site::new(config.base_path.clone(), EmbeddedPage::NONE);
-    let app = App::new(live.clone(), guard, site, stop.clone(), remote.clone(), None, alerts);
-    if let Some(folder) = &folder {
-        follow_runs(&config, &live, source, folder, (app.markers(), app.calls(), app.runs()), &stop);
-    }
-    let asked = serve_unix(control, FolderSocket::Control, router(app), stop.clone());
+    jobs.follow(&config, &live, &stop);
+    // Nobody but who has its data folder asks it.
+    let asked = control.map(|control| {
+        let services = Services {
+            markers: jobs.markers,
+            calls: jobs.calls,
+            runs: jobs.runs,
+            remote: remote.clone(),
+            ..Services::of(live.clone())
+        };
+        let site = Site::new(config.base_path.clone(), EmbeddedPage::NONE);
+        let app = App::new(services, Arc::new(Guard::new(&config)), site, stop.clone());
+        serve_unix(Some(control), FolderSocket::Control, router(app), stop.clone())
+    });
+    let asked = async {
+        if let Some(asked) = asked {
+            asked.await;
+        }
+    };
     let during = async {
         tokio::join!(links.serve(Some(linked), stop), asked);
     };

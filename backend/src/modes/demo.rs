@@ -1,5 +1,6 @@
 //! Simulates a fleet and serves it.
 
+use super::jobs::Jobs;
 use super::{MAX_HUB_MEMORY_BYTES, MAX_MEMORY_BYTES, Served, Serving, random, serve};
 use crate::config::{Config, Fleet};
 use crate::demo::Demo;
@@ -33,7 +34,7 @@ pub async fn run(config: Config, fleet: Fleet, serving: Serving) {
     let theirs = live.clone();
     let archive = Archive::in_memory(live.clone());
     let (learned, history) = oneshot::channel();
-    let served = Served { history: Some(history), ..Served::alone(live, Some(archive)) };
+    let served = Served { history: Some(history), ..Served::alone(live, Some(archive), Jobs::new(&config, None)) };
     let work = move |told| {
         demo.run(theirs, told, move || {
             // Nobody waits where nothing is looked for.

@@ -1,16 +1,17 @@
 //! Serves a team: takes in what agents send, measures its own machine as well unless told otherwise, and has accounts.
 
+use super::jobs::Jobs;
 use super::machine::KnownSources;
 use super::{MAX_HUB_MEMORY_BYTES, Served, Serving, idle, machine, sent, serve, socket_of};
-use crate::cluster::{Bus, Cluster};
+use crate::cluster::{Bus, Cluster, Others};
 use crate::config::{Config, KeepRules, PublicUrl, Rejoin};
 use crate::control::FolderSocket;
 use crate::data::Data;
 use crate::http::JoinRoad;
 use crate::http::hub::Hub;
 use crate::http::tls::Certificate;
-use crate::ingest::{Ingest, IngestLimits};
-use crate::providers::Providers;
+use fleet::ingest::{Ingest, IngestLimits, OtherHubs};
+use providers::Providers;
 use shared::secret::Secret;
 use shared::standing::Standing;
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ use stream::clock;
 use stream::live::{Holder, Live};
 use stream::store::Retentions;
 use system::user::own_uid;
-use team::accounts::{Accounts, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
+use team::accounts::{Accounts, AuditFile, Database, Denied, Principal, RemovalList, StandingKey, new_join_key};
 use team::usage::{self, Meter};
 use tokio::sync::watch;
 
@@ -80,7 +81,8 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     }
     let public = public(config, address.port());
     let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
-    let providers = Arc::new(Providers::of(config, &public, &clock).map_err(|why| (2, why))?);
+    let providers =
+        Arc::new(Providers::of(&config.sign_in.providers, &public.to_string(), &clock).map_err(|why| (2, why))?);
     let failed = |why: Denied| (4, why.to_string());
     let code = unless_full(accounts.setup_code().await, "the link for the first admin").map_err(failed)?.flatten();
     let join = unless_full(accounts.printed_join().await, "the first join key").map_err(failed)?.flatten();
@@ -200,15 +202,17 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     let found = machine::stream(&config, Some(data), MAX_HUB_MEMORY_BYTES, own.clone(), known);
     let Some((live, archive, source)) = found else { return };
     let limits = IngestLimits { series: config.agent_limits.series, ..IngestLimits::default() };
-    let ingest = Ingest::of_hub(live.clone(), accounts.clone(), limits);
+    let others = bus.map(|bus| Others::new(bus, called(port), own, live.clone(), &accounts));
+    let asked_others = others.clone().map(|others| others as Arc<dyn OtherHubs>);
+    let ingest = Ingest::of_hub(live.clone(), accounts.clone(), asked_others, limits);
+    let jobs = Jobs::new(&config, source.map(|source| (source, folder.as_path())));
     let (over, stop) = watch::channel(false);
     let asked = std::mem::replace(&mut serving.stop, stop);
-    let cluster = match bus {
-        Some(bus) => {
+    let cluster = match others {
+        Some(others) => {
             // Before it is known who holds them: that knows them by their keys only.
             know_all(&live, &accounts).await;
-            let parts = (live.clone(), ingest.clone(), accounts.clone());
-            Some(Cluster::begin(bus, called(port), own, parts, serving.stop.clone()).await)
+            Some(Cluster::begin(others, ingest.clone(), jobs.runs.clone(), serving.stop.clone()).await)
         }
         None => None,
     };
@@ -220,9 +224,10 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         Hub::new(&config, accounts.clone(), ingest.clone(), meter.clone(), place, certificate.clone(), providers);
     hub.cluster.clone_from(&cluster);
     let usage = tokio::spawn(usage::keep(live.clone(), accounts.clone(), meter, serving.stop.clone()));
-    let audit = config.audit.file.clone().map(|file| {
+    hub.audit_file = config.audit.file.clone().map(|path| Arc::new(AuditFile::new(path)));
+    let audit = hub.audit_file.clone().map(|file| {
         let (accounts, stop) = (accounts.clone(), serving.stop.clone());
-        tokio::spawn(async move { accounts.keep_audit_file(file, stop).await })
+        tokio::spawn(async move { accounts.keep_audit_file(&file, stop).await })
     });
     let (sending, sent) = match config.cluster.nats {
         Some(_) => {
@@ -231,7 +236,6 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         }
         None => (None, None),
     };
-    let runs = source.map(|source| (source, folder.clone()));
     let served = Served {
         live: live.clone(),
         archive: Some(archive),
@@ -239,7 +243,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         certificate,
         control,
         shown: None,
-        runs,
+        jobs,
         kept_in: Some(folder),
         sending,
         history: None,

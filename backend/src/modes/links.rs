@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::control;
 use crate::uplink::{AgentFile, LinkState, Uplink, random};
+use jobs::runs::RunBook;
 use shared::controls::escaped_json;
 use shared::wire::SourceId;
 use std::sync::Arc;
@@ -57,11 +58,11 @@ pub(super) struct Links(Vec<Arc<Uplink>>);
 
 impl Links {
     /// None where no hub is named, or where they cannot be used any more since [`check`].
-    pub fn new(config: &Config, live: &Arc<Live>, source: SourceId) -> Self {
+    pub fn new(config: &Config, live: &Arc<Live>, source: SourceId, runs: &Arc<RunBook>) -> Self {
         if config.hubs.is_empty() {
             return Links(Vec::new());
         }
-        let all = agent_file(config).and_then(|file| Uplink::all(config, live, source, &file));
+        let all = agent_file(config).and_then(|file| Uplink::all(config, live, (source, runs), &file));
         Links(all.unwrap_or_else(|error| {
             tracing::error!("nothing is sent to hubs: {error}");
             Vec::new()

@@ -1,5 +1,6 @@
 //! Measures this machine, keeps its history on disk or in memory, and serves it.
 
+use super::jobs::Jobs;
 use super::links::Links;
 use super::{MAX_MEMORY_BYTES, Served, Serving, random, serve};
 use crate::config::Config;
@@ -109,11 +110,12 @@ pub(super) fn stream(
 pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
     let folder = data.as_ref().map(|data| data.path().to_path_buf());
     let Some(OwnMachine { live, archive, source }) = open(&config, data) else { return };
-    let links = Links::new(&config, &live, source).serve(None, serving.stop.clone());
+    let jobs = Jobs::new(&config, folder.as_deref().map(|folder| (source, folder)));
+    let links = Links::new(&config, &live, source, &jobs.runs).serve(None, serving.stop.clone());
     let work = sampling(&config, &live, source, &[]);
-    let served = Served::alone(live, Some(archive));
+    let served = Served::alone(live, Some(archive), jobs);
     let served = match folder {
-        Some(folder) => served.with_sockets_of(&folder, source),
+        Some(folder) => served.with_sockets_of(&folder),
         None => served,
     };
     let served = serve(&config, served, serving, work);
@@ -129,7 +131,7 @@ pub async fn run(config: Config, data: Option<Data>, serving: Serving) {
 /// Samples this machine into a source, keeps its history, and serves it until `stop` becomes true or the sampler ends.
 pub async fn sample(config: &Config, live: Arc<Live>, archive: Archive, source: SourceId, serving: Serving) {
     let work = sampling(config, &live, source, &[]);
-    serve(config, Served::alone(live, Some(archive)), serving, work).await;
+    serve(config, Served::alone(live, Some(archive), Jobs::new(config, None)), serving, work).await;
 }
 
 /// The work of sampling this machine into a source until it is told to end, without the collectors that are `left_out`: a hub

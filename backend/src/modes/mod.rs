@@ -6,6 +6,7 @@ pub mod agent;
 mod bind;
 pub mod demo;
 pub mod hub;
+mod jobs;
 pub mod links;
 pub mod machine;
 pub mod replay;
@@ -14,11 +15,11 @@ pub mod servers;
 
 pub use bind::bind;
 
-use crate::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub, StoredChecker};
+use self::jobs::Jobs;
 use crate::config::Config;
 use crate::control::{self, Bound, FolderSocket};
-use crate::findings::{self, Following, WantedFindings};
 use crate::http;
+use crate::http::Services;
 use crate::http::guard::Guard;
 use crate::http::hub::Hub;
 use crate::http::page::Site;
@@ -26,16 +27,12 @@ use crate::http::tls::Certificate;
 use crate::over::Over;
 use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
 use crate::stderr;
-use jobs::calls::{self, Calls};
-use jobs::markers::Markers;
-use jobs::runs;
-use jobs::runs::RunBook;
-#[cfg(unix)]
-use jobs::runs::RunSocket;
+use ::jobs::runs::{self, RunBook};
+use ::watch::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub};
+use ::watch::findings::{self, Following};
 use notify::Road;
 use shared::embedded::EmbeddedPage;
-use shared::output::{LinesAsked, MAX_PART_BYTES};
-use shared::wire::{Source, SourceId};
+use shared::wire::Source;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -88,8 +85,7 @@ struct Served {
     control: Option<Bound>,
     /// Likewise, for who was started to show the same page.
     shown: Option<Bound>,
-    /// The machine whose training jobs are told of, and the data folder that the socket for that is of.
-    runs: Option<(SourceId, PathBuf)>,
+    jobs: Jobs,
     /// The data folder, in which summaries of runs are kept.
     kept_in: Option<PathBuf>,
     /// What several hubs send to one sample store.
@@ -100,7 +96,7 @@ struct Served {
 
 impl Served {
     /// What one machine shows of itself.
-    fn alone(live: Arc<Live>, archive: Option<Archive>) -> Self {
+    fn alone(live: Arc<Live>, archive: Option<Archive>, jobs: Jobs) -> Self {
         Served {
             live,
             archive,
@@ -108,7 +104,7 @@ impl Served {
             certificate: None,
             control: None,
             shown: None,
-            runs: None,
+            jobs,
             kept_in: None,
             sending: None,
             history: None,
@@ -116,11 +112,10 @@ impl Served {
     }
 
     /// Likewise, with the sockets of its data folder.
-    fn with_sockets_of(self, folder: &Path, source: SourceId) -> Self {
+    fn with_sockets_of(self, folder: &Path) -> Self {
         Served {
             control: socket_of(folder, FolderSocket::Control),
             shown: socket_of(folder, FolderSocket::Page),
-            runs: Some((source, folder.into())),
             kept_in: Some(folder.into()),
             ..self
         }
@@ -130,7 +125,7 @@ impl Served {
 /// Serves what there is until `stop` becomes true, or the work that fills it ends.
 async fn serve(
     config: &Config,
-    Served { live, archive, hub, certificate, control, shown, runs: runs_of, kept_in, sending, history }: Served,
+    Served { live, archive, hub, certificate, control, shown, mut jobs, kept_in, sending, history }: Served,
     Serving { page, listeners, unix, within, stop, answering }: Serving,
     work: impl FnOnce(Arc<AtomicBool>) + Send + 'static,
 ) {
@@ -148,35 +143,37 @@ async fn serve(
     let cluster = hub.as_ref().and_then(|hub| hub.cluster.clone());
     let alerts = alert_book(config, &live, hub.as_ref(), kept_in.as_deref());
     let accounts = hub.as_ref().map(|hub| hub.accounts.clone());
-    let app = http::App::new(live.clone(), guard.clone(), site, stop.clone(), remote.clone(), hub, alerts);
-    look_for_findings(config, &live, &app, of_others, (kept_in.clone(), history), &stop);
+    look_for_findings(config, &live, &jobs, of_others, (kept_in.clone(), history), &stop);
     let sharing = cluster.as_ref().map(|cluster| SharingHub {
-        id: cluster.id.clone(),
-        name: cluster.name.clone(),
+        id: cluster.others().id.clone(),
+        name: cluster.others().name.clone(),
         own: (!config.no_local).then(machine::name),
     });
-    watch_alerts(config, &live, &app, (of_others, sharing), &stop);
+    watch_alerts(config, (&live, &jobs, &alerts), (of_others, sharing), &stop);
     if let Some(cluster) = cluster {
-        let over = Over::new(live.clone(), app.findings());
-        tokio::spawn(over.keep(cluster.bus.clone(), cluster.id.clone(), stop.clone()));
+        let over = Over::new(live.clone(), jobs.findings.clone());
+        tokio::spawn(over.keep(cluster.others().bus.clone(), cluster.others().id.clone(), stop.clone()));
     }
-    let findings = app.findings();
-    let of_runs =
-        move |span| findings.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
     if let Some(accounts) = accounts {
-        app.runs().set_teams(HashMap::new());
-        tokio::spawn(know_teams(live.clone(), app.runs(), accounts, stop.clone()));
+        jobs.runs.set_teams(HashMap::new());
+        tokio::spawn(know_teams(live.clone(), jobs.runs.clone(), accounts, stop.clone()));
     }
-    // There is one book of runs.
-    let _ = app.runs().findings.set(Box::new(of_runs));
-    let _ = app.runs().prices.set(config.cost.clone());
     if let Some(folder) = kept_in {
-        let (live, book, keep, stop) = (live.clone(), app.runs(), config.runs.keep, stop.clone());
+        let (live, book, keep, stop) = (live.clone(), jobs.runs.clone(), config.runs.keep, stop.clone());
         tokio::spawn(async move { runs::keep(live, book, &folder, keep, stop).await });
     }
-    if let Some((source, folder)) = runs_of {
-        follow_runs(config, &live, source, &folder, (app.markers(), app.calls(), app.runs()), &stop);
-    }
+    jobs.follow(config, &live, &stop);
+    let services = Services {
+        alerts: Some(alerts),
+        hub,
+        remote: remote.clone(),
+        markers: jobs.markers,
+        calls: jobs.calls,
+        runs: jobs.runs,
+        findings: jobs.findings,
+        live: live.clone(),
+    };
+    let app = http::App::new(services, guard.clone(), site, stop.clone());
     let serving = async move {
         let strangers = app.strangers();
         let router = http::router(app);
@@ -217,8 +214,7 @@ fn alert_book(config: &Config, live: &Live, hub: Option<&Hub>, folder: Option<&P
 /// Has rules watch what comes, and sends what people are told of it. A recording is what was: nobody is told of it.
 fn watch_alerts(
     config: &Config,
-    live: &Arc<Live>,
-    app: &http::App,
+    (live, jobs, book): (&Arc<Live>, &Jobs, &AlertBook),
     (has_teams, hub): (bool, Option<SharingHub>),
     stop: &watch::Receiver<bool>,
 ) {
@@ -230,12 +226,18 @@ fn watch_alerts(
         None
     });
     let road = Road { allowed: config.alerts.allowed(), proxy: config.alerts.proxy.clone(), smtp };
-    let (book, calls) = (app.alerts(), app.calls());
-    book.set_checker(Arc::new(StoredChecker { runs: app.runs(), findings: app.findings() }));
     let (done, heard) = mpsc::channel(alerts::MAX_DONE);
     tokio::spawn(alerts::deliver(book.clone(), road, live.clock.clone(), done, stop.clone()));
-    let (live, runs, findings, storm) = (live.clone(), app.runs(), app.findings(), config.alerts.storm as usize);
-    let sources = AlertSources { live, runs, findings, calls, book, has_teams, storm, hub };
+    let sources = AlertSources {
+        live: live.clone(),
+        runs: jobs.runs.clone(),
+        findings: jobs.findings.clone(),
+        calls: jobs.calls.clone(),
+        book: book.clone(),
+        has_teams,
+        storm: config.alerts.storm as usize,
+        hub,
+    };
     tokio::spawn(alerts::watch(sources, heard, stop.clone()));
 }
 
@@ -243,7 +245,7 @@ fn watch_alerts(
 fn look_for_findings(
     config: &Config,
     live: &Arc<Live>,
-    app: &http::App,
+    jobs: &Jobs,
     of_others: bool,
     (folder, history): (Option<PathBuf>, Option<oneshot::Receiver<()>>),
     stop: &watch::Receiver<bool>,
@@ -251,13 +253,13 @@ fn look_for_findings(
     if !config.insight.enabled {
         return;
     }
-    let (live, book, settings) = (live.clone(), app.findings(), config.insight.settings());
+    let (live, book, settings) = (live.clone(), jobs.findings.clone(), config.insight.settings());
     match live.provenance.recorded {
         Some(_) => {
             tokio::task::spawn_blocking(move || findings::look_through(&live, &book, settings, None));
         }
         None => {
-            let following = Following { live, book, runs: app.runs(), settings, of_others, folder };
+            let following = Following { live, book, runs: jobs.runs.clone(), settings, of_others, folder };
             let stop = stop.clone();
             tokio::spawn(async move {
                 if let Some(history) = history {
@@ -317,45 +319,6 @@ async fn know_teams(live: Arc<Live>, book: Arc<RunBook>, accounts: Accounts, mut
             book.set_teams(sources.iter().filter_map(team).collect());
         }
     }
-}
-
-/// Follows the runs of this machine that are told of in a data folder, until `stop` becomes true.
-fn follow_runs(
-    config: &Config,
-    live: &Arc<Live>,
-    source: SourceId,
-    folder: &Path,
-    (markers, calls, book): (Arc<Markers>, Arc<Calls>, Arc<RunBook>),
-    stop: &watch::Receiver<bool>,
-) {
-    book.logs.open(folder, source);
-    let printed = book.clone();
-    let reader = Box::new(move |live: &Live, asked: &LinesAsked| printed.lines(live, asked, MAX_PART_BYTES));
-    // Of one source runs are followed once.
-    let _ = live.source(source).printed.set(reader);
-    tokio::spawn(calls::keep_calls(live.clone(), calls.clone(), stop.clone()));
-    let reported = book.clone();
-    tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
-    #[cfg(unix)]
-    match control::runs_path(folder, control::runtime_folder()) {
-        Ok(Some(path)) => match RunSocket::bind(&path, &config.runs) {
-            Ok(socket) => {
-                let (live, folder, stop) = (live.clone(), folder.to_path_buf(), stop.clone());
-                let settings = (config.runs.clone(), collectors::printed as runs::RunTool);
-                let (reports, asked) = runs::reports();
-                let _ = reported.reports.set(reports);
-                tokio::spawn(async move {
-                    let folders = (&*folder, crate::config::state_folder());
-                    runs::follow(live, source, (socket, asked), folders, (markers, calls), settings, stop).await
-                });
-            }
-            Err(why) => tracing::warn!("no run of this machine is told of: {why}"),
-        },
-        Ok(None) => tracing::warn!("the path of the socket of runs is too long: no run of this machine is told of"),
-        Err(error) => tracing::warn!(%error, "there is no socket of the data folder"),
-    }
-    #[cfg(not(unix))]
-    let _ = (config, live, source, folder, markers, calls, reported, stop);
 }
 
 /// What sends samples to another server, where the configuration names one: only what was measured here and now.

@@ -1,5 +1,6 @@
 //! Serves a recording.
 
+use super::jobs::Jobs;
 use super::{Served, Serving, idle, random, serve};
 use crate::config::Config;
 use shared::recording::Recording;
@@ -11,5 +12,5 @@ pub async fn run(config: Config, recording: Recording, serving: Serving) {
     let (Some(recorded), simulated) = (recording.told(), recording.simulated()) else { return };
     let store = recording::store(recording, &collectors::catalog());
     let live = Live::of_recording(store, random(), recorded, simulated);
-    serve(&config, Served::alone(live, None), serving, idle).await;
+    serve(&config, Served::alone(live, None, Jobs::new(&config, None)), serving, idle).await;
 }

@@ -1,7 +1,6 @@
 //! Takes in how the machines do that other hubs hold.
 
 use super::word::{MachineLine, OverWord};
-use crate::findings::{Entry, FindingBook};
 use shared::catalog::fleet::{Grain, rows};
 use shared::standing::Standing;
 use shared::tick::TickState;
@@ -10,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use stream::live::{CellsElsewhere, Live};
+use watch::findings::{Entry, FindingBook};
 
 /// A hub is silent after so many beats,
 const BEATS: u32 = 3;

@@ -14,7 +14,7 @@ mod word;
 pub use hear::OverFigures;
 
 use crate::cluster::Bus;
-use crate::findings::FindingBook;
+use ::watch::findings::FindingBook;
 use hear::Hearer;
 use say::Sayer;
 use std::sync::{Arc, Mutex, PoisonError};

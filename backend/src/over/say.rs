@@ -2,13 +2,13 @@
 
 use super::word::{MachineLine, OverWord};
 use crate::cluster::MAX_BUS_MESSAGE;
-use crate::findings::{Entry, FindingBook};
 use shared::catalog::fleet::Grain;
 use shared::wire::{IndexEntry, SourceId, encode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use stream::live::{Live, Overview, OverviewPlace};
+use watch::findings::{Entry, FindingBook};
 
 /// All is told anew so often.
 const WHOLE_EVERY: Duration = Duration::from_secs(10);

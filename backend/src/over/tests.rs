@@ -2,7 +2,6 @@
 
 use super::hear::Hearer;
 use super::say::Sayer;
-use crate::findings::{FindingBook, WantedFindings, finding};
 use shared::catalog::fleet::{EACH_TEMP, GPU_BUSY, Grain, place, rows};
 use shared::catalog::{Catalog, gpu};
 use shared::scope::Scope;
@@ -15,6 +14,8 @@ use std::time::Duration;
 use stream::clock::Manual;
 use stream::live::{Holder, KnownIndex, LinkFigures, Live, OverviewPlace};
 use stream::store::{Limits, Store};
+use watch::findings::testing::finding;
+use watch::findings::{FindingBook, WantedFindings};
 
 const T: i64 = 1_790_000_000_000;
 

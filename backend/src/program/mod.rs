@@ -242,7 +242,7 @@ fn write_stored(config: &Config, wanted: &config::Export) -> ExitCode {
 
 /// `watchglass findings`.
 fn list_findings(config: &Config, task: &config::FindingsTask) -> ExitCode {
-    match crate::findings::command::run(config, task) {
+    match crate::findings::run(config, task) {
         Ok(listed) => {
             listed.notes.iter().for_each(|note| complain(&format!("watchglass: {note}")));
             let said = say(&listed.text);

@@ -36,6 +36,7 @@ use again::Again;
 use evidence::Evidence;
 use hello::{Introduction, LinkSocket, NO_KEY, UplinkEnd};
 use identity::{Known, Shift, mark};
+use jobs::runs::RunBook;
 use join::Joining;
 use ring::rand::{SecureRandom, SystemRandom};
 use road::Trail;
@@ -97,6 +98,7 @@ pub struct Uplink {
     file: Arc<AgentFile>,
     live: Arc<Live>,
     source: SourceId,
+    runs: Arc<RunBook>,
     told: Arc<Introduction>,
     state: watch::Sender<LinkState>,
     /// How it does, for whoever asks.
@@ -140,14 +142,14 @@ impl Uplink {
         })
     }
 
-    /// Prepares the links to all hubs of a configuration.
+    /// Prepares the links to all hubs of a configuration: of this source, whose `runs` hubs ask for what they printed.
     ///
     /// # Errors
     /// What cannot be used: a sentence. The exit status is 2.
     pub fn all(
         config: &Config,
         live: &Arc<Live>,
-        source: SourceId,
+        (source, runs): (SourceId, &Arc<RunBook>),
         file: &Arc<AgentFile>,
     ) -> Result<Vec<Arc<Uplink>>, String> {
         let (evidence, instance, started) = (Evidence::read(config), random(), live.clock.wall());
@@ -170,6 +172,7 @@ impl Uplink {
                 file: file.clone(),
                 live: live.clone(),
                 source,
+                runs: runs.clone(),
                 told: Arc::new(told),
                 state: watch::Sender::new(LinkState::Starting),
                 shown,
@@ -328,6 +331,7 @@ impl Uplink {
         let link = serve::LinkParts {
             live: self.live.clone(),
             source: self.source,
+            runs: self.runs.clone(),
             told: self.told.clone(),
             shifts: known.shifts,
             spread: Duration::from_millis(spread),

@@ -6,6 +6,7 @@ use super::hello::{Introduction, LinkSocket, greet};
 use super::identity::Known;
 use super::road::Wire;
 use super::serve::{self, LinkParts};
+use jobs::runs::RunBook;
 use shared::agent::MAX_MESSAGE;
 use shared::wire::SourceId;
 use std::sync::Arc;
@@ -17,7 +18,13 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 /// Tells the hub at the other end of a wire all that there is of a source, and what comes, until one of them ends, or `stop`
 /// becomes true. Returns why it ended, a sentence without a full stop.
-pub async fn tell(live: Arc<Live>, source: SourceId, wire: Box<dyn Wire>, stop: watch::Receiver<bool>) -> String {
+pub async fn tell(
+    live: Arc<Live>,
+    source: SourceId,
+    runs: Arc<RunBook>,
+    wire: Box<dyn Wire>,
+    stop: watch::Receiver<bool>,
+) -> String {
     let config = WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
     let mut socket: LinkSocket = WebSocketStream::from_raw_socket(wire, Role::Client, Some(config)).await;
     let figures = live.source(source).figures();
@@ -38,7 +45,7 @@ pub async fn tell(live: Arc<Live>, source: SourceId, wire: Box<dyn Wire>, stop: 
         Err(end) => return why(end),
     };
     let shown = Arc::new(UplinkState::new(String::new(), source, live.clock.wall()));
-    let link = LinkParts { live, source, told, shifts: Vec::new(), spread: Duration::ZERO, shown };
+    let link = LinkParts { live, source, runs, told, shifts: Vec::new(), spread: Duration::ZERO, shown };
     why(serve::serve(link, socket, &welcome, stop).await)
 }
 

@@ -1,6 +1,8 @@
 //! What a hub is told when one of its pages asks: what our own page would show, and nothing else.
 
+use jobs::runs::RunBook;
 use shared::agent::{MAX_MESSAGE, Question};
+use shared::output::{LinesPart, MAX_PART_BYTES};
 use shared::processes::ProcessTable;
 use shared::wire::SourceId;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ const ENVELOPE: usize = 64;
 
 /// The answer to a question; empty where there is none. Arguments of processes are in no table, unless the operator asked for
 /// them when we were started.
-pub fn answer(live: &Live, source: SourceId, what: Question) -> Vec<u8> {
+pub fn answer(live: &Live, source: SourceId, runs: &RunBook, what: Question) -> Vec<u8> {
     match what {
         Question::Processes { at } => {
             let processes = live.source(source).processes.clone();
@@ -26,7 +28,10 @@ pub fn answer(live: &Live, source: SourceId, what: Question) -> Vec<u8> {
             serde_json::to_vec(&serde_json::json!({ "checks": *checks })).unwrap_or_default()
         }
         Question::Lines(asked) => {
-            let part = live.source(source).printed.get().map(|read| read(live, &asked)).unwrap_or_default();
+            let part = match runs.logs.source() == Some(source) {
+                true => runs.lines(live, &asked, MAX_PART_BYTES),
+                false => LinesPart::default(),
+            };
             serde_json::to_vec(&part).unwrap_or_default()
         }
     }

@@ -12,6 +12,7 @@ use super::reports;
 use super::road::{RoadEnd, Stage};
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
+use jobs::runs::RunBook;
 use shared::agent::{
     AgentMessage, ByeReason, CREDIT, FillDamage, FillPart, FillState, HEARTBEAT_MS, HubMessage, MAX_MESSAGE, Question,
     SILENCE_MS, Welcome, encode, encode_damage, encode_fill, encode_records, encode_ticks,
@@ -58,6 +59,7 @@ const SLEPT: Duration = Duration::from_secs(10);
 pub(super) struct LinkParts {
     pub live: Arc<Live>,
     pub source: SourceId,
+    pub runs: Arc<RunBook>,
     pub told: Arc<Introduction>,
     pub shifts: Vec<Shift>,
     /// How long it waits after a tick, so that not all agents send at once.
@@ -522,8 +524,8 @@ impl Writer {
         if self.answers.is_some() {
             return self.say(&AgentMessage::Answer { id, bytes: Vec::new() }).await;
         }
-        let (live, source) = (self.link.live.clone(), self.link.source);
-        let read = tokio::task::spawn_blocking(move || reports::answer(&live, source, what));
+        let (live, source, runs) = (self.link.live.clone(), self.link.source, self.link.runs.clone());
+        let read = tokio::task::spawn_blocking(move || reports::answer(&live, source, &runs, what));
         self.answers = Some((id, read));
         Ok(())
     }

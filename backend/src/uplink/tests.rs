@@ -263,7 +263,7 @@ impl Agent {
     }
 
     fn start(&self) -> Arc<Uplink> {
-        let uplink = Uplink::all(&self.config, &self.live, 0, &self.file).expect("a road").remove(0);
+        let uplink = Uplink::all(&self.config, &self.live, (0, &Arc::default()), &self.file).expect("a road").remove(0);
         tokio::spawn(uplink.clone().run());
         uplink
     }

@@ -12,7 +12,7 @@ use shared::run::{Run, RunProcess};
 use shared::standing::Standing;
 use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stream::live::{Live, Reader};
 
 /// How long a machine is silent before its runs are said to be unreachable, milliseconds.
@@ -42,12 +42,24 @@ pub struct RunBook {
     pub kept: KeptRuns,
     /// What those of this machine printed.
     pub logs: RunLogs,
-    /// Tells what was wrong while they ran.
-    pub findings: OnceLock<FindingsOf>,
+    findings: Option<FindingsOf>,
     /// Takes what launchers tell by requests, where runs of this machine are followed.
-    pub reports: OnceLock<Reports>,
+    pub reports: Option<Reports>,
     /// What GPU-time and energy cost.
-    pub prices: OnceLock<CostSettings>,
+    pub prices: Option<CostSettings>,
+}
+
+/// What the book of runs is made of.
+#[derive(Default)]
+pub struct RunBookParts {
+    /// What those of this machine printed.
+    pub logs: RunLogs,
+    /// Tells what was wrong while they ran.
+    pub findings: Option<FindingsOf>,
+    /// Takes what launchers tell by requests, where runs of this machine are followed.
+    pub reports: Option<Reports>,
+    /// What GPU-time and energy cost.
+    pub prices: Option<CostSettings>,
 }
 
 /// What a run in a list is made of.
@@ -154,6 +166,16 @@ fn is_called(parts: &[Part], id: &str) -> bool {
 }
 
 impl RunBook {
+    /// One that has read nothing yet.
+    pub fn new(RunBookParts { logs, findings, reports, prices }: RunBookParts) -> Self {
+        RunBook { logs, findings, reports, prices, ..RunBook::default() }
+    }
+
+    /// What a summary is made of, besides records and samples.
+    pub(super) fn told(&self) -> (Option<&FindingsOf>, Option<&CostSettings>) {
+        (self.findings.as_ref(), self.prices.as_ref())
+    }
+
     /// Reads what came since. It may read the disk.
     fn refresh(&self, live: &Live, sources: &[Arc<Source>]) -> Vec<Vec<(Option<i64>, Arc<Run>)>> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -265,7 +287,7 @@ impl RunBook {
             self.kept.summary(id, |key| reader.scope().sees(key)).filter(|one| clipped(one.run.clone(), span).is_some())
         };
         let Some(run) = of_records else { return kept() };
-        let made = RunSummary::of(reader.live(), &sources, run, (self.findings.get(), self.prices.get()));
+        let made = RunSummary::of(reader.live(), &sources, run, self.told());
         // Records may outlive the samples.
         match made.curves.is_empty() {
             true => Some(kept().filter(|kept| kept.run.id == made.run.id && !kept.curves.is_empty()).unwrap_or(made)),

@@ -88,9 +88,7 @@ fn look(live: &Arc<Live>, book: &RunBook, oldest: impl Fn(i64) -> i64) {
         if let Some(Err(error)) = own.map(|own| book.logs.keep_last(&run, &own.name)) {
             tracing::warn!(%error, "the last lines of the run {id} are not kept");
         }
-        if let Err(error) =
-            book.kept.keep(RunSummary::of(live, &sources, run, (book.findings.get(), book.prices.get())))
-        {
+        if let Err(error) = book.kept.keep(RunSummary::of(live, &sources, run, book.told())) {
             tracing::warn!(%error, "the summary of the run {id} is not kept");
         }
     }

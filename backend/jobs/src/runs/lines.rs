@@ -98,6 +98,8 @@ fn part(rows: Vec<PrintedRow>, marks: &BTreeMap<(i64, u32), u64>, more: bool) ->
 
 #[cfg(test)]
 mod tests {
+    use super::super::book::RunBookParts;
+    use super::super::output::RunLogs;
     use super::*;
     use shared::catalog::{Catalog, cpu};
     use shared::output::{FOLDER, MAX_PART_BYTES, OutputLine, OutputStream};
@@ -132,8 +134,8 @@ mod tests {
     fn parts_one_behind_the_other_are_all_lines_once_in_either_direction() {
         let folder = tempfile::tempdir().expect("a folder");
         write(folder.path(), 1_000);
-        let book = RunBook::default();
-        book.logs.open(folder.path(), 1);
+        let logs = RunLogs::of(folder.path(), 1);
+        let book = RunBook::new(RunBookParts { logs, ..RunBookParts::default() });
         let catalog = Arc::new(Catalog::new(cpu::ROWS.iter().copied()));
         let store = Store::new(catalog, Limits { retention: 60_000, bytes: usize::MAX });
         let live = Live::new(store, Arc::new(Manual::at(0, Duration::ZERO)), 1, 60_000);

@@ -51,7 +51,7 @@ mod untold;
 mod wandb;
 
 pub use self::settings::{Detect, RunsSettings, SocketMode};
-pub use book::RunBook;
+pub use book::{RunBook, RunBookParts};
 pub use briefs::{Brief, Briefs};
 pub use cost::CostSettings;
 pub use keeping::{expire_logs, keep};
@@ -59,7 +59,7 @@ pub use keeping::{expire_logs, keep};
 pub use kubernetes::examine_kubernetes;
 pub use measure::{RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
-pub use reported::{NewRun, RefusedReport, Report, ReportedEvent, Reports, reports};
+pub use reported::{NewRun, RefusedReport, Report, ReportAsk, ReportedEvent, Reports, reports};
 pub use series::names_of;
 #[cfg(unix)]
 pub use slurm::RunTool;

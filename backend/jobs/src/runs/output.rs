@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// Name of the folder in the data folder with what is kept of runs that ended.
@@ -49,31 +48,26 @@ struct Place {
 
 /// The files of this machine.
 #[derive(Debug, Default)]
-pub struct RunLogs(Mutex<Option<Place>>);
+pub struct RunLogs(Option<Place>);
 
 /// Which rows are wanted.
 pub type Keeps<'a> = &'a (dyn Fn(&PrintedRow) -> bool + Sync);
 
 impl RunLogs {
-    /// Lines of this source are in a data folder.
-    pub fn open(&self, folder: &Path, source: SourceId) {
-        let place = Place { folder: folder.join(FOLDER), ended: folder.join(ENDED), source };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
-    }
-
-    fn place(&self) -> Option<Place> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Those of this source, in a data folder.
+    pub fn of(folder: &Path, source: SourceId) -> Self {
+        RunLogs(Some(Place { folder: folder.join(FOLDER), ended: folder.join(ENDED), source }))
     }
 
     /// The source whose lines are here.
     pub fn source(&self) -> Option<SourceId> {
-        self.place().map(|place| place.source)
+        self.0.as_ref().map(|place| place.source)
     }
 
     /// The newest lines of a run between two times, milliseconds since the Unix epoch, at most `limit`, in their order; those
     /// that are kept longer where the others have gone. It reads the disk.
     pub fn newest(&self, run: &str, (from, to): (i64, i64), limit: usize, keeps: Keeps) -> Vec<PrintedRow> {
-        let Some(place) = self.place() else { return Vec::new() };
+        let Some(place) = &self.0 else { return Vec::new() };
         let within = |row: &PrintedRow| (from..=to).contains(&row.line.t) && (row.line.lost > 0 || keeps(row));
         let processes = processes(&place.folder, run);
         let mut rows: Vec<PrintedRow> = Vec::new();
@@ -91,7 +85,7 @@ impl RunLogs {
     /// All lines of a run between two times, in their order, read as they are asked for.
     /// Those whose numbers are behind these of their processes.
     pub(super) fn behind(&self, run: &str, span: (i64, i64), marks: &BTreeMap<(i64, u32), u64>) -> AllRows {
-        let Some(place) = self.place() else { return AllRows::default() };
+        let Some(place) = &self.0 else { return AllRows::default() };
         let processes = processes(&place.folder, run);
         let mut kept = if processes.is_empty() { last_lines(&place.ended, run) } else { Vec::new() };
         let mark = |process: &(i64, u32)| marks.get(process).copied().unwrap_or_default();
@@ -106,7 +100,7 @@ impl RunLogs {
 
     /// Keeps the last lines of each process of a run, and of each rank that a launcher names, as long as the run is.
     pub(super) fn keep_last(&self, run: &Run, source: &str) -> io::Result<()> {
-        let Some(place) = self.place() else { return Ok(()) };
+        let Some(place) = &self.0 else { return Ok(()) };
         let ranks = Ranks::of(run, source);
         let mut rows: BTreeMap<_, Vec<PrintedRow>> = BTreeMap::new();
         for (process, files) in processes(&place.folder, run.machine_id()) {
@@ -139,7 +133,7 @@ impl RunLogs {
     /// Removes what is older than the samples are at `now`, milliseconds since the Unix epoch, which are kept for so many
     /// milliseconds; and the oldest of more than so many bytes.
     pub(super) fn expire(&self, (now, retention): (i64, i64), most: u64) {
-        let Some(place) = self.place() else { return };
+        let Some(place) = &self.0 else { return };
         let oldest =
             SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(now - retention - SLACK_MS).unwrap_or(0));
         let mut files = Vec::new();

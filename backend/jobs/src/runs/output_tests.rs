@@ -14,9 +14,7 @@ fn write(folder: &Path, name: &str, rows: &[OutputLine], torn: &str) {
 }
 
 fn open(folder: &Path) -> RunLogs {
-    let logs = RunLogs::default();
-    logs.open(folder, 3);
-    logs
+    RunLogs::of(folder, 3)
 }
 
 fn said(rows: impl IntoIterator<Item = PrintedRow>) -> Vec<String> {

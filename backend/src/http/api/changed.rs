@@ -2,7 +2,6 @@
 
 use super::params::Params;
 use super::{named, seconds};
-use crate::findings::{Spans, changes};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::Json;
@@ -10,6 +9,7 @@ use axum::extract::State;
 use serde_json::{Value, json as object};
 use shared::finding::Change;
 use std::sync::Arc;
+use watch::findings::{Spans, changes};
 
 /// The span where nothing is said, milliseconds, and the longest.
 const DEFAULT_SPAN_MS: i64 = 300_000;

@@ -1,13 +1,13 @@
 //! `GET /api/v1/findings`: what is wrong with the machines, and what was.
 
 use super::params::Params;
-use crate::findings::{self, WantedFindings};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
 use std::sync::Arc;
+use watch::findings::{self, WantedFindings};
 
 /// `?from=`, `to=`, `source=`, `kind=` choose, the last two also repeated; `active=1` those that have not ended. The newest
 /// told comes first; what is a consequence of another has the id of that in `because`. `rules` says what each rule can see.

@@ -1,18 +1,18 @@
 //! Our own health on `GET /metrics`: what came in, what was stored, what was left out and why, and who reads.
 
-use crate::alerts::AlertFigures;
 use crate::build_info::BUILD;
 use crate::cluster::ClusterFigures;
 use crate::export::text::number;
 use crate::http::App;
 use crate::http::strangers::StrangerFigures;
-use crate::ingest::IngestCounts;
 use crate::remote_write::{RecallCounts, RemoteRow, SendCounts};
+use fleet::ingest::IngestCounts;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stream::live::StreamCounts;
 use stream::store::{Counts, Figures};
 use team::accounts::AuditFileFigures;
+use watch::alerts::{AlertBook, AlertFigures};
 
 /// Name without `watchglass_self_` and `_total`, whether it counts, help, value.
 type Row = (&'static str, bool, &'static str, f64);
@@ -77,11 +77,12 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
     if app.live.provenance.simulated && app.live.provenance.recorded.is_none() {
         demo(&app.live.counts).into_iter().for_each(|row| family(text, open, "demo", row, &[]));
     }
-    let figures = app.alerts.figures();
-    alerts(&figures, app.live.clock.wall()).into_iter().for_each(|row| family(text, open, "alerts", row, &[]));
-    let tries = [("delivered", figures.taken), ("retried", figures.tried), ("given_up", figures.given_up)];
-    let tries: Vec<(String, u64)> = tries.map(|(result, count)| (result.to_string(), count)).into();
-    family(text, open, "alerts", NOTICES, &tries);
+    if let Some(figures) = app.alerts.as_ref().map(AlertBook::figures) {
+        alerts(&figures, app.live.clock.wall()).into_iter().for_each(|row| family(text, open, "alerts", row, &[]));
+        let tries = [("delivered", figures.taken), ("retried", figures.tried), ("given_up", figures.given_up)];
+        let tries: Vec<(String, u64)> = tries.map(|(result, count)| (result.to_string(), count)).into();
+        family(text, open, "alerts", NOTICES, &tries);
+    }
     family(text, open, "alerts", with(CALLS, app.calls.dropped()), &[]);
     if let Ok(hub) = app.hub() {
         let ingested = hub.ingest.counts();
@@ -92,7 +93,7 @@ pub(in crate::http) fn health(app: &App, text: &mut String, open: bool) {
         }
         family(text, open, "usage", with(USAGE, hub.meter.left_out()), &[]);
         family(text, open, "audit", with(SIGN_INS, hub.accounts.unwritten_sign_ins()), &[]);
-        for row in hub.accounts.audit_file().iter().flat_map(audit) {
+        for row in hub.audit_file.iter().map(|file| file.figures()).flat_map(|file| audit(&file)) {
             family(text, open, "audit", row, &[]);
         }
     }

@@ -29,7 +29,7 @@ pub(in crate::http) use params::Params;
 use crate::export::fitting;
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
-use crate::ingest::NoAnswer;
+use ::fleet::ingest::NoAnswer;
 use answer::{listed, stream};
 use axum::body::Body;
 use axum::extract::State;

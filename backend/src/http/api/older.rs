@@ -118,8 +118,8 @@ fn one(own: &Wanted, steps: &[Summary]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alerts::{AlertBook, AlertBookAbout};
     use crate::config::{Config, RemoteWrite};
+    use crate::http::Services;
     use crate::http::guard::Guard;
     use crate::http::page::Site;
     use crate::remote_write::RemoteWriter;
@@ -170,16 +170,8 @@ mod tests {
         let settings = RemoteWrite { url: "http://127.0.0.1:9/".into(), read_url: Some(read_url), headers: Vec::new() };
         let remote = RemoteWriter::start(&live, settings, None);
         let (_, stop) = tokio::sync::watch::channel(false);
-        let alerts = AlertBook::in_memory(live.clock.clone(), AlertBookAbout::default());
-        App::new(
-            live,
-            Arc::new(Guard::new(&Config::default())),
-            Site::new("/".into(), EmbeddedPage::NONE),
-            stop,
-            Some(remote),
-            None,
-            alerts,
-        )
+        let services = Services { remote: Some(remote), ..Services::of(live) };
+        App::new(services, Arc::new(Guard::new(&Config::default())), Site::new("/".into(), EmbeddedPage::NONE), stop)
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -76,7 +76,7 @@ fn made() -> Result<String, Refusal> {
 }
 
 async fn take(app: &App, report: Report) -> Result<bool, Refusal> {
-    let taken = match app.runs.reports.get() {
+    let taken = match &app.runs.reports {
         Some(reports) => reports.take(report).await,
         None => Err(RefusedReport::Nobody),
     };

@@ -265,7 +265,7 @@ pub(super) fn run(one: &Run) -> Value {
 
 /// What a run held and used. What is not known is left out.
 fn figures(app: &App, sums: &Sums) -> Map<String, Value> {
-    let prices = app.runs.prices.get();
+    let prices = app.runs.prices.as_ref();
     let known = [
         ("cost", prices.and_then(|prices| sums.cost(prices))),
         ("gpu_hours", sums.gpu_hours()),

@@ -1,19 +1,21 @@
 //! What lies outside a scope does not exist, whichever route is asked and however it is called.
 
 use super::*;
-use crate::alerts::{AlertBook, AlertBookAbout, row_of};
 use crate::config::Config;
-use crate::findings::finding;
+use crate::http::Services;
 use crate::http::admit::Asker;
 use crate::http::guard::Guard;
 use crate::http::page::Site;
 use ::stream::clock::Manual;
 use ::stream::live::Live;
 use ::stream::store::{Limits, Store};
+use ::watch::alerts::{AlertBook, AlertBookAbout, row_of};
+use ::watch::findings::testing::finding;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::Response;
 use axum::middleware::{Next, from_fn_with_state};
+use jobs::runs::{RunBook, RunBookParts, RunLogs};
 use shared::alert::{Alert, AlertSeverity, AlertState};
 use shared::catalog::{Catalog, cpu};
 use shared::embedded::EmbeddedPage;
@@ -152,20 +154,14 @@ async fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
 async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> Router {
     let (_, stop) = watch::channel(false);
     let alerts = AlertBook::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertBookAbout::default());
-    let app = App::new(
-        live(),
-        Arc::new(Guard::new(&Config::default())),
-        Site::new("/".into(), EmbeddedPage::NONE),
-        stop,
-        None,
-        None,
-        alerts,
-    );
-    alerts_of_both(&app.alerts).await;
+    let runs = RunBook::new(RunBookParts { logs: RunLogs::of(folder.path(), 0), ..RunBookParts::default() });
+    let services = Services { alerts: Some(alerts.clone()), runs: Arc::new(runs), ..Services::of(live()) };
+    let guard = Arc::new(Guard::new(&Config::default()));
+    let app = App::new(services, guard, Site::new("/".into(), EmbeddedPage::NONE), stop);
+    alerts_of_both(&alerts).await;
     for (key, name) in [GRANTED, HIDDEN] {
         app.findings.take(finding("idle", name, NOW / 1000 - 5, None), |_| Some(key.into()));
     }
-    app.runs().logs.open(folder.path(), 0);
     let bounds = shared::scope::Bounds::All;
     let asker = Asker {
         who: None,

@@ -5,11 +5,11 @@
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use super::{ended, send};
-use crate::drain::Drain;
 use crate::http::App;
 use crate::http::api::{number, seconds};
 use crate::http::rights::{Changed, Rights};
 use axum::body::Bytes;
+use fleet::drain::Drain;
 use serde_json::{Map, Value, json as object};
 use shared::catalog::glob;
 use shared::record::Record;

@@ -2,10 +2,10 @@
 
 use super::carrier::{Carrier, End, Opcode, SocketEvent};
 use super::{ended, send};
-use crate::drain::Drain;
 use crate::http::App;
 use crate::http::rights::{Changed, Rights};
 use axum::body::Bytes;
+use fleet::drain::Drain;
 use shared::wire::{self, HEARTBEAT_MS, PageMessage, ServerMessage, SourceId, decode_page};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};

@@ -1,13 +1,11 @@
 //! What a source has beside its samples.
 
-use super::Live;
 use inventory::{GpuNumbers, Kernels, Processes};
 use serde::{Deserialize, Serialize};
-use shared::output::{LinesAsked, LinesPart};
 use shared::standing::Standing;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// What a source has beside its samples. The collectors fill it for the machine that is measured here, the demo the
@@ -21,8 +19,6 @@ pub struct SourceState {
     pub kernels: Arc<Kernels>,
     /// Which GPU each of its numbers stands for.
     pub gpus: Arc<GpuNumbers>,
-    /// Reads what its runs printed, where that is kept here.
-    pub printed: OnceLock<PrintedReader>,
     /// What was taken of it since the start.
     pub taken: TakenCounts,
     /// Rises when readers are to look for new ticks.
@@ -37,9 +33,6 @@ pub struct SourceState {
     pub(super) brought: AtomicBool,
     about: Mutex<About>,
 }
-
-/// Reads a part of what a run printed. It reads the disk.
-pub type PrintedReader = Box<dyn Fn(&Live, &LinesAsked) -> LinesPart + Send + Sync>;
 
 /// What was taken of a source since the start; each only rises.
 #[derive(Debug, Default)]

@@ -21,9 +21,10 @@ const ROWS: i64 = 500;
 /// The key under which the database knows which row was written last.
 const WRITTEN: &str = "audit_file";
 
-/// How the file does.
-#[derive(Debug, Default)]
-pub(super) struct FileCounts {
+/// The file of the audit log, and how it does.
+#[derive(Debug)]
+pub struct AuditFile {
+    path: PathBuf,
     lines: AtomicU64,
     failures: AtomicU64,
     waiting: AtomicU64,
@@ -43,19 +44,24 @@ pub struct AuditFileFigures {
 /// Some lines, and who is told once they are written.
 type Batch = (String, oneshot::Sender<io::Result<()>>);
 
-impl Accounts {
-    /// How the file of the audit log does; none where there is none.
-    pub fn audit_file(&self) -> Option<AuditFileFigures> {
-        let FileCounts { lines, failures, waiting } = self.0.audit_file.get()?;
-        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Some(AuditFileFigures { lines: load(lines), failures: load(failures), waiting: load(waiting) })
+impl AuditFile {
+    /// The one of this path, which is made with the first row.
+    pub fn new(path: PathBuf) -> Self {
+        AuditFile { path, lines: AtomicU64::new(0), failures: AtomicU64::new(0), waiting: AtomicU64::new(0) }
     }
 
+    /// How it does.
+    pub fn figures(&self) -> AuditFileFigures {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        AuditFileFigures { lines: load(&self.lines), failures: load(&self.failures), waiting: load(&self.waiting) }
+    }
+}
+
+impl Accounts {
     /// Writes the rows of the audit log to a file as they come, until `stop` becomes true.
-    pub async fn keep_audit_file(&self, path: PathBuf, mut stop: watch::Receiver<bool>) {
-        let counts = self.0.audit_file.get_or_init(FileCounts::default);
+    pub async fn keep_audit_file(&self, file: &AuditFile, mut stop: watch::Receiver<bool>) {
         let (batches, theirs) = mpsc::sync_channel::<Batch>(1);
-        let shown = path.display().to_string();
+        let (path, shown) = (file.path.clone(), file.path.display().to_string());
         // On a thread of its own: a disk that hangs keeps no other waiting.
         let write = move || theirs.iter().for_each(|(lines, done)| drop(done.send(append(&path, &lines))));
         if let Err(error) = std::thread::Builder::new().name("audit".into()).spawn(write) {
@@ -68,7 +74,7 @@ impl Accounts {
                 _ = stop.wait_for(|stop| *stop) => true,
             };
             loop {
-                let written = self.write_some(counts, &batches).await;
+                let written = self.write_some(file, &batches).await;
                 match &written {
                     Ok(_) if !well => tracing::info!("the audit log's file {shown} is written again"),
                     Err(error) if well => {
@@ -77,7 +83,7 @@ impl Accounts {
                     _ => {}
                 }
                 well = written.is_ok();
-                counts.failures.fetch_add(u64::from(!well), Ordering::Relaxed);
+                file.failures.fetch_add(u64::from(!well), Ordering::Relaxed);
                 if !matches!(written, Ok(rows) if rows == ROWS as usize) {
                     break;
                 }
@@ -89,10 +95,10 @@ impl Accounts {
     }
 
     /// Writes the next rows; how many.
-    async fn write_some(&self, counts: &FileCounts, batches: &mpsc::SyncSender<Batch>) -> io::Result<usize> {
+    async fn write_some(&self, file: &AuditFile, batches: &mpsc::SyncSender<Batch>) -> io::Result<usize> {
         let away = |denied: Denied| io::Error::other(denied.to_string());
         let (rows, waiting) = self.unwritten().await.map_err(away)?;
-        counts.waiting.store(waiting, Ordering::Relaxed);
+        file.waiting.store(waiting, Ordering::Relaxed);
         let Some(last) = rows.last().map(|row| row.id) else { return Ok(0) };
         let count = rows.len();
         let mut lines = String::new();
@@ -104,8 +110,8 @@ impl Accounts {
         // The thread has nothing else to do, and it goes with us.
         batches.try_send((lines, done)).map_err(|_| io::Error::other("the thread that writes it has ended"))?;
         written.await.map_err(|_| io::Error::other("the thread that writes it has ended"))??;
-        counts.lines.fetch_add(count as u64, Ordering::Relaxed);
-        counts.waiting.store(waiting.saturating_sub(count as u64), Ordering::Relaxed);
+        file.lines.fetch_add(count as u64, Ordering::Relaxed);
+        file.waiting.store(waiting.saturating_sub(count as u64), Ordering::Relaxed);
         self.now_written(last).await.map_err(away)?;
         Ok(count)
     }

@@ -39,7 +39,7 @@ mod views;
 mod vouched;
 mod watchers;
 
-pub use audit_file::AuditFileFigures;
+pub use audit_file::{AuditFile, AuditFileFigures};
 pub use database::Database;
 pub use denied::Denied;
 pub use enrol::Enrolment;
@@ -98,7 +98,7 @@ use shared::session::TeamRole;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stream::clock::Clock;
 use tokio::sync::watch;
@@ -140,7 +140,6 @@ struct Inner {
     /// How long a session holds without a request, and in all, milliseconds.
     idle: AtomicI64,
     longest: AtomicI64,
-    audit_file: OnceLock<audit_file::FileCounts>,
     /// Sign-ins that failed and are not in the log, because too many of their network are.
     unwritten: AtomicU64,
 }
@@ -178,7 +177,6 @@ impl Accounts {
             audit_kept: AtomicI64::new(KEPT),
             idle: AtomicI64::new(IDLE),
             longest: AtomicI64::new(LONGEST),
-            audit_file: OnceLock::new(),
             unwritten: AtomicU64::new(0),
         })))
     }

@@ -1,11 +1,11 @@
 //! Findings for Prometheus: which are open, and how many were raised since the start.
 
 use crate::export::openmetrics::escape;
-use crate::findings::{FindingBook, WantedFindings};
 use shared::finding::Finding;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use stream::live::Reader;
+use watch::findings::{FindingBook, WantedFindings};
 
 pub(super) const FINDINGS: &str = "Findings raised since startup.";
 pub(super) const LEFT_OUT: &str = "Findings that were not reported because there were too many.";

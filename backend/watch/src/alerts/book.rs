@@ -1,6 +1,5 @@
 //! The handle by which rules, silences, channels and alerts are asked for and changed.
 
-use super::RuleChecker;
 use super::sealing::SealingKey;
 use notify::address::Allowed;
 use records::teams::{self, Team};
@@ -10,7 +9,7 @@ use shared::role::{KeyScope, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use stream::clock::Clock;
 use system::user;
 use team::accounts::{Denied, Principal, Who, random_id};
@@ -62,7 +61,6 @@ pub(super) struct Inner {
     changed: watch::Sender<u64>,
     mail: watch::Sender<u64>,
     tidy_at: AtomicI64,
-    checker: OnceLock<Arc<dyn RuleChecker>>,
     /// What is about to fire: no row is written of it, for of what comes and goes none would be read.
     pending: RwLock<Vec<PendingAlert>>,
     figures: std::sync::Mutex<AlertFigures>,
@@ -128,7 +126,6 @@ impl AlertBook {
             changed: watch::Sender::new(0),
             mail: watch::Sender::new(0),
             tidy_at: AtomicI64::new(0),
-            checker: OnceLock::new(),
             pending: RwLock::default(),
             figures: std::sync::Mutex::default(),
             troubles: RwLock::default(),
@@ -201,17 +198,6 @@ impl AlertBook {
 
     pub(super) fn troubles(&self, of: &str) -> Vec<String> {
         self.0.troubles.read().unwrap_or_else(PoisonError::into_inner).get(of).cloned().unwrap_or_default()
-    }
-
-    /// Says who tries rules over what is stored; the first one stays.
-    pub fn set_checker(&self, checker: Arc<dyn RuleChecker>) {
-        // A second one would be the same.
-        let _ = self.0.checker.set(checker);
-    }
-
-    /// Who tries rules over what is stored.
-    pub fn checker(&self) -> Option<Arc<dyn RuleChecker>> {
-        self.0.checker.get().cloned()
     }
 
     /// Wall time, milliseconds since the Unix epoch.
@@ -403,7 +389,7 @@ pub(super) fn scoped(by: &Principal, scope: KeyScope) -> Result<(), Denied> {
 }
 
 /// Who made something, as people read it.
-pub(crate) fn maker(by: &Principal) -> String {
+pub fn maker(by: &Principal) -> String {
     match by.who {
         Who::Local { uid } => user::name_of(uid).unwrap_or_else(|| by.name()),
         _ => by.name(),

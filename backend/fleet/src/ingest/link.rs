@@ -193,7 +193,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
         source.into_iter().for_each(|source| ingest.live.set_standing(source, Standing::Refused(reason.clone())));
         return Err(LinkEnd::Told { code: close::IN_USE, reason, wait: IN_USE_WAIT_MS });
     }
-    if let Some(others) = ingest.others.get() {
+    if let Some(others) = &ingest.others {
         others.take(&arrival.source, &process).await.map_err(|why| {
             ingest.refusals(None).add(Cause::Link, 1);
             match why {

@@ -89,7 +89,7 @@ fn lines(entries: &[Entry]) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::book::tests::finding;
+    use super::super::testing::finding;
     use super::*;
 
     fn entry(kind: &str, until: Option<i64>) -> Entry {

@@ -1,6 +1,9 @@
 //! `[[sign_in.oidc]]` and `[sign_in.github]`: others by whom people sign in, each with a button of its own.
 
-use super::group_roles::GroupRoles;
+mod group_roles;
+
+pub use group_roles::GroupRoles;
+
 use serde::Deserialize;
 use shared::secret::Secret;
 use std::path::PathBuf;
@@ -92,7 +95,7 @@ impl Provider {
     }
 
     /// Its values as they stand in a file; the secret is not told.
-    pub(super) fn print(&self) -> Table {
+    pub fn print(&self) -> Table {
         let mut table = Table::new();
         let mut put = |key: &str, value: Value| drop(table.insert(key.into(), value));
         let list = |texts: &[String]| Value::Array(texts.iter().map(|text| text.as_str().into()).collect());
@@ -130,7 +133,7 @@ impl Provider {
 /// As `[[sign_in.oidc]]` stands in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawOidc {
+pub struct RawOidc {
     name: String,
     title: Option<String>,
     login_claim: Option<String>,
@@ -196,7 +199,7 @@ impl TryFrom<RawOidc> for Provider {
 /// As `[sign_in.github]` stands in a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawGitHub {
+pub struct RawGitHub {
     client_id: String,
     client_secret: Option<Secret>,
     client_secret_file: Option<PathBuf>,

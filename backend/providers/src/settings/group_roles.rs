@@ -62,7 +62,7 @@ impl GroupRoles {
     }
 
     /// Its values as they stand in a file.
-    pub(super) fn print(&self) -> Table {
+    pub fn print(&self) -> Table {
         let one = |granted: &Granted| {
             let role = Value::from(granted.role.text());
             let both = [("team".to_string(), granted.team.as_str().into()), ("role".to_string(), role.clone())];

@@ -1,15 +1,22 @@
 //! Others by whom people sign in to a hub: providers that speak OpenID Connect, and GitHub. Each is asked by itself, off the
 //! async threads and within bounds, so one that is away or slow costs its own button and nothing else.
+//!
+//! This crate knows the [`client`] for requests, its own settings, and of the [`team`] what begins a sign-in and what proves
+//! one. It has no table, no socket that listens and no page.
+
+// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+#![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 mod ask;
 mod github;
 mod oidc;
+pub mod settings;
 mod token;
 
-use crate::config::{Config, Provider, ProviderKind, PublicUrl};
 use ask::ProviderRequests;
 use github::GitHub;
 use oidc::Oidc;
+use settings::{Provider, ProviderKind};
 use shared::provider::Refused;
 use shared::secret::Secret;
 use std::sync::Arc;
@@ -79,11 +86,11 @@ enum Speaks {
 }
 
 impl Providers {
-    /// Those of a configuration.
+    /// Those of a configuration; `public` is the hub's address, with a slash at its end.
     ///
     /// # Errors
     /// A secret cannot be read; a sentence.
-    pub fn of(config: &Config, public: &PublicUrl, clock: &Arc<dyn Clock>) -> Result<Self, String> {
+    pub fn of(providers: &[Provider], public: &str, clock: &Arc<dyn Clock>) -> Result<Self, String> {
         let client = |provider: &Provider| {
             let speaks = match &provider.kind {
                 ProviderKind::Oidc { issuer, scopes, domains, groups_claim, roles, login_claim } => {
@@ -104,7 +111,7 @@ impl Providers {
                 seats: Arc::new(Semaphore::new(AT_ONCE)),
             }))
         };
-        config.sign_in.providers.iter().map(client).collect::<Result<_, String>>().map(Providers)
+        providers.iter().map(client).collect::<Result<_, String>>().map(Providers)
     }
 
     /// Their names, in the order of their buttons.

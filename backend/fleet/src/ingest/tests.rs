@@ -236,7 +236,7 @@ async fn one_that_comes_back_no_more_has_ended_unless_it_is_linked() {
 /// What agents of the first version sent stands in a file, byte by byte.
 #[tokio::test(start_paused = true)]
 async fn an_agent_of_the_first_version_and_one_that_says_more_are_followed() {
-    let recorded = include_str!("../../../shared/src/agent/recorded.txt");
+    let recorded = include_str!("../../../../shared/src/agent/recorded.txt");
     let said = |n: usize| -> Vec<u8> {
         let begin = format!("agent {n} ");
         let line = recorded.lines().find_map(|line| line.strip_prefix(&begin)).expect("it was recorded");

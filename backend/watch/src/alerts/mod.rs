@@ -18,8 +18,7 @@ mod silences;
 mod team;
 mod watch;
 
-pub(crate) use book::maker;
-pub use book::{AlertBook, AlertBookAbout, AlertFigures, OWN_FILE, PendingAlert};
+pub use book::{AlertBook, AlertBookAbout, AlertFigures, OWN_FILE, PendingAlert, maker};
 pub use channels::OpenedChannel;
 pub use check::StoredChecker;
 pub use deliver::{Delivered, MAX_DONE, deliver};
@@ -27,16 +26,3 @@ pub use found::{AlertsAsked, alert_of, row_of};
 pub use sealing::{KEY_FILE, SealingKey};
 pub use sharing::SharingHub;
 pub use watch::{AlertSources, watch};
-
-use shared::alert::{Checked, Rule};
-use stream::live::Reader;
-
-/// What tries a rule over what is stored.
-pub trait RuleChecker: Send + Sync {
-    /// What the rule would have done between two times, milliseconds since the Unix epoch, for what the reader sees. It takes
-    /// up to a second and holds the thread.
-    ///
-    /// # Errors
-    /// In a sentence: the rule cannot be tried over what is stored.
-    fn check(&self, reader: &Reader, rule: &Rule, span: (i64, i64)) -> Result<Checked, String>;
-}

@@ -1,6 +1,5 @@
 //! Tries a rule over what is stored: what it would have done, by the code that watches.
 
-use super::RuleChecker;
 use crate::findings::{FindingBook, WantedFindings};
 use jobs::runs::RunBook;
 use rules::{Checker, Machine};
@@ -47,8 +46,13 @@ enum Event {
     Finding(Box<Finding>),
 }
 
-impl RuleChecker for StoredChecker {
-    fn check(&self, reader: &Reader, rule: &Rule, (from, to): (i64, i64)) -> Result<Checked, String> {
+impl StoredChecker {
+    /// What the rule would have done between two times, milliseconds since the Unix epoch, for what the reader sees. It takes
+    /// up to a second and holds the thread.
+    ///
+    /// # Errors
+    /// In a sentence: the rule cannot be tried over what is stored.
+    pub fn check(&self, reader: &Reader, rule: &Rule, (from, to): (i64, i64)) -> Result<Checked, String> {
         let live = reader.live();
         let catalog = reader.catalog();
         let condition = rule::check(rule, &catalog)?;
@@ -101,6 +105,29 @@ impl RuleChecker for StoredChecker {
         checker.poll(to);
         Ok(checker.finish(to, u64::try_from((to - from) / 1_000).unwrap_or(0)))
     }
+
+    /// What happened in the span, besides samples: a run when it began and when it ended, a finding when it was told and when
+    /// it ended.
+    fn events(&self, reader: &Reader, condition: &Condition, (from, to): (i64, i64)) -> Vec<(i64, Event)> {
+        let mut events = Vec::new();
+        let (live, scope) = (reader.live(), reader.scope());
+        for run in self.runs.newest_first(live, &reader.sources(), (from, to)).map(Arc::unwrap_or_clone) {
+            let began = Run { state: shared::run::RunState::Running, ended: None, cause: None, ..run.clone() };
+            events.push((run.began.max(from), Event::Run(Box::new(began))));
+            events.push((run.ended.unwrap_or(to), Event::Run(Box::new(run))));
+        }
+        if matches!(condition, Condition::Finding { .. }) {
+            let wanted = WantedFindings { span: Some((from, to)), ..WantedFindings::default() };
+            for finding in self.findings.seen(&wanted, |key| scope.sees(key)) {
+                let told = Finding { until: None, ..finding.clone() };
+                events.push(((finding.told * 1_000).max(from), Event::Finding(Box::new(told))));
+                if let Some(until) = finding.until {
+                    events.push((until * 1_000, Event::Finding(Box::new(finding))));
+                }
+            }
+        }
+        events
+    }
 }
 
 fn tell(checker: &mut Checker, t: i64, event: &Event) {
@@ -139,29 +166,4 @@ fn ticks(all: &[Read], (from, to): (i64, i64)) -> impl Iterator<Item = (i64, &st
     }
     ticks.sort_by_key(|(t, ..)| *t);
     ticks.into_iter()
-}
-
-impl StoredChecker {
-    /// What happened in the span, besides samples: a run when it began and when it ended, a finding when it was told and when
-    /// it ended.
-    fn events(&self, reader: &Reader, condition: &Condition, (from, to): (i64, i64)) -> Vec<(i64, Event)> {
-        let mut events = Vec::new();
-        let (live, scope) = (reader.live(), reader.scope());
-        for run in self.runs.newest_first(live, &reader.sources(), (from, to)).map(Arc::unwrap_or_clone) {
-            let began = Run { state: shared::run::RunState::Running, ended: None, cause: None, ..run.clone() };
-            events.push((run.began.max(from), Event::Run(Box::new(began))));
-            events.push((run.ended.unwrap_or(to), Event::Run(Box::new(run))));
-        }
-        if matches!(condition, Condition::Finding { .. }) {
-            let wanted = WantedFindings { span: Some((from, to)), ..WantedFindings::default() };
-            for finding in self.findings.seen(&wanted, |key| scope.sees(key)) {
-                let told = Finding { until: None, ..finding.clone() };
-                events.push(((finding.told * 1_000).max(from), Event::Finding(Box::new(told))));
-                if let Some(until) = finding.until {
-                    events.push((until * 1_000, Event::Finding(Box::new(finding))));
-                }
-            }
-        }
-        events
-    }
 }

@@ -1,12 +1,10 @@
 //! `watchglass findings`: what is wrong in a recording, in what others recorded, or in the data folder.
 
-use super::{FindingBook, WantedFindings, look_through};
 use crate::config::{CheckFrom, Config, FindingsTask};
 use crate::terminal;
 use history::Folder;
-use serde_json::{Value, json as object};
 use shared::controls::escaped_json;
-use shared::finding::{Finding, RuleState, Severity};
+use shared::finding::{Finding, Severity};
 use shared::unit::rough_duration;
 use shared::wire::Recorded;
 use std::fmt::Write;
@@ -17,6 +15,7 @@ use stream::live::Live;
 use stream::recording;
 use stream::store::{Limits, Store};
 use system::file;
+use watch::findings::{FindingBook, WantedFindings, json, look_through};
 
 /// Why nothing was looked at: the exit status, and the sentence.
 #[derive(Debug)]
@@ -77,16 +76,6 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
         false => lines(&findings, last / 1000),
     };
     Ok(Listed { text, notes, found })
-}
-
-/// The object that the API answers with.
-pub fn json(at: i64, findings: &[Finding], rules: &[RuleState]) -> Value {
-    let one = |finding: &Finding| {
-        let mut object = serde_json::to_value(finding).expect("texts and numbers");
-        object["sentence"] = finding.sentence_utc().into();
-        object
-    };
-    object!({ "at": at as f64 / 1000.0, "findings": findings.iter().map(one).collect::<Vec<_>>(), "rules": rules })
 }
 
 /// A line each, the oldest first; `at` is the last instant that was looked at, seconds.

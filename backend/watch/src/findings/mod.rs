@@ -6,16 +6,15 @@
 
 mod book;
 mod changed;
-pub mod command;
 mod feed;
 mod follow;
+mod json;
 mod kept;
+pub mod testing;
 
-#[cfg(test)]
-pub(crate) use book::tests::finding;
-pub(crate) use book::{Entry, machines as named};
-pub use book::{FindingBook, WantedFindings};
+pub(crate) use book::machines as named;
+pub use book::{Entry, FindingBook, WantedFindings};
 pub use changed::{Spans, changes};
-pub use command::json;
 pub use feed::look_through;
 pub use follow::{Following, follow};
+pub use json::json;

@@ -5,7 +5,6 @@ use super::{Ingest, NoAnswer};
 use shared::agent::Question;
 use shared::wire::SourceId;
 use std::pin::Pin;
-use std::sync::Arc;
 
 /// Why a link may not begin here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +29,6 @@ pub trait OtherHubs: Send + Sync {
 }
 
 impl Ingest {
-    /// This hub is one of several. To be said once, before the first link.
-    pub fn set_others(&self, others: Arc<dyn OtherHubs>) {
-        if self.0.others.set(others).is_err() {
-            tracing::error!("the other hubs were named twice");
-        }
-    }
-
     /// A link of this process has come to another hub: the one here ends, unless another process has it and answers.
     ///
     /// # Errors

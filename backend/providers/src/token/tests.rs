@@ -12,7 +12,7 @@ use serde_json::json;
 const NOW: i64 = 1_800_000_000;
 const WANTED: WantedClaims<'static> =
     WantedClaims { issuer: "https://id.test", client: "watchglass", nonce: "n-1", now: NOW };
-const RSA: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/provider/rsa.pk8"));
+const RSA: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/provider/rsa.pk8"));
 
 type Sign = Box<dyn Fn(&[u8]) -> Vec<u8>>;
 

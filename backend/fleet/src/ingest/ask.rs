@@ -199,7 +199,7 @@ async fn at(time: Option<Instant>) {
 impl Ingest {
     /// What the agent of a source says, on whichever hub its link is.
     async fn ask(&self, source: SourceId, what: Question) -> Result<AgentAnswer, NoAnswer> {
-        match self.0.others.get().filter(|_| !self.0.live.holds(source)) {
+        match self.0.others.as_ref().filter(|_| !self.0.live.holds(source)) {
             Some(others) => {
                 let (bytes, shift) = others.ask(source, what).await?;
                 Ok(AgentAnswer { bytes: Arc::new(bytes), shift })

@@ -3,7 +3,7 @@
 
 use super::token::{self, Claims, Doubt, Keys, WantedClaims};
 use super::{Answer, Client, Failure};
-use crate::config::GroupRoles;
+use crate::settings::GroupRoles;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;

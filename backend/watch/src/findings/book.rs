@@ -14,9 +14,11 @@ const MAX_CHANGES: usize = 10_000;
 
 /// A finding, with the keys of the machines that it names, by their names.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Entry {
+pub struct Entry {
+    /// As people are shown it.
     #[serde(flatten)]
     pub finding: Finding,
+    /// Key by name.
     pub machines: BTreeMap<String, String>,
 }
 
@@ -101,7 +103,7 @@ impl FindingBook {
 
     /// Takes a finding as it is now; `key` says the key of a machine by its name. The finding as it is kept, to be written
     /// down; None where nothing of it has changed.
-    pub(crate) fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<Entry> {
+    pub fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<Entry> {
         let mut inner = self.inner();
         if let Some(old) = inner.renamed.get(&finding.id).and_then(|id| inner.by_id.get(id)) {
             (finding.id, finding.since, finding.told) = (old.finding.id.clone(), old.finding.since, old.finding.told);
@@ -148,12 +150,12 @@ impl FindingBook {
     }
 
     /// What is open of what was found here.
-    pub(crate) fn open(&self) -> Vec<Entry> {
+    pub fn open(&self) -> Vec<Entry> {
         self.inner().by_id.values().filter(|entry| entry.finding.until.is_none()).cloned().collect()
     }
 
     /// Takes what another hub found and that was changed; `open` are the ids of all that is open there, where it lists them.
-    pub(crate) fn lay(&self, hub: &str, changed: Vec<Entry>, open: Option<&HashSet<String>>) {
+    pub fn lay(&self, hub: &str, changed: Vec<Entry>, open: Option<&HashSet<String>>) {
         let mut inner = self.inner();
         let Inner { theirs, said_of_theirs, .. } = &mut *inner;
         let own = theirs.entry(hub.to_string()).or_default();
@@ -175,7 +177,7 @@ impl FindingBook {
     }
 
     /// A hub is gone for so long that what it found says nothing any more.
-    pub(crate) fn forget_hub(&self, hub: &str) {
+    pub fn forget_hub(&self, hub: &str) {
         self.inner().theirs.remove(hub);
     }
 
@@ -210,7 +212,7 @@ impl FindingBook {
     }
 
     /// What people said here of findings of other hubs, by id, and those hubs do not tell yet.
-    pub(crate) fn to_others(&self) -> Vec<(String, Option<Dismissed>)> {
+    pub fn to_others(&self) -> Vec<(String, Option<Dismissed>)> {
         let mut inner = self.inner();
         let Inner { theirs, said_of_theirs, .. } = &mut *inner;
         said_of_theirs.retain(|id, _| theirs.values().any(|own| own.contains_key(id)));
@@ -218,7 +220,7 @@ impl FindingBook {
     }
 
     /// What people said on another hub of findings, by id: those that were found here take it.
-    pub(crate) fn heed_others(&self, said: &[(String, Option<Dismissed>)]) {
+    pub fn heed_others(&self, said: &[(String, Option<Dismissed>)]) {
         let mut inner = self.inner();
         for (id, said) in said {
             if inner.by_id.get(id).is_some_and(|entry| entry.finding.dismissed != *said) {
@@ -271,7 +273,7 @@ impl FindingBook {
     }
 
     /// Everything that was changed since the change of this number, as it is now; and the number of the newest change. Who is too far behind gets all that is kept.
-    pub(crate) fn changed_since(&self, number: u64) -> (Vec<Entry>, u64) {
+    pub fn changed_since(&self, number: u64) -> (Vec<Entry>, u64) {
         let inner = self.inner();
         let newest = inner.before + inner.changes.len() as u64;
         let changed = match number.checked_sub(inner.before) {
@@ -414,30 +416,10 @@ impl Inner {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
+    use super::super::testing::finding;
     use super::*;
     use shared::finding::Place;
-
-    pub(crate) fn finding(kind: &str, source: &str, since: i64, until: Option<i64>) -> Finding {
-        Finding {
-            id: format!("{kind}:{source}:0:{since}"),
-            kind: kind.into(),
-            rule: format!("{kind}.one"),
-            severity: Severity::Warning,
-            subject: vec![Place { source: source.into(), gpus: vec![0] }],
-            affects: Vec::new(),
-            device: None,
-            since,
-            told: since + 60,
-            until,
-            sentence: format!("{source} is wrong since {{since}}"),
-            evidence: Vec::new(),
-            changed: Vec::new(),
-            because: None,
-            confidence: None,
-            dismissed: None,
-        }
-    }
 
     fn key(name: &str) -> Option<String> {
         Some(format!("key of {name}"))

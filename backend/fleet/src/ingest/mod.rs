@@ -43,7 +43,7 @@ use shared::standing::Standing;
 use shared::wire::SourceId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stream::live::Live;
 use team::accounts::Accounts;
@@ -118,7 +118,7 @@ struct Inner {
     vocabulary: Vocabulary,
     presence: Arc<Presence>,
     /// The other hubs of a cluster.
-    others: OnceLock<Arc<dyn OtherHubs>>,
+    others: Option<Arc<dyn OtherHubs>>,
     clones: Clones,
     names: CalledMachines,
     turns: Turns,
@@ -140,15 +140,25 @@ pub struct Ingest(Arc<Inner>);
 impl Ingest {
     /// One that fills this stream, and forgets at its end how clocks were corrected.
     pub fn new(live: Arc<Live>, limits: IngestLimits) -> Self {
-        Self::of(live, None, limits)
+        Self::of(live, (None, None), limits)
     }
 
-    /// One that fills the stream of a hub. Sources that were found and have a key are unreachable until their agent is back.
-    pub fn of_hub(live: Arc<Live>, accounts: Accounts, limits: IngestLimits) -> Self {
-        Self::of(live, Some(accounts), limits)
+    /// One that fills the stream of a hub, which may be one of several. Sources that were found and have a key are
+    /// unreachable until their agent is back.
+    pub fn of_hub(
+        live: Arc<Live>,
+        accounts: Accounts,
+        others: Option<Arc<dyn OtherHubs>>,
+        limits: IngestLimits,
+    ) -> Self {
+        Self::of(live, (Some(accounts), others), limits)
     }
 
-    fn of(live: Arc<Live>, accounts: Option<Accounts>, limits: IngestLimits) -> Self {
+    fn of(
+        live: Arc<Live>,
+        (accounts, others): (Option<Accounts>, Option<Arc<dyn OtherHubs>>),
+        limits: IngestLimits,
+    ) -> Self {
         let sources = live.store().sources();
         for source in sources.into_iter().filter(|source| is_source_id(&source.key)) {
             live.set_standing(source.id, Standing::Unreachable);
@@ -159,7 +169,7 @@ impl Ingest {
             limits,
             vocabulary: Vocabulary::new(),
             presence: Arc::default(),
-            others: OnceLock::new(),
+            others,
             clones: Clones::default(),
             names: CalledMachines::default(),
             turns: Turns::default(),

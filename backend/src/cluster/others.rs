@@ -1,0 +1,179 @@
+//! The other hubs of a cluster, as the links of this hub's agents know them: whose a source is, and what its holder says.
+
+use super::calls::{ASK_TIMEOUT, Announced, Call, CallReply, HELD, YIELD_TIMEOUT, decode, encode, subject_of};
+use super::holders::{HeldLink, Holders, RECORDS_TIMEOUT};
+use super::{Bus, BusError, new_hub_id};
+use fleet::ingest::{AskedElsewhere, LinkProcess, NoAnswer, NoTake, OtherHubs};
+use records::Records;
+use records::links::{self, LinkRow};
+use shared::agent::Question;
+use shared::wire::SourceId;
+use std::sync::Arc;
+use std::time::Duration;
+use stream::live::{Holder, Live};
+use team::accounts::Accounts;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+/// This hub among the others. It is made before the first link, which asks it.
+pub struct Others {
+    /// Our id, 16 hexadecimal digits.
+    pub id: String,
+    /// What people call us: the name of our machine and our port.
+    pub name: String,
+    /// The way to the others.
+    pub bus: Bus,
+    pub(super) live: Arc<Live>,
+    pub(super) records: Records,
+    /// The key of the machine that this hub measures itself.
+    pub(super) own: Option<String>,
+    pub(super) holders: Holders,
+    /// Rises when a source has come to another hub.
+    pub(super) moved: watch::Sender<u64>,
+}
+
+impl Others {
+    /// One of several hubs. `own` is the key of the machine that this one measures itself.
+    pub fn new(bus: Bus, name: String, own: Option<String>, live: Arc<Live>, accounts: &Accounts) -> Arc<Self> {
+        Arc::new(Others {
+            id: new_hub_id(),
+            name,
+            bus,
+            live,
+            records: accounts.records(),
+            own,
+            holders: Holders::default(),
+            moved: watch::Sender::default(),
+        })
+    }
+
+    /// Changes rows that nobody is judged by.
+    pub(super) async fn written(
+        &self,
+        change: impl AsyncFnOnce(&mut records::Connection) -> Result<(), records::Error>,
+    ) -> Result<(), String> {
+        let written = async {
+            let mut on = self.records.note().await?;
+            change(&mut on).await?;
+            on.commit().await
+        };
+        match timeout(RECORDS_TIMEOUT, written).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("the database did not answer within {} s", RECORDS_TIMEOUT.as_secs())),
+        }
+    }
+
+    /// A source that another hub has met.
+    pub(super) fn add(&self, key: &str) {
+        const INTERVAL_MS: i64 = 1_000;
+        if let Some((source, true)) = self.live.meet(key, INTERVAL_MS, None) {
+            self.live.set_standing(source, shared::standing::Standing::Unreachable);
+        }
+    }
+
+    /// Writes down that a source is this hub's, and tells the others.
+    pub(super) async fn put(&self, source: &str) -> Result<(), String> {
+        // Clocks of hubs differ: who takes it later says so by a later time.
+        let before = self.holders.of(source).map_or(i64::MIN, |held| held.since);
+        let since = self.live.clock.wall().max(before.saturating_add(1));
+        self.written(async |on| links::take(on, source, &self.id, since).await).await?;
+        self.holders.known().mine.insert(source.into(), since);
+        self.announced(Announced { source: source.into(), hub: self.id.clone(), since });
+        Ok(())
+    }
+
+    /// A source is a hub's now: this one's, which tells the others.
+    fn announced(&self, said: Announced) {
+        self.bus.publish(HELD, said.encode());
+        self.heard(said);
+    }
+
+    /// A source is a hub's now, by its own word; false: that is known better.
+    pub(super) fn heard(&self, Announced { source, hub, since }: Announced) -> bool {
+        if self.holders.of(&source).is_some_and(|held| held.since > since) {
+            return false;
+        }
+        let ours = hub == self.id;
+        if !ours {
+            self.add(&source);
+        }
+        let known = self.live.store().named(&source);
+        if known.is_none() && !ours {
+            return false;
+        }
+        self.holders.put(&source, HeldLink { hub, since, alive: true, heard: Instant::now() });
+        if let Some(id) = known {
+            self.live.set_holder(id, if ours { Holder::Here } else { Holder::There });
+        }
+        self.moved.send_modify(|n| *n += 1);
+        true
+    }
+
+    /// The agent of a source has come here.
+    pub(super) async fn take_over(&self, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
+        // What was told last may be older than the end of the hub that had it.
+        let now = self.live.clock.wall();
+        let row = async { links::of(&mut *self.records.read().await?, source, now).await };
+        let row = match timeout(RECORDS_TIMEOUT, row).await {
+            Ok(Ok(row)) => {
+                row.map(|LinkRow { hub, since, alive, .. }| HeldLink { hub, since, alive, heard: Instant::now() })
+            }
+            Ok(Err(_)) | Err(_) => self.holders.of(source),
+        };
+        if let Some(held) = &row {
+            self.holders.put(source, held.clone());
+        }
+        if let Some(held) = row.filter(|held| held.hub != self.id && held.alive) {
+            self.ask_to_yield(&held.hub, source, process).await?;
+        }
+        let away = |why: String| {
+            tracing::warn!("that a machine came here could not be written down: {why}");
+            NoTake::Unavailable("the database of this hub cannot be used now".into())
+        };
+        self.put(source).await.map_err(away)
+    }
+
+    pub(super) async fn call(&self, hub: &str, call: &Call, wait: Duration) -> Result<CallReply, BusError> {
+        let answer = self.bus.request(&subject_of(hub), encode(call), wait).await?;
+        Ok(decode(&answer).unwrap_or(CallReply::Busy))
+    }
+
+    /// Asks a hub to let go of a source. One that does not answer has gone, or cannot be reached by its agent either.
+    pub(super) async fn ask_to_yield(&self, hub: &str, source: &str, process: &LinkProcess) -> Result<(), NoTake> {
+        let call = Call::Yield { source: source.into(), process: process.clone() };
+        match self.call(hub, &call, YIELD_TIMEOUT).await {
+            Ok(CallReply::InUse(process)) => Err(NoTake::InUse(process)),
+            Ok(_) => Ok(()),
+            Err(why) => {
+                tracing::info!("a machine comes from a hub that is not asked: {why}");
+                Ok(())
+            }
+        }
+    }
+
+    /// Asks the hub that holds a source what its agent says.
+    pub(super) async fn ask_holder(&self, source: SourceId, what: Question) -> Result<(Vec<u8>, i64), NoAnswer> {
+        let key = self.live.store().source(source).map(|(source, _)| source.key.clone()).unwrap_or_default();
+        let held = self.holders.of(&key).filter(|held| held.alive && held.hub != self.id);
+        let held = held.ok_or(NoAnswer::Unlinked)?;
+        match self.call(&held.hub, &Call::Ask { source: key, what }, ASK_TIMEOUT).await {
+            Ok(CallReply::Said(bytes, shift)) => Ok((bytes, shift)),
+            Ok(CallReply::Silent(why)) => Err(why),
+            Ok(CallReply::Busy) => Err(NoAnswer::Busy),
+            Ok(_) => Err(NoAnswer::Unlinked),
+            Err(BusError::Late) => Err(NoAnswer::Late),
+            Err(_) => Err(NoAnswer::HubAway),
+        }
+    }
+}
+
+impl OtherHubs for Others {
+    fn take<'a>(&'a self, source: &'a str, process: &'a LinkProcess) -> AskedElsewhere<'a, Result<(), NoTake>> {
+        Box::pin(self.take_over(source, process))
+    }
+
+    fn ask(&self, source: SourceId, what: Question) -> AskedElsewhere<'_, Result<(Vec<u8>, i64), NoAnswer>> {
+        Box::pin(self.ask_holder(source, what))
+    }
+}

@@ -1,0 +1,104 @@
+//! The training jobs of the machines that are served, and what is wrong there. It is made before what sends or shows it.
+
+use crate::config::Config;
+#[cfg(unix)]
+use crate::control;
+use ::watch::findings::{FindingBook, WantedFindings};
+use jobs::calls::{self, Calls};
+use jobs::markers::Markers;
+#[cfg(unix)]
+use jobs::runs::RunSocket;
+use jobs::runs::{self, ReportAsk, Reports, RunBook, RunBookParts, RunLogs};
+use shared::wire::SourceId;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use stream::live::Live;
+use tokio::sync::{mpsc, watch};
+
+/// Training jobs, and what is wrong with the machines.
+pub(super) struct Jobs {
+    pub markers: Arc<Markers>,
+    pub calls: Arc<Calls>,
+    pub runs: Arc<RunBook>,
+    pub findings: Arc<FindingBook>,
+    followed: Option<Followed>,
+}
+
+/// The machine whose jobs are told of, and the data folder that the socket for that is of.
+struct Followed {
+    source: SourceId,
+    folder: PathBuf,
+    told: Option<Told>,
+}
+
+/// Where launchers tell of their runs, and what comes of that by requests.
+#[cfg(unix)]
+type Told = (RunSocket, mpsc::Receiver<ReportAsk>);
+#[cfg(not(unix))]
+type Told = mpsc::Receiver<ReportAsk>;
+
+impl Jobs {
+    /// Those of all machines. Of `own` they are also told of in this data folder.
+    pub fn new(config: &Config, own: Option<(SourceId, &Path)>) -> Self {
+        let findings = Arc::<FindingBook>::default();
+        let book = findings.clone();
+        let of_runs =
+            move |span| book.seen(&WantedFindings { span: Some(span), ..WantedFindings::default() }, |_| true);
+        let (reports, told) = own.and_then(|(_, folder)| told(config, folder)).unzip();
+        let parts = RunBookParts {
+            logs: own.map(|(source, folder)| RunLogs::of(folder, source)).unwrap_or_default(),
+            findings: Some(Box::new(of_runs)),
+            reports,
+            prices: Some(config.cost.clone()),
+        };
+        Jobs {
+            markers: Arc::default(),
+            calls: Arc::default(),
+            runs: Arc::new(RunBook::new(parts)),
+            findings,
+            followed: own.map(|(source, folder)| Followed { source, folder: folder.into(), told }),
+        }
+    }
+
+    /// Follows the runs of this machine that are told of in its data folder, until `stop` becomes true.
+    pub fn follow(&mut self, config: &Config, live: &Arc<Live>, stop: &watch::Receiver<bool>) {
+        let Some(Followed { source, folder, told }) = self.followed.take() else { return };
+        tokio::spawn(calls::keep_calls(live.clone(), self.calls.clone(), stop.clone()));
+        let book = self.runs.clone();
+        tokio::spawn(runs::expire_logs(live.clone(), book, source, config.retention_bytes, stop.clone()));
+        #[cfg(unix)]
+        if let Some(told) = told {
+            let (live, stop) = (live.clone(), stop.clone());
+            let settings = (config.runs.clone(), collectors::printed as runs::RunTool);
+            let takes = (self.markers.clone(), self.calls.clone());
+            tokio::spawn(async move {
+                let folders = (&*folder, crate::config::state_folder());
+                runs::follow(live, source, told, folders, takes, settings, stop).await
+            });
+        }
+        #[cfg(not(unix))]
+        drop((folder, told));
+    }
+}
+
+/// The socket of a data folder on which launchers tell of their runs; none, and a line in the log, where that cannot be.
+#[cfg(unix)]
+fn told(config: &Config, folder: &Path) -> Option<(Reports, Told)> {
+    match control::runs_path(folder, control::runtime_folder()) {
+        Ok(Some(path)) => match RunSocket::bind(&path, &config.runs) {
+            Ok(socket) => {
+                let (reports, asked) = runs::reports();
+                return Some((reports, (socket, asked)));
+            }
+            Err(why) => tracing::warn!("no run of this machine is told of: {why}"),
+        },
+        Ok(None) => tracing::warn!("the path of the socket of runs is too long: no run of this machine is told of"),
+        Err(error) => tracing::warn!(%error, "there is no socket of the data folder"),
+    }
+    None
+}
+
+#[cfg(not(unix))]
+fn told(_: &Config, _: &Path) -> Option<(Reports, Told)> {
+    None
+}

@@ -1,0 +1,25 @@
+//! Findings for tests, of this crate and of those above it.
+
+use shared::finding::{Finding, Place, Severity};
+
+/// A warning of one card, between these times, seconds; without an end it lasts.
+pub fn finding(kind: &str, source: &str, since: i64, until: Option<i64>) -> Finding {
+    Finding {
+        id: format!("{kind}:{source}:0:{since}"),
+        kind: kind.into(),
+        rule: format!("{kind}.one"),
+        severity: Severity::Warning,
+        subject: vec![Place { source: source.into(), gpus: vec![0] }],
+        affects: Vec::new(),
+        device: None,
+        since,
+        told: since + 60,
+        until,
+        sentence: format!("{source} is wrong since {{since}}"),
+        evidence: Vec::new(),
+        changed: Vec::new(),
+        because: None,
+        confidence: None,
+        dismissed: None,
+    }
+}
