@@ -3,6 +3,7 @@
 mod agent;
 mod alerts_from_code;
 mod alerts_whole;
+mod answers;
 mod api;
 mod browser;
 mod catalog;

@@ -431,6 +431,7 @@ pub(crate) mod tests {
             told: since + 60,
             until,
             sentence: format!("{source} is wrong since {{since}}"),
+            sentence_template: None,
             evidence: Vec::new(),
             changed: Vec::new(),
             because: None,

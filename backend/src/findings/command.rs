@@ -4,9 +4,9 @@ use super::{FindingBook, WantedFindings, look_through};
 use crate::config::{CheckFrom, Config, FindingsTask};
 use crate::terminal;
 use history::Folder;
-use serde_json::{Value, json as object};
 use shared::controls::escaped_json;
-use shared::finding::{Finding, RuleState, Severity};
+use shared::finding::{Finding, Findings, RuleState, Severity};
+use shared::json::Seconds;
 use shared::unit::rough_duration;
 use shared::wire::Recorded;
 use std::fmt::Write;
@@ -72,21 +72,20 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
     });
     // The clock of what is read stands at its end.
     let last = live.clock.wall();
+    let written = || {
+        let answer = answer(last, &findings, book.rules());
+        serde_json::to_string(&answer).expect("texts and numbers")
+    };
     let text = match task.json {
-        true => format!("{}\n", escaped_json(json(last, &findings, &book.rules()).to_string())),
+        true => format!("{}\n", escaped_json(written())),
         false => lines(&findings, last / 1000),
     };
     Ok(Listed { text, notes, found })
 }
 
-/// The object that the API answers with.
-pub fn json(at: i64, findings: &[Finding], rules: &[RuleState]) -> Value {
-    let one = |finding: &Finding| {
-        let mut object = serde_json::to_value(finding).expect("texts and numbers");
-        object["sentence"] = finding.sentence_utc().into();
-        object
-    };
-    object!({ "at": at as f64 / 1000.0, "findings": findings.iter().map(one).collect::<Vec<_>>(), "rules": rules })
+/// What the API answers with.
+pub fn answer(at: i64, findings: &[Finding], rules: Vec<RuleState>) -> Findings {
+    Findings { at: Seconds(at), findings: findings.iter().cloned().map(Finding::into_answer).collect(), rules }
 }
 
 /// A line each, the oldest first; `at` is the last instant that was looked at, seconds.

@@ -16,6 +16,6 @@ pub(crate) use book::tests::finding;
 pub(crate) use book::{Entry, machines as named};
 pub use book::{FindingBook, WantedFindings};
 pub use changed::{Spans, changes};
-pub use command::json;
+pub use command::answer;
 pub use feed::look_through;
 pub use follow::{Following, follow};

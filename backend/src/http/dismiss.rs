@@ -8,8 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use serde::Deserialize;
-use serde_json::json as object;
-use shared::finding::{Dismissed, MAX_REASON};
+use shared::finding::{Dismissed, DismissedFinding, MAX_REASON};
 use std::sync::Arc;
 
 /// What is said of a finding.
@@ -46,5 +45,5 @@ pub(super) async fn post(
     let at = app.live.clock.wall() / 1000;
     let new = why.map(|why| Dismissed { at, by: crate::alerts::maker(&by), why });
     let finding = app.findings.dismiss(&said.id, new, |key| reader.scope().sees(key)).ok_or_else(none)?;
-    Ok(json(StatusCode::OK, &object!({ "id": finding.id, "dismissed": finding.dismissed })))
+    Ok(json(StatusCode::OK, &DismissedFinding { id: finding.id, dismissed: finding.dismissed }))
 }
