@@ -28,6 +28,19 @@ pub struct EnrolRequest {
     pub version: Option<String>,
 }
 
+/// The answer to a machine that wants to join.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EnrolAnswer {
+    /// It has joined: 201.
+    Enrolled(Enrolled),
+    /// An admin has to approve it: 202.
+    Pending {
+        /// True.
+        pending: bool,
+    },
+}
+
 /// A machine has joined: 201. One that an admin has to confirm first is answered 202, and asks again with the same request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enrolled {

@@ -186,6 +186,16 @@ pub struct Findings {
 
 /// `POST /api/v1/findings/wrong`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dismissal {
+    /// The finding's ID.
+    pub id: String,
+    /// Why it is wrong, at most [`MAX_REASON`] characters; without it, what was said before is taken back.
+    pub why: Option<String>,
+}
+
+/// The answer to a [`Dismissal`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DismissedFinding {
     /// The finding's id.
     pub id: String,

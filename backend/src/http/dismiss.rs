@@ -7,25 +7,15 @@ use super::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use serde::Deserialize;
-use shared::finding::{Dismissed, DismissedFinding, MAX_REASON};
+use shared::finding::{Dismissal, Dismissed, DismissedFinding, MAX_REASON};
 use std::sync::Arc;
-
-/// What is said of a finding.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SaidWrong {
-    id: String,
-    /// Why it is wrong; without it what was said before is taken back.
-    why: Option<String>,
-}
 
 /// Answers with what is said of it from now on. Its alert is resolved at the next look at what was found.
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     asker: Asker,
     Writer(by): Writer,
-    Json(said): Json<SaidWrong>,
+    Json(said): Json<Dismissal>,
 ) -> Result<Response<Body>, Refusal> {
     let why = said.why.map(|why| why.trim().to_string());
     match &why {

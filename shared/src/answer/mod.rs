@@ -6,8 +6,21 @@
 //!
 //! Times are [`Seconds`](crate::json::Seconds) since the Unix epoch. What is not known is null or left out, as each type says; it is never zero.
 
+use serde::{Deserialize, Serialize};
+
 pub mod fleet;
 pub mod logs;
 pub mod markers;
 pub mod runs;
 pub mod series;
+
+/// The answer where a thing was changed and there is nothing to say but which.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ById {
+    /// Its ID.
+    pub id: String,
+}
+
+/// The answer where there is nothing to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nothing {}
