@@ -5,8 +5,8 @@
 use super::admin;
 use super::admit::admit;
 use super::api::{
-    self, calls, changed, figure, findings, logs, markers, metrics, query, record, report, reports, runs, series,
-    uplink,
+    self, calls, changed, figure, findings, logs, markers, metrics, parameters, query, record, report, reports, runs,
+    series, uplink,
 };
 use super::{App, about, agents, alerts, dismiss, log, me, page, provider, session, stream, usage, views};
 use ::api::{Method, Operation};
@@ -150,7 +150,7 @@ handlers! {
     GetUsage => usage::get;
 }
 
-/// What answers an operation, without the question who asks.
+/// What answers an operation, and looks at its parameters, without the question who asks.
 fn answers(operation: Operation) -> MethodRouter<Arc<App>> {
     let method = match operation.method() {
         Method::Get => MethodFilter::GET,
@@ -159,7 +159,7 @@ fn answers(operation: Operation) -> MethodRouter<Arc<App>> {
         Method::Patch => MethodFilter::PATCH,
         Method::Delete => MethodFilter::DELETE,
     };
-    handler(operation, method)
+    handler(operation, method).layer(from_fn_with_state(operation, parameters))
 }
 
 /// All operations, each behind the question who asks.

@@ -1,5 +1,6 @@
 //! The macro of the table, and what a name of an operation leads to.
 
+use crate::parameter::Parameter;
 use crate::row::Row;
 pub use crate::table::Operation;
 
@@ -64,6 +65,11 @@ impl Operation {
 
     /// Whether its query may have a parameter of this name.
     pub fn takes(self, name: &str) -> bool {
-        self.row().parameters.iter().any(|parameter| parameter.name == name || parameter.is_any())
+        self.takes_any() || self.row().parameters.iter().any(|parameter| parameter.name == name)
+    }
+
+    /// Whether its query is for others, who may write what they like.
+    pub fn takes_any(self) -> bool {
+        self.row().parameters.iter().any(Parameter::is_any)
     }
 }

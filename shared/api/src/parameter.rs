@@ -39,8 +39,8 @@ impl Parameter {
     }
 
     /// Whether it stands for parameters of any name.
-    pub fn is_any(self) -> bool {
-        self == ANY
+    pub fn is_any(&self) -> bool {
+        *self == ANY
     }
 }
 

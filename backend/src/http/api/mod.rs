@@ -23,7 +23,7 @@ pub(in crate::http) mod series;
 pub(in crate::http) mod uplink;
 
 pub(in crate::http) use answer::AnswerLimits;
-pub(in crate::http) use params::Params;
+pub(in crate::http) use params::{Params, parameters};
 
 use crate::export::fitting;
 use crate::http::admit::Asker;

@@ -150,6 +150,16 @@ async fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
 
 /// Likewise for who runs the server, or is only let in.
 async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> Router {
+    let (app, asker) = served(scope, is_owner, folder).await;
+    let reads = Operation::ALL.iter().filter(|operation| reads(**operation));
+    let routes = reads.fold(Router::new(), |router, operation| {
+        router.route(operation.path(), answers(*operation).layer(from_fn_with_state(asker.clone(), as_asker)))
+    });
+    routes.with_state(app)
+}
+
+/// A server, and who asks it.
+async fn served(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> (Arc<App>, Asker) {
     let (_, stop) = watch::channel(false);
     let alerts = AlertBook::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertBookAbout::default());
     let app = App::new(
@@ -178,11 +188,7 @@ async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) ->
         agent: String::new(),
         is_owner,
     };
-    let reads = Operation::ALL.iter().filter(|operation| reads(**operation));
-    let routes = reads.fold(Router::new(), |router, operation| {
-        router.route(operation.path(), answers(*operation).layer(from_fn_with_state(asker.clone(), as_asker)))
-    });
-    routes.with_state(app)
+    (app, asker)
 }
 
 async fn ask(routes: &Router, path: &str) -> (u16, String) {
@@ -243,6 +249,23 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
         assert!(knows, "{question} tells who sees all of both");
         let (_, text) = ask(&none, &question).await;
         assert!(!secrets(&text) && !text.contains(GRANTED.0) && !text.contains(GRANTED.1), "{question}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn every_operation_refuses_a_parameter_that_it_does_not_take() {
+    let folder = printed();
+    let (app, asker) = served(Scope::All, true, &folder).await;
+    for operation in Operation::ALL.iter().filter(|operation| !operation.takes_any()) {
+        let layer = from_fn_with_state(asker.clone(), as_asker);
+        let router = Router::new().route(operation.path(), answers(*operation).layer(layer)).with_state(app.clone());
+        let path = operation.path().replace('{', "").replace('}', "");
+        let request = Request::builder().method(operation.method().text()).uri(format!("{path}?form=1"));
+        let answer = router.oneshot(request.body(Body::empty()).expect("a request")).await.expect("it does not fail");
+        let status = answer.status().as_u16();
+        let bytes = to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(status == 400 && text.contains("there is no parameter"), "{}: {status} {text}", operation.name());
     }
 }
 
