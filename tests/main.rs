@@ -30,6 +30,7 @@ mod kernels;
 mod ledger;
 #[cfg(target_os = "linux")]
 mod notebook;
+mod operations;
 mod options;
 mod overview;
 mod packages;

@@ -4,6 +4,7 @@
 //!
 //! This crate does no input or output. What an operation does is in the server, which has one handler for each.
 
+mod markdown;
 pub mod need;
 mod operation;
 pub mod parameter;
@@ -11,5 +12,6 @@ mod path;
 mod row;
 mod table;
 
+pub use markdown::reference;
 pub use operation::Operation;
 pub use row::{Answer, Body, Carries, Method, Row, Shape};

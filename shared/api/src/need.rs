@@ -51,4 +51,20 @@ impl Need {
             Need::Open | Need::Session | Need::Own | Need::Person(_) => None,
         }
     }
+    /// Who may call it, in words.
+    pub fn words(self) -> String {
+        let key = |who: String, scope: KeyScope| format!("{who}; keys with `{scope}`");
+        match self {
+            Need::Open => "anybody".into(),
+            Need::Session => "anybody, from the page".into(),
+            Need::Own => "a signed-in account".into(),
+            Need::Shared(scope) => key("viewers and share links".into(), scope),
+            Need::Person(role) => format!("{role}s; no keys"),
+            Need::Role(role, scope) => key(format!("{role}s"), scope),
+            Need::Members(scope) => key("members".into(), scope),
+            Need::TeamAdmin => key("admins of the team".into(), KeyScope::TeamAdmin),
+            Need::HubAdmin => key("admins of the hub".into(), KeyScope::HubAdmin),
+            Need::Key(scope) => format!("keys with `{scope}`"),
+        }
+    }
 }
