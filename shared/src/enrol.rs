@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a machine says of itself when it joins by a join key.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EnrolRequest {
@@ -29,6 +30,7 @@ pub struct EnrolRequest {
 }
 
 /// The answer to a machine that wants to join.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum EnrolAnswer {
@@ -42,6 +44,7 @@ pub enum EnrolAnswer {
 }
 
 /// A machine has joined: 201. One that an admin has to confirm first is answered 202, and asks again with the same request.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enrolled {
     /// The id of its source, which never changes.

@@ -11,6 +11,7 @@ pub const FINDING_KIND: &str = "finding";
 pub const MAX_FINDING_BYTES: usize = 2 << 10;
 
 /// How much it matters.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -34,6 +35,7 @@ impl Severity {
 }
 
 /// GPUs of one machine, or the machine.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// Name of the machine.
@@ -43,6 +45,7 @@ pub struct Place {
 }
 
 /// One condition of the rule with its value when the finding was raised.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The tag with its placeholder, as `gpu.{i}.powerWatts`.
@@ -64,6 +67,7 @@ pub struct Evidence {
 }
 
 /// What else moved when it began.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Name of the machine.
@@ -84,6 +88,7 @@ pub struct Change {
 }
 
 /// One thing that is wrong.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// `kind:machine:first GPU:onset in seconds`: the same after a restart and in a replay.
@@ -140,6 +145,7 @@ const ONSET: &str = "{since}";
 pub const MAX_REASON: usize = 400;
 
 /// What a person said of a finding that is wrong. It stays in the list, and leads nothing.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dismissed {
     /// When, seconds since the Unix epoch.
@@ -174,6 +180,7 @@ impl Finding {
 }
 
 /// `GET /api/v1/findings`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     /// The last instant that was looked at.
@@ -185,6 +192,7 @@ pub struct Findings {
 }
 
 /// `POST /api/v1/findings/wrong`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dismissal {
@@ -195,6 +203,7 @@ pub struct Dismissal {
 }
 
 /// The answer to a [`Dismissal`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DismissedFinding {
     /// The finding's id.
@@ -204,6 +213,7 @@ pub struct DismissedFinding {
 }
 
 /// Whether a rule can see what it looks for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
@@ -216,6 +226,7 @@ pub enum Watch {
 }
 
 /// What a rule can see on the machines that are here.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleState {
     /// Its name, as `hang.spin`.

@@ -66,6 +66,8 @@ pub mod rollup;
 pub mod rule;
 pub mod run;
 pub mod said;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod scope;
 pub mod secret;
 pub mod segment;

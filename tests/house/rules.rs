@@ -82,7 +82,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("xtask/bindgen", &[], &["leptos", "plotters", "axum"]),
     // No code, and so no arrow: features of dependencies alone.
     ("tests/features", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
-    ("tests/features/base", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
+    ("tests/features/base", &["api"], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
     (
         "tests",
         &[

@@ -53,6 +53,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("GET", "/auth/{provider}/callback", "/auth/none/callback", "0SVMAOH", 303),
     ("POST", "/api/v1/session/again", "/api/v1/session/again", "VMAOH", 400),
     ("GET", "/api/v1/catalog", "/api/v1/catalog", "SVMAOHpd", 200),
+    ("GET", "/api/v1/openapi.json", "/api/v1/openapi.json", "SVMAOHpd", 200),
     ("GET", "/api/v1/sources", "/api/v1/sources", "SVMAOHpd", 200),
     ("GET", "/api/v1/fleet", "/api/v1/fleet", "SVMAOHpd", 400),
     ("GET", "/api/v1/series", "/api/v1/series", "SVMAOHpd", 200),

@@ -63,7 +63,7 @@ use shared::processes::ProcessTable;
 use shared::run::RunLine;
 use shared::wire::{Source, SourceId};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
@@ -126,6 +126,8 @@ pub struct App {
     broadcast: Mutex<Weak<stream::Broadcast>>,
     /// Pages that have no socket.
     rungs: stream::Rungs,
+    /// The document of OpenAPI, once somebody has asked for it.
+    openapi: OnceLock<String>,
 }
 
 impl App {
@@ -161,6 +163,7 @@ impl App {
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
             rungs: stream::Rungs::default(),
+            openapi: OnceLock::new(),
         })
     }
 

@@ -30,6 +30,7 @@ handlers! {
     GetPage => page::serve;
     GetHealth => about::health;
     GetUnknown => api::unknown;
+    GetOpenApi => about::openapi;
     GetMetrics => metrics::get;
     ListMetrics => api::catalog;
     ListSources => api::sources;

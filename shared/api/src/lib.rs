@@ -6,6 +6,8 @@
 
 mod markdown;
 pub mod need;
+#[cfg(feature = "schema")]
+pub mod openapi;
 mod operation;
 pub mod parameter;
 mod path;

@@ -10,7 +10,7 @@ const HEAD: &str = "# Operations of the API
 
 Every operation of the [HTTP API](../integrate/api.md), from the one table in `shared/api/src/table.rs`. This file is generated: `UPDATE=1 cargo test -p watchglass-tests operations` writes it.
 
-A server without accounts has no operations of accounts, teams and the hub. Its user may do everything else.
+`GET /api/v1/openapi.json` returns the same as an OpenAPI 3.1 document, with the fields of each body and answer. A server without accounts has no operations of accounts, teams and the hub. Its user may do everything else.
 
 A role includes the lower ones: viewer, member, admin. An admin of the hub may do what an admin of any team may. A key also needs the scope that is named. An unknown parameter gets status 400 with the nearest known one.
 ";
@@ -62,7 +62,7 @@ fn line(row: &Row) -> String {
             named.chain(media.iter().map(|media| code(media))).collect::<Vec<_>>().join(", ")
         }
         Answer::Redirect => "redirection".into(),
-        Answer::Socket => "WebSocket".into(),
+        Answer::Socket(_) => "WebSocket".into(),
     };
     let operation = code(&format!("{} {}", row.method.text(), row.path));
     let names = names.join(", ");

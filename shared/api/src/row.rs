@@ -80,12 +80,12 @@ impl Body {
     pub(crate) const SOCKET: Body = Body { carries: Carries::Socket, shape: None };
 
     /// JSON of a type.
-    pub(crate) const fn json<T>() -> Body {
+    pub(crate) const fn json<T: Described>() -> Body {
         Body::at_most::<T>(MAX_BODY_BYTES)
     }
 
     /// JSON of a type, of at most so many bytes.
-    pub(crate) const fn at_most<T>(bytes: usize) -> Body {
+    pub(crate) const fn at_most<T: Described>(bytes: usize) -> Body {
         Body { carries: Carries::Json(bytes), shape: Some(Shape::of::<T>()) }
     }
 }
@@ -103,27 +103,56 @@ pub enum Answer {
     Text(&'static [&'static str], Option<Shape>),
     /// A redirection to the page.
     Redirect,
-    /// A WebSocket.
-    Socket,
+    /// A WebSocket; without one, 200 and one of these media types.
+    Socket(&'static [&'static str]),
 }
 
 /// JSON that no type describes.
 pub struct Free;
 
+/// A type that can be described, where descriptions are compiled.
+#[cfg(not(feature = "schema"))]
+pub(crate) trait Described {}
+#[cfg(not(feature = "schema"))]
+impl<T> Described for T {}
+#[cfg(feature = "schema")]
+pub(crate) use schemars::JsonSchema as Described;
+
 /// A type of JSON.
 #[derive(Clone, Copy)]
 pub struct Shape {
     path: fn() -> &'static str,
+    #[cfg(feature = "schema")]
+    pub(crate) schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
 }
 
 impl Shape {
-    pub(crate) const fn of<T>() -> Shape {
-        Shape { path: std::any::type_name::<T> }
+    pub(crate) const fn of<T: Described>() -> Shape {
+        Shape {
+            path: std::any::type_name::<T>,
+            #[cfg(feature = "schema")]
+            schema: schemars::SchemaGenerator::subschema_for::<T>,
+        }
     }
 
     /// The name of the type.
     pub fn name(self) -> &'static str {
         let path = (self.path)();
         path.rsplit("::").next().unwrap_or(path)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Free {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Free".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "object" })
     }
 }

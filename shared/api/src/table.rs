@@ -3,7 +3,7 @@
 use crate::need::Need;
 use crate::operation::operations;
 use crate::parameter::*;
-use crate::row::{Answer, Body, Free, Method, Row, Shape};
+use crate::row::{Answer, Body, Described, Free, Method, Row, Shape};
 use shared::alert::{
     Alert, AlertHistory, Alerts, Channel, ChannelInput, Channels, Checked, CodeAlert, CodeAlertTaken, Rule, RuleCheck,
     Rules, Silence, Silences, Tested,
@@ -68,19 +68,19 @@ const SOCKET: Body = Body::SOCKET;
 /// What a machine says of itself before anybody knows it.
 const MAX_EVIDENCE_BYTES: usize = 16 << 10;
 
-const fn takes<T>() -> Body {
+const fn takes<T: Described>() -> Body {
     Body::json::<T>()
 }
 
-const fn json<T>() -> Answer {
+const fn json<T: Described>() -> Answer {
     Answer::Json(Shape::of::<T>())
 }
 
-const fn made<T>() -> Answer {
+const fn made<T: Described>() -> Answer {
     Answer::Made(Shape::of::<T>())
 }
 
-const fn taken<T>() -> Answer {
+const fn taken<T: Described>() -> Answer {
     Answer::Taken(Shape::of::<T>())
 }
 
@@ -89,7 +89,7 @@ const fn text(types: &'static [&'static str]) -> Answer {
 }
 
 /// JSON, or one of the other types by `format`.
-const fn text_or<T>(types: &'static [&'static str]) -> Answer {
+const fn text_or<T: Described>(types: &'static [&'static str]) -> Answer {
     Answer::Text(types, Some(Shape::of::<T>()))
 }
 
@@ -99,6 +99,7 @@ const CSV: &str = "text/csv";
 const SVG: &str = "image/svg+xml";
 const LINES: &str = "application/x-ndjson";
 const BYTES: &str = "application/octet-stream";
+const EVENTS: &str = "text/event-stream";
 const OPENMETRICS: &str = "application/openmetrics-text";
 
 operations! {
@@ -109,6 +110,8 @@ operations! {
         GetHealth = Get "/healthz", OPEN, NOTHING, [], text(&[PLAIN]);
         /// Answers paths of the API that are none
         GetUnknown = Get "/api/{*rest}", OPEN, NOTHING, [ANY], json::<Nothing>();
+        /// Returns this table as an OpenAPI 3.1 document
+        GetOpenApi = Get "/api/v1/openapi.json", SHARED, NOTHING, [], json::<Free>();
         /// Returns every current value for Prometheus, or as OpenMetrics by `Accept`
         GetMetrics = Get "/metrics", SCRAPE, NOTHING, [], text(&[PLAIN, OPENMETRICS]);
     }
@@ -138,7 +141,7 @@ operations! {
         /// Lists the links of this machine to hubs
         ListUplinks = Get "/api/v1/uplink", READ, NOTHING, [], json::<UplinkList>();
         /// Follows the stream of the page: over a WebSocket, as server-sent events, or by polling with `cursor`
-        FollowLive = Get "/api/v1/live", SHARED, SOCKET, [LIVE_FORMAT, SOURCES, CURSOR], Answer::Socket;
+        FollowLive = Get "/api/v1/live", SHARED, SOCKET, [LIVE_FORMAT, SOURCES, CURSOR], Answer::Socket(&[EVENTS, BYTES]);
         /// Sends the messages of a page that has no WebSocket
         SendToLive = Post "/api/v1/live/{viewer}", SHARED, takes::<Said>(), [], json::<Nothing>();
     }
@@ -338,7 +341,7 @@ operations! {
         /// Enrolls a machine by a join key
         EnrollAgent = Post "/api/v1/ingest/enrol", JOIN, Body::at_most::<EnrolRequest>(MAX_EVIDENCE_BYTES), [], taken::<EnrolAnswer>();
         /// Links an agent to the hub
-        LinkAgent = Get "/api/v1/ingest", AGENT, SOCKET, [], Answer::Socket;
+        LinkAgent = Get "/api/v1/ingest", AGENT, SOCKET, [], Answer::Socket(&[]);
     }
     "Hub" {
         /// Returns the version, the database and the counters of a hub

@@ -6,6 +6,7 @@ use crate::wire::SourceId;
 use serde::{Deserialize, Serialize};
 
 /// `GET /api/v1/fleet`: one row of the fleet's overview, of every machine.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FleetColumns {
     /// Id of the row.
@@ -25,6 +26,7 @@ pub struct FleetColumns {
 }
 
 /// A machine in [`FleetColumns`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FleetMachine {
     /// Its number on this server.
@@ -41,6 +43,7 @@ pub struct FleetMachine {
 }
 
 /// `GET /api/v1/uplink`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UplinkList {
     /// Version of this program.
@@ -50,6 +53,7 @@ pub struct UplinkList {
 }
 
 /// The link to a hub. What is not known yet is left out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UplinkRow {
     /// Address of the hub.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// `GET /api/v1/runs/ID/logs?format=json`. With `format=jsonl` each line is a [`LogRow`] by itself, and after them come
 /// [`LogGap`]s.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogList {
     /// Those of earlier times first.
@@ -15,6 +16,7 @@ pub struct LogList {
 }
 
 /// A line that a process printed, or, where `lost` is given, lines that were not kept.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogRow {
     /// When it ended.
@@ -48,6 +50,7 @@ pub struct LogRow {
 }
 
 /// A machine whose lines are missing.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogMissing {
     /// Its name.
@@ -57,6 +60,7 @@ pub struct LogMissing {
 }
 
 /// The same as a row among rows.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogGap {
     /// Its name.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// `POST /api/v1/markers`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkersTaken {
     /// Markers that are kept now.
@@ -14,6 +15,7 @@ pub struct MarkersTaken {
 }
 
 /// `GET /api/v1/markers`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MarkerList {
     /// Machine by machine, the oldest first.
@@ -23,6 +25,7 @@ pub struct MarkerList {
 }
 
 /// Whether a cell begins or ends.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellPhase {
@@ -33,6 +36,7 @@ pub enum CellPhase {
 }
 
 /// Who tells of a cell in place of its kernel.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MarkerBy {
@@ -42,6 +46,7 @@ pub enum MarkerBy {
 
 /// A marker: as it is kept, in the body of a record, which has its time and its machine itself, and as `GET /api/v1/markers`
 /// answers. What is not known is left out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Marker {
@@ -147,6 +152,7 @@ impl Marker {
 }
 
 /// `GET /api/v1/kernels`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelList {
     /// Those that run, and the last that ended, machine by machine.
@@ -156,6 +162,7 @@ pub struct KernelList {
 }
 
 /// A Jupyter kernel as it was seen last.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelRow {
     /// Name of its machine.
@@ -201,6 +208,7 @@ pub struct KernelRow {
 }
 
 /// Whether a kernel is there.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelStanding {
@@ -212,6 +220,7 @@ pub enum KernelStanding {
 }
 
 /// The cell that a kernel runs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BusyCell {
     /// The cell's id in the notebook.
@@ -225,6 +234,7 @@ pub struct BusyCell {
 }
 
 /// `GET /api/v1/cells`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellList {
     /// Newest first.
@@ -232,6 +242,7 @@ pub struct CellList {
 }
 
 /// One run of a cell.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellRow {
     /// Name of its machine.
@@ -282,6 +293,7 @@ pub struct CellRow {
 }
 
 /// What the kernel of a cell held, bytes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellMemory {
     /// Before the cell began.
@@ -302,6 +314,7 @@ pub struct CellMemory {
 }
 
 /// A GPU during a cell.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellGpu {
     /// Its number.

@@ -15,6 +15,7 @@ pub mod runs;
 pub mod series;
 
 /// The answer where a thing was changed and there is nothing to say but which.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ById {
     /// Its ID.
@@ -22,5 +23,6 @@ pub struct ById {
 }
 
 /// The answer where there is nothing to say.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nothing {}

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `GET /api/v1/runs`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunList {
     /// Newest first.
@@ -21,6 +22,7 @@ pub struct RunList {
 }
 
 /// How many runs there are, listed or not.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunTotals {
     /// Of the states that were asked for.
@@ -31,6 +33,7 @@ pub struct RunTotals {
 
 /// A row of [`RunList`], and with its charts `GET /api/v1/runs/ID`: one object with the fields of its three parts. A program
 /// may read each part of the object by itself; so the page does, which is lighter.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ListedRun {
     /// How it stands.
@@ -45,6 +48,7 @@ pub struct ListedRun {
 }
 
 /// How a run stands.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
     /// Its id.
@@ -86,6 +90,7 @@ pub struct RunRow {
 }
 
 /// The process of a run that ended badly before all others.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedCause {
     /// Its machine.
@@ -106,6 +111,7 @@ pub struct ListedCause {
 }
 
 /// A process of a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedProcess {
     /// Its machine.
@@ -131,6 +137,7 @@ pub struct ListedProcess {
 }
 
 /// What a run held and used. What is not known is left out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFigures {
     /// Different GPUs that it held.
@@ -172,6 +179,7 @@ pub struct RunFigures {
 }
 
 /// How far a run came.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSteps {
     /// The newest step that a marker names.
@@ -181,6 +189,7 @@ pub struct RunSteps {
 }
 
 /// The charts of a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunCurves {
     /// Where the lines begin.
@@ -197,6 +206,7 @@ pub struct RunCurves {
 }
 
 /// One chart of a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunMeasure {
     /// Its id: `gpu`, `gpu_memory`, `gpu_memory_share`, `gpu_power`, `gpu_clock`, `gpu_temp`, `cpu`, `memory` or `steps`.
@@ -212,6 +222,7 @@ pub struct RunMeasure {
 }
 
 /// One line of a chart of a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasureLine {
     /// Name of its machine.
@@ -225,6 +236,7 @@ pub struct MeasureLine {
 }
 
 /// `GET /api/v1/runs/ID/report?format=json`: one run, also when its samples have gone.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
     /// The run, as it is listed.
@@ -252,6 +264,7 @@ pub struct RunReport {
 }
 
 /// A curve of a report.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReportCurve {
     /// Tag of its row in the catalog.
@@ -266,6 +279,7 @@ pub struct ReportCurve {
 }
 
 /// A marker in a report.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReportMark {
     /// When.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// `GET /api/v1/changed`: which series differ between a span and the one before.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangedList {
     /// Begin of the span.
@@ -24,6 +25,7 @@ pub struct ChangedList {
 }
 
 /// `GET /api/v1/catalog`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MetricList {
     /// In the order of the catalog.
@@ -31,6 +33,7 @@ pub struct MetricList {
 }
 
 /// A row of the catalog; see [`MetricDef`](crate::catalog::MetricDef).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricRow {
     /// Its tag, as `gpu.{i}.temp`.
@@ -54,6 +57,7 @@ pub struct MetricRow {
 }
 
 /// The range of a chart's axis.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AxisRange {
@@ -64,6 +68,7 @@ pub enum AxisRange {
 }
 
 /// A range that follows the values.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FreeRange {
@@ -84,6 +89,7 @@ impl From<Range> for AxisRange {
 }
 
 /// `GET /api/v1/doctor`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckList {
     /// Every family of every machine once.
@@ -91,6 +97,7 @@ pub struct CheckList {
 }
 
 /// What a collector of a machine found.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckRow {
     #[allow(missing_docs, reason = "see Check")]
@@ -101,6 +108,7 @@ pub struct CheckRow {
 }
 
 /// `GET /api/v1/series`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesList {
     /// In the order of machines.
@@ -108,6 +116,7 @@ pub struct SeriesList {
 }
 
 /// A series.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesRow {
     /// Its tag, as `gpu.0.temp`.
@@ -129,6 +138,7 @@ pub struct SeriesRow {
 }
 
 /// `GET /api/v1/processes`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessList {
     /// When the table was read.
@@ -142,6 +152,7 @@ pub struct ProcessList {
 }
 
 /// A process. What could not be read is left out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessRow {
     /// Its number.
@@ -182,6 +193,7 @@ pub struct ProcessRow {
 }
 
 /// `GET /api/v1/sources`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceList {
     /// By name.
@@ -189,6 +201,7 @@ pub struct SourceList {
 }
 
 /// A machine that reports, and what is known of its link.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceRow {
     /// Its number on this server.
@@ -240,6 +253,7 @@ pub struct SourceRow {
 }
 
 /// `GET /api/v1/query`: stored samples.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueryAnswer {
     /// Begin of the span.
@@ -257,6 +271,7 @@ pub struct QueryAnswer {
 }
 
 /// A series of a [`QueryAnswer`]. It has `points`, or where a step was asked for `buckets`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueriedSeries {
     /// Its tag, as `gpu.0.temp`.
@@ -276,6 +291,7 @@ pub struct QueriedSeries {
 }
 
 /// The samples of a step.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueriedBucket {
     /// Its begin.

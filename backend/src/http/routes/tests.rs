@@ -202,6 +202,7 @@ async fn ask(routes: &Router, path: &str) -> (u16, String) {
 /// The questions of every route that reads, those about all machines.
 const ALL: &[(&str, &str)] = &[
     ("/api/v1/catalog", ""),
+    ("/api/v1/openapi.json", ""),
     ("/api/v1/sources", ""),
     ("/api/v1/fleet", "?row=cpu"),
     ("/api/v1/series", ""),
@@ -244,7 +245,7 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
         let expected = if path.ends_with("/logs") { 404 } else { 200 };
         assert_eq!(status, expected, "{question}: {text}");
         assert!(!secrets(&text), "{question}: {text}");
-        let knows = ["/api/v1/catalog", "/api/v1/record", "/api/v1/uplink"].contains(path)
+        let knows = ["/api/v1/catalog", "/api/v1/openapi.json", "/api/v1/record", "/api/v1/uplink"].contains(path)
             || secrets(&ask(&all, &question).await.1);
         assert!(knows, "{question} tells who sees all of both");
         let (_, text) = ask(&none, &question).await;
