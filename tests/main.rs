@@ -3,6 +3,7 @@
 mod agent;
 mod alerts_from_code;
 mod alerts_whole;
+mod answers;
 mod api;
 mod browser;
 mod catalog;
@@ -29,6 +30,7 @@ mod kernels;
 mod ledger;
 #[cfg(target_os = "linux")]
 mod notebook;
+mod operations;
 mod options;
 mod overview;
 mod packages;

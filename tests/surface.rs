@@ -2,6 +2,7 @@
 //! what is new is added by `UPDATE=1 cargo test -p watchglass-tests surface`. What is taken out of a list is promised to
 //! nobody any more, and stands in `CHANGELOG.md`.
 
+use api::Operation;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use watchglass_tests::server::{Server, run};
@@ -87,13 +88,8 @@ fn commands_and_their_flags_stay() {
 
 #[test]
 fn paths_stay() {
-    let routes = include_str!("../backend/src/http/routes.rs");
-    let path = |line: &str| {
-        let (method, rest) = line.trim().split_once(" \"")?;
-        let path = rest.split('"').next().filter(|path| path.starts_with('/'))?;
-        method.chars().all(|c| c.is_ascii_uppercase()).then(|| format!("{method} {path}"))
-    };
-    keeps("paths", routes.lines().filter_map(path).collect());
+    let name = |operation: &Operation| format!("{} {}", operation.method().text(), operation.path());
+    keeps("paths", Operation::ALL.iter().map(name).collect());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use stream::live::Live;
 use stream::recording;
 use stream::store::{Limits, Store};
 use system::file;
-use watch::findings::{FindingBook, WantedFindings, json, look_through};
+use watch::findings::{FindingBook, WantedFindings, answer, look_through};
 
 /// Why nothing was looked at: the exit status, and the sentence.
 #[derive(Debug)]
@@ -71,8 +71,12 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
     });
     // The clock of what is read stands at its end.
     let last = live.clock.wall();
+    let written = || {
+        let answer = answer(last, &findings, book.rules());
+        serde_json::to_string(&answer).expect("texts and numbers")
+    };
     let text = match task.json {
-        true => format!("{}\n", escaped_json(json(last, &findings, &book.rules()).to_string())),
+        true => format!("{}\n", escaped_json(written())),
         false => lines(&findings, last / 1000),
     };
     Ok(Listed { text, notes, found })

@@ -1,7 +1,10 @@
 //! Requests to the server that are no messages of the link: sessions and lists of a hub, as JSON that the browser itself
 //! reads and writes.
 
+mod from_json;
+
 use js_sys::{Array, Function, Object, Promise, Reflect};
+use serde::de::DeserializeOwned;
 use std::cell::Cell;
 use std::rc::Rc;
 use wasm_bindgen::JsCast;
@@ -21,6 +24,11 @@ impl PartialEq for Json {
 }
 
 impl Json {
+    /// The value as a type that the server wrote; None where it is none.
+    pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        from_json::from_json(self.0.clone())
+    }
+
     /// A field of an object; one that is missing is null.
     pub fn get(&self, name: &str) -> Json {
         Json(Reflect::get(&self.0, &name.into()).unwrap_or(JsValue::NULL))

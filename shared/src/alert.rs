@@ -17,6 +17,7 @@ pub const MAX_TEXT_BYTES: usize = 2_000;
 pub const MAX_NAMED: usize = 10;
 
 /// How much an alert matters.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertSeverity {
@@ -55,6 +56,7 @@ fn yes() -> bool {
 }
 
 /// Where a rule comes from.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -68,6 +70,7 @@ pub enum Origin {
 }
 
 /// What is watched, what it is called, and who is told.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -122,6 +125,7 @@ pub struct Rule {
 }
 
 /// How an alert stands.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertState {
@@ -134,6 +138,7 @@ pub enum AlertState {
 }
 
 /// One subject for which a rule fires or fired.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
     /// Base32 of a SHA-256 over rule, subject and beginning: the same on each hub and after each restart.
@@ -185,6 +190,7 @@ fn one() -> u64 {
 }
 
 /// Who took an alert on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acked {
     /// The person's name.
@@ -194,6 +200,7 @@ pub struct Acked {
 }
 
 /// `GET /api/v1/alerts/ID`: one alert, and what happened to it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlertHistory {
     #[allow(missing_docs, reason = "see Alert")]
@@ -205,6 +212,7 @@ pub struct AlertHistory {
 }
 
 /// Something that happened to an alert.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertHappened {
     /// When, milliseconds since the Unix epoch.
@@ -220,6 +228,7 @@ pub struct AlertHappened {
 }
 
 /// `GET /api/v1/alerts`: newest first.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Alerts {
     #[allow(missing_docs, reason = "see Alert")]
@@ -234,6 +243,7 @@ pub struct Alerts {
 }
 
 /// `GET /api/v1/rules`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// Those made here first, then those of the file, then the built-in ones.
@@ -241,6 +251,7 @@ pub struct Rules {
 }
 
 /// A rule, and how it stands.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleRow {
     #[allow(missing_docs, reason = "see Rule")]
@@ -257,6 +268,7 @@ pub struct RuleRow {
 }
 
 /// `POST /api/v1/rules/check`: what a rule would have done.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleCheck {
     #[allow(missing_docs, reason = "see Rule")]
@@ -266,6 +278,7 @@ pub struct RuleCheck {
 }
 
 /// The answer to [`RuleCheck`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
     /// What it says, see [`RuleRow::words`].
@@ -281,6 +294,7 @@ pub struct Checked {
 }
 
 /// A span in which a rule would have fired for a subject.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fired {
     /// The subject, as people read it: `node-13 GPU 2`.
@@ -297,6 +311,7 @@ pub struct Fired {
 }
 
 /// What must not be told for a while.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
     /// 26 letters. Given by the server.
@@ -322,6 +337,7 @@ pub struct Silence {
 }
 
 /// `GET /api/v1/silences`: those that hold or will, then those that are over, newest first.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silences {
     #[allow(missing_docs, reason = "see Silence")]
@@ -329,6 +345,7 @@ pub struct Silences {
 }
 
 /// Hours in which a channel waits.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quiet {
@@ -342,6 +359,7 @@ pub struct Quiet {
 }
 
 /// Where notices go, as it is made or changed. It has every secret in it, and never leaves the server again.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelInput {
@@ -383,6 +401,7 @@ pub struct ChannelInput {
 }
 
 /// Where notices go, as it is shown.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channel {
     /// 26 letters.
@@ -406,6 +425,7 @@ pub struct Channel {
 }
 
 /// How the deliveries of a channel go.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     /// `ok`, `retrying`, `failed`, or `none` before the first.
@@ -425,6 +445,7 @@ pub struct Delivery {
 }
 
 /// `GET /api/v1/channels`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channels {
     #[allow(missing_docs, reason = "see Channel")]
@@ -434,6 +455,7 @@ pub struct Channels {
 }
 
 /// A notice, and how it went.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// Its id, the same in each try.
@@ -451,6 +473,7 @@ pub struct Sent {
 }
 
 /// The answer to a channel's test.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tested {
     /// Whether it was taken.
@@ -460,6 +483,7 @@ pub struct Tested {
 }
 
 /// Why a notice is sent.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {
@@ -474,6 +498,7 @@ pub enum NoticeKind {
 }
 
 /// One message to one channel. It is complete: a sink looks nothing up.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
     /// The row's id in the outbox, 26 letters: the same in each try.
@@ -514,6 +539,7 @@ pub struct Notice {
 }
 
 /// `POST /api/v1/alerts`: an alert from code.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodeAlert {
@@ -543,6 +569,7 @@ pub struct CodeAlert {
 }
 
 /// The answer to [`CodeAlert`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeAlertTaken {
     /// The alert's id.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// `GET /api/v1/audit`: `?team=`, `from=`, `to=`, `who=`, `action=` (its begin), `object=`, `before=ID`, `limit=` (1,000 at
 /// most, 200 unless said) choose.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditLog {
     /// The newest first.
@@ -18,6 +19,7 @@ pub struct AuditLog {
 }
 
 /// One change, or one attempt. A line of the file that `[audit] file` names is one, too.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuditEntry {
@@ -46,6 +48,7 @@ pub struct AuditEntry {
 }
 
 /// `GET /api/v1/usage`: `?team=`, `from=` and `to=` (days), `by=day`, `source` or `key` choose; `format=csv` for tables.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// By day, then by team and subject.
@@ -56,6 +59,7 @@ pub struct Usage {
 }
 
 /// What was used on one day by one team, in all or by one machine or key.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UsageRow {

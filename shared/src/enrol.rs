@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a machine says of itself when it joins by a join key.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EnrolRequest {
@@ -28,7 +29,22 @@ pub struct EnrolRequest {
     pub version: Option<String>,
 }
 
+/// The answer to a machine that wants to join.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EnrolAnswer {
+    /// It has joined: 201.
+    Enrolled(Enrolled),
+    /// An admin has to approve it: 202.
+    Pending {
+        /// True.
+        pending: bool,
+    },
+}
+
 /// A machine has joined: 201. One that an admin has to confirm first is answered 202, and asks again with the same request.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enrolled {
     /// The id of its source, which never changes.

@@ -1,5 +1,6 @@
 //! Findings: what is wrong, on which machine and device, since when, and how it is known; from its onset to its end.
 
+use crate::json::Seconds;
 use serde::{Deserialize, Serialize};
 
 /// The kind of the records that carry findings: one when it is raised, one when its severity or cause changes, one when it
@@ -10,6 +11,7 @@ pub const FINDING_KIND: &str = "finding";
 pub const MAX_FINDING_BYTES: usize = 2 << 10;
 
 /// How much it matters.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -33,6 +35,7 @@ impl Severity {
 }
 
 /// GPUs of one machine, or the machine.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// Name of the machine.
@@ -42,6 +45,7 @@ pub struct Place {
 }
 
 /// One condition of the rule with its value when the finding was raised.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The tag with its placeholder, as `gpu.{i}.powerWatts`.
@@ -63,6 +67,7 @@ pub struct Evidence {
 }
 
 /// What else moved when it began.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Name of the machine.
@@ -83,6 +88,7 @@ pub struct Change {
 }
 
 /// One thing that is wrong.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// `kind:machine:first GPU:onset in seconds`: the same after a restart and in a replay.
@@ -108,9 +114,13 @@ pub struct Finding {
     /// When it ended, seconds since the Unix epoch; None while it is open.
     #[serde(default)]
     pub until: Option<i64>,
-    /// What people read: the subject, the onset, the two strongest numbers. Its onset stands in it as `{since}`, which
-    /// who shows it replaces by that time in the reader's zone; see [`Finding::told_at`].
+    /// What people read: the subject, the onset, the two strongest numbers. In an answer the onset is in UTC, as `14:03 UTC`,
+    /// so that a program may print it as it is. In a record, which has no template, the onset is `{since}`.
     pub sentence: String,
+    /// In an answer: the sentence with `{since}` in the place of the onset, for readers in another zone. The onset itself is
+    /// `since`; nobody has to find it in a sentence. None in a record. See [`Finding::told_at`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentence_template: Option<String>,
     /// Every condition of the rule.
     pub evidence: Vec<Evidence>,
     /// What else moved, at most five.
@@ -128,10 +138,14 @@ pub struct Finding {
     pub dismissed: Option<Dismissed>,
 }
 
+/// The place of the onset in the sentence of a record, and in the template of an answer.
+const ONSET: &str = "{since}";
+
 /// The longest reason for which a finding is dismissed, characters.
 pub const MAX_REASON: usize = 400;
 
 /// What a person said of a finding that is wrong. It stays in the list, and leads nothing.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dismissed {
     /// When, seconds since the Unix epoch.
@@ -145,12 +159,18 @@ pub struct Dismissed {
 impl Finding {
     /// The sentence with the onset as `time` writes it.
     pub fn told_at(&self, time: impl Fn(i64) -> String) -> String {
-        self.sentence.replace("{since}", &time(self.since))
+        self.sentence_template.as_ref().unwrap_or(&self.sentence).replace(ONSET, &time(self.since))
     }
 
     /// The sentence with the onset in UTC, as `14:03 UTC`.
     pub fn sentence_utc(&self) -> String {
         self.told_at(|since| format!("{} UTC", &crate::date::text(since * 1000)[11..16]))
+    }
+
+    /// The finding as answers have it: its sentence in UTC, and its template.
+    pub fn into_answer(self) -> Finding {
+        let sentence = self.sentence_utc();
+        Finding { sentence_template: Some(self.sentence_template.unwrap_or(self.sentence)), sentence, ..self }
     }
 
     /// Whether it stands on top of a page: open, above note, no consequence of another, and not dismissed.
@@ -159,7 +179,41 @@ impl Finding {
     }
 }
 
+/// `GET /api/v1/findings`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// The last instant that was looked at.
+    pub at: Seconds,
+    /// The newest told first.
+    pub findings: Vec<Finding>,
+    /// What each rule can see.
+    pub rules: Vec<RuleState>,
+}
+
+/// `POST /api/v1/findings/wrong`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dismissal {
+    /// The finding's ID.
+    pub id: String,
+    /// Why it is wrong, at most [`MAX_REASON`] characters; without it, what was said before is taken back.
+    pub why: Option<String>,
+}
+
+/// The answer to a [`Dismissal`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DismissedFinding {
+    /// The finding's id.
+    pub id: String,
+    /// What was said of it; null once that was taken back.
+    pub dismissed: Option<Dismissed>,
+}
+
 /// Whether a rule can see what it looks for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
@@ -172,6 +226,7 @@ pub enum Watch {
 }
 
 /// What a rule can see on the machines that are here.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleState {
     /// Its name, as `hang.spin`.
@@ -180,4 +235,43 @@ pub struct RuleState {
     pub state: Watch,
     /// What it lacks, as `weaker without NVLink counters`; empty where nothing is.
     pub words: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_its_onset_in_utc_and_a_template_for_other_zones() {
+        let text = |sentence: &str| Finding {
+            id: "hang:node-7:3:1714566840".into(),
+            kind: "hang".into(),
+            rule: "hang.spin".into(),
+            severity: Severity::Warning,
+            subject: Vec::new(),
+            affects: Vec::new(),
+            device: None,
+            since: 1_714_566_840,
+            told: 1_714_566_900,
+            until: None,
+            sentence: sentence.into(),
+            sentence_template: None,
+            evidence: Vec::new(),
+            changed: Vec::new(),
+            because: None,
+            confidence: None,
+            dismissed: None,
+        };
+        let record = text("GPU 3 stopped at {since}");
+        let answer = record.clone().into_answer();
+        assert_eq!(answer.sentence, "GPU 3 stopped at 12:34 UTC");
+        assert_eq!(answer.sentence_template.as_deref(), Some("GPU 3 stopped at {since}"));
+        let berlin = |finding: &Finding| finding.told_at(|since| (since + 7_200).to_string());
+        assert_eq!(berlin(&answer), "GPU 3 stopped at 1714574040");
+        assert_eq!(berlin(&answer), berlin(&record));
+        assert_eq!(answer.clone().into_answer(), answer, "once is enough");
+        // A time that stands in it for another reason stays as it is.
+        let other = text("GPU 3, 12:34 UTC in its log, stopped at {since}").into_answer();
+        assert_eq!(other.told_at(|_| "14:34".into()), "GPU 3, 12:34 UTC in its log, stopped at 14:34");
+    }
 }

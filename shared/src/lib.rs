@@ -20,9 +20,11 @@
 //! - [`session`]: what a hub is asked and answers about people and agents; [`people`]: about accounts and keys; [`team`]: about
 //!   teams; [`me`]: about oneself; [`views`]: about saved views and share links; [`audit`]: about what was done and used;
 //!   [`enrol`]: about a machine that joins.
+//! - [`answer`]: what the API answers about what was measured; [`json`]: numbers in answers.
 //! - [`rule`]: when a rule fires, as people write it and as it is read.
 //! - [`alert`]: rules, alerts, silences, channels and notices, as they are asked for, answered and sent; [`alert_call`]: what
 //!   code says, as it is kept.
+//! - [`answer`]: what the API answers about what was measured; [`json`]: numbers in answers.
 //! - [`address`]: the query of a page as it is kept.
 //! - [`standing`]: whether a source's values come, and if not, why not.
 //! - [`wire`]: the messages between server and page; [`agent`]: those between an agent and its hub.
@@ -37,6 +39,7 @@ pub mod address;
 pub mod agent;
 pub mod alert;
 pub mod alert_call;
+pub mod answer;
 pub mod audit;
 pub mod catalog;
 pub mod changed;
@@ -49,6 +52,7 @@ pub mod embedded;
 pub mod enrol;
 pub mod finding;
 pub mod hub;
+pub mod json;
 pub mod me;
 pub mod output;
 pub mod people;
@@ -62,6 +66,8 @@ pub mod rollup;
 pub mod rule;
 pub mod run;
 pub mod said;
+#[cfg(feature = "schema")]
+mod schema;
 pub mod scope;
 pub mod secret;
 pub mod segment;

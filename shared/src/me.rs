@@ -8,6 +8,7 @@ use crate::session::TeamRole;
 use serde::{Deserialize, Serialize};
 
 /// `GET /api/v1/me`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Me {
     /// The account's id.
@@ -33,6 +34,7 @@ pub struct Me {
 }
 
 /// `PATCH /api/v1/me`: what is absent stays. Answered by [`Me`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MeChange {
@@ -48,6 +50,7 @@ pub struct MeChange {
 }
 
 /// `PUT /api/v1/me/password`: the other sessions of the account end. Answered by `{}`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewPassword {
@@ -59,6 +62,7 @@ pub struct NewPassword {
 }
 
 /// `GET /api/v1/me/sessions`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnSessions {
     /// Those that hold, the newest first.
@@ -66,6 +70,7 @@ pub struct OwnSessions {
 }
 
 /// Where somebody is signed in. `DELETE /api/v1/me/sessions/ID` ends it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnSession {
     /// Its id, which opens nothing.
@@ -87,6 +92,7 @@ pub struct OwnSession {
 }
 
 /// `GET /api/v1/me/identities`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnIdentities {
     /// By what the account proves itself.
@@ -94,6 +100,7 @@ pub struct OwnIdentities {
 }
 
 /// One way by which an account signs in.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnIdentity {
     /// Its id.

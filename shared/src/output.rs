@@ -36,6 +36,7 @@ pub fn process_file(name: &str) -> Option<((i64, u32), u32)> {
 }
 
 /// Where a job wrote a line.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputStream {

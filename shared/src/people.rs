@@ -6,6 +6,7 @@ use crate::session::TeamRole;
 use serde::{Deserialize, Serialize};
 
 /// `GET /api/v1/accounts`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct People {
     /// All accounts, by name.
@@ -13,6 +14,7 @@ pub struct People {
 }
 
 /// An account.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
     /// Its id.
@@ -30,6 +32,7 @@ pub struct Person {
 }
 
 /// `POST /api/v1/accounts`: makes an account; answered by a [`Made`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewPerson {
@@ -46,6 +49,7 @@ pub struct NewPerson {
 }
 
 /// `PATCH /api/v1/accounts/ID`: what is absent stays. Answered by the [`Person`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PersonChange {
@@ -63,6 +67,7 @@ pub struct PersonChange {
 }
 
 /// An account that was made, or whose password may be set anew.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// The account's id.
@@ -75,6 +80,7 @@ pub struct Made {
 }
 
 /// `POST /api/v1/accounts/NAME/erase`, `DELETE /api/v1/me`: a person was forgotten.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Erased {
     /// What stands in place of their name from now on.
@@ -84,6 +90,7 @@ pub struct Erased {
 }
 
 /// `POST /api/v1/session/reset`: sets a password by a code; answered as a sign-in.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reset {
@@ -94,6 +101,7 @@ pub struct Reset {
 }
 
 /// `GET /api/v1/teams/T/keys`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
     /// Those that hold, the newest first.
@@ -101,6 +109,7 @@ pub struct Keys {
 }
 
 /// A key of a program, without its secret.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceKey {
     /// Its id, which is a part of the key.
@@ -125,6 +134,7 @@ pub struct ServiceKey {
 }
 
 /// `POST /api/v1/teams/T/keys`: makes a key; answered by a [`MadeKey`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewServiceKey {
@@ -137,6 +147,7 @@ pub struct NewServiceKey {
 }
 
 /// A key that was made just now.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeKey {
     /// Its id.

@@ -4,6 +4,7 @@ use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 
 /// `POST /api/v1/session/oidc`: begins a sign-in by a provider, GitHub included. Answered by [`Away`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByProvider {
@@ -21,6 +22,7 @@ pub struct ByProvider {
 }
 
 /// What a sign-in by a provider is for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -34,6 +36,7 @@ pub enum Purpose {
 }
 
 /// Where the browser is to go now.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Away {
     /// An address of the provider.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What an account may in a team. A higher role may all that a lower one may, so roles are compared by `<`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -31,6 +32,7 @@ impl Role {
 }
 
 /// One thing that a key may do. It never may more than its owner may at that moment.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum KeyScope {
     /// Reads samples, runs, alerts and views.

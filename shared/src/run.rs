@@ -57,6 +57,7 @@ pub fn check_id(id: &str) -> Result<(), String> {
 }
 
 /// What a run is called, as W&B calls it, and what it runs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
@@ -138,6 +139,7 @@ pub struct Pod {
 }
 
 /// The place of a process among those of its run, as its launcher says it in the environment.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rank {
     /// Its number, from 0.
@@ -392,6 +394,7 @@ pub struct MemoryKill {
 }
 
 /// The state of a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// `POST /api/v1/live/VIEWER`: messages of a page as they go over a socket, the oldest first. Answered by `{}`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Said {

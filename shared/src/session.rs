@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// An answer that is none: one sentence that says what to do, and what a page is to ask for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// One sentence.
@@ -26,6 +27,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// `GET /api/v1/session`: who asks, and how one may sign in. A server without accounts answers 404.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Who is signed in; none: nobody.
@@ -50,6 +52,7 @@ pub struct Session {
 }
 
 /// Who is signed in.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedIn {
     /// The account's id.
@@ -61,6 +64,7 @@ pub struct SignedIn {
 }
 
 /// A team, and the account's role in it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamRole {
     /// The team's id.
@@ -72,6 +76,7 @@ pub struct TeamRole {
 }
 
 /// `POST /api/v1/session`: answered by a [`Session`] and its cookie.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignIn {
@@ -82,6 +87,7 @@ pub struct SignIn {
 }
 
 /// `POST /api/v1/session/setup`: makes the first admin; answered by a [`Session`] and its cookie.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
@@ -94,6 +100,7 @@ pub struct Setup {
 }
 
 /// `POST /api/v1/session/again`: signs in anew where a change asks for it; answered by a [`Session`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Again {
@@ -102,6 +109,7 @@ pub struct Again {
 }
 
 /// `POST /api/v1/teams/T/join`: makes a join key. Answered by [`Joined`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewJoin {
@@ -124,6 +132,7 @@ pub struct NewJoin {
 }
 
 /// A join key that was made just now. Its secret is told this once.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joined {
     /// Its id, by which it is ended.
@@ -135,6 +144,7 @@ pub struct Joined {
 }
 
 /// `GET /api/v1/teams/T/join`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joins {
     /// Those that still hold.
@@ -142,6 +152,7 @@ pub struct Joins {
 }
 
 /// A join key, without its secret.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Join {
@@ -171,6 +182,7 @@ pub struct Join {
 }
 
 /// `GET /api/v1/teams/T/agents`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Agents {
     /// The machines that joined by the team's join keys, by name.
@@ -178,6 +190,7 @@ pub struct Agents {
 }
 
 /// A machine that joined.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
@@ -209,6 +222,7 @@ pub struct Agent {
 }
 
 /// `PATCH /api/v1/teams/T/agents/SOURCE`: what is absent stays. Answered by the [`Agent`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentChange {

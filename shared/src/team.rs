@@ -7,6 +7,7 @@ use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 
 /// `GET /api/v1/teams`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teams {
     /// Those of who asks, by name; all for an admin of the hub.
@@ -14,6 +15,7 @@ pub struct Teams {
 }
 
 /// `GET /api/v1/teams/T`, and a row of [`Teams`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Team {
     /// Its id.
@@ -35,6 +37,7 @@ pub struct Team {
 }
 
 /// Somebody in a team.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// The account's id.
@@ -57,6 +60,7 @@ pub struct Member {
 }
 
 /// A machine that a team sees.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamSource {
     /// The source's id.
@@ -68,6 +72,7 @@ pub struct TeamSource {
 }
 
 /// `POST /api/v1/teams`: makes a team; answered by the [`Team`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewTeam {
@@ -76,6 +81,7 @@ pub struct NewTeam {
 }
 
 /// `PATCH /api/v1/teams/T`: what is absent stays. Answered by the [`Team`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TeamChange {
@@ -88,6 +94,7 @@ pub struct TeamChange {
 }
 
 /// `DELETE /api/v1/teams/T`: the team with its keys, views and links goes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TeamEnd {
@@ -97,6 +104,7 @@ pub struct TeamEnd {
 
 /// `PUT /api/v1/teams/T/members/ID`: what is absent stays. Answered by the [`Member`]. Who is in no team yet is added by an
 /// admin of the hub alone. `DELETE` of the same takes somebody out; a person leaves by their own id.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemberChange {
@@ -109,6 +117,7 @@ pub struct MemberChange {
 }
 
 /// `PUT /api/v1/sources/ID/grants`: which teams see a machine. Answered by [`Grants`], like `GET`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GrantChange {
@@ -124,6 +133,7 @@ pub struct GrantChange {
 }
 
 /// The teams that see a machine.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grants {
     /// By name.
@@ -131,6 +141,7 @@ pub struct Grants {
 }
 
 /// A team by id and name.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedTeam {
     /// Its id.
@@ -140,6 +151,7 @@ pub struct NamedTeam {
 }
 
 /// `GET /api/v1/teams/T/invites`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invites {
     /// Those that hold and nobody has taken, the newest first.
@@ -147,6 +159,7 @@ pub struct Invites {
 }
 
 /// An invitation, without its code.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invite {
     /// Its id, by which it is taken back.
@@ -164,6 +177,7 @@ pub struct Invite {
 }
 
 /// `POST /api/v1/teams/T/invites`: answered by a [`MadeInvite`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewInvite {
@@ -176,6 +190,7 @@ pub struct NewInvite {
 }
 
 /// An invitation that was made just now. Its link is told this once.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeInvite {
     /// Its id.
@@ -186,6 +201,7 @@ pub struct MadeInvite {
 
 /// `POST /api/v1/session/invite`: who is signed in joins the team; who is not makes an account with a name and a password.
 /// Answered by a [`Session`](crate::session::Session), for a new account with its cookie.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TakeInvite {
@@ -200,6 +216,7 @@ pub struct TakeInvite {
 }
 
 /// `GET /api/v1/teams/T/services`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Services {
     /// By name.
@@ -208,6 +225,7 @@ pub struct Services {
 
 /// An account of a program: it has keys and no password. Its keys are at `/api/v1/teams/T/services/ID/keys`, in the shapes of
 /// [`Keys`](crate::people::Keys), [`NewServiceKey`](crate::people::NewServiceKey) and [`MadeKey`](crate::people::MadeKey).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
     /// Its id.
@@ -225,6 +243,7 @@ pub struct Service {
 }
 
 /// `POST /api/v1/teams/T/services`: answered by the [`Service`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewService {
@@ -235,6 +254,7 @@ pub struct NewService {
 }
 
 /// `PATCH /api/v1/teams/T/services/ID`: what is absent stays. Answered by the [`Service`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceChange {

@@ -9,6 +9,7 @@ pub use time::{duration, rough_duration};
 use serde::{Deserialize, Serialize};
 
 /// The unit of a metric's values. MB and GB in tag names mean MiB and GiB, as in the W&B vocabulary.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {

@@ -5,6 +5,7 @@ use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 
 /// Who has a saved view.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reach {
@@ -18,6 +19,7 @@ pub enum Reach {
 }
 
 /// `GET /api/v1/views`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Views {
     /// The built-in ones, then those of the teams, then one's own, each by name.
@@ -25,6 +27,7 @@ pub struct Views {
 }
 
 /// A saved view: what the address says.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SavedView {
@@ -51,6 +54,7 @@ pub struct SavedView {
 }
 
 /// `POST /api/v1/views`: saves one; answered 201 by the [`SavedView`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewView {
@@ -63,6 +67,7 @@ pub struct NewView {
 }
 
 /// `PUT /api/v1/views/ID`: what is absent stays. Answered by the [`SavedView`], or 409 by a [`ViewConflict`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ViewChange {
@@ -80,6 +85,7 @@ pub struct ViewChange {
 }
 
 /// Somebody was faster.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewConflict {
     /// One sentence.
@@ -91,6 +97,7 @@ pub struct ViewConflict {
 }
 
 /// `PUT /api/v1/teams/T/default-view`: what an address without a query opens. Answered by the team.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DefaultView {
@@ -99,6 +106,7 @@ pub struct DefaultView {
 }
 
 /// `GET /api/v1/shares`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     /// Those that hold, the newest first: one's own for a member, the team's for its admin.
@@ -106,6 +114,7 @@ pub struct Shares {
 }
 
 /// A share link, without its code.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Share {
@@ -136,6 +145,7 @@ pub struct Share {
 }
 
 /// A span of time, Unix seconds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
@@ -146,6 +156,7 @@ pub struct Span {
 }
 
 /// `POST /api/v1/shares`: answered 201 by a [`MadeShare`].
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewShare {
@@ -167,6 +178,7 @@ pub struct NewShare {
 }
 
 /// A share link that was made just now. It is told this once.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeShare {
     /// Its id.
@@ -177,6 +189,7 @@ pub struct MadeShare {
 
 /// `POST /api/v1/shares/open`: swaps the code for a cookie; answered by a [`Session`](crate::session::Session) whose `shared`
 /// says what is shown.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenShare {
@@ -185,6 +198,7 @@ pub struct OpenShare {
 }
 
 /// What a share link shows.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedView {

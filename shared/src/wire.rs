@@ -162,6 +162,7 @@ pub struct Cell {
 }
 
 /// What a collector found, for the page's "not available here" and for doctor.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Stable name of the check: the collector's.
@@ -179,6 +180,7 @@ pub struct Check {
 }
 
 /// States of a collector.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {

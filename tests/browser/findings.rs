@@ -16,9 +16,11 @@ window.__raise = (kind, severity, gpu, ago, more) => {
   const base = +(sessionStorage.base ||= now()), since = base - ago, source = (more && more.source) || "demo-01";
   const evidence = (tag, words, value, level) => ({ tag, source, instance: String(gpu), words, value, level,
     from: (since - 60) * 1000, to: now() * 1000 });
+  const words = at => (more && more.sentence)
+    || `GPU ${gpu} of ${source} runs at 1,410 MHz since ${at}; its peers at 1,755 MHz, by heat (88 °C).`;
   const one = { id: `${kind}:${source}:${gpu}:${since}`, kind, rule: kind + ".one", severity, subject: [{ source, gpus: [gpu] }],
     affects: [], device: null, since, told: since + 20, until: null,
-    sentence: `GPU ${gpu} of ${source} runs at 1,410 MHz since ${clock(since)}; its peers at 1,755 MHz, by heat (88 °C).`,
+    sentence: words(clock(since)), sentence_template: words("{since}"),
     evidence: [evidence("gpu.{i}.smClock", "clock 1,410 MHz, others 1,755", 1410, 1755), evidence("gpu.{i}.temp", "88 °C", 88, null),
       evidence("gpu.{i}.memoryTemp", "temperature of its memory is absent", null, null)],
     changed: [{ source, tag: "gpu.{i}.powerWatts", instance: String(gpu), before: 650, after: 400, score: 9, first: true }],

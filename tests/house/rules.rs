@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Package folder, the packages of the workspace that it may name, and what else it may never name.
 const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("shared", &[], &["tokio", "axum", "libc", "sysinfo", "leptos", "plotters", "web-sys", "js-sys", "tracing"]),
+    ("shared/api", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
     ("shared/imports", &["shared"], &["tokio", "axum", "libc", "leptos", "web-sys", "js-sys", "tracing"]),
     // tokio is there for the sockets of the TPU's HTTP/2 alone; the readings themselves are plain threads.
     ("backend/client", &[], &["tokio", "axum", "hyper", "leptos", "plotters", "tracing"]),
@@ -62,6 +63,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
         "backend",
         &[
             "shared",
+            "api",
             "imports",
             "charts",
             "client",
@@ -101,11 +103,12 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     ("xtask/bindgen", &[], &["leptos", "plotters", "axum"]),
     // No code, and so no arrow: features of dependencies alone.
     ("tests/features", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
-    ("tests/features/base", &[], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
+    ("tests/features/base", &["api"], &["leptos", "web-sys", "js-sys", "wasm-bindgen"]),
     (
         "tests",
         &[
             "shared",
+            "api",
             "collectors",
             "history",
             "insight",

@@ -1,7 +1,7 @@
 //! The whole table of routes, asked by everybody.
 
 use super::JSON;
-use backend::http::routes::ROUTES;
+use api::Operation;
 use std::collections::BTreeSet;
 use watchglass_tests::hub::Hub;
 
@@ -53,6 +53,7 @@ const EXPECTED: &[(&str, &str, &str, &str, u16)] = &[
     ("GET", "/auth/{provider}/callback", "/auth/none/callback", "0SVMAOH", 303),
     ("POST", "/api/v1/session/again", "/api/v1/session/again", "VMAOH", 400),
     ("GET", "/api/v1/catalog", "/api/v1/catalog", "SVMAOHpd", 200),
+    ("GET", "/api/v1/openapi.json", "/api/v1/openapi.json", "SVMAOHpd", 200),
     ("GET", "/api/v1/sources", "/api/v1/sources", "SVMAOHpd", 200),
     ("GET", "/api/v1/fleet", "/api/v1/fleet", "SVMAOHpd", 400),
     ("GET", "/api/v1/series", "/api/v1/series", "SVMAOHpd", 200),
@@ -177,7 +178,8 @@ fn every_route_answers_those_whom_the_table_names_and_nobody_else() {
     let hub = Hub::start(["--no-local"]);
     let mut written: BTreeSet<(&str, &str)> = EXPECTED.iter().map(|(method, path, ..)| (*method, *path)).collect();
     written.insert(("DELETE", "/api/v1/me"));
-    let there: BTreeSet<(&str, &str)> = ROUTES.iter().map(|route| (route.method.as_str(), route.path)).collect();
+    let there: BTreeSet<(&str, &str)> =
+        Operation::ALL.iter().map(|operation| (operation.method().text(), operation.path())).collect();
     assert_eq!(written, there, "every route has its line here");
     let origin = hub.origin();
     let mut faults = Vec::new();

@@ -332,6 +332,7 @@ impl Open {
             told: now,
             until: None,
             sentence: draft.sentence.clone(),
+            sentence_template: None,
             evidence: draft.evidence,
             changed: Vec::new(),
             because: None,

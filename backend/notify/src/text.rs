@@ -62,11 +62,16 @@ pub fn cut(text: &str, most: usize) -> String {
 
 /// A moment in UTC, milliseconds since the Unix epoch: the time of day, with its date where that is not the date of `now`.
 pub fn moment(ms: i64, now: i64) -> String {
+    format!("{} UTC", moment_without_zone(ms, now))
+}
+
+/// The same where the zone follows in the sentence.
+fn moment_without_zone(ms: i64, now: i64) -> String {
     const DAY: i64 = 86_400_000;
     let text = shared::date::text(ms);
     let (date, time) = text.split_once(' ').unwrap_or((&text, ""));
     let time = time.get(..5).unwrap_or(time);
-    if ms.div_euclid(DAY) == now.div_euclid(DAY) { format!("{time} UTC") } else { format!("{date} {time} UTC") }
+    if ms.div_euclid(DAY) == now.div_euclid(DAY) { time.into() } else { format!("{date} {time}") }
 }
 
 /// A moment as programs read it (RFC 3339, in UTC), milliseconds since the Unix epoch.
@@ -173,8 +178,8 @@ fn line(alert: &Alert, now: i64) -> String {
     }
     match (alert.state, alert.ended, alert.unknown_since) {
         (AlertState::Resolved, Some(ended), _) => {
-            let (from, to) = (moment(alert.began, now), moment(ended, now));
-            line.push_str(&format!(" ({} to {to})", from.trim_end_matches(" UTC")));
+            let (from, to) = (moment_without_zone(alert.began, now), moment(ended, now));
+            line.push_str(&format!(" ({from} to {to})"));
         }
         (AlertState::Firing, _, Some(since)) => line.push_str(&format!(" (no data since {})", moment(since, now))),
         _ => {}

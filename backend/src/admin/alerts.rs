@@ -1,10 +1,12 @@
 //! `watchglass alerts`: what fires and fired, tests of channels, rules of a file, silences.
 
 use super::carrier::carry;
-use super::order::{HubOrder, asked, part};
+use super::order::{HubOrder, Request, seconds};
 use super::table::{ago, headed};
 use super::{AdminFailed, Printed};
 use crate::config::{Administration, AlertHistory, AlertsTask, Config, SilenceTask, rules_of_file};
+use api::Operation;
+use api::parameter::{ALERT_STATE, FROM, LIMIT, RULE, RUN, SOURCE, TEAM, TO};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use shared::alert::{
@@ -31,16 +33,16 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn ask(&self, method: &'static str, path: String, body: Option<Value>) -> Result<Value, AdminFailed> {
-        carry(self.config, self.wanted.hub.as_ref(), &HubOrder::Alerts(method, path, body))
+    fn ask(&self, request: Request) -> Result<Value, AdminFailed> {
+        carry(self.config, self.wanted.hub.as_ref(), &HubOrder::Alerts(request))
     }
 
-    fn of_team(&self, path: &str) -> String {
-        asked(path, &[("team", self.wanted.team.clone())])
+    fn of_team(&self, operation: Operation) -> Request {
+        Request::asking(operation, &[], &[(TEAM, self.wanted.team.clone())])
     }
 
-    fn get<T: DeserializeOwned>(&self, path: String) -> Result<(T, Value), AdminFailed> {
-        let answer = self.ask("GET", path, None)?;
+    fn get<T: DeserializeOwned>(&self, request: Request) -> Result<(T, Value), AdminFailed> {
+        let answer = self.ask(request)?;
         Ok((read(&answer)?, answer))
     }
 
@@ -71,16 +73,16 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
         AlertsTask::Apply { file } => apply(&asking, file),
         AlertsTask::Import { file } => import(file),
         AlertsTask::Silence(SilenceTask { list: true, .. }) => {
-            let (silences, answer) = asking.get::<Silences>(asking.of_team("api/v1/silences"))?;
+            let (silences, answer) = asking.get::<Silences>(asking.of_team(Operation::ListSilences))?;
             Ok(asking.printed(&answer, silences_table(&silences, clock::System.wall() / 1_000)))
         }
         AlertsTask::Silence(SilenceTask { end: Some(id), .. }) => {
-            asking.ask("DELETE", format!("api/v1/silences/{}", part(id)), None)?;
+            asking.ask(Request::new(Operation::EndSilence, &[id]))?;
             Ok(Printed { note: format!("{id} is over."), ..Printed::default() })
         }
         AlertsTask::Silence(silence) => add_silence(&asking, silence),
         AlertsTask::Ack { id } => {
-            let answer = asking.ask("POST", format!("api/v1/alerts/{}/ack", part(id)), Some(json!({})))?;
+            let answer = asking.ask(Request::new(Operation::AcknowledgeAlert, &[id]))?;
             let alert: Alert = read(&answer)?;
             Ok(Printed {
                 note: format!("You have {:?}; it is not told again until it ends.", alert.sentence),
@@ -104,9 +106,9 @@ fn import(file: &Path) -> Result<Printed, AdminFailed> {
 
 fn list(asking: &Asking<'_>, exit_code: bool) -> Result<Printed, AdminFailed> {
     let names = |state: &str| {
-        let names =
-            [("team", asking.wanted.team.clone()), ("state", Some(state.into())), ("limit", Some("1000".into()))];
-        asked("api/v1/alerts", &names)
+        let parameters =
+            [(TEAM, asking.wanted.team.clone()), (ALERT_STATE, Some(state.into())), (LIMIT, Some("1000".into()))];
+        Request::asking(Operation::ListAlerts, &[], &parameters)
     };
     let (firing, answer) = asking.get::<Alerts>(names("firing"))?;
     let (pending, _) = asking.get::<Alerts>(names("pending"))?;
@@ -126,24 +128,23 @@ fn list(asking: &Asking<'_>, exit_code: bool) -> Result<Printed, AdminFailed> {
 fn past(asking: &Asking<'_>, history: &AlertHistory) -> Result<Printed, AdminFailed> {
     let now = clock::System.wall();
     if let Some(id) = &history.alert {
-        let (found, answer) = asking.get::<Happened>(format!("api/v1/alerts/{}", part(id)))?;
+        let (found, answer) = asking.get::<Happened>(Request::new(Operation::GetAlert, &[id]))?;
         let rows = found.events.iter().map(|event| {
             let when = ago(now / 1_000, Some(event.t / 1_000));
             vec![when, event.what.clone(), event.who.clone(), plain(&event.words)]
         });
         return Ok(asking.printed(&answer, headed(["WHEN", "WHAT", "WHO", "SENTENCE"], rows)));
     }
-    let seconds = |ms: i64| format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000));
-    let names = [
-        ("team", asking.wanted.team.clone()),
-        ("from", history.from.map(|from| seconds(from.at(now)))),
-        ("to", history.to.map(|to| seconds(to.at(now)))),
-        ("source", history.source.clone()),
-        ("run", history.run.clone()),
-        ("rule", history.rule.clone()),
-        ("limit", history.limit.map(|limit| limit.to_string())),
+    let parameters = [
+        (TEAM, asking.wanted.team.clone()),
+        (FROM, history.from.map(|from| seconds(from.at(now)))),
+        (TO, history.to.map(|to| seconds(to.at(now)))),
+        (SOURCE, history.source.clone()),
+        (RUN, history.run.clone()),
+        (RULE, history.rule.clone()),
+        (LIMIT, history.limit.map(|limit| limit.to_string())),
     ];
-    let (found, answer) = asking.get::<Alerts>(asked("api/v1/alerts", &names))?;
+    let (found, answer) = asking.get::<Alerts>(Request::asking(Operation::ListAlerts, &[], &parameters))?;
     let mut printed = asking.printed(&answer, alerts_table(&found.alerts.iter().collect::<Vec<_>>(), now));
     if found.more {
         printed.note = "There are more; ask with --limit, --from and --to.".into();
@@ -172,7 +173,7 @@ fn plain(text: &str) -> String {
 }
 
 fn test(asking: &Asking<'_>, channel: &str) -> Result<Printed, AdminFailed> {
-    let answer = asking.ask("POST", format!("api/v1/channels/{}/test", part(channel)), Some(json!({})))?;
+    let answer = asking.ask(Request::new(Operation::TestChannel, &[channel]))?;
     let tested: Tested = read(&answer)?;
     let status = u8::from(!tested.ok);
     let mut printed = asking.printed(&answer, format!("{channel}: {}\n", tested.sentence));
@@ -182,12 +183,11 @@ fn test(asking: &Asking<'_>, channel: &str) -> Result<Printed, AdminFailed> {
 
 /// What a rule's notice says, with the values of its last alert.
 fn show(asking: &Asking<'_>, name: &str) -> Result<Printed, AdminFailed> {
-    let (rules, _) = asking.get::<Rules>(asking.of_team("api/v1/rules"))?;
+    let (rules, _) = asking.get::<Rules>(asking.of_team(Operation::ListRules))?;
     let row = rules.rules.into_iter().find(|row| row.rule.name == name || row.rule.id == name);
     let row = row.ok_or_else(|| AdminFailed::new(format!("no rule here is called {name:?}")))?;
-    let names =
-        [("team", asking.wanted.team.clone()), ("rule", Some(row.rule.id.clone())), ("limit", Some("1".into()))];
-    let (last, answer) = asking.get::<Alerts>(asked("api/v1/alerts", &names))?;
+    let parameters = [(TEAM, asking.wanted.team.clone()), (RULE, Some(row.rule.id.clone())), (LIMIT, Some("1".into()))];
+    let (last, answer) = asking.get::<Alerts>(Request::asking(Operation::ListAlerts, &[], &parameters))?;
     Ok(asking.printed(&answer, shown(&row, last.alerts.first())))
 }
 
@@ -220,7 +220,7 @@ fn check(asking: &Asking<'_>, file: &Path, from: i64) -> Result<Printed, AdminFa
     for rule in rules_of_file(file).map_err(AdminFailed::usage)? {
         let name = rule.name.clone();
         let wanted = RuleCheck { rule: as_made(rule, 0), span };
-        let answer = asking.ask("POST", "api/v1/rules/check".into(), Some(json!(wanted)))?;
+        let answer = asking.ask(Request::new(Operation::CheckRule, &[]).with(&wanted))?;
         let checked: Checked = read(&answer)?;
         text += &format!("{name}: {}\n", plain(&checked.sentence));
         all.push(json!({ "rule": name, "checked": checked }));
@@ -235,7 +235,7 @@ fn as_made(rule: Rule, version: i64) -> Rule {
 
 fn apply(asking: &Asking<'_>, file: &Path) -> Result<Printed, AdminFailed> {
     let wanted = rules_of_file(file).map_err(AdminFailed::usage)?;
-    let (known, _) = asking.get::<Rules>(asking.of_team("api/v1/rules"))?;
+    let (known, _) = asking.get::<Rules>(asking.of_team(Operation::ListRules))?;
     let (mut text, mut all) = (String::new(), Vec::new());
     for rule in wanted {
         let name = rule.name.clone();
@@ -243,12 +243,12 @@ fn apply(asking: &Asking<'_>, file: &Path) -> Result<Printed, AdminFailed> {
         let rule = as_made(rule, old.map_or(0, |old| old.version));
         let done = match old {
             None => {
-                asking.ask("POST", asking.of_team("api/v1/rules"), Some(json!(rule)))?;
+                asking.ask(asking.of_team(Operation::AddRule).with(&rule))?;
                 "made"
             }
             Some(old) if rule == (Rule { id: String::new(), by: String::new(), ..old.clone() }) => "as it was",
             Some(old) => {
-                asking.ask("PUT", format!("api/v1/rules/{}", part(&old.id)), Some(json!(rule)))?;
+                asking.ask(Request::new(Operation::ChangeRule, &[&old.id]).with(&rule))?;
                 "changed"
             }
         };
@@ -270,7 +270,7 @@ fn add_silence(asking: &Asking<'_>, task: &SilenceTask) -> Result<Printed, Admin
     let to = from + i64::from(length);
     let silence =
         Silence { matches, from, to, comment: task.comment.clone().unwrap_or_default(), ..Silence::default() };
-    let answer = asking.ask("POST", asking.of_team("api/v1/silences"), Some(json!(silence)))?;
+    let answer = asking.ask(asking.of_team(Operation::AddSilence).with(&silence))?;
     let made: Silence = read(&answer)?;
     let mut printed = asking.printed(&answer, format!("{}\n", made.id));
     printed.note = format!(

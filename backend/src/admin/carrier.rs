@@ -104,10 +104,10 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
         return by_network(hub, order);
     }
     let folder = own_folder(config, None)?;
-    let (method, path, body) = order.request();
-    let body = body.map(|body| body.to_string());
+    let request = order.request();
+    let body = request.body.map(|body| body.to_string());
     let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not answer: {error}"));
-    match control::ask(folder, method, &path, body.as_deref()).map_err(failed)? {
+    match control::ask(folder, request.operation.method().text(), &request.path, body.as_deref()).map_err(failed)? {
         Some((status, body)) => judged(status, &body),
         None if matches!(order, HubOrder::Runs(_) | HubOrder::Alerts(..)) => Err(AdminFailed::folder(format!(
             "no watchglass runs with {}; start it, or name another folder with --data-dir, or a hub with --hub URL",
@@ -137,16 +137,16 @@ fn by_network(hub: &HubEntry, order: &HubOrder) -> Result<Value, AdminFailed> {
             "--ca and --pin are for agents; this command trusts what the system trusts (SSL_CERT_FILE adds to it)",
         ));
     }
-    let (method, path, body) = order.request();
-    let uri = format!("{}/{path}", hub.url());
+    let request = order.request();
+    let uri = format!("{}/{}", hub.url(), request.path);
     let uri = uri.parse().map_err(|_| AdminFailed::usage(format!("{} is no address of a hub", hub.url())))?;
     let limits = client::Limits { connect: Duration::from_secs(10), whole: TIMEOUT, idle: Duration::from_secs(1) };
     let client = client::Client::new(limits);
     let bearer = format!("Bearer {}", key.trim());
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
-    let body = body.map(|body| body.to_string().into_bytes());
+    let body = request.body.map(|body| body.to_string().into_bytes());
     let told = |error: String| AdminFailed::new(format!("{}: {error}", hub.url()));
-    let answer = client.send(method, &uri, headers, body.as_deref()).map_err(told)?;
+    let answer = client.send(request.operation.method().text(), &uri, headers, body.as_deref()).map_err(told)?;
     let status = answer.status().as_u16();
     let max = client::MaxBytes { sent: MAX_ANSWER, unpacked: MAX_ANSWER };
     let text = client::read(answer, max).map_err(|error| told(client.told_of_body(&uri, error)))?;

@@ -2,9 +2,11 @@
 //! there is no such road to a hub elsewhere.
 
 use super::AdminFailed;
-use super::order::{asked, part};
+use super::order::seconds;
 use crate::config::{Config, HubEntry, LogsTask};
 use crate::control;
+use ::api::Operation;
+use ::api::parameter::{FROM, LIMIT, LINE_TEXT, OUTPUT_STREAM, RANK};
 use serde_json::Value;
 use shared::controls::escaped_json;
 use shared::output::plain;
@@ -78,14 +80,14 @@ pub fn logs(
 }
 
 fn question(task: &LogsTask, from: Option<i64>, limit: Option<u32>) -> String {
-    let names = [
-        ("from", from.map(|ms| format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000)))),
-        ("rank", task.rank.map(|rank| rank.to_string())),
-        ("stream", task.stream.map(|stream| stream.name().to_string())),
-        ("text", task.grep.clone()),
-        ("limit", limit.map(|limit| limit.to_string())),
+    let parameters = [
+        (FROM, from.map(seconds)),
+        (RANK, task.rank.map(|rank| rank.to_string())),
+        (OUTPUT_STREAM, task.stream.map(|stream| stream.name().to_string())),
+        (LINE_TEXT, task.grep.clone()),
+        (LIMIT, limit.map(|limit| limit.to_string())),
     ];
-    asked(&format!("api/v1/runs/{}/logs", part(&task.run)), &names)
+    Operation::ListRunLogs.asking(&[&task.run], &parameters)
 }
 
 /// A line for people.
@@ -126,7 +128,7 @@ fn ask(folder: &Path, path: &str, row: &mut dyn FnMut(&str)) -> Result<(), Admin
 
 fn ended(folder: &Path, run: &str) -> Result<bool, AdminFailed> {
     let mut text = String::new();
-    ask(folder, &format!("api/v1/runs/{}", part(run)), &mut |row| text += row)?;
+    ask(folder, &Operation::GetRun.at(&[run]), &mut |row| text += row)?;
     let run: Value = serde_json::from_str(&text).unwrap_or_default();
     Ok(!run["ended"].is_null())
 }

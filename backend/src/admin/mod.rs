@@ -78,7 +78,7 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
                 (Some(hub), Some(code)) => format!("{}/#reset={code}\n", hub.url()),
                 _ => String::new(),
             },
-            _ => table::table(&answer, clock::System.wall() / 1_000).unwrap_or_default(),
+            _ => table::table(order.request().operation, &answer, clock::System.wall() / 1_000).unwrap_or_default(),
         }
     };
     if let (HubOrder::Join(_, join), false, Some(key)) = (&order, wanted.json, text("key"))

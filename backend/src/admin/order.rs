@@ -1,7 +1,8 @@
 //! One order to a hub, in its two forms: a request over HTTP, and a call of the room that decides, where no hub runs. Both
 //! answer with the same JSON.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use api::parameter::{self, Parameter};
+use api::{Method, Operation};
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
@@ -58,8 +59,8 @@ pub(super) enum HubOrder {
     Audit(LogFilter),
     Usage(UsageFilter),
     Runs(RunFilter),
-    /// Something about alerts: method, path below the address, and body.
-    Alerts(&'static str, String, Option<Value>),
+    /// Something about alerts.
+    Alerts(Request),
     /// Of a run, by its id; as JSON.
     Report(String, bool),
 }
@@ -75,22 +76,38 @@ pub(super) struct RunFilter {
     pub limit: u16,
 }
 
-/// What is encoded in a part of a path.
-const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
+/// A request to a server.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    /// What is asked for.
+    pub operation: Operation,
+    /// Its path below the server's address, with its parameters.
+    pub path: String,
+    /// Its body.
+    pub body: Option<Value>,
+}
 
-/// A part of a path, so that no name is another path.
-pub(super) fn part(name: &str) -> String {
-    match name {
-        "." | ".." => name.replace('.', "%2E"),
-        _ => utf8_percent_encode(name, PART).to_string(),
+impl Request {
+    /// One without parameters, and with an empty body where it needs one; `parts` are those of its path that have a name.
+    pub(super) fn new(operation: Operation, parts: &[&str]) -> Request {
+        Request::asking(operation, parts, &[])
+    }
+
+    /// Likewise, with those of the parameters that are given.
+    pub(super) fn asking(operation: Operation, parts: &[&str], parameters: &[(Parameter, Option<String>)]) -> Request {
+        let body = (operation.method() == Method::Post).then(|| json!({}));
+        Request { operation, path: operation.asking(parts, parameters), body }
+    }
+
+    /// With this body.
+    pub(super) fn with(self, wanted: &impl Serialize) -> Request {
+        Request { body: body(wanted), ..self }
     }
 }
 
-/// A path with those of the parameters that are given.
-pub(super) fn asked(path: &str, names: &[(&str, Option<String>)]) -> String {
-    let given = names.iter().filter_map(|(name, value)| Some(format!("{name}={}", part(value.as_ref()?))));
-    let given = given.collect::<Vec<_>>().join("&");
-    if given.is_empty() { path.into() } else { format!("{path}?{given}") }
+/// An instant as a parameter.
+pub(super) fn seconds(ms: i64) -> String {
+    format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000))
 }
 
 fn body(value: &impl Serialize) -> Option<Value> {
@@ -118,96 +135,60 @@ impl HubOrder {
         }
     }
 
-    /// Method, path below the hub's address, and body.
-    pub(super) fn request(&self) -> (&'static str, String, Option<Value>) {
-        let person = |name: &str| format!("api/v1/accounts/{}", part(name));
-        let agent = |team: &str, name: &str| format!("api/v1/teams/{}/agents/{}", part(team), part(name));
-        let of = |team: &str, what: &str| format!("api/v1/teams/{}/{what}", part(team));
-        let service = |team: &str, name: &str| of(team, &format!("services/{}", part(name)));
-        let one = |team: &str| format!("api/v1/teams/{}", part(team));
-        let seconds = |ms: Option<i64>| ms.map(|ms| format!("{}.{:03}", ms.div_euclid(1_000), ms.rem_euclid(1_000)));
+    /// As a request over HTTP.
+    pub(super) fn request(&self) -> Request {
+        let new = Request::new;
+        let of_team = |operation: Operation, team: &Option<String>| {
+            Request::asking(operation, &[], &[(parameter::TEAM, team.clone())])
+        };
         match self {
-            HubOrder::People => ("GET", "api/v1/accounts".into(), None),
-            HubOrder::AddPerson(wanted) => ("POST", "api/v1/accounts".into(), body(wanted)),
-            HubOrder::ChangePerson(name, wanted) => ("PATCH", person(name), body(wanted)),
-            HubOrder::ResetPerson(name) => ("POST", format!("{}/reset", person(name)), body(&json!({}))),
-            HubOrder::RemovePerson(name) => ("DELETE", person(name), None),
-            HubOrder::ErasePerson(name) => ("POST", format!("{}/erase", person(name)), body(&json!({}))),
-            HubOrder::Keys(team) => ("GET", of(team, "keys"), None),
-            HubOrder::KeysOfService(team, name) => ("GET", format!("{}/keys", service(team, name)), None),
-            HubOrder::AddKeyOfService(team, name, wanted) => {
-                ("POST", format!("{}/keys", service(team, name)), body(wanted))
-            }
-            HubOrder::Services(team) => ("GET", of(team, "services"), None),
-            HubOrder::AddService(team, wanted) => ("POST", of(team, "services"), body(wanted)),
-            HubOrder::ChangeService(team, name, wanted) => ("PATCH", service(team, name), body(wanted)),
-            HubOrder::RemoveService(team, name) => ("DELETE", service(team, name), None),
-            HubOrder::AddKey(team, wanted) => ("POST", of(team, "keys"), body(wanted)),
-            HubOrder::EndKey(team, id) => ("DELETE", of(team, &format!("keys/{}", part(id))), None),
-            HubOrder::KeysOfPerson(name) => ("GET", format!("{}/keys", person(name)), None),
-            HubOrder::AddKeyOfPerson(name, wanted) => ("POST", format!("{}/keys", person(name)), body(wanted)),
-            HubOrder::EndKeyOfPerson(name, id) => ("DELETE", format!("{}/keys/{}", person(name), part(id)), None),
-            HubOrder::Agents(team) => ("GET", of(team, "agents"), None),
-            HubOrder::Join(team, wanted) => ("POST", of(team, "join"), body(wanted)),
-            HubOrder::Approve(team, name) => ("POST", format!("{}/approve", agent(team, name)), body(&json!({}))),
-            HubOrder::ChangeAgent(team, name, wanted) => ("PATCH", agent(team, name), body(wanted)),
-            HubOrder::Revoke(team, name) => ("DELETE", agent(team, name), None),
-            HubOrder::RemoveAgent(name) => ("DELETE", format!("api/v1/sources/{}", part(name)), None),
-            HubOrder::Teams => ("GET", "api/v1/teams".into(), None),
-            HubOrder::Team(team) => ("GET", one(team), None),
-            HubOrder::AddTeam(wanted) => ("POST", "api/v1/teams".into(), body(wanted)),
-            HubOrder::ChangeTeam(team, wanted) => ("PATCH", one(team), body(wanted)),
-            HubOrder::RemoveTeam(team, wanted) => ("DELETE", one(team), body(wanted)),
-            HubOrder::Grant(source, wanted) => ("PUT", format!("api/v1/sources/{}/grants", part(source)), body(wanted)),
-            HubOrder::Invite(team, wanted) => ("POST", of(team, "invites"), body(wanted)),
-            HubOrder::ChangeMember(team, name, wanted) => {
-                ("PUT", of(team, &format!("members/{}", part(name))), body(wanted))
-            }
-            HubOrder::RemoveMember(team, person) => ("DELETE", of(team, &format!("members/{}", part(person))), None),
-            HubOrder::Views(team) => ("GET", asked("api/v1/views", &[("team", team.clone())]), None),
-            HubOrder::AddView(team, wanted) => ("POST", asked("api/v1/views", &[("team", team.clone())]), body(wanted)),
-            HubOrder::RemoveView(id) => ("DELETE", format!("api/v1/views/{}", part(id)), None),
-            HubOrder::Shares(team) => ("GET", asked("api/v1/shares", &[("team", team.clone())]), None),
-            HubOrder::AddShare(team, wanted) => {
-                ("POST", asked("api/v1/shares", &[("team", team.clone())]), body(wanted))
-            }
-            HubOrder::EndShare(id) => ("DELETE", format!("api/v1/shares/{}", part(id)), None),
-            HubOrder::Usage(usage) => {
-                let names = [
-                    ("team", usage.team.clone()),
-                    ("by", Some(usage.by.word().into())),
-                    ("from", seconds(usage.from)),
-                    ("to", seconds(usage.to)),
-                ];
-                ("GET", asked("api/v1/usage", &names), None)
-            }
-            HubOrder::Runs(runs) => {
-                let states = runs.states.iter().map(|state| state.name()).collect::<Vec<_>>().join(",");
-                let names = [
-                    ("state", (!states.is_empty()).then_some(states)),
-                    ("project", runs.project.clone()),
-                    ("q", runs.part.clone()),
-                    ("from", seconds(runs.from)),
-                    ("limit", Some(runs.limit.to_string())),
-                ];
-                ("GET", asked("api/v1/runs", &names), None)
-            }
-            HubOrder::Alerts(method, path, body) => (method, path.clone(), body.clone()),
+            HubOrder::People => new(Operation::ListAccounts, &[]),
+            HubOrder::AddPerson(wanted) => new(Operation::AddAccount, &[]).with(wanted),
+            HubOrder::ChangePerson(name, wanted) => new(Operation::ChangeAccount, &[name]).with(wanted),
+            HubOrder::ResetPerson(name) => new(Operation::ResetAccount, &[name]),
+            HubOrder::RemovePerson(name) => new(Operation::RemoveAccount, &[name]),
+            HubOrder::ErasePerson(name) => new(Operation::EraseAccount, &[name]),
+            HubOrder::Keys(team) => new(Operation::ListTeamKeys, &[team]),
+            HubOrder::KeysOfService(team, name) => new(Operation::ListServiceKeys, &[team, name]),
+            HubOrder::AddKeyOfService(team, name, wanted) => new(Operation::AddServiceKey, &[team, name]).with(wanted),
+            HubOrder::Services(team) => new(Operation::ListServices, &[team]),
+            HubOrder::AddService(team, wanted) => new(Operation::AddService, &[team]).with(wanted),
+            HubOrder::ChangeService(team, name, wanted) => new(Operation::ChangeService, &[team, name]).with(wanted),
+            HubOrder::RemoveService(team, name) => new(Operation::RemoveService, &[team, name]),
+            HubOrder::AddKey(team, wanted) => new(Operation::AddTeamKey, &[team]).with(wanted),
+            HubOrder::EndKey(team, id) => new(Operation::EndTeamKey, &[team, id]),
+            HubOrder::KeysOfPerson(name) => new(Operation::ListAccountKeys, &[name]),
+            HubOrder::AddKeyOfPerson(name, wanted) => new(Operation::AddAccountKey, &[name]).with(wanted),
+            HubOrder::EndKeyOfPerson(name, id) => new(Operation::EndAccountKey, &[name, id]),
+            HubOrder::Agents(team) => new(Operation::ListAgents, &[team]),
+            HubOrder::Join(team, wanted) => new(Operation::AddJoinKey, &[team]).with(wanted),
+            HubOrder::Approve(team, name) => new(Operation::ApproveAgent, &[team, name]),
+            HubOrder::ChangeAgent(team, name, wanted) => new(Operation::ChangeAgent, &[team, name]).with(wanted),
+            HubOrder::Revoke(team, name) => new(Operation::RevokeAgent, &[team, name]),
+            HubOrder::RemoveAgent(name) => new(Operation::RemoveSource, &[name]),
+            HubOrder::Teams => new(Operation::ListTeams, &[]),
+            HubOrder::Team(team) => new(Operation::GetTeam, &[team]),
+            HubOrder::AddTeam(wanted) => new(Operation::AddTeam, &[]).with(wanted),
+            HubOrder::ChangeTeam(team, wanted) => new(Operation::ChangeTeam, &[team]).with(wanted),
+            HubOrder::RemoveTeam(team, wanted) => new(Operation::RemoveTeam, &[team]).with(wanted),
+            HubOrder::Grant(source, wanted) => new(Operation::SetGrants, &[source]).with(wanted),
+            HubOrder::Invite(team, wanted) => new(Operation::AddInvite, &[team]).with(wanted),
+            HubOrder::ChangeMember(team, name, wanted) => new(Operation::SetMember, &[team, name]).with(wanted),
+            HubOrder::RemoveMember(team, person) => new(Operation::RemoveMember, &[team, person]),
+            HubOrder::Views(team) => of_team(Operation::ListViews, team),
+            HubOrder::AddView(team, wanted) => of_team(Operation::AddView, team).with(wanted),
+            HubOrder::RemoveView(id) => new(Operation::RemoveView, &[id]),
+            HubOrder::Shares(team) => of_team(Operation::ListShares, team),
+            HubOrder::AddShare(team, wanted) => of_team(Operation::AddShare, team).with(wanted),
+            HubOrder::EndShare(id) => new(Operation::EndShare, &[id]),
+            HubOrder::Usage(usage) => usage_request(usage),
+            HubOrder::Runs(runs) => runs.request(),
+            HubOrder::Alerts(request) => request.clone(),
             HubOrder::Report(id, as_json) => {
                 let format = if *as_json { "json" } else { "html" };
-                ("GET", format!("api/v1/runs/{}/report?format={format}", part(id)), None)
+                Request::asking(Operation::GetRunReport, &[id], &[(parameter::REPORT_FORMAT, Some(format.into()))])
             }
-            HubOrder::Audit(log) => {
-                let names = [
-                    ("team", log.team.clone()),
-                    ("who", log.who.clone()),
-                    ("action", log.action.clone()),
-                    ("from", seconds(log.from)),
-                    ("to", seconds(log.to)),
-                    ("limit", log.limit.map(|limit| limit.to_string())),
-                ];
-                ("GET", asked("api/v1/audit", &names), None)
-            }
+            HubOrder::Audit(log) => log_request(log),
         }
     }
 
@@ -301,20 +282,38 @@ impl HubOrder {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_never_leads_to_another_path() {
-        for (name, path) in [
-            ("mara", "api/v1/accounts/mara"),
-            ("../teams", "api/v1/accounts/..%2Fteams"),
-            ("..", "api/v1/accounts/%2E%2E"),
-            ("a?b#c%d e", "api/v1/accounts/a%3Fb%23c%25d%20e"),
-            ("\r\nHost: x", "api/v1/accounts/%0D%0AHost%3A%20x"),
-        ] {
-            assert_eq!(HubOrder::RemovePerson(name.into()).request().1, path);
-        }
+impl RunFilter {
+    fn request(&self) -> Request {
+        let states = self.states.iter().map(|state| state.name()).collect::<Vec<_>>().join(",");
+        let parameters = [
+            (parameter::STATES, (!states.is_empty()).then_some(states)),
+            (parameter::PROJECT, self.project.clone()),
+            (parameter::SEARCH, self.part.clone()),
+            (parameter::FROM, self.from.map(seconds)),
+            (parameter::LIMIT, Some(self.limit.to_string())),
+        ];
+        Request::asking(Operation::ListRuns, &[], &parameters)
     }
+}
+
+fn usage_request(usage: &UsageFilter) -> Request {
+    let parameters = [
+        (parameter::TEAM, usage.team.clone()),
+        (parameter::USAGE_BY, Some(usage.by.word().into())),
+        (parameter::FROM, usage.from.map(seconds)),
+        (parameter::TO, usage.to.map(seconds)),
+    ];
+    Request::asking(Operation::GetUsage, &[], &parameters)
+}
+
+fn log_request(log: &LogFilter) -> Request {
+    let parameters = [
+        (parameter::TEAM, log.team.clone()),
+        (parameter::WHO, log.who.clone()),
+        (parameter::ACTION, log.action.clone()),
+        (parameter::FROM, log.from.map(seconds)),
+        (parameter::TO, log.to.map(seconds)),
+        (parameter::LIMIT, log.limit.map(|limit| limit.to_string())),
+    ];
+    Request::asking(Operation::ListAudit, &[], &parameters)
 }

@@ -1,156 +1,167 @@
 //! Answers as tables for people: columns as wide as what stands in them.
 
+use api::Operation;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use shared::answer::runs::{ListedRun, RunList};
 use shared::audit::{AuditLog, Usage};
 use shared::people::{Keys, People};
-use shared::run::RunState;
 use shared::session::Agents;
-use shared::team::{Services, Team};
+use shared::team::{Services, Team, Teams};
 use shared::unit::{Unit, rough_duration};
 use shared::views::{Shares, Views};
 
+/// A head, and rows as wide as it.
+type Rows = Vec<Vec<String>>;
+
 /// The table of a list; none for an answer that is no list.
-pub(super) fn table(answer: &Value, now: i64) -> Option<String> {
-    let of = |key: &str| answer.get(key).is_some();
-    let rows = if of("accounts") {
-        let people: People = serde_json::from_value(answer.clone()).ok()?;
-        let rows = people.accounts.into_iter().map(|person| {
-            let teams: Vec<String> =
-                person.teams.iter().map(|team| format!("{} of {}", team.role, team.name)).collect();
-            let may = if person.hub_admin { "hub admin".into() } else { teams.join(", ") };
-            let state = if person.disabled { "disabled" } else { "active" };
-            vec![person.name, may, state.into(), ago(now, Some(person.created))]
-        });
-        with_head(["NAME", "MAY", "STATE", "MADE"], rows)
-    } else if of("keys") {
-        let keys: Keys = serde_json::from_value(answer.clone()).ok()?;
-        let rows = keys.keys.into_iter().map(|key| {
-            let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.text()).collect();
-            let ends = key.ends.map_or("never".into(), |ends| format!("in {}", span(ends - now)));
-            vec![key.id, key.name, scopes.join(","), ends, ago(now, key.used)]
-        });
-        with_head(["ID", "NAME", "SCOPES", "ENDS", "USED"], rows)
-    } else if of("services") {
-        let services: Services = serde_json::from_value(answer.clone()).ok()?;
-        let rows = services.services.into_iter().map(|service| {
-            let state = if service.disabled { "disabled" } else { "active" };
-            let keys = service.keys.to_string();
-            vec![service.name, service.role.to_string(), state.into(), keys, ago(now, Some(service.made)), service.id]
-        });
-        with_head(["NAME", "MAY", "STATE", "KEYS", "MADE", "ID"], rows)
-    } else if of("agents") {
-        let agents: Agents = serde_json::from_value(answer.clone()).ok()?;
-        let rows = agents.agents.into_iter().map(|agent| {
-            let labels: Vec<String> = agent.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            let host = agent.host.filter(|host| *host != agent.name).unwrap_or_default();
-            let version = agent.version.unwrap_or_default();
-            vec![agent.name, agent.state, ago(now, agent.seen), host, version, labels.join(","), agent.id]
-        });
-        with_head(["NAME", "STATE", "HEARD", "HOST", "VERSION", "LABELS", "ID"], rows)
-    } else if of("teams") && !of("account") {
-        let teams = answer.get("teams")?.as_array()?.iter().map(|team| {
-            let text = |key: &str| team.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
-            vec![text("name"), text("role"), text("id")]
-        });
-        with_head(["TEAM", "MAY", "ID"], teams)
-    } else if of("members_invite") {
-        let team: Team = serde_json::from_value(answer.clone()).ok()?;
-        let people = team.members.into_iter().map(|member| {
-            let state = if member.disabled { "disabled" } else { "active" };
-            vec![member.name, member.role.to_string(), state.into(), ago(now, member.seen)]
-        });
-        let people = lined(&with_head(["NAME", "MAY", "STATE", "HERE"], people));
-        let machines = team
-            .sources
-            .into_iter()
-            .map(|source| vec![source.name, if source.home { "its own".into() } else { "granted".into() }, source.id]);
-        return Some(format!("{people}\n{}", lined(&with_head(["MACHINE", "WHOSE", "ID"], machines))));
-    } else if of("views") {
-        let views: Views = serde_json::from_value(answer.clone()).ok()?;
-        let rows = views.views.into_iter().map(|view| {
-            let default = if view.default { "default" } else { "" };
-            vec![view.name, view.owner.unwrap_or_default(), default.into(), view.query, view.id]
-        });
-        with_head(["NAME", "BY", "", "QUERY", "ID"], rows)
-    } else if of("shares") {
-        let shares: Shares = serde_json::from_value(answer.clone()).ok()?;
-        let rows = shares.shares.into_iter().map(|share| {
-            let opened = format!("{} times, {}", share.opens, ago(now, share.opened));
-            vec![share.name, share.by, opened, format!("in {}", span(share.ends - now)), share.note, share.id]
-        });
-        with_head(["NAME", "BY", "OPENED", "ENDS", "NOTE", "ID"], rows)
-    } else if of("usage") {
-        let usage: Usage = serde_json::from_value(answer.clone()).ok()?;
-        let rows = usage.usage.into_iter().map(|row| {
-            let value = |measure: &str, unit: Unit| {
-                let value = row.values.get(measure).copied();
-                value.map_or("-".into(), |value| {
-                    let scale = unit.scale(value);
-                    format!("{} {}", scale.number(value), scale.symbol).trim().to_string()
-                })
-            };
-            let counted = [
-                value("samples", Unit::Count),
-                value("bytes_in", Unit::Bytes),
-                value("bytes_disk", Unit::Bytes),
-                value("series", Unit::Count),
-                value("late", Unit::Count),
-                value("dropped", Unit::Count),
-                value("viewers_peak", Unit::Count),
-                value("viewer_hours", Unit::Count),
-                value("bytes_out", Unit::Bytes),
-                value("queries", Unit::Count),
-            ];
-            [row.day, row.team, row.name].into_iter().chain(counted).collect()
-        });
-        let head = [
-            "DAY", "TEAM", "OF", "SAMPLES", "IN", "DISK", "SERIES", "LATE", "DROPPED", "VIEWERS", "HOURS", "OUT",
-            "QUERIES",
-        ];
-        with_head(head, rows)
-    } else if of("runs") {
-        let text = |row: &Value, key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
-        let rows = answer.get("runs")?.as_array()?.iter().map(|row| {
-            let seconds = |key: &str| row.get(key).and_then(Value::as_f64).map(|at| at as i64);
-            let (began, ended) = (seconds("began"), seconds("ended"));
-            let state = RunState::named(&text(row, "state"));
-            let took = began.map(|began| span(ended.unwrap_or(now) - began)).unwrap_or_default();
-            let name = [text(row, "name"), text(row, "program")].into_iter().find(|name| !name.is_empty());
-            let mut hosts: Vec<String> = row
-                .get("processes")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .map(|one| text(one, "source"))
-                .collect();
-            hosts.dedup();
-            let sentence = format!("{} {}", state.map_or('?', RunState::shape), text(row, "sentence"));
-            vec![
-                text(row, "id"),
-                name.unwrap_or_default(),
-                text(row, "project"),
-                ago(now, began),
-                took,
-                hosts.join(","),
-                sentence,
-            ]
-        });
-        with_head(["ID", "NAME", "PROJECT", "BEGAN", "TOOK", "ON", "STATE"], rows)
-    } else if of("entries") {
-        let log: AuditLog = serde_json::from_value(answer.clone()).ok()?;
-        let rows = log.entries.into_iter().map(|row| {
-            let change = [row.before, row.after].map(Option::unwrap_or_default);
-            let change = change.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" -> ");
-            vec![shared::date::text(row.t * 1_000), row.who, row.action, row.object, change, row.result, row.network]
-        });
-        with_head(["AT", "WHO", "DID", "TO", "CHANGE", "RESULT", "FROM"], rows)
-    } else {
-        return None;
+pub(super) fn table(operation: Operation, answer: &Value, now: i64) -> Option<String> {
+    let rows = match operation {
+        Operation::ListAccounts => people(read(answer)?, now),
+        Operation::ListTeamKeys | Operation::ListServiceKeys | Operation::ListAccountKeys => keys(read(answer)?, now),
+        Operation::ListServices => services(read(answer)?, now),
+        Operation::ListAgents => agents(read(answer)?, now),
+        Operation::ListTeams => teams(read(answer)?),
+        Operation::GetTeam => return Some(team(read(answer)?, now)),
+        Operation::ListViews => views(read(answer)?),
+        Operation::ListShares => shares(read(answer)?, now),
+        Operation::GetUsage => usage(read(answer)?),
+        Operation::ListRuns => runs(read(answer)?, now),
+        Operation::ListAudit => audit(read(answer)?),
+        _ => return None,
     };
     Some(lined(&rows))
 }
 
-fn with_head<const N: usize>(head: [&str; N], rows: impl Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
+fn read<T: DeserializeOwned>(answer: &Value) -> Option<T> {
+    serde_json::from_value(answer.clone()).ok()
+}
+
+fn standing(disabled: bool) -> String {
+    if disabled { "disabled" } else { "active" }.into()
+}
+
+fn people(people: People, now: i64) -> Rows {
+    let rows = people.accounts.into_iter().map(|person| {
+        let teams: Vec<String> = person.teams.iter().map(|team| format!("{} of {}", team.role, team.name)).collect();
+        let may = if person.hub_admin { "hub admin".into() } else { teams.join(", ") };
+        vec![person.name, may, standing(person.disabled), ago(now, Some(person.created))]
+    });
+    with_head(["NAME", "MAY", "STATE", "MADE"], rows)
+}
+
+fn keys(keys: Keys, now: i64) -> Rows {
+    let rows = keys.keys.into_iter().map(|key| {
+        let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.text()).collect();
+        let ends = key.ends.map_or("never".into(), |ends| format!("in {}", span(ends - now)));
+        vec![key.id, key.name, scopes.join(","), ends, ago(now, key.used)]
+    });
+    with_head(["ID", "NAME", "SCOPES", "ENDS", "USED"], rows)
+}
+
+fn services(services: Services, now: i64) -> Rows {
+    let rows = services.services.into_iter().map(|service| {
+        let (state, keys) = (standing(service.disabled), service.keys.to_string());
+        vec![service.name, service.role.to_string(), state, keys, ago(now, Some(service.made)), service.id]
+    });
+    with_head(["NAME", "MAY", "STATE", "KEYS", "MADE", "ID"], rows)
+}
+
+fn agents(agents: Agents, now: i64) -> Rows {
+    let rows = agents.agents.into_iter().map(|agent| {
+        let labels: Vec<String> = agent.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let host = agent.host.filter(|host| *host != agent.name).unwrap_or_default();
+        let version = agent.version.unwrap_or_default();
+        vec![agent.name, agent.state, ago(now, agent.seen), host, version, labels.join(","), agent.id]
+    });
+    with_head(["NAME", "STATE", "HEARD", "HOST", "VERSION", "LABELS", "ID"], rows)
+}
+
+fn teams(teams: Teams) -> Rows {
+    let rows = teams.teams.into_iter().map(|team| vec![team.name, team.role.to_string(), team.id]);
+    with_head(["TEAM", "MAY", "ID"], rows)
+}
+
+fn team(team: Team, now: i64) -> String {
+    let people = team
+        .members
+        .into_iter()
+        .map(|member| vec![member.name, member.role.to_string(), standing(member.disabled), ago(now, member.seen)]);
+    let people = headed(["NAME", "MAY", "STATE", "HERE"], people);
+    let machines = team
+        .sources
+        .into_iter()
+        .map(|source| vec![source.name, if source.home { "its own".into() } else { "granted".into() }, source.id]);
+    format!("{people}\n{}", headed(["MACHINE", "WHOSE", "ID"], machines))
+}
+
+fn views(views: Views) -> Rows {
+    let rows = views.views.into_iter().map(|view| {
+        let default = if view.default { "default" } else { "" };
+        vec![view.name, view.owner.unwrap_or_default(), default.into(), view.query, view.id]
+    });
+    with_head(["NAME", "BY", "", "QUERY", "ID"], rows)
+}
+
+fn shares(shares: Shares, now: i64) -> Rows {
+    let rows = shares.shares.into_iter().map(|share| {
+        let opened = format!("{} times, {}", share.opens, ago(now, share.opened));
+        vec![share.name, share.by, opened, format!("in {}", span(share.ends - now)), share.note, share.id]
+    });
+    with_head(["NAME", "BY", "OPENED", "ENDS", "NOTE", "ID"], rows)
+}
+
+fn usage(usage: Usage) -> Rows {
+    let rows = usage.usage.into_iter().map(|row| {
+        let value = |measure: &str, unit: Unit| {
+            let value = row.values.get(measure).copied();
+            value.map_or("-".into(), |value| {
+                let scale = unit.scale(value);
+                format!("{} {}", scale.number(value), scale.symbol).trim().to_string()
+            })
+        };
+        let counted = [
+            value("samples", Unit::Count),
+            value("bytes_in", Unit::Bytes),
+            value("bytes_disk", Unit::Bytes),
+            value("series", Unit::Count),
+            value("late", Unit::Count),
+            value("dropped", Unit::Count),
+            value("viewers_peak", Unit::Count),
+            value("viewer_hours", Unit::Count),
+            value("bytes_out", Unit::Bytes),
+            value("queries", Unit::Count),
+        ];
+        [row.day, row.team, row.name].into_iter().chain(counted).collect()
+    });
+    let head = [
+        "DAY", "TEAM", "OF", "SAMPLES", "IN", "DISK", "SERIES", "LATE", "DROPPED", "VIEWERS", "HOURS", "OUT", "QUERIES",
+    ];
+    with_head(head, rows)
+}
+
+fn runs(runs: RunList, now: i64) -> Rows {
+    let rows = runs.runs.into_iter().map(|ListedRun { row, about, .. }| {
+        let began = row.began.ms() / 1_000;
+        let took = span(row.ended.map_or(now, |ended| ended.ms() / 1_000) - began);
+        let name = about.name.filter(|name| !name.is_empty()).unwrap_or(about.program);
+        let sentence = format!("{} {}", row.state.shape(), row.sentence);
+        let project = about.project.unwrap_or_default();
+        vec![row.id, name, project, ago(now, Some(began)), took, row.hosts.join(","), sentence]
+    });
+    with_head(["ID", "NAME", "PROJECT", "BEGAN", "TOOK", "ON", "STATE"], rows)
+}
+
+fn audit(log: AuditLog) -> Rows {
+    let rows = log.entries.into_iter().map(|row| {
+        let change = [row.before, row.after].map(Option::unwrap_or_default);
+        let change = change.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" -> ");
+        vec![shared::date::text(row.t * 1_000), row.who, row.action, row.object, change, row.result, row.network]
+    });
+    with_head(["AT", "WHO", "DID", "TO", "CHANGE", "RESULT", "FROM"], rows)
+}
+
+fn with_head<const N: usize>(head: [&str; N], rows: impl Iterator<Item = Vec<String>>) -> Rows {
     std::iter::once(head.map(String::from).to_vec()).chain(rows).collect()
 }
 
@@ -198,7 +209,7 @@ mod tests {
               "joined": 0, "seen": 1_000_000 - 90, "version": "0.1.0" },
             { "id": "c".repeat(26), "name": "x", "team": "t", "state": "pending", "joined": 0 },
         ] });
-        let told = table(&agents, 1_000_000).expect("a table");
+        let told = table(Operation::ListAgents, &agents, 1_000_000).expect("a table");
         let lines: Vec<&str> = told.lines().collect();
         assert_eq!(lines[0], "NAME   STATE    HEARD           HOST       VERSION  LABELS   ID");
         assert_eq!(
@@ -209,7 +220,7 @@ mod tests {
             lines[2],
             format!("x      pending  never                                        {}", "c".repeat(26))
         );
-        assert_eq!(table(&json!({ "id": "x" }), 0), None);
+        assert_eq!(table(Operation::RemoveSource, &json!({ "id": "x" }), 0), None);
     }
 
     #[test]

@@ -31,3 +31,9 @@ pub(super) async fn get(State(app): State<Arc<App>>, asker: Asker) -> Result<Res
     };
     Ok(json(StatusCode::OK, &about))
 }
+
+/// The document is made when it is asked for first.
+pub(super) async fn openapi(State(app): State<Arc<App>>) -> Response<Body> {
+    let text = app.openapi.get_or_init(|| ::api::openapi::document(env!("CARGO_PKG_VERSION")).to_string());
+    super::json_text(StatusCode::OK, text.clone())
+}

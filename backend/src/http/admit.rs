@@ -5,11 +5,13 @@ use super::body::is_json;
 use super::bound::bound;
 use super::counted::counted;
 use super::hub::{Hub, counted_as};
-use super::need::{Carries, Need};
+use super::need::check;
 use super::rights::Rights;
 use super::strangers::{StrangerRequest, Visitor};
 use super::vouched::vouched;
 use super::{App, Caller, Refusal};
+use ::api::need::Need;
+use ::api::{Carries, Operation};
 use axum::RequestExt;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
@@ -128,10 +130,11 @@ impl<S: Sync> FromRequestParts<S> for Asker {
 
 /// Lets those through who may ask for what a route has.
 pub(super) async fn admit(
-    State((app, need, carries)): State<(Arc<App>, Need, Carries)>,
+    State((app, operation)): State<(Arc<App>, Operation)>,
     mut request: Request,
     next: Next,
 ) -> Response<Body> {
+    let (need, carries) = (operation.row().need, operation.row().body.carries);
     let asker = match &app.hub {
         None => alone(&app, need, &request).and_then(|asker| match carries {
             // A form of another site cannot say so without asking first.
@@ -263,7 +266,7 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
             return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
         }
         None => return Err(Refusal::sign_in()),
-        Some(who) => need.check(who, team)?,
+        Some(who) => check(need, who, team)?,
     }
     if changes {
         is_json(headers)?;

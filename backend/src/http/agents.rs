@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use fleet::ingest::{Arrival, Cause};
 use shared::agent::{PROTOCOL_NAME, close};
-use shared::enrol::EnrolRequest;
+use shared::enrol::{EnrolAnswer, EnrolRequest};
 use std::sync::Arc;
 use std::time::Duration;
 use team::accounts::{Denied, Enrolment, LinkDenied};
@@ -32,8 +32,8 @@ pub(super) async fn enrol(
         _ => hub.ingest.turned_away(Cause::Link),
     });
     match enrolled? {
-        Enrolment::Enrolled(enrolled) => Ok(json(StatusCode::CREATED, &enrolled)),
-        Enrolment::Pending => Ok(json(StatusCode::ACCEPTED, &serde_json::json!({ "pending": true }))),
+        Enrolment::Enrolled(enrolled) => Ok(json(StatusCode::CREATED, &EnrolAnswer::Enrolled(enrolled))),
+        Enrolment::Pending => Ok(json(StatusCode::ACCEPTED, &EnrolAnswer::Pending { pending: true })),
     }
 }
 

@@ -11,6 +11,7 @@ use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Response, StatusCode, Uri, header};
 use shared::alert::{AlertState, ChannelInput, Rule, RuleCheck, Silence};
+use shared::answer::ById;
 use shared::catalog::Catalog;
 use std::sync::Arc;
 use system::user::own_uid;
@@ -107,7 +108,7 @@ pub(super) async fn change_rule(
 /// `DELETE /api/v1/rules/ID`.
 pub(super) async fn remove_rule(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
     app.alerts()?.remove_rule(&by, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `POST /api/v1/rules/check`: what a rule would have done, over what is stored.
@@ -155,7 +156,7 @@ pub(super) async fn add_silence(
 /// `DELETE /api/v1/silences/ID`: it ends now.
 pub(super) async fn end_silence(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
     app.alerts()?.end_silence(&by, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `GET /api/v1/channels`.
@@ -187,7 +188,7 @@ pub(super) async fn change_channel(
 /// `DELETE /api/v1/channels/ID`.
 pub(super) async fn remove_channel(State(app): State<Arc<App>>, Writer(by): Writer, Path(id): Path<String>) -> Answer {
     app.alerts()?.remove_channel(&by, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `POST /api/v1/channels/ID/test`: the answer comes when the test went out, or did not.

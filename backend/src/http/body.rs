@@ -1,8 +1,8 @@
 //! Bodies of requests: JSON of a bounded size. No error repeats a value of one, since it may be a password.
 
 use super::Refusal;
-use super::need::Carries;
 use super::strangers::Visitor;
+use ::api::Carries;
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};

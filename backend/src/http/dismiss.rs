@@ -7,26 +7,15 @@ use super::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use serde::Deserialize;
-use serde_json::json as object;
-use shared::finding::{Dismissed, MAX_REASON};
+use shared::finding::{Dismissal, Dismissed, DismissedFinding, MAX_REASON};
 use std::sync::Arc;
-
-/// What is said of a finding.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SaidWrong {
-    id: String,
-    /// Why it is wrong; without it what was said before is taken back.
-    why: Option<String>,
-}
 
 /// Answers with what is said of it from now on. Its alert is resolved at the next look at what was found.
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     asker: Asker,
     Writer(by): Writer,
-    Json(said): Json<SaidWrong>,
+    Json(said): Json<Dismissal>,
 ) -> Result<Response<Body>, Refusal> {
     let why = said.why.map(|why| why.trim().to_string());
     match &why {
@@ -46,5 +35,5 @@ pub(super) async fn post(
     let at = app.live.clock.wall() / 1000;
     let new = why.map(|why| Dismissed { at, by: watch::alerts::maker(&by), why });
     let finding = app.findings.dismiss(&said.id, new, |key| reader.scope().sees(key)).ok_or_else(none)?;
-    Ok(json(StatusCode::OK, &object!({ "id": finding.id, "dismissed": finding.dismissed })))
+    Ok(json(StatusCode::OK, &DismissedFinding { id: finding.id, dismissed: finding.dismissed }))
 }

@@ -6,6 +6,7 @@ use super::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
+use shared::answer::{ById, Nothing};
 use shared::me::{MeChange, NewPassword, OwnIdentities, OwnSessions};
 use shared::people::{Keys, NewServiceKey};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub(super) async fn password(State(app): State<Arc<App>>, asker: Asker, Json(bod
         ));
     }
     hub.accounts.set_password(asker.principal()?, body.old.as_ref(), &body.new).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({})))
+    Ok(json(StatusCode::OK, &Nothing {}))
 }
 
 pub(super) async fn sessions(State(app): State<Arc<App>>, asker: Asker) -> Answer {
@@ -47,7 +48,7 @@ pub(super) async fn sessions(State(app): State<Arc<App>>, asker: Asker) -> Answe
 
 pub(super) async fn end_session(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
     app.hub()?.accounts.end_own_session(asker.principal()?, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 pub(super) async fn identities(State(app): State<Arc<App>>, asker: Asker) -> Answer {
@@ -62,7 +63,7 @@ pub(super) async fn identities(State(app): State<Arc<App>>, asker: Asker) -> Ans
 pub(super) async fn end_identity(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
     let hub = app.hub()?;
     hub.accounts.remove_identity(asker.principal()?, &id, |kind, issuer| hub.takes(kind, issuer)).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// Everything that names the account, as one file.
@@ -83,5 +84,5 @@ pub(super) async fn add_key(State(app): State<Arc<App>>, asker: Asker, Json(body
 
 pub(super) async fn end_key(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
     app.hub()?.accounts.end_own_key(asker.principal()?, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }

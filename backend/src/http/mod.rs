@@ -19,13 +19,13 @@ mod join_road;
 pub mod listen;
 mod log;
 mod me;
-pub mod need;
+mod need;
 mod pace;
 pub mod page;
 mod provider;
 mod refusal;
 mod rights;
-pub mod routes;
+mod routes;
 mod services;
 mod session;
 mod strangers;
@@ -44,11 +44,11 @@ pub use refusal::Refusal;
 pub use services::Services;
 pub use strangers::Strangers;
 
+use self::api::AnswerLimits;
 use crate::remote_write::RemoteWriter;
 use ::stream::live::Live;
 use ::watch::alerts::AlertBook;
 use ::watch::findings::FindingBook;
-use api::AnswerLimits;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -66,7 +66,7 @@ use shared::processes::ProcessTable;
 use shared::run::RunLine;
 use shared::wire::{Source, SourceId};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
@@ -132,6 +132,8 @@ pub struct App {
     broadcast: Mutex<Weak<stream::Broadcast>>,
     /// Pages that have no socket.
     rungs: stream::Rungs,
+    /// The document of OpenAPI, once somebody has asked for it.
+    openapi: OnceLock<String>,
 }
 
 impl App {
@@ -157,6 +159,7 @@ impl App {
             history_messages: Semaphore::new(MAX_HISTORY_MESSAGES),
             broadcast: Mutex::default(),
             rungs: stream::Rungs::default(),
+            openapi: OnceLock::new(),
         })
     }
 

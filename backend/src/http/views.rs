@@ -8,6 +8,7 @@ use super::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode, header};
+use shared::answer::ById;
 use shared::views::{DefaultView, MadeShare, NewShare, NewView, OpenShare, Shares, ViewChange, Views};
 use std::sync::Arc;
 use team::accounts::{NotSaved, Who};
@@ -45,7 +46,7 @@ pub(super) async fn change(
 
 pub(super) async fn remove(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
     app.hub()?.accounts.remove_view(asker.principal()?, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `PUT /api/v1/teams/T/default-view`.
@@ -76,7 +77,7 @@ pub(super) async fn share(
 
 pub(super) async fn end_share(State(app): State<Arc<App>>, asker: Asker, Path(id): Path<String>) -> Answer {
     app.hub()?.accounts.end_share(asker.principal()?, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `POST /api/v1/shares/open`: a cookie of its own for the code, which is a secret of the same worth.

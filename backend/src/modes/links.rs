@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::control;
 use crate::uplink::{AgentFile, LinkState, Uplink, random};
+use api::Operation;
 use jobs::runs::RunBook;
 use shared::controls::escaped_json;
 use shared::wire::SourceId;
@@ -32,7 +33,7 @@ pub fn status(config: &Config) -> Result<(String, bool), (u8, String)> {
         (2, "an agent that keeps nothing on disk cannot be asked; name its folder with --data-dir DIR".to_string())
     })?;
     let failed = |why: String| (1, format!("what runs with the data folder {} {why}", folder.display()));
-    let answer = control::ask(folder, "GET", "api/v1/uplink", None);
+    let answer = control::ask(folder, "GET", &Operation::ListUplinks.at(&[]), None);
     let (status, body) = match answer.map_err(|error| failed(format!("does not answer: {error}")))? {
         Some(answer) => answer,
         None => return Err((1, format!("no agent runs with the data folder {}", folder.display()))),

@@ -152,6 +152,7 @@ mod tests {
         let told: shared::finding::Finding = serde_json::from_slice(&records[0].body).expect("a finding");
         assert_eq!((told.rule.as_str(), &told.subject[0].gpus[..]), ("lost_gpu", &[1][..]));
         assert!(told.sentence.contains("GPU 1") && told.sentence.contains("12:36 UTC"), "{}", told.sentence);
+        assert!(told.sentence_template.is_some_and(|text| text.contains("{since}") && !text.contains("UTC")));
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub mod border;
 use insight::Settings;
 use insight::recording::look_through;
 use shared::catalog::{Catalog, VOCABULARY};
-use shared::finding::FINDING_KIND;
+use shared::finding::{FINDING_KIND, Finding};
 use shared::record::Record;
 use shared::recording::Recording;
 use shared::wire::ServerMessage;
@@ -30,8 +30,7 @@ pub fn messages(file: &[u8], name: &str, tell: &mut dyn FnMut(f64)) -> Vec<Serve
 
 /// Adds what is wrong in a recording as records of the machines that have it, at the time of the telling.
 fn tell_findings(recording: &mut Recording) {
-    for mut finding in look_through(recording, Settings::default()) {
-        finding.sentence = finding.sentence_utc();
+    for finding in look_through(recording, Settings::default()).into_iter().map(Finding::into_answer) {
         let Some(place) = finding.subject.first() else { continue };
         let machine = recording.machines.iter_mut().find(|machine| machine.info.name == place.source);
         let (Some(machine), Ok(body)) = (machine, serde_json::to_vec(&finding)) else { continue };

@@ -8,6 +8,8 @@ use crate::widgets::icons::Triangle;
 use charts::axis;
 use charts::order;
 use leptos::prelude::*;
+use shared::answer::markers::{CellList, CellRow, KernelList, KernelRow};
+use shared::json::Seconds;
 use shared::unit::{self, Unit, duration};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -46,63 +48,59 @@ pub fn follow(page: Page) {
 /// Asks for kernels, and then for the cells of the one that is shown: that of the address, else all of them.
 fn ask(page: Page, asked: Option<String>, done: impl FnOnce() + 'static) {
     fetch::ask("GET", "api/v1/kernels", None, move |answer| {
-        let all = answer.body.get("kernels").list();
-        let is = |kernel: &&Json| asked.as_ref().is_none_or(|id| kernel.get("id").text() == *id);
-        let kernel = all.iter().find(is).map(kernel_of);
+        let all = answer.body.read::<KernelList>().unwrap_or_default().kernels;
+        let is_alone = all.len() == 1;
+        let is = |kernel: &KernelRow| asked.as_ref().is_none_or(|id| kernel.id == *id);
+        let kernel = all.into_iter().find(is).map(kernel_of);
         let path = match &asked {
             Some(id) => format!("api/v1/cells?kernel={id}"),
             None => "api/v1/cells".to_string(),
         };
         fetch::ask("GET", &path, None, move |answer| {
-            if answer.is_ok() {
-                let cells = answer.body.get("cells").list().iter().map(cell_of).collect();
+            if answer.is_ok()
+                && let Some(list) = answer.body.read::<CellList>()
+            {
+                let cells = list.cells.into_iter().map(cell_of).collect();
                 // Where none is asked for, a line about one of several would mislead.
-                page.set_notebook(kernel.filter(|_| asked.is_some() || all.len() == 1), cells);
+                page.set_notebook(kernel.filter(|_| asked.is_some() || is_alone), cells);
             }
             done();
         });
     });
 }
 
-fn ms(json: &Json) -> Option<i64> {
-    json.number().map(|seconds| (seconds * 1_000.0) as i64)
+fn bracket(n: Option<u64>) -> String {
+    n.map_or_else(|| "[ ]".into(), |n| format!("[{n}]"))
 }
 
-fn bracket(json: &Json) -> String {
-    json.get("n").number().map_or_else(|| "[ ]".into(), |n| format!("[{n}]"))
-}
-
-fn kernel_of(json: &Json) -> KernelState {
-    let busy = json.get("busy");
+fn kernel_of(kernel: KernelRow) -> KernelState {
     KernelState {
-        id: json.get("id").text(),
-        name: file_name(&json.get("path").text()),
-        pid: json.get("pid").number().unwrap_or_default(),
-        how: json.get("how").text(),
-        ended: ms(&json.get("ended")),
-        warning: json.get("warning").text(),
-        busy: if busy.is_null() { String::new() } else { bracket(&busy) },
+        id: kernel.id,
+        name: file_name(&kernel.path.unwrap_or_default()),
+        pid: f64::from(kernel.pid),
+        how: kernel.how.unwrap_or_default(),
+        ended: kernel.ended.map(Seconds::ms),
+        warning: kernel.warning.unwrap_or_default(),
+        busy: kernel.busy.map(|busy| bracket(busy.n)).unwrap_or_default(),
     }
 }
 
-fn cell_of(json: &Json) -> CellRun {
-    let memory = json.get("memory");
-    let (before, after) = (memory.get("before").number(), memory.get("after").number());
-    let idle = json.get("gpus").list().iter().filter_map(|gpu| gpu.get("idle").number()).reduce(f64::max);
-    let failed = json.get("ok").maybe_bool() == Some(false);
+fn cell_of(cell: CellRow) -> CellRun {
+    let memory = cell.memory.unwrap_or_default();
+    let kept = memory.before.zip(memory.after).map(|(before, after)| after as f64 - before as f64);
     CellRun {
-        cell: json.get("cell").text(),
-        name: bracket(json),
-        from: ms(&json.get("from")).unwrap_or_default(),
-        to: ms(&json.get("to")),
-        seconds: json.get("seconds").number().unwrap_or_default(),
-        error: failed.then(|| json.get("error").text()),
-        label: json.get("label").text(),
-        line: json.get("line").text(),
-        finding: json.get("finding").text(),
-        kept: before.zip(after).map(|(before, after)| after - before).filter(|_| !json.get("to").is_null()),
-        peak: memory.get("peak").number(),
-        idle,
+        cell: cell.cell.unwrap_or_default(),
+        name: bracket(cell.n),
+        from: cell.from.ms(),
+        to: cell.to.map(Seconds::ms),
+        seconds: cell.seconds.0,
+        error: (cell.ok == Some(false)).then(|| cell.error.unwrap_or_default()),
+        label: cell.label.unwrap_or_default(),
+        line: cell.line,
+        finding: cell.finding.unwrap_or_default(),
+        kept: kept.filter(|_| cell.to.is_some()),
+        peak: memory.peak.map(|peak| peak as f64),
+        idle: cell.gpus.iter().filter_map(|gpu| gpu.idle).reduce(f64::max),
     }
 }
 

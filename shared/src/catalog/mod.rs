@@ -47,6 +47,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// How values of a metric relate to each other.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -5,8 +5,8 @@
 mod cast;
 mod rows;
 
-use backend::http::need::Need;
-use backend::http::routes::{ROUTES, Route};
+use api::Operation;
+use api::need::Need;
 use cast::{Asker, Cast, Means, TEAMS};
 use rows::{PLAIN, ROWS, Row};
 use shared::role::Role;
@@ -144,8 +144,13 @@ fn leaked(asker: &Asker, text: &str) -> Option<&'static str> {
         .find(|team| text.contains(&format!("-{team}")) || text.contains(&format!("\"{team}\"")))
 }
 
+/// An operation as the rows name it.
+fn name(operation: Operation) -> String {
+    format!("{} {}", operation.method().text(), operation.path())
+}
+
 /// Asks one question about things of one team, as everybody.
-fn ask_all(cast: &mut Cast, route: &Route, row: &Row, team: Option<usize>, faults: &mut Vec<String>) {
+fn ask_all(cast: &mut Cast, operation: Operation, row: &Row, team: Option<usize>, faults: &mut Vec<String>) {
     let (method, pattern) = row.route.split_once(' ').expect("a method and a path");
     let asked = if row.asked.is_empty() { pattern } else { row.asked };
     for at in 0..cast.askers.len() {
@@ -156,7 +161,7 @@ fn ask_all(cast: &mut Cast, route: &Route, row: &Row, team: Option<usize>, fault
         };
         let asker = &cast.askers[at];
         let answer = cast.ask(asker, method, &path, &body, is_json);
-        let verdict = verdict(route.need, row.about, asker, team);
+        let verdict = verdict(operation.row().need, row.about, asker, team);
         if !is_right(&verdict, row, &answer) {
             faults.push(format!(
                 "{}: {method} {path} {body}: {} {}, not {verdict:?}",
@@ -178,20 +183,19 @@ fn ask_all(cast: &mut Cast, route: &Route, row: &Row, team: Option<usize>, fault
 #[test]
 fn everybody_is_answered_by_their_role_in_the_team_of_what_they_ask_for() {
     let asked: BTreeSet<String> = ROWS.iter().map(|row| row.route.to_string()).collect();
-    let there: BTreeSet<String> = ROUTES.iter().map(|route| format!("{} {}", route.method, route.path)).collect();
+    let there: BTreeSet<String> = Operation::ALL.iter().map(|operation| name(*operation)).collect();
     assert_eq!(asked, there, "every route is asked here");
     let mut cast = Cast::start();
     assert!(cast.askers.len() >= 17);
     let (mut faults, mut cells) = (Vec::new(), 0);
     for row in ROWS {
-        let route = ROUTES.iter().find(|route| format!("{} {}", route.method, route.path) == row.route);
-        let route = route.expect("it is there");
+        let operation = *Operation::ALL.iter().find(|one| name(**one) == row.route).expect("it is there");
         let things: &[Option<usize>] = match row.about {
             About::Nothing => &[None],
             _ => &[Some(0), Some(1), None],
         };
         for team in things {
-            ask_all(&mut cast, route, row, *team, &mut faults);
+            ask_all(&mut cast, operation, row, *team, &mut faults);
             cells += cast.askers.len();
         }
     }

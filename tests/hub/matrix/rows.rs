@@ -56,6 +56,7 @@ pub const ROWS: &[Row] = &[
     row("GET /auth/{provider}/callback", "/auth/none/callback", "", Nothing, &[303]),
     row("POST /api/v1/session/again", "", WRONG, Nothing, BAD),
     row("GET /api/v1/catalog", "", "", Nothing, OK),
+    row("GET /api/v1/openapi.json", "", "", Nothing, OK),
     row("GET /api/v1/sources", "", "", Nothing, OK),
     row("GET /api/v1/fleet", "/api/v1/fleet?row=cpu&from=-10m&source={machine}", "", Team, OK),
     row("GET /api/v1/series", "", "", Nothing, OK),

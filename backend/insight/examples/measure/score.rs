@@ -234,6 +234,7 @@ mod tests {
             told: ms / 1000,
             until: None,
             sentence: String::new(),
+            sentence_template: None,
             evidence: Vec::new(),
             changed: Vec::new(),
             because: None,

@@ -1,6 +1,7 @@
 //! The runs of a notebook's cells: made of their markers and of what was sampled meanwhile.
 
 use super::marker::{CellPhase, Marker};
+use shared::answer::markers::CellGpu;
 use shared::catalog::{gpu, kernel};
 use shared::rollup::Bucket;
 use shared::series::SeriesId;
@@ -59,27 +60,6 @@ pub struct Cell {
     pub at_least: bool,
     /// GPUs that its kernel was on; where that is not known those that worked.
     pub gpus: Vec<CellGpu>,
-}
-
-/// A GPU during a cell.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CellGpu {
-    /// Its number.
-    pub gpu: u32,
-    /// Memory in use before, at most, and after, by whomever, bytes.
-    pub before: Option<u64>,
-    #[allow(missing_docs, reason = "see before")]
-    pub peak: Option<u64>,
-    #[allow(missing_docs, reason = "see before")]
-    pub after: Option<u64>,
-    /// Memory that it has, bytes.
-    pub total: Option<u64>,
-    /// Utilization, percent.
-    pub mean: Option<f64>,
-    /// How long it waited, seconds.
-    pub idle: Option<f64>,
-    /// What the kernel held of it at most, bytes.
-    pub kernel: Option<u64>,
 }
 
 impl Cell {

@@ -1,12 +1,12 @@
 //! One marker: what may be sent, and what is kept of it.
 
 use inventory::{Kernel, KernelSample};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+pub use shared::answer::markers::{CellPhase, Marker, MarkerBy};
 use shared::date;
 use shared::record::Record;
 use shared::run::check_id;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Kinds that there are; `run` ones are not of a notebook alone.
 pub const KINDS: [&str; 7] = ["epoch", "step", "checkpoint", "eval", "cell", "preempting", "note"];
@@ -15,24 +15,6 @@ const MAX_TEXT_BYTES: usize = 256;
 const MAX_NAME_BYTES: usize = 64;
 /// How far ahead of our clock a time may be, milliseconds.
 const MAX_AHEAD_MS: i64 = 60_000;
-
-/// Whether a cell begins or ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CellPhase {
-    /// It begins.
-    Start,
-    /// It has ended.
-    End,
-}
-
-/// Who tells of a cell in place of its kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MarkerBy {
-    /// JupyterLab, by what its kernel answers.
-    Lab,
-}
 
 /// A marker as it is sent.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -94,74 +76,6 @@ impl MarkerTime {
             MarkerTime::Text(text) => date::from_text(text),
         }
     }
-}
-
-/// A marker as it is kept, in the body of a record. What is not known is absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Marker {
-    /// One of [`KINDS`].
-    pub kind: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    /// The kernel's id.
-    pub kernel: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    /// Id of the training job that it is of.
-    pub run: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    /// Which rank of that job sent it.
-    pub rank: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker; likewise what follows")]
-    pub seq: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    /// MarkerTime it was over, Unix seconds.
-    pub end: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub phase: Option<CellPhase>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub by: Option<MarkerBy>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub cell: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub n: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub ok: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub error: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub label: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub step: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[allow(missing_docs, reason = "see NewMarker")]
-    pub id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    /// CPU time of the kernel since it began, seconds, read when the marker came; likewise what follows.
-    pub cpu_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    /// What the kernel held, bytes.
-    pub memory: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    /// What it and its like may hold, bytes.
-    pub limit: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    /// Cores that it may use.
-    pub cores: Option<f64>,
-    #[serde(skip)]
-    /// MarkerTime it was, milliseconds since the Unix epoch: that of its record.
-    pub begun: i64,
 }
 
 /// Why a marker is none.
@@ -278,49 +192,19 @@ pub fn is_kernel(id: &str) -> bool {
     id.len() == 36 && id.bytes().enumerate().all(fits)
 }
 
-impl Marker {
-    /// The marker of a record; none where it is of another kind, or cannot be read.
-    pub fn of(record: &Record) -> Option<Marker> {
-        let body = Some(&record.body).filter(|_| record.kind == super::RECORD)?;
-        let marker: Marker = serde_json::from_slice(body).ok()?;
-        Some(Marker { begun: record.t, ..marker })
-    }
+/// The marker of a record; None where it is of another kind, or cannot be read.
+pub fn of_record(record: &Record) -> Option<Marker> {
+    let body = Some(&record.body).filter(|_| record.kind == super::RECORD)?;
+    let marker: Marker = serde_json::from_slice(body).ok()?;
+    Some(Marker { begun: record.t, ..marker })
+}
 
-    /// A kernel that is started again counts from 1 anew, so the time belongs to the number.
-    fn stamped(mut self, t: Option<i64>) -> Marker {
-        self.id = self.id.or_else(|| Some(format!("{}-{}", self.seq?, t.unwrap_or_default())));
-        self
+/// Takes in what the kernel of a marker had used when it came.
+pub fn take_sample(marker: &mut Marker, sample: Option<KernelSample>, kernel: Option<Kernel>) {
+    if let Some(sample) = sample {
+        (marker.cpu_seconds, marker.memory) = (Some(sample.cpu_seconds), sample.memory);
     }
-
-    /// Of whose markers it is one: of a kernel's, of a training job's, or of those of nobody.
-    pub fn whose(&self) -> String {
-        match (&self.kernel, &self.run) {
-            (Some(kernel), _) => kernel.clone(),
-            (None, Some(run)) => format!("run {run}"),
-            (None, None) => String::new(),
-        }
-    }
-
-    /// By what it is told whether it came before.
-    pub fn key(&self) -> Option<u64> {
-        let id = self.id.as_ref()?;
-        let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
-        Some(hasher.finish())
-    }
-
-    /// Takes in what its kernel had used when it came.
-    pub fn sample(&mut self, sample: Option<KernelSample>, kernel: Option<Kernel>) {
-        if let Some(sample) = sample {
-            (self.cpu_seconds, self.memory) = (Some(sample.cpu_seconds), sample.memory);
-        }
-        if let Some(kernel) = kernel {
-            (self.limit, self.cores) = (kernel.limit, kernel.cores);
-        }
-    }
-
-    /// The cell in words: `[7]`.
-    pub fn cell_name(&self) -> String {
-        self.n.map_or_else(|| "[ ]".into(), |n| format!("[{n}]"))
+    if let Some(kernel) = kernel {
+        (marker.limit, marker.cores) = (kernel.limit, kernel.cores);
     }
 }

@@ -193,8 +193,8 @@ impl Markers {
                 Admitted::TooMany => taken.dropped += 1,
                 Admitted::New { read } => {
                     let own = marker.kernel.as_deref().filter(|_| read && (wall - t).abs() <= FRESH_MS);
-                    if let Some(id) = own {
-                        marker.sample(kernels.read(id), kernel);
+                    if let Some(sample) = own.map(|id| kernels.read(id)) {
+                        marker::take_sample(&mut marker, sample, kernel);
                     }
                     let body = serde_json::to_vec(&marker).map_err(|error| RefusedMarkers::Store(error.to_string()))?;
                     let stored = live.append_record(source, t, RECORD, body);
@@ -293,7 +293,7 @@ fn recalled(live: &Live, source: SourceId, whose: &str) -> Heard {
     let mut heard = Heard::new(live.clock.steady());
     let records = live.store().records_since(source, 0);
     for placed in records {
-        if let Some(marker) = Marker::of(&placed.record)
+        if let Some(marker) = marker::of_record(&placed.record)
             && marker.whose() == whose
         {
             heard.note(&marker);
@@ -315,7 +315,7 @@ pub fn between(
     let Some(records) = live.store().records(source, span.0, span.1) else { return Vec::new() };
     let mut found = VecDeque::new();
     for record in records.flatten() {
-        if let Some(marker) = Marker::of(&record).filter(|marker| fits(marker)) {
+        if let Some(marker) = marker::of_record(&record).filter(|marker| fits(marker)) {
             found.push_back((record.n, record.t, marker));
             if found.len() > 2 * most.max(1_000) {
                 found.make_contiguous().sort_by_key(|(n, t, _)| (*t, *n));

@@ -1,7 +1,8 @@
 //! Sentences about kernels and cells: nothing that is not known is said.
 
-use super::cells::{Cell, CellGpu};
+use super::cells::Cell;
 use inventory::{Kernel, MemoryWarning};
+use shared::answer::markers::CellGpu;
 use shared::unit::{self, Unit, fixed};
 
 /// Of how full a limit memory counts as short.

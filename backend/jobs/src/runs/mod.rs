@@ -57,7 +57,7 @@ pub use cost::CostSettings;
 pub use keeping::{expire_logs, keep};
 #[cfg(unix)]
 pub use kubernetes::examine_kubernetes;
-pub use measure::{RunMeasures, measure};
+pub use measure::{Line, RunMeasures, measure};
 pub use output::{PrintedRow, Ranks, RunLogs, last_words};
 pub use reported::{NewRun, RefusedReport, Report, ReportAsk, ReportedEvent, Reports, reports};
 pub use series::names_of;

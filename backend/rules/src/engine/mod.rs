@@ -10,7 +10,7 @@ mod series;
 mod state;
 mod window;
 
-pub use say::{hour, limit_of, unit_of};
+pub use say::{hour, hour_without_zone, limit_of, unit_of};
 
 use crate::{Transition, What};
 use compile::Compiled;

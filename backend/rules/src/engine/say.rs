@@ -12,10 +12,15 @@ use std::collections::BTreeMap;
 
 /// A time of the day in UTC, as `03:40 UTC`; with the date where it is further away than half a day.
 pub fn hour(t: i64, now: i64) -> String {
+    format!("{} UTC", hour_without_zone(t, now))
+}
+
+/// The same where the zone follows in the sentence.
+pub fn hour_without_zone(t: i64, now: i64) -> String {
     let text = shared::date::text(t);
     match (t - now).abs() < 12 * 3_600_000 {
-        true => format!("{} UTC", &text[11..16]),
-        false => format!("{} UTC", text[..16].replace('T', " ")),
+        true => text[11..16].into(),
+        false => text[..16].into(),
     }
 }
 

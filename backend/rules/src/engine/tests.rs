@@ -491,6 +491,7 @@ fn finding(id: &str, severity: Severity, since: i64) -> Finding {
         told: since,
         until: None,
         sentence: "a GPU 2 hangs since {since}".into(),
+        sentence_template: None,
         evidence: Vec::new(),
         changed: Vec::new(),
         because: None,

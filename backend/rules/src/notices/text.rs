@@ -1,6 +1,6 @@
 //! What a notice says.
 
-use crate::engine::hour;
+use crate::engine::{hour, hour_without_zone};
 use shared::alert::{Alert, AlertState, MAX_NAMED, MAX_TEXT_BYTES, MAX_TITLE_BYTES, Notice, NoticeKind, Rule};
 use shared::rule::{clean, fill, value_words};
 use shared::unit::{Unit, rough_duration};
@@ -118,8 +118,7 @@ pub fn fold(old: &Notice, new: &Notice) -> Notice {
         let both = || old.alerts.iter().chain(&new.alerts);
         let first = both().filter_map(|a| a.fired).min().unwrap_or(one.at * 1000);
         let last = both().filter_map(|a| a.ended).max().unwrap_or(new.at * 1000);
-        let from = hour(first, last);
-        let was = format!("{WAS}{}–{})", from.strip_suffix(" UTC").unwrap_or(&from), hour(last, last));
+        let was = format!("{WAS}{}–{})", hour_without_zone(first, last), hour(last, last));
         // A notice between the two may have said so already, of less time.
         let title = match one.title.rfind(WAS) {
             Some(at) if one.title.ends_with(')') => &one.title[..at],

@@ -6,6 +6,7 @@ use crate::http::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
+use shared::answer::ById;
 use shared::session::{Agent, AgentChange, Agents};
 use shared::standing::Standing;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ pub(in crate::http) async fn remove(
     Path(source): Path<String>,
 ) -> Result<Response<Body>, Refusal> {
     let id = app.hub()?.accounts.remove(asker.principal()?, &source).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 fn told(app: &App, asker: &Asker, mut agent: Agent) -> Response<Body> {

@@ -6,6 +6,7 @@ use crate::http::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
+use shared::answer::ById;
 use shared::secret::Secret;
 use shared::session::{Joined, Joins, NewJoin};
 use std::sync::Arc;
@@ -37,5 +38,5 @@ pub(in crate::http) async fn end(
     Path((team, id)): Path<(String, String)>,
 ) -> Result<Response<Body>, Refusal> {
     app.hub()?.accounts.end_join(asker.principal()?, &team, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }

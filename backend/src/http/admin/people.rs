@@ -6,6 +6,7 @@ use crate::http::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
+use shared::answer::{ById, Nothing};
 use shared::people::{Keys, NewPerson, NewServiceKey, People, PersonChange};
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ pub(in crate::http) async fn remove(
     Path(person): Path<String>,
 ) -> Result<Response<Body>, Refusal> {
     app.hub()?.accounts.remove_person(asker.principal()?, &person).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({})))
+    Ok(json(StatusCode::OK, &Nothing {}))
 }
 
 /// The account goes, and its name in the log with it.
@@ -84,5 +85,5 @@ pub(in crate::http) async fn end_key(
     Path((person, id)): Path<(String, String)>,
 ) -> Result<Response<Body>, Refusal> {
     app.hub()?.accounts.end_key_of_person(asker.principal()?, &person, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }

@@ -6,6 +6,7 @@ use crate::http::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
+use shared::answer::{ById, Nothing};
 use shared::people::{Keys, NewServiceKey};
 use shared::team::{NewService, ServiceChange, Services};
 use std::sync::Arc;
@@ -42,7 +43,7 @@ pub(in crate::http) async fn remove(
     Path((team, service)): Path<(String, String)>,
 ) -> Answer {
     app.hub()?.accounts.remove_service(asker.principal()?, &team, &service).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({})))
+    Ok(json(StatusCode::OK, &Nothing {}))
 }
 
 pub(in crate::http) async fn keys(
@@ -70,5 +71,5 @@ pub(in crate::http) async fn end_key(
     Path((team, service, id)): Path<(String, String, String)>,
 ) -> Answer {
     app.hub()?.accounts.end_key_of_service(asker.principal()?, &team, &service, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }

@@ -6,6 +6,7 @@ use crate::http::{App, Refusal, json};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Response, StatusCode};
+use shared::answer::{ById, Nothing};
 use shared::team::{GrantChange, Invites, MadeInvite, MemberChange, NewInvite, NewTeam, TeamChange, TeamEnd, Teams};
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ pub(in crate::http) async fn remove(
     Json(body): Json<TeamEnd>,
 ) -> Answer {
     app.hub()?.accounts.remove_team(asker.principal()?, &team, &body).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({})))
+    Ok(json(StatusCode::OK, &Nothing {}))
 }
 
 pub(in crate::http) async fn set_member(
@@ -59,7 +60,7 @@ pub(in crate::http) async fn remove_member(
     Path((team, person)): Path<(String, String)>,
 ) -> Answer {
     app.hub()?.accounts.remove_member(asker.principal()?, &team, &person).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({})))
+    Ok(json(StatusCode::OK, &Nothing {}))
 }
 
 pub(in crate::http) async fn invites(State(app): State<Arc<App>>, asker: Asker, Path(team): Path<String>) -> Answer {
@@ -84,7 +85,7 @@ pub(in crate::http) async fn end_invite(
     Path((team, id)): Path<(String, String)>,
 ) -> Answer {
     app.hub()?.accounts.end_invite(asker.principal()?, &team, &id).await?;
-    Ok(json(StatusCode::OK, &serde_json::json!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 /// `GET /api/v1/sources/ID/grants`.

@@ -10,6 +10,7 @@ use crate::http::pace::Seat;
 use crate::http::{App, Refusal};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -157,13 +158,15 @@ pub(in crate::http) async fn stream(slot: AnswerSlot, mime: &'static str, make: 
     response
 }
 
-/// A list as JSON, behind what it begins with, `{"NAME":[`: some of its items at a time. `items` gives the next of them,
-/// none at the end.
-pub(in crate::http) fn listed(
-    begin: String,
-    mut items: impl FnMut() -> Option<Vec<serde_json::Value>> + Send + 'static,
+/// An answer whose last field is a list, which is written some of its items at a time. `head` is the answer with an empty
+/// list; `items` gives the next items, none at the end.
+pub(in crate::http) fn listed<T: Serialize>(
+    head: &impl Serialize,
+    mut items: impl FnMut() -> Option<Vec<T>> + Send + 'static,
 ) -> impl Make {
-    let (mut begin, mut first) = (begin, true);
+    let head = written(head);
+    let begin = head.strip_suffix("]}").unwrap_or_else(|| unreachable!("{head} ends with an empty list"));
+    let (mut begin, mut first) = (begin.to_string(), true);
     move || {
         let mut text = std::mem::take(&mut begin);
         // A search that finds little gives its turn away after a while, and is not resumed when its caller is gone.
@@ -176,7 +179,7 @@ pub(in crate::http) fn listed(
                 if !std::mem::take(&mut first) {
                     text.push(',');
                 }
-                text.push_str(&item.to_string());
+                text.push_str(&written(&item));
             }
             if text.len() >= PIECE_BYTES {
                 break;
@@ -184,6 +187,10 @@ pub(in crate::http) fn listed(
         }
         (text, true)
     }
+}
+
+fn written(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("answers hold only text, numbers and lists")
 }
 
 /// Bytes after which a piece of a list is handed out.

@@ -1,13 +1,14 @@
 //! `GET /api/v1/changed`: which series of the machines differ between a span and the one before.
 
+use super::named;
 use super::params::Params;
-use super::{named, seconds};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json as object};
+use shared::answer::series::ChangedList;
 use shared::finding::Change;
+use shared::json::Seconds;
 use std::sync::Arc;
 use watch::findings::{Spans, changes};
 
@@ -24,7 +25,7 @@ pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,
     params: Params,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<ChangedList>, Refusal> {
     let now = app.live.clock.wall();
     let to = params.instant("to", now)?.unwrap_or(now);
     let from = params.instant("from", now)?.unwrap_or(to - DEFAULT_SPAN_MS);
@@ -47,9 +48,9 @@ pub(in crate::http) async fn get(
         };
         let mut all: Vec<Change> = sources.iter().flat_map(of).collect();
         all.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let total = all.len();
+        let total = all.len() as u64;
         all.truncate(MAX_CHANGES);
-        object!({ "from": seconds(from), "to": seconds(to), "before": seconds(before), "total": total, "changed": all })
+        ChangedList { from: Seconds(from), to: Seconds(to), before: Seconds(before), total, changed: all }
     };
     Ok(Json(slot.blocking(answered).await?))
 }

@@ -5,7 +5,7 @@ use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::Json;
 use axum::extract::State;
-use serde_json::Value;
+use shared::finding::Findings;
 use std::sync::Arc;
 use watch::findings::{self, WantedFindings};
 
@@ -15,7 +15,7 @@ pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,
     params: Params,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Findings>, Refusal> {
     let now = app.live.clock.wall();
     let (from, to) = (params.instant("from", now)?, params.instant("to", now)?);
     if from.zip(to).is_some_and(|(from, to)| from > to) {
@@ -35,5 +35,5 @@ pub(in crate::http) async fn get(
     };
     let reader = asker.reader(&app);
     let seen = app.findings.seen(&wanted, |key| reader.scope().sees(key));
-    Ok(Json(findings::json(now, &seen, &app.findings.rules())))
+    Ok(Json(findings::answer(now, &seen, app.findings.rules())))
 }

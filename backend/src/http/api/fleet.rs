@@ -1,8 +1,8 @@
 //! `GET /api/v1/fleet`: one row of the fleet's overview over time, of every machine.
 
 use super::answer::{listed, stream};
+use super::no_source;
 use super::params::Params;
-use super::{no_source, number, seconds};
 use crate::cluster::Cluster;
 use crate::config::step;
 use crate::export::fitting;
@@ -11,8 +11,9 @@ use crate::http::{App, Refusal};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use serde_json::{Value, json as object};
+use shared::answer::fleet::{FleetColumns, FleetMachine};
 use shared::catalog::fleet::FleetRow;
+use shared::json::{Number, Seconds};
 use shared::scope::Bounds;
 use shared::wire::{Source, SourceId};
 use std::collections::HashMap;
@@ -65,14 +66,15 @@ pub(in crate::http) async fn get(
     }
     let whole = sources.len() <= MAX_WHOLE;
     let columns = RowColumns { row: row.id.into(), from, to, step, count: count as usize, whole };
-    let begin = format!(
-        "{{\"row\":\"{}\",\"unit\":\"{}\",\"from\":{},\"step\":{},\"count\":{count},\"whole\":{},\"sources\":[",
-        row.id,
-        row.unit.name(),
-        seconds(from),
-        seconds(step),
-        columns.whole,
-    );
+    let head = FleetColumns {
+        row: row.id.into(),
+        unit: row.unit,
+        from: Seconds(from),
+        step: Seconds(step),
+        count: count as u64,
+        whole,
+        sources: Vec::new(),
+    };
     let (slot, live) = (app.answers.history.take()?, app.live.clone());
     let others = app.hub().ok().and_then(|hub| hub.cluster.clone());
     let mut elsewhere = Elsewhere { others, columns: columns.clone(), next: HashMap::new(), left: Vec::new() };
@@ -89,14 +91,10 @@ pub(in crate::http) async fn get(
             // What is here of it is better than nothing.
             Some(Err(why)) => (columns.read(&live, &source), Some(why)),
         };
-        let values: Vec<Value> = values.into_iter().map(|v| v.map_or(Value::Null, number)).collect();
-        let mut item = object!({ "id": source.id, "key": source.key, "name": source.name, "values": values });
-        if let Some(why) = lacks {
-            item["lacks"] = why.into();
-        }
-        Some(vec![item])
+        let values = values.into_iter().map(|value| value.map(Number)).collect();
+        Some(vec![FleetMachine { id: source.id, key: source.key.clone(), name: source.name.clone(), values, lacks }])
     };
-    Ok(stream(slot, "application/json", listed(begin, items)).await)
+    Ok(stream(slot, "application/json", listed(&head, items)).await)
 }
 
 /// The machines of an answer that other hubs hold, and what those say of them: some at a time, when it is their turn.

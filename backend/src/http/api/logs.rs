@@ -6,7 +6,7 @@
 
 use super::answer::{AnswerSlot, history_slot};
 use super::params::Params;
-use super::{seconds, unknown_run};
+use super::unknown_run;
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::body::Body;
@@ -14,7 +14,9 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use futures_util::future::join_all;
 use jobs::runs::{PrintedRow, Ranks, last_words};
-use serde_json::{Value, json as object};
+use serde::Serialize;
+use shared::answer::logs::{LogGap, LogList, LogMissing, LogRow};
+use shared::json::Seconds;
 use shared::output::{LAST_LINES, LinesAsked, LinesPart, OutputStream, plain};
 use shared::run::Run;
 use shared::wire::Source;
@@ -190,42 +192,51 @@ impl Readable {
         self.0[line.machine].ranks.label(&line.row)
     }
 
-    fn row(&self, of: &LoggedLine) -> Value {
+    fn row(&self, of: &LoggedLine) -> LogRow {
         let line = &of.row.line;
-        let mut made = object!({
-            "t": seconds(line.t), "n": line.n, "source": self.0[of.machine].source.name, "pid": of.row.process.1,
-            "began": seconds(of.row.process.0),
-        });
-        let more = match line.lost {
-            0 => vec![
-                ("rank", self.rank_of(of).map(Value::from)),
-                ("label", self.label_of(of).map(Value::from)),
-                ("stream", Some(line.stream.name().into())),
-                ("text", Some(line.text.as_str().into())),
-                ("cut", line.cut.then_some(true.into())),
-            ],
-            lost => vec![("lost", Some(lost.into()))],
+        let row = LogRow {
+            t: Seconds(line.t),
+            n: line.n,
+            source: self.0[of.machine].source.name.clone(),
+            pid: of.row.process.1,
+            began: Seconds(of.row.process.0),
+            ..LogRow::default()
         };
-        let fields = made.as_object_mut().expect("made above");
-        fields.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))));
-        made
+        match line.lost {
+            0 => LogRow {
+                rank: self.rank_of(of),
+                label: self.label_of(of).map(String::from),
+                stream: Some(line.stream),
+                text: Some(line.text.clone()),
+                cut: line.cut,
+                ..row
+            },
+            lost => LogRow { lost: Some(lost), ..row },
+        }
     }
 
     fn write(&self, line: &LoggedLine, form: Form, into: &mut String) {
         let printed = &line.row.line;
         let _ = match (form, printed.lost) {
-            (Form::Rows | Form::List, _) => writeln!(into, "{}", self.row(line)),
+            (Form::Rows | Form::List, _) => writeln!(into, "{}", written(&self.row(line))),
             (Form::Text, 0) => writeln!(into, "{}", plain(&printed.text)),
             (Form::Text, lost) => writeln!(into, "({lost} lines not kept)"),
         };
     }
 }
 
+/// A value as JSON.
+fn written(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts and numbers")
+}
+
 /// Says of which machines lines are missing.
 fn write_missing(missing: &[(String, String)], form: Form, into: &mut String) {
     for (source, why) in missing {
         let _ = match form {
-            Form::Rows | Form::List => writeln!(into, "{}", object!({ "source": source, "missing": why })),
+            Form::Rows | Form::List => {
+                writeln!(into, "{}", written(&LogGap { source: source.clone(), missing: why.clone() }))
+            }
             Form::Text => writeln!(into, "(lines of {source} are missing: {why})"),
         };
     }
@@ -297,7 +308,7 @@ pub(super) async fn tail(app: &Arc<App>, slot: &AnswerSlot, run: &Run, readable:
 
 impl LoggedLines {
     /// Rows of a report: time, rank and text.
-    pub fn document(&self, readable: &Readable) -> Vec<Value> {
+    pub fn document(&self, readable: &Readable) -> Vec<LogRow> {
         self.lines.iter().map(|line| readable.row(line)).collect()
     }
 
@@ -355,9 +366,9 @@ pub(in crate::http) async fn get(
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, format!("{source}: {why}")));
     }
     if form == Form::List {
-        let missing = found.missing.iter().map(|(source, why)| object!({ "source": source, "why": why }));
-        let list = object!({ "lines": found.document(&readable), "missing": missing.collect::<Vec<_>>() });
-        return Ok(answered(form, list.to_string()));
+        let lines = found.document(&readable);
+        let missing = found.missing.into_iter().map(|(source, why)| LogMissing { source, why }).collect();
+        return Ok(answered(form, written(&LogList { lines, missing })));
     }
     let mut text = String::new();
     found.lines.iter().for_each(|line| readable.write(line, form, &mut text));

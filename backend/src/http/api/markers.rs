@@ -12,7 +12,8 @@ use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use jobs::markers::marker::{Marker, NewMarker, is_kernel};
 use jobs::markers::{self, MAX_AT_ONCE, cells_between, own_source};
-use serde_json::{Value, json as object};
+use serde_json::Value;
+use shared::answer::markers::{CellList, CellRow, KernelList, MarkerList, MarkersTaken};
 use shared::wire::Source;
 use std::sync::Arc;
 use system::user::own_uid;
@@ -74,7 +75,7 @@ pub(in crate::http) async fn post(
     let (slot, theirs) = (history_slot(&app, &asker)?, app.clone());
     let taken = slot.blocking(move || theirs.markers.take(&theirs.live, source, new)).await?;
     match taken {
-        Ok(taken) => Ok(json(StatusCode::OK, &object!({ "taken": taken.taken, "dropped": taken.dropped }))),
+        Ok(taken) => Ok(json(StatusCode::OK, &MarkersTaken { taken: taken.taken, dropped: taken.dropped })),
         Err(why) if why.is_for_now() => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string())),
         Err(why) if why.is_forbidden() => Err(Refusal::new(StatusCode::FORBIDDEN, why.to_string())),
         Err(why) => Err(Refusal::bad(why.to_string())),
@@ -116,13 +117,13 @@ pub(in crate::http) async fn get(
             let found = markers::between(&theirs.live, source.id, span, MAX_MARKERS, fits);
             found
                 .into_iter()
-                .map(|(n, t, marker)| markers::json::marker(&source.name, n, t, &marker))
+                .map(|(n, t, marker)| markers::json::marker(&source.name, n, t, marker))
                 .collect::<Vec<_>>()
         };
         sources.iter().flat_map(of).collect::<Vec<_>>()
     });
     let found = found.await?;
-    Ok(json(StatusCode::OK, &object!({ "markers": found, "dropped": app.markers.dropped() })))
+    Ok(json(StatusCode::OK, &MarkerList { markers: found, dropped: app.markers.dropped() }))
 }
 
 pub(in crate::http) async fn kernels(
@@ -136,7 +137,7 @@ pub(in crate::http) async fn kernels(
         all.extend(kernels);
         left_out += left;
     }
-    Ok(json(StatusCode::OK, &object!({ "kernels": all, "left_out": left_out })))
+    Ok(json(StatusCode::OK, &KernelList { kernels: all, left_out }))
 }
 
 pub(in crate::http) async fn cells(
@@ -152,10 +153,10 @@ pub(in crate::http) async fn cells(
             let cells = cells_between(&theirs.live, source.id, kernel.as_deref(), (from, to), MAX_CELLS);
             cells.iter().map(|cell| (cell.from, markers::json::cell(cell, &source.name))).collect::<Vec<_>>()
         };
-        let mut all: Vec<(i64, Value)> = sources.iter().flat_map(of).collect();
+        let mut all: Vec<(i64, CellRow)> = sources.iter().flat_map(of).collect();
         all.sort_by_key(|(from, _)| std::cmp::Reverse(*from));
         all.truncate(MAX_CELLS);
         all.into_iter().map(|(_, cell)| cell).collect::<Vec<_>>()
     });
-    Ok(json(StatusCode::OK, &object!({ "cells": found.await? })))
+    Ok(json(StatusCode::OK, &CellList { cells: found.await? }))
 }

@@ -24,7 +24,7 @@ pub(in crate::http) mod uplink;
 
 pub(in crate::http) use answer::AnswerLimits;
 pub use metrics::reference as counters;
-pub(in crate::http) use params::Params;
+pub(in crate::http) use params::{Params, parameters};
 
 use crate::export::fitting;
 use crate::http::admit::Asker;
@@ -34,12 +34,17 @@ use answer::{listed, stream};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode, Uri};
-use serde_json::{Map, Value, json as object};
-use shared::catalog::{self, Metric};
+use serde::Serialize;
+use serde_json::Value;
+use shared::answer::series::{
+    CheckList, CheckRow, MetricList, MetricRow, ProcessList, ProcessRow, SourceList, SourceRow,
+};
+use shared::catalog::Metric;
+use shared::json::{Number, Seconds};
 use shared::processes::Process;
 use shared::standing::Standing;
 use shared::wire::{Check, IndexEntry, Source};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use stream::live::Live;
@@ -64,24 +69,16 @@ fn unknown_run(id: &str) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no run {id:?} here; api/v1/runs lists those that there are"))
 }
 
-fn range(range: catalog::Range) -> Value {
-    match range {
-        catalog::Range::Fixed(from, to) => object!([from, to]),
-        catalog::Range::FromZero => object!("from_zero"),
-        catalog::Range::Fit => object!("fit"),
-    }
-}
-
 /// Items of a list that are made at once.
 const ITEMS_AT_ONCE: usize = 100;
 
-/// A list behind what it begins with, streamed.
-async fn list(
+/// An answer whose last field is a list, streamed; `head` has an empty one.
+async fn list<T: Serialize>(
     limits: &AnswerLimits,
-    begin: String,
-    items: impl FnMut() -> Option<Vec<Value>> + Send + 'static,
+    head: &impl Serialize,
+    items: impl FnMut() -> Option<Vec<T>> + Send + 'static,
 ) -> Result<Response<Body>, Refusal> {
-    Ok(stream(limits.lists.take()?, "application/json", listed(begin, items)).await)
+    Ok(stream(limits.lists.take()?, "application/json", listed(head, items)).await)
 }
 
 /// Parts of `0..all` one after another, [`ITEMS_AT_ONCE`] at a time.
@@ -101,15 +98,20 @@ pub(in crate::http) async fn catalog(State(app): State<Arc<App>>, asker: Asker) 
     let mut part = some(catalog.metrics.len());
     let items = move || {
         let shown = catalog.metrics[part()?].iter().filter(|metric| !metric.tag.is_empty());
-        let one = |m: &Metric| {
-            object!({
-                "tag": m.tag, "aliases": m.aliases, "title": m.title, "help": m.help, "unit": m.unit.name(),
-                "kind": m.kind, "range": range(m.range), "chart": m.chart, "section": charts.get(&m.chart),
-            })
+        let one = |m: &Metric| MetricRow {
+            tag: m.tag.clone(),
+            aliases: m.aliases.clone(),
+            title: m.title.clone(),
+            help: m.help.clone(),
+            unit: m.unit,
+            kind: m.kind,
+            range: m.range.into(),
+            chart: m.chart.clone(),
+            section: charts.get(&m.chart).cloned(),
         };
         Some(shown.map(one).collect())
     };
-    list(&app.answers, "{\"metrics\":[".into(), items).await
+    list(&app.answers, &MetricList::default(), items).await
 }
 
 /// `?at=TIME`: the largest users of CPU and memory at that time; without it the newest table, whole. `?source=NAME`: those
@@ -134,10 +136,10 @@ pub(in crate::http) async fn processes(
     };
     let table = app.processes(source.id, at).await?;
     let with_arguments = asker.sees_arguments(&app, &source.key).await;
-    let (t, total, whole) = (seconds(table.t), table.total, table.whole);
+    let head = ProcessList { t: Seconds(table.t), total: table.total, whole: table.whole, processes: Vec::new() };
     let mut part = some(table.rows.len());
     let items = move || Some(table.rows[part()?].iter().map(|row| process(row, with_arguments)).collect());
-    list(&app.answers, format!("{{\"t\":{t},\"total\":{total},\"whole\":{whole},\"processes\":["), items).await
+    list(&app.answers, &head, items).await
 }
 
 /// The sources that a question names by `source=`; all, where it names none.
@@ -152,61 +154,69 @@ pub(in crate::http) fn no_source(refused: crate::export::Refused) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, refused.to_string())
 }
 
-fn process(p: &Process, with_arguments: bool) -> Value {
-    let mut row = object!({
-        "pid": p.pid, "parent": p.parent, "user": p.user, "name": p.name, "cpu": p.cpu, "rss": p.rss,
-        "threads": p.threads, "watched": p.watched, "read": p.read, "written": p.written,
-        "args": Some(&p.args).filter(|args| with_arguments && !args.is_empty()),
-        "container": Some(&p.container).filter(|c| !c.is_empty()), "gpu_memory": p.gpu_memory, "gpu_share": p.gpu_share,
-    });
-    // What could not be read is left out.
-    row.as_object_mut().expect("made above").retain(|_, value| !value.is_null());
-    row
+fn process(p: &Process, with_arguments: bool) -> ProcessRow {
+    let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    ProcessRow {
+        pid: p.pid,
+        parent: p.parent,
+        user: p.user.clone(),
+        name: p.name.clone(),
+        cpu: p.cpu.map(f64::from),
+        rss: p.rss,
+        threads: p.threads,
+        watched: p.watched,
+        read: p.read.map(f64::from),
+        written: p.written.map(f64::from),
+        args: text(&p.args).filter(|_| with_arguments),
+        container: text(&p.container),
+        gpu_memory: p.gpu_memory,
+        gpu_share: p.gpu_share.map(f64::from),
+    }
 }
 
 pub(in crate::http) async fn sources(State(app): State<Arc<App>>, asker: Asker) -> Result<Response<Body>, Refusal> {
     let (index, live) = (asker.reader(&app).index(), app.live.clone());
     let mut part = some(index.len());
     let items = move || Some(index[part()?].iter().map(|entry| source(&live, entry)).collect());
-    list(&app.answers, "{\"sources\":[".into(), items).await
+    list(&app.answers, &SourceList::default(), items).await
 }
 
 /// A source; of its link what is known.
-fn source(live: &Live, entry: &IndexEntry) -> Value {
-    let texts = |all: &[(String, String)]| -> Map<String, Value> {
-        all.iter().map(|(word, text)| (word.clone(), Value::from(text.as_str()))).collect()
-    };
+fn source(live: &Live, entry: &IndexEntry) -> SourceRow {
+    let texts = |all: &[(String, String)]| all.iter().cloned().collect::<BTreeMap<_, _>>();
     let figures = live.source(entry.id).figures();
     let (facts, last, series, retention) = {
         let store = live.store();
-        let facts = store.source(entry.id).map(|(info, _)| texts(&info.facts));
-        let last = store.state(entry.id).filter(|state| state.seq() > 0).map(|state| seconds(state.t()));
+        let facts = store.source(entry.id).map(|(info, _)| texts(&info.facts)).unwrap_or_default();
+        let last = store.state(entry.id).filter(|state| state.seq() > 0).map(|state| Seconds(state.t()));
         (facts, last, store.series_alive(entry.id), store.retention(entry.id).min(live.retention))
     };
-    let mut one = object!({
-        "id": entry.id, "key": entry.key, "name": entry.name, "interval": seconds(entry.interval), "facts": facts,
-        "last": last, "state": entry.state.word(), "since": seconds(entry.since), "labels": texts(&entry.labels),
-        "series": series, "retention": seconds(retention),
-    });
-    let ms = |ms: u64| seconds(i64::try_from(ms).unwrap_or(i64::MAX));
-    let refused = || figures.refused.iter().map(|(cause, count)| (cause.clone(), Value::from(*count)));
-    let filling = match entry.state {
-        Standing::Filling { missing, rate } => Some((seconds(missing), number(rate))),
-        _ => None,
+    let ms = |ms: u64| Seconds(i64::try_from(ms).unwrap_or(i64::MAX));
+    let (missing_s, fill_rate) = match entry.state {
+        Standing::Filling { missing, rate } => (Some(Seconds(missing)), Some(Number(rate))),
+        _ => (None, None),
     };
-    let known = [
-        ("why", entry.state.why().map(Value::from)),
-        ("missing_s", filling.clone().map(|(missing, _)| missing)),
-        ("fill_rate", filling.map(|(_, rate)| rate)),
-        ("behind_s", figures.behind_ms.map(ms)),
-        ("skew_s", figures.skew_ms.map(seconds)),
-        ("version", figures.version.map(Value::from)),
-        ("host", figures.host.map(Value::from)),
-        ("refused", (!figures.refused.is_empty()).then(|| Value::Object(refused().collect()))),
-    ];
-    let fields = one.as_object_mut().expect("made above");
-    fields.extend(known.into_iter().filter_map(|(word, value)| Some((word.to_string(), value?))));
-    one
+    SourceRow {
+        id: entry.id,
+        key: entry.key.clone(),
+        name: entry.name.clone(),
+        interval: Seconds(entry.interval),
+        facts,
+        last,
+        state: entry.state.word().into(),
+        since: Seconds(entry.since),
+        labels: texts(&entry.labels),
+        series: series as u64,
+        retention: Seconds(retention),
+        why: entry.state.why().map(String::from),
+        missing_s,
+        fill_rate,
+        behind_s: figures.behind_ms.map(ms),
+        skew_s: figures.skew_ms.map(Seconds),
+        version: figures.version,
+        host: figures.host,
+        refused: figures.refused.into_iter().collect(),
+    }
 }
 
 /// Every family of every source once, with the source's name. `?source=NAME`: of that machine, whose agent is asked.
@@ -230,14 +240,10 @@ pub(in crate::http) async fn doctor(
         let own = asked.take().unwrap_or_else(|| live.store().checks(source.id).0.to_vec());
         Some(checks(&source.name, own))
     };
-    list(&app.answers, "{\"checks\":[".into(), items).await
+    list(&app.answers, &CheckList::default(), items).await
 }
 
-fn checks(name: &str, own: Vec<Check>) -> Vec<Value> {
-    let all = crate::doctor::complete(own).into_iter().map(|check| {
-        let mut check = serde_json::to_value(check).expect("a check is text and lists of it");
-        check["source"] = Value::from(name);
-        check
-    });
-    all.collect()
+fn checks(name: &str, own: Vec<Check>) -> Vec<CheckRow> {
+    let row = |check| CheckRow { check, source: name.into() };
+    crate::doctor::complete(own).into_iter().map(row).collect()
 }

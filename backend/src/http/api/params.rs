@@ -1,47 +1,21 @@
-//! The parameters of a question. This is the only place that reads a query string; it knows which names each route takes,
-//! and refuses all others with the nearest that there is.
+//! The parameters of a request. This is the only place that reads a query string: it refuses names that the operation does
+//! not take, for each operation, whether its handler looks at them or not.
 
 use crate::config::{nearest, when};
 use crate::http::Refusal;
-use axum::extract::{FromRequestParts, Query};
+use ::api::Operation;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Query, Request, State};
 use axum::http::request::Parts;
-
-/// The routes that take parameters, and their names. What is no row here takes none and looks at none.
-const NAMES: &[(&str, &[&str])] = &[
-    ("/api/v1/series", &["match"]),
-    ("/api/v1/query", &["run", "tag", "source", "from", "to", "step", "fn", "format"]),
-    ("/api/v1/figure", &["run", "tag", "source", "from", "to", "step", "fn", "width", "height", "theme"]),
-    ("/api/v1/export", &["run", "tag", "source", "from", "to", "step", "fn", "format"]),
-    ("/report", &["format"]),
-    ("/logs", &["from", "to", "rank", "stream", "text", "limit", "format"]),
-    ("/api/v1/record", &["from", "to"]),
-    (
-        "/api/v1/runs",
-        &["state", "project", "group", "job_type", "user", "source", "q", "from", "to", "before", "limit", "sums"],
-    ),
-    ("/api/v1/changed", &["from", "to", "source"]),
-    ("/api/v1/findings", &["from", "to", "source", "kind", "active"]),
-    ("/api/v1/fleet", &["row", "source", "from", "to", "step"]),
-    ("/api/v1/processes", &["at", "source"]),
-    ("/api/v1/kernels", &["source"]),
-    ("/api/v1/markers", &["kernel", "kind", "run", "source", "from", "to"]),
-    ("/api/v1/cells", &["kernel", "source", "from", "to"]),
-    ("/api/v1/doctor", &["source"]),
-    ("/api/v1/live", &["format", "source", "cursor"]),
-    ("/api/v1/views", &["team"]),
-    ("/api/v1/shares", &["team"]),
-    ("/api/v1/rules", &["team"]),
-    ("/api/v1/silences", &["team"]),
-    ("/api/v1/channels", &["team"]),
-    ("/api/v1/alerts", &["team", "state", "rule", "source", "run", "from", "to", "limit"]),
-    ("/api/v1/usage", &["team", "by", "from", "to", "format"]),
-    ("/api/v1/audit", &["team", "who", "action", "object", "from", "to", "before", "limit"]),
-];
+use axum::http::{Response, StatusCode};
+use axum::middleware::Next;
+use axum::response::IntoResponse;
 
 /// The most parameters of one question, repeated ones too: each pattern is looked for among all series.
 const MAX_PARAMETERS: usize = 64;
 
-/// Names and values of a question, in the order given. Every name is one that the route takes.
+/// Names and values of a request, in the order given. Every name is one that the operation takes.
+#[derive(Clone)]
 pub(in crate::http) struct Params(Vec<(String, String)>);
 
 impl Params {
@@ -68,35 +42,56 @@ impl Params {
     }
 }
 
-/// The parameters that a route takes; `path` may begin with the base path of the server.
-fn names(path: &str) -> &'static [&'static str] {
-    NAMES.iter().find(|(route, _)| path.ends_with(route)).map_or(&[], |(_, names)| names)
-}
-
-/// Refuses too many, and names that the route does not take.
-fn checked(path: &str, all: Vec<(String, String)>) -> Result<Params, String> {
+/// Refuses too many, and names that the operation does not take.
+fn checked(operation: Operation, all: Vec<(String, String)>) -> Result<Params, String> {
     if all.len() > MAX_PARAMETERS {
         return Err(format!(
             "{} parameters are too many; one question has at most {MAX_PARAMETERS}: ask several, or write * for any text",
             all.len()
         ));
     }
-    let known = names(path);
+    let known: Vec<&str> = operation.row().parameters.iter().map(|parameter| parameter.name).collect();
     match all.iter().find(|(key, _)| !known.contains(&key.as_str())) {
-        Some((unknown, _)) => Err(format!("there is no parameter {unknown:?} here{}", nearest(unknown, known))),
         None => Ok(Params(all)),
+        Some((unknown, _)) if known.is_empty() => Err(format!("there is no parameter {unknown:?} here, and no other")),
+        Some((unknown, _)) => Err(format!("there is no parameter {unknown:?} here{}", nearest(unknown, &known))),
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Params {
+fn read(operation: Operation, request: &Request) -> Result<Params, Refusal> {
+    let read = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
+    let Query(all) = read.map_err(|why| Refusal::bad(format!("{why}; write them as ?NAME=VALUE&NAME=VALUE")))?;
+    // Which link is meant is read where it is asked who may.
+    let all = all.into_iter().filter(|(name, _)| name != "share").collect();
+    checked(operation, all).map_err(Refusal::bad)
+}
+
+/// Hands the parameters of a request to the handler of its operation.
+pub(in crate::http) async fn parameters(
+    State(operation): State<Operation>,
+    mut request: Request,
+    next: Next,
+) -> Response<Body> {
+    if operation.takes_any() {
+        return next.run(request).await;
+    }
+    match read(operation, &request) {
+        Ok(params) => {
+            request.extensions_mut().insert(params);
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Params {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
-        let read = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await;
-        let Query(all) = read.map_err(|why| Refusal::bad(format!("{why}; write them as ?NAME=VALUE&NAME=VALUE")))?;
-        // Which link is meant is read where it is asked who may.
-        let all = all.into_iter().filter(|(name, _)| name != "share").collect();
-        checked(parts.uri.path(), all).map_err(Refusal::bad)
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        // Each handler stands behind `parameters`, which puts them there.
+        let missing =
+            || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "nobody read the parameters; this is a fault of ours");
+        parts.extensions.remove::<Params>().ok_or_else(missing)
     }
 }
 
@@ -104,17 +99,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
 mod tests {
     use super::*;
 
-    fn refusal(path: &str, name: &str) -> String {
-        checked(path, vec![(name.into(), "1".into())]).err().unwrap_or_default()
+    fn refusal(operation: Operation, name: &str) -> String {
+        checked(operation, vec![(name.into(), "1".into())]).err().unwrap_or_default()
     }
 
     #[test]
-    fn a_name_that_a_route_does_not_take_is_refused_with_the_nearest() {
-        assert_eq!(refusal("/api/v1/record", "from"), "");
-        assert_eq!(refusal("/base/api/v1/record", "from"), "", "below a base path");
-        assert_eq!(refusal("/api/v1/record", "form"), "there is no parameter \"form\" here; did you mean from?");
-        assert_eq!(refusal("/api/v1/record", "tag"), "there is no parameter \"tag\" here; known are from, to");
-        assert!(refusal("/api/v1/query", "sauce").ends_with("did you mean source?"));
+    fn a_name_that_an_operation_does_not_take_is_refused_with_the_nearest() {
+        let record = |name: &str| refusal(Operation::RecordSamples, name);
+        assert_eq!(record("from"), "");
+        assert_eq!(record("form"), "there is no parameter \"form\" here; did you mean from?");
+        assert_eq!(record("tag"), "there is no parameter \"tag\" here; known are from, to");
+        assert!(refusal(Operation::QuerySamples, "sauce").ends_with("did you mean source?"));
+        assert_eq!(refusal(Operation::AddRun, "limit"), "there is no parameter \"limit\" here, and no other");
+        assert_eq!(refusal(Operation::ListRuns, "tag"), "");
     }
 
     #[test]

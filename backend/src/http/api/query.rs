@@ -58,9 +58,6 @@ pub(in crate::http) async fn query(
     params: Params,
 ) -> Result<Response<Body>, Response<Body>> {
     let ask = asked(&app, &asker, &params).await?;
-    if params.last("format").is_some() {
-        return Err(Refusal::bad("query answers JSON; other formats are at api/v1/export").into());
-    }
     let slot = history_slot(&app, &asker)?;
     let reader = asker.reader(&app);
     let theirs = reader.clone();

@@ -2,15 +2,18 @@
 
 use super::answer::AnswerSlot;
 use super::params::Params;
-use super::{logs, seconds, unknown_run};
+use super::{logs, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal, json};
 use crate::report;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Response, StatusCode, header};
-use jobs::runs::{RunMark, RunSummary};
-use serde_json::{Value, json as object};
+use jobs::runs::{RunCurve, RunMark, RunSummary};
+use shared::answer::logs::LogRow;
+use shared::answer::runs::{ReportCurve, ReportMark, RunReport};
+use shared::finding::Finding;
+use shared::json::{Number, Seconds};
 use std::sync::Arc;
 
 /// `?format=html` or `json`; HTML where nothing is said.
@@ -58,7 +61,7 @@ pub(in crate::http) async fn get(
 struct Printed {
     words: Option<String>,
     lines: Vec<(i64, String, String)>,
-    rows: Vec<Value>,
+    rows: Vec<LogRow>,
 }
 
 impl Printed {
@@ -72,33 +75,40 @@ impl Printed {
     }
 }
 
-fn document(summary: &RunSummary, printed: Printed) -> Value {
-    let curve = |curve: &jobs::runs::RunCurve| {
-        let point = |(t, min, max, mean): &(i64, f64, f64, f64)| object!([seconds(*t), min, max, mean]);
-        let points: Vec<Value> = curve.points.iter().map(point).collect();
-        object!({ "tag": curve.tag, "series": curve.series, "columns": ["t", "min", "max", "mean"], "points": points })
+fn document(summary: &RunSummary, printed: Printed) -> RunReport {
+    let curve = |curve: &RunCurve| ReportCurve {
+        tag: curve.tag.clone(),
+        series: curve.series,
+        columns: ["t", "min", "max", "mean"].map(String::from),
+        points: curve.points.iter().map(|(t, min, max, mean)| (Seconds(*t), *min, *max, *mean)).collect(),
     };
-    let mut document = super::runs::run(&summary.run);
-    if let Some(words) = printed.words {
-        document["cause"]["line"] = words.into();
+    let mut run = super::runs::run(&summary.run);
+    super::runs::fill_kept(&mut run, &summary.numbers);
+    // They stand in a report by themselves.
+    run.row.steps = None;
+    if let Some(cause) = run.row.cause.as_mut() {
+        cause.line = printed.words;
     }
-    if let Some(fields) = document.as_object_mut() {
-        let numbers = serde_json::to_value(&summary.numbers).unwrap_or_default();
-        fields.extend(numbers.as_object().cloned().unwrap_or_default());
-        fields.insert("step_seconds".into(), seconds(summary.step));
-        fields.insert("made".into(), seconds(summary.made));
-        if !printed.rows.is_empty() {
-            fields.insert("logs".into(), printed.rows.into());
-        }
-        fields.insert("findings".into(), serde_json::to_value(&summary.findings).unwrap_or_default());
-        fields.insert("markers".into(), summary.markers.iter().map(mark).collect());
-        fields.insert("curves".into(), summary.curves.iter().map(curve).collect());
+    RunReport {
+        run,
+        step: summary.numbers.step,
+        steps_per_second: summary.numbers.steps_per_second.map(Number),
+        step_seconds: Seconds(summary.step),
+        made: Seconds(summary.made),
+        logs: printed.rows,
+        findings: summary.findings.iter().cloned().map(Finding::into_answer).collect(),
+        markers: summary.markers.iter().map(mark).collect(),
+        curves: summary.curves.iter().map(curve).collect(),
     }
-    document
 }
 
-fn mark(mark: &RunMark) -> Value {
-    let mut row = serde_json::to_value(mark).unwrap_or_default();
-    row["t"] = seconds(mark.t);
-    row
+fn mark(mark: &RunMark) -> ReportMark {
+    ReportMark {
+        t: Seconds(mark.t),
+        kind: mark.kind.clone(),
+        text: mark.text.clone(),
+        step: mark.step,
+        rank: mark.rank,
+        source: mark.source.clone(),
+    }
 }

@@ -11,7 +11,8 @@ use axum::http::{Response, StatusCode};
 use jobs::runs::{NewRun, RefusedReport, Report, ReportedEvent};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json as object};
+use serde_json::Value;
+use shared::answer::ById;
 use std::sync::Arc;
 use system::user::login_of;
 
@@ -31,7 +32,7 @@ pub(in crate::http) async fn begin(
     let user = caller.local.or(caller.uid).map(login_of);
     let report = new.report(id.clone(), user).map_err(Refusal::bad)?;
     let status = if take(&app, report).await? { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(json(status, &object!({ "id": id })))
+    Ok(json(status, &ById { id }))
 }
 
 /// Tells what happens to a run that was told of.
@@ -45,7 +46,7 @@ pub(in crate::http) async fn event(
     may_report(&app, caller)?;
     let event: ReportedEvent = read(body)?;
     take(&app, event.report(id.clone()).map_err(Refusal::bad)?).await?;
-    Ok(json(StatusCode::OK, &object!({ "id": id })))
+    Ok(json(StatusCode::OK, &ById { id }))
 }
 
 fn may_report(app: &App, caller: Caller) -> Result<(), Refusal> {

@@ -2,16 +2,20 @@
 //! held and used.
 
 use super::params::Params;
-use super::{logs, named, number, seconds, unknown_run};
+use super::{logs, named, unknown_run};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::Json;
 use axum::extract::{Path, State};
 use jobs::markers;
-use jobs::runs::{self, RunMeasures, RunNumbers, RunSummary, Sums};
-use serde_json::{Map, Value, json as object};
+use jobs::runs::{self, Line, RunMeasures, RunNumbers, RunSummary, Sums};
+use shared::answer::runs::{
+    ListedCause, ListedProcess, ListedRun, MeasureLine, RunCurves, RunFigures, RunList, RunMeasure, RunRow, RunSteps,
+    RunTotals,
+};
 use shared::catalog::{Kind, MetricDef, cpu, gpu};
-use shared::run::{Run, RunProcess, RunState};
+use shared::json::{Number, Seconds};
+use shared::run::{Cause, How, Run, RunProcess, RunState};
 use shared::unit::Unit;
 use shared::wire::Source;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +45,7 @@ pub(in crate::http) async fn get(
     State(app): State<Arc<App>>,
     asker: Asker,
     params: Params,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<RunList>, Refusal> {
     let now = app.live.clock.wall();
     let wish = Wish::of(&params, now)?;
     let (from, to) = asker.within(now, 0, now)?;
@@ -55,17 +59,16 @@ pub(in crate::http) async fn get(
             true => theirs.runs.newest_first(&theirs.live, &sources, (from, to)).collect::<Vec<_>>(),
             false => theirs.runs.seen(&reader, (from, to)).collect(),
         };
-        wish.answer(all, |run| {
+        wish.answer(all, |run, row| {
             let brief = theirs.briefs.brief(&theirs.live, &sources, run, now);
-            let mut fields = figures(&theirs, &brief.sums);
-            fields.insert("spark".into(), short(&brief.spark));
+            row.figures = figures(&theirs, &brief.sums);
+            row.row.spark = Some(short(&brief.spark));
             // Its samples have gone: what was kept of it counts.
             if brief.sums.measured_s == 0.0
                 && let Some(kept) = theirs.runs.kept.numbers(&run.id, |key| reader.scope().sees(key))
             {
-                fields.extend(of_kept(&kept));
+                fill_kept(row, &kept);
             }
-            fields
         })
     };
     Ok(Json(slot.blocking(answered).await?))
@@ -77,7 +80,7 @@ pub(in crate::http) async fn one(
     asker: Asker,
     Path(id): Path<String>,
     params: Params,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<ListedRun>, Refusal> {
     let now = app.live.clock.wall();
     let (from, to) = asker.within(now, 0, now)?;
     let sources = named(&app, &asker, &params).await?;
@@ -93,32 +96,29 @@ pub(in crate::http) async fn one(
     let made = move || {
         let measured = runs::measure(&live, &sources, &found, now, (POINTS, true));
         let mut row = run(&found);
-        let fields = row.as_object_mut().expect("an object");
-        fields.extend(figures(&theirs, &measured.sums));
+        row.figures = figures(&theirs, &measured.sums);
         let span = (found.began, found.ended.unwrap_or(now));
         let told = markers::steps::told(&live, &sources, found.machine_id(), span);
-        fields.insert("curves".into(), curves(&measured, span, &told));
-        if let Some(steps) = markers::steps::steps(&told) {
-            let steps = object!({ "step": steps.step, "per_second": steps.per_second.map(rounded) });
-            fields.insert("steps".into(), steps);
-        }
+        row.row.curves = Some(curves(&measured, span, &told));
+        let steps = markers::steps::steps(&told);
+        row.row.steps = steps.map(|of| RunSteps { step: of.step, per_second: of.per_second.and_then(rounded) });
         let own = |source: &&Arc<Source>| found.processes.iter().any(|process| process.source == source.name);
         let machines: Vec<Arc<Source>> = sources.iter().filter(own).cloned().collect();
-        fields.insert("drivers".into(), runs::drivers(&machines).into());
+        row.row.drivers = Some(runs::drivers(&machines));
         // Of one that is over what was so then counts, and of one whose samples have gone all that was kept.
         let sees = |key: &str| reader_again.scope().sees(key);
         if found.ended.is_some()
             && measured.measures.is_empty()
             && let Some(kept) = theirs.runs.kept.summary(&found.id, sees)
         {
-            fields.extend(of_kept(&kept.numbers));
-            fields.insert("curves".into(), kept_curves(&kept));
+            fill_kept(&mut row, &kept.numbers);
+            row.row.curves = Some(kept_curves(&kept));
         } else if let Some(kept) = theirs.runs.kept.numbers(&found.id, sees) {
-            fields.insert("drivers".into(), kept.drivers.into());
+            row.row.drivers = Some(kept.drivers);
         }
         // It is a quotation, for who may read what the job printed; state and cause stay the kernel's.
-        if let Some(line) = words {
-            row["cause"]["line"] = line.into();
+        if let Some(cause) = row.row.cause.as_mut() {
+            cause.line = words;
         }
         row
     };
@@ -213,14 +213,14 @@ impl Wish {
 
     /// The runs, behind which one the next answer goes on, and how many of each state there are among those that fit all
     /// else.
-    fn answer(&self, all: Vec<Arc<Run>>, figures: impl Fn(&Run) -> Map<String, Value>) -> Value {
+    fn answer(&self, all: Vec<Arc<Run>>, measure: impl Fn(&Run, &mut ListedRun)) -> RunList {
         // The last run of the answer before may fit no more; its place counts all the same.
         let begin =
             self.before.as_ref().map(|id| all.iter().position(|run| run.id == *id).map_or(all.len(), |at| at + 1));
-        let mut states: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut states: BTreeMap<String, u64> = BTreeMap::new();
         let (mut total, mut chosen) = (0, Vec::new());
         for (at, run) in all.iter().enumerate().filter(|(_, run)| self.chooses(run)) {
-            *states.entry(run.state.name()).or_default() += 1;
+            *states.entry(run.state.name().into()).or_default() += 1;
             if self.states.is_empty() || self.states.contains(&run.state) {
                 total += 1;
                 chosen.extend((at >= begin.unwrap_or(0)).then_some(run));
@@ -230,80 +230,110 @@ impl Wish {
         chosen.truncate(self.limit);
         let row = |(at, one): (usize, &&Arc<Run>)| {
             let mut row = run(one);
-            if let Some(row) = row.as_object_mut().filter(|_| self.sums && at < MAX_MEASURED) {
-                row.remove("processes");
-                row.extend(figures(one));
+            if self.sums && at < MAX_MEASURED {
+                row.row.processes = None;
+                measure(one, &mut row);
             }
             row
         };
-        let runs: Vec<Value> = chosen.iter().enumerate().map(row).collect();
-        let next = chosen.last().filter(|_| further).map(|last| &last.id);
-        object!({ "runs": runs, "next": next, "total": total, "states": states })
+        let runs = chosen.iter().enumerate().map(row).collect();
+        let next = chosen.last().filter(|_| further).map(|last| last.id.clone());
+        RunList { runs, next, totals: RunTotals { total, states } }
     }
 }
 
-pub(super) fn run(one: &Run) -> Value {
-    let about = serde_json::to_value(&one.about).expect("texts only");
-    let cause = one.cause.as_ref().map(|cause| {
-        object!({
-            "source": cause.source, "pid": cause.pid, "rank": cause.rank, "t": seconds(cause.t), "state": cause.state,
-            "sentence": cause.sentence,
-        })
-    });
+/// A run without what it held and used.
+pub(super) fn run(one: &Run) -> ListedRun {
     let hosts: BTreeSet<&str> = one.processes.iter().map(|process| process.source.as_str()).collect();
-    let mut row = object!({
-        "hosts": hosts, "ranks": one.processes.iter().filter(|process| process.rank.is_some()).count(),
-        "id": one.id, "state": one.state, "sentence": one.sentence, "cause": cause, "began": seconds(one.began),
-        "ended": one.ended.map(seconds), "processes": one.processes.iter().map(process).collect::<Vec<_>>(),
-        "further": one.further,
-    });
-    if let (Some(row), Value::Object(about)) = (row.as_object_mut(), about) {
-        row.extend(about);
-    }
-    row
+    let cause = |cause: &Cause| ListedCause {
+        source: cause.source.clone(),
+        pid: cause.pid,
+        rank: cause.rank,
+        t: Seconds(cause.t),
+        state: cause.state,
+        sentence: cause.sentence.clone(),
+        line: None,
+    };
+    let row = RunRow {
+        id: one.id.clone(),
+        state: one.state,
+        sentence: one.sentence.clone(),
+        cause: one.cause.as_ref().map(cause),
+        began: Seconds(one.began),
+        ended: one.ended.map(Seconds),
+        hosts: hosts.into_iter().map(String::from).collect(),
+        ranks: one.processes.iter().filter(|process| process.rank.is_some()).count() as u64,
+        processes: Some(one.processes.iter().map(process).collect()),
+        further: one.further,
+        ..RunRow::default()
+    };
+    ListedRun { row, about: one.about.clone(), figures: RunFigures::default() }
 }
 
-/// What a run held and used. What is not known is left out.
-fn figures(app: &App, sums: &Sums) -> Map<String, Value> {
+fn process(one: &RunProcess) -> ListedProcess {
+    let how = one.how.as_ref();
+    ListedProcess {
+        source: one.source.clone(),
+        pid: one.pid,
+        label: one.label.clone(),
+        began: Seconds(one.began),
+        ended: one.ended.map(Seconds),
+        state: how.map(How::state),
+        sentence: how.map(How::sentence),
+        exit: how.and_then(|how| how.exit),
+        signal: how.and_then(|how| how.signal.clone()),
+        rank: one.rank.clone(),
+    }
+}
+
+/// What a run held and used.
+fn figures(app: &App, sums: &Sums) -> RunFigures {
     let prices = app.runs.prices.as_ref();
-    let known = [
-        ("cost", prices.and_then(|prices| sums.cost(prices))),
-        ("gpu_hours", sums.gpu_hours()),
-        ("gpu_utilization", sums.gpu_utilization()),
-        ("idle_share", sums.idle_share()),
-        ("energy_kwh", sums.energy_kwh()),
-        ("coverage", sums.coverage()),
-        ("gpu_memory_peak_bytes", sums.memory_peak),
-    ];
-    let mut fields: Map<String, Value> =
-        known.into_iter().filter_map(|(name, value)| Some((name.into(), rounded(value?)))).collect();
-    if sums.gpus > 0 {
-        fields.insert("gpus".into(), sums.gpus.into());
+    let cost = prices.and_then(|prices| sums.cost(prices)).and_then(rounded);
+    RunFigures {
+        gpus: (sums.gpus > 0).then_some(sums.gpus),
+        gpu_hours: sums.gpu_hours().and_then(rounded),
+        gpu_utilization: sums.gpu_utilization().and_then(rounded),
+        idle_share: sums.idle_share().and_then(rounded),
+        energy_kwh: sums.energy_kwh().and_then(rounded),
+        coverage: sums.coverage().and_then(rounded),
+        gpu_memory_peak_bytes: sums.memory_peak.and_then(rounded),
+        gpu_models: sums.gpu_models(),
+        currency: prices.filter(|_| cost.is_some()).map(|prices| prices.currency.clone()),
+        cost,
+        energy_estimated: sums.estimated,
+        gpus_assumed: sums.assumed,
     }
-    if let Some(prices) = prices.filter(|_| fields.contains_key("cost")) {
-        fields.insert("currency".into(), prices.currency.clone().into());
-    }
-    let models = sums.gpu_models();
-    if !models.is_empty() {
-        fields.insert("gpu_models".into(), models.into());
-    }
-    let marks = [("energy_estimated", sums.estimated), ("gpus_assumed", sums.assumed)];
-    fields.extend(marks.into_iter().filter(|(_, is)| *is).map(|(name, is)| (name.into(), is.into())));
-    fields
 }
 
-/// The same of a run whose samples have gone.
-fn of_kept(numbers: &RunNumbers) -> Map<String, Value> {
-    let mut fields = serde_json::to_value(numbers).unwrap_or_default().as_object().cloned().unwrap_or_default();
-    let (step, rate) = (fields.remove("step"), fields.remove("steps_per_second"));
-    if let Some(step) = step {
-        fields.insert("steps".into(), object!({ "step": step, "per_second": rate }));
+/// The same of a run whose samples have gone, in the place of what is known of it without them.
+pub(super) fn fill_kept(row: &mut ListedRun, kept: &RunNumbers) {
+    let before = std::mem::take(&mut row.figures);
+    let number = |kept: Option<f64>, before: Option<Number>| kept.map(Number).or(before);
+    row.figures = RunFigures {
+        gpus: kept.gpus.or(before.gpus),
+        gpu_hours: number(kept.gpu_hours, before.gpu_hours),
+        gpu_utilization: number(kept.gpu_utilization, before.gpu_utilization),
+        idle_share: number(kept.idle_share, before.idle_share),
+        energy_kwh: number(kept.energy_kwh, before.energy_kwh),
+        coverage: Some(Number(kept.coverage)),
+        gpu_memory_peak_bytes: number(kept.gpu_memory_peak_bytes, before.gpu_memory_peak_bytes),
+        gpu_models: if kept.gpu_models.is_empty() { before.gpu_models } else { kept.gpu_models.clone() },
+        cost: number(kept.cost, before.cost),
+        currency: kept.currency.clone().or(before.currency),
+        ..before
+    };
+    row.row.seconds = Some(Number(kept.seconds));
+    if let Some(step) = kept.step {
+        row.row.steps = Some(RunSteps { step, per_second: kept.steps_per_second.map(Number) });
     }
-    fields
+    if !kept.drivers.is_empty() {
+        row.row.drivers = Some(kept.drivers.clone());
+    }
 }
 
 /// The curves that were kept of a run: of each measure the mean of what it was of, in the columns of the widest.
-fn kept_curves(kept: &RunSummary) -> Value {
+fn kept_curves(kept: &RunSummary) -> RunCurves {
     let (from, step) = (kept.run.began, kept.step.max(1));
     let to = kept.run.ended.unwrap_or(kept.made);
     let points = ((to - from) / step + 1).clamp(1, MAX_KEPT_POINTS) as usize;
@@ -317,55 +347,59 @@ fn kept_curves(kept: &RunSummary) -> Value {
             }
         }
         let name = if curve.series > 1 { format!("mean of {}", curve.series) } else { of.label.to_string() };
-        let line = object!({ "source": name, "rank": null, "label": null, "values": short(&values) });
         let unit = if of.kind == Kind::Counter { of.unit.per_second() } else { of.unit };
-        Some(object!({ "id": id, "title": of.title, "unit": unit.name(), "of_gpus": together, "lines": [line] }))
+        let lines = vec![MeasureLine { source: name, rank: None, label: None, values: short(&values) }];
+        Some(RunMeasure { id: (*id).into(), title: of.title.into(), unit, of_gpus: (*together).into(), lines })
     });
-    object!({ "from": seconds(from), "step": seconds(step), "measures": measures.collect::<Vec<_>>(), "left_out": 0, "kept": true })
+    RunCurves { from: Seconds(from), step: Seconds(step), measures: measures.collect(), left_out: 0, kept: true }
 }
 
-fn curves(measured: &RunMeasures, span: (i64, i64), told: &[(i64, u64)]) -> Value {
+fn curves(measured: &RunMeasures, span: (i64, i64), told: &[(i64, u64)]) -> RunCurves {
     let points = ((span.1 - span.0) / measured.step.max(1) + 1).clamp(1, MAX_KEPT_POINTS) as usize;
     let steps = (told.len() > 1).then(|| {
         let values = markers::steps::line(told, measured.from, measured.step, points);
-        let line = object!({ "source": "step", "rank": null, "label": null, "values": short(&values) });
-        object!({ "id": "steps", "title": "Steps", "unit": Unit::Count.name(), "of_gpus": "max", "lines": [line] })
+        let line = MeasureLine { source: "step".into(), rank: None, label: None, values: short(&values) };
+        RunMeasure {
+            id: "steps".into(),
+            title: "Steps".into(),
+            unit: Unit::Count,
+            of_gpus: "max".into(),
+            lines: vec![line],
+        }
     });
-    let measures = measured.measures.iter().map(|measure| {
-        let lines = measure.lines.iter().map(|line| {
-            object!({ "source": line.source, "rank": line.rank, "label": line.label, "values": short(&line.values) })
-        });
-        object!({
-            "id": measure.id, "title": measure.title, "unit": measure.unit.name(), "of_gpus": measure.together.name(),
-            "lines": lines.collect::<Vec<_>>(),
-        })
+    let line = |line: &Line| MeasureLine {
+        source: line.source.clone(),
+        rank: line.rank,
+        label: line.label.clone(),
+        values: short(&line.values),
+    };
+    let measures = measured.measures.iter().map(|measure| RunMeasure {
+        id: measure.id.into(),
+        title: measure.title.into(),
+        unit: measure.unit,
+        of_gpus: measure.together.name().into(),
+        lines: measure.lines.iter().map(line).collect(),
     });
-    object!({
-        "from": seconds(measured.from), "step": seconds(measured.step), "measures": measures.chain(steps).collect::<Vec<_>>(),
-        "left_out": measured.left_out,
-    })
+    RunCurves {
+        from: Seconds(measured.from),
+        step: Seconds(measured.step),
+        measures: measures.chain(steps).collect(),
+        left_out: measured.left_out as u64,
+        kept: false,
+    }
 }
 
-fn short(values: &[Option<f64>]) -> Value {
-    values.iter().map(|value| value.map_or(Value::Null, rounded)).collect()
+fn short(values: &[Option<f64>]) -> Vec<Option<Number>> {
+    values.iter().map(|value| value.and_then(rounded)).collect()
 }
 
-/// A number with six digits: more are noise in a mean.
-fn rounded(value: f64) -> Value {
+/// A number with six digits: more are noise in a mean. None for one that is not finite.
+fn rounded(value: f64) -> Option<Number> {
     if value == 0.0 || !value.is_finite() {
-        return number(if value.is_finite() { 0.0 } else { return Value::Null });
+        return value.is_finite().then_some(Number(0.0));
     }
     let scale = 10f64.powi(5 - value.abs().log10().floor() as i32);
-    number((value * scale).round() / scale)
-}
-
-fn process(one: &RunProcess) -> Value {
-    let how = one.how.as_ref();
-    object!({
-        "source": one.source, "pid": one.pid, "label": one.label, "began": seconds(one.began),
-        "ended": one.ended.map(seconds), "state": how.map(|how| how.state()), "sentence": how.map(|how| how.sentence()),
-        "exit": how.and_then(|how| how.exit), "signal": how.and_then(|how| how.signal.clone()), "rank": one.rank,
-    })
+    Some(Number((value * scale).round() / scale))
 }
 
 #[cfg(test)]
@@ -401,8 +435,7 @@ mod tests {
     }
 
     fn ids(wish: &Wish) -> Vec<String> {
-        let answer = wish.answer(runs(), |_| Map::new());
-        answer["runs"].as_array().expect("a list").iter().map(|run| run["id"].as_str().expect("text").into()).collect()
+        wish.answer(runs(), |_, _| ()).runs.into_iter().map(|run| run.row.id).collect()
     }
 
     #[test]
@@ -418,13 +451,14 @@ mod tests {
         assert_eq!(ids(&Wish { part: Some("train".into()), ..all() }).len(), 3);
         assert_eq!(ids(&Wish { from: Some(2_000), to: Some(2_000), ..all() }), ["b"]);
         let first = Wish { limit: 2, ..Wish::default() };
-        assert_eq!(first.answer(runs(), |_| Map::new())["next"], "b");
+        assert_eq!(first.answer(runs(), |_, _| ()).next.as_deref(), Some("b"));
         assert_eq!(ids(&Wish { before: Some("b".into()), ..all() }), ["a"]);
-        assert_eq!(all().answer(runs(), |_| Map::new())["next"], Value::Null);
+        assert_eq!(all().answer(runs(), |_, _| ()).next, None);
         let failed = Wish { states: vec![RunState::Failed], limit: 1, ..all() }
-            .answer(runs(), |run| Map::from_iter([("gpus".to_string(), Value::from(run.began))]));
-        assert_eq!((&failed["total"], &failed["states"]), (&2.into(), &object!({ "failed": 2, "running": 1 })));
-        assert_eq!(failed["runs"][0].get("gpus"), None, "nobody asked for sums");
+            .answer(runs(), |run, row| row.figures.gpus = Some(run.began as u64));
+        let states = BTreeMap::from([("failed".to_string(), 2), ("running".to_string(), 1)]);
+        assert_eq!(failed.totals, RunTotals { total: 2, states });
+        assert_eq!(failed.runs[0].figures.gpus, None, "nobody asked for sums");
         assert_eq!(ids(&Wish { before: Some("gone".into()), ..all() }), [""; 0]);
     }
 }

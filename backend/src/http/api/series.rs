@@ -3,15 +3,15 @@
 use super::answer::{listed, stream};
 use super::gpus;
 use super::params::Params;
-use super::seconds;
 use crate::export::{Patterns, Search, Wanted};
 use crate::http::admit::Asker;
 use crate::http::{App, Refusal};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
-use serde_json::{Value, json as object};
+use shared::answer::series::{SeriesList, SeriesRow};
 use shared::catalog::{Catalog, labels, prometheus};
+use shared::json::Seconds;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,18 +35,24 @@ pub(in crate::http) async fn get(
         let found = search.next(&reader, &catalog, &patterns)?;
         Some(found.iter().map(|(_, one)| series(&app, &catalog, one)).collect())
     };
-    Ok(stream(slot, "application/json", listed("{\"series\":[".into(), items)).await)
+    Ok(stream(slot, "application/json", listed(&SeriesList::default(), items)).await)
 }
 
-fn series(app: &App, catalog: &Catalog, one: &Wanted) -> Value {
+fn series(app: &App, catalog: &Catalog, one: &Wanted) -> SeriesRow {
     let metric = &catalog.metrics[usize::from(one.def.metric)];
     let mut labels: BTreeMap<_, _> = labels(&one.def.instance).into_iter().collect();
     let own = prometheus::labels(metric, &one.def.instance);
     if let Some((_, number)) = own.iter().find(|(name, _)| name == "gpu") {
         labels.extend(gpus::labels(app, one.source, number));
     }
-    object!({
-        "tag": one.tag, "source": *one.host, "metric": metric.tag, "labels": labels, "unit": metric.unit.name(),
-        "kind": metric.kind, "first": seconds(one.span.0), "last": seconds(one.span.1),
-    })
+    SeriesRow {
+        tag: one.tag.clone(),
+        source: one.host.to_string(),
+        metric: metric.tag.clone(),
+        labels: labels.into_iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        unit: metric.unit,
+        kind: metric.kind,
+        first: Seconds(one.span.0),
+        last: Seconds(one.span.1),
+    }
 }

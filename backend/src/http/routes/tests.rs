@@ -6,6 +6,7 @@ use crate::http::Services;
 use crate::http::admit::Asker;
 use crate::http::guard::Guard;
 use crate::http::page::Site;
+use ::api::Carries;
 use ::stream::clock::Manual;
 use ::stream::live::Live;
 use ::stream::store::{Limits, Store};
@@ -79,15 +80,14 @@ async fn as_asker(State(asker): State<Asker>, mut request: Request, next: Next) 
     next.run(request).await
 }
 
-/// Whether a route reads samples: what it answers is asked of a reader. What else members may ask is asked of the accounts.
-fn reads(route: &Route) -> bool {
-    let of_data = match route.need {
-        Need::Shared(_) => true,
-        Need::Role(_, scope) => [KeyScope::DataRead, KeyScope::MetricsRead].contains(&scope),
-        _ => false,
-    };
-    let of_team = ["/api/v1/views", "/api/v1/rules", "/api/v1/silences"];
-    of_data && route.carries == NOTHING && !of_team.contains(&route.path)
+/// Whether an operation reads samples: what it answers is asked of a reader. What else members may ask is asked of the accounts.
+fn reads(operation: Operation) -> bool {
+    let of_team = [Operation::ListViews, Operation::ListRules, Operation::ListSilences];
+    let row = operation.row();
+    row.need.is_for_samples()
+        && row.body.carries == Carries::Nothing
+        && row.method == Method::Get
+        && !of_team.contains(&operation)
 }
 
 /// What a job on the hidden machine printed, in a folder.
@@ -152,6 +152,16 @@ async fn readers(scope: Scope, folder: &tempfile::TempDir) -> Router {
 
 /// Likewise for who runs the server, or is only let in.
 async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> Router {
+    let (app, asker) = served(scope, is_owner, folder).await;
+    let reads = Operation::ALL.iter().filter(|operation| reads(**operation));
+    let routes = reads.fold(Router::new(), |router, operation| {
+        router.route(operation.path(), answers(*operation).layer(from_fn_with_state(asker.clone(), as_asker)))
+    });
+    routes.with_state(app)
+}
+
+/// A server, and who asks it.
+async fn served(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) -> (Arc<App>, Asker) {
     let (_, stop) = watch::channel(false);
     let alerts = AlertBook::in_memory(Arc::new(Manual::at(NOW, Duration::ZERO)), AlertBookAbout::default());
     let runs = RunBook::new(RunBookParts { logs: RunLogs::of(folder.path(), 0), ..RunBookParts::default() });
@@ -174,12 +184,7 @@ async fn readers_as(scope: Scope, is_owner: bool, folder: &tempfile::TempDir) ->
         agent: String::new(),
         is_owner,
     };
-    let reads = ROUTES.iter().filter(|route| reads(route));
-    let routes = reads.fold(Router::new(), |router, route| {
-        let method = MethodFilter::try_from(route.method.clone()).expect("a plain method");
-        router.route(route.path, (route.handler)(method).layer(from_fn_with_state(asker.clone(), as_asker)))
-    });
-    routes.with_state(app)
+    (app, asker)
 }
 
 async fn ask(routes: &Router, path: &str) -> (u16, String) {
@@ -193,6 +198,7 @@ async fn ask(routes: &Router, path: &str) -> (u16, String) {
 /// The questions of every route that reads, those about all machines.
 const ALL: &[(&str, &str)] = &[
     ("/api/v1/catalog", ""),
+    ("/api/v1/openapi.json", ""),
     ("/api/v1/sources", ""),
     ("/api/v1/fleet", "?row=cpu"),
     ("/api/v1/series", ""),
@@ -223,9 +229,9 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
     let (some, all, none) =
         (readers(scope, &folder).await, readers(Scope::All, &folder).await, readers(Scope::nothing(), &folder).await);
     let asked: Vec<&str> = ALL.iter().map(|(path, _)| *path).collect();
-    let one = "/api/v1/alerts/{id}"; // It is asked below.
-    for route in ROUTES.iter().filter(|route| reads(route) && route.path != one) {
-        assert!(asked.contains(&route.path), "{} is not asked here", route.path);
+    // One alert is asked for below.
+    for operation in Operation::ALL.iter().filter(|one| reads(**one) && **one != Operation::GetAlert) {
+        assert!(asked.contains(&operation.path()), "{} is not asked here", operation.path());
     }
     let secrets = |text: &str| text.contains(HIDDEN.0) || text.contains(HIDDEN.1) || text.contains("48.239");
     for (path, query) in ALL {
@@ -235,11 +241,28 @@ async fn no_answer_about_all_machines_speaks_of_a_hidden_one() {
         let expected = if path.ends_with("/logs") { 404 } else { 200 };
         assert_eq!(status, expected, "{question}: {text}");
         assert!(!secrets(&text), "{question}: {text}");
-        let knows = ["/api/v1/catalog", "/api/v1/record", "/api/v1/uplink"].contains(path)
+        let knows = ["/api/v1/catalog", "/api/v1/openapi.json", "/api/v1/record", "/api/v1/uplink"].contains(path)
             || secrets(&ask(&all, &question).await.1);
         assert!(knows, "{question} tells who sees all of both");
         let (_, text) = ask(&none, &question).await;
         assert!(!secrets(&text) && !text.contains(GRANTED.0) && !text.contains(GRANTED.1), "{question}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn every_operation_refuses_a_parameter_that_it_does_not_take() {
+    let folder = printed();
+    let (app, asker) = served(Scope::All, true, &folder).await;
+    for operation in Operation::ALL.iter().filter(|operation| !operation.takes_any()) {
+        let layer = from_fn_with_state(asker.clone(), as_asker);
+        let router = Router::new().route(operation.path(), answers(*operation).layer(layer)).with_state(app.clone());
+        let path = operation.path().replace('{', "").replace('}', "");
+        let request = Request::builder().method(operation.method().text()).uri(format!("{path}?form=1"));
+        let answer = router.oneshot(request.body(Body::empty()).expect("a request")).await.expect("it does not fail");
+        let status = answer.status().as_u16();
+        let bytes = to_bytes(answer.into_body(), 1 << 20).await.expect("a body");
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(status == 400 && text.contains("there is no parameter"), "{}: {status} {text}", operation.name());
     }
 }
 

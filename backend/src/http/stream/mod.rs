@@ -22,6 +22,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use carrier::{Carrier, End, Opcode};
 use script::{MAX_SCRIPT_SOURCES, script};
+use shared::answer::Nothing;
 use shared::said::Said;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -67,7 +68,7 @@ pub(super) async fn say(
 ) -> Result<Response<Body>, Refusal> {
     let landing = app.rungs.find(&viewer, asker.who.as_ref())?;
     landing.say(body.messages.into_iter().map(Bytes::from).collect()).await?;
-    Ok(crate::http::json(StatusCode::OK, &serde_json::json!({})))
+    Ok(crate::http::json(StatusCode::OK, &Nothing {}))
 }
 
 pub(super) async fn get(

@@ -4,7 +4,7 @@
 use super::team::{CALLS, TeamWatch};
 use crate::findings::{Entry, FindingBook, named};
 use jobs::calls::TakenCall;
-use jobs::markers::marker::Marker;
+use jobs::markers::marker;
 use jobs::runs::RunBook;
 use rules::{Machine, Tick, Tied};
 use shared::alert_call::AlertCall;
@@ -261,7 +261,7 @@ impl Gather {
         for record in records.into_iter().flatten().flatten() {
             let call = jobs::calls::of(&record);
             let tied = call.as_ref().and_then(|call| self.tied(source.id, call));
-            let marked = Marker::of(&record).and_then(|marker| marker.run);
+            let marked = marker::of_record(&record).and_then(|marker| marker.run);
             for team in &mut teams {
                 let told = team.calls.get(&source.key).copied();
                 // Who hears of a machine for the first time hears what was said just before.

@@ -4,17 +4,17 @@
 //! They follow from the samples alone, so that a replay finds the same again; what is kept of them is a file beside the
 //! history, which is read after a restart.
 
+mod answer;
 mod book;
 mod changed;
 mod feed;
 mod follow;
-mod json;
 mod kept;
 pub mod testing;
 
 pub(crate) use book::machines as named;
 pub use book::{Entry, FindingBook, WantedFindings};
 pub use changed::{Spans, changes};
+pub use answer::answer;
 pub use feed::look_through;
 pub use follow::{Following, follow};
-pub use json::json;

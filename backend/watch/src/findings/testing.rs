@@ -16,6 +16,7 @@ pub fn finding(kind: &str, source: &str, since: i64, until: Option<i64>) -> Find
         told: since + 60,
         until,
         sentence: format!("{source} is wrong since {{since}}"),
+        sentence_template: None,
         evidence: Vec::new(),
         changed: Vec::new(),
         because: None,

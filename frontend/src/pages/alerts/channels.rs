@@ -1,6 +1,6 @@
 //! Who is told: the channels with their last delivery, this browser, what was sent, and the hours in which channels wait.
 
-use super::{bell, read, words};
+use super::{bell, words};
 use crate::access::Access;
 use crate::pages::team::asked::Polled;
 use crate::pages::team::form::{Entry, Field, Form, FormDialog, Typed};
@@ -8,7 +8,7 @@ use crate::pages::team::list::{Cell, Line, List, ago};
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
-use shared::alert::{Channel, Sent};
+use shared::alert::{self, Channel, Sent};
 use shared::role::Role;
 use viewer::alerts::{KINDS, delivery, kind};
 use wasm_bindgen::JsValue;
@@ -126,8 +126,8 @@ pub fn Channels() -> impl IntoView {
         page.alert_changes.track();
         asked.ask();
     });
-    let channels = Memo::new(move |_| asked.read(read::channels));
-    let sent = Memo::new(move |_| asked.read(read::sent));
+    let channels = Memo::new(move |_| asked.read_as::<alert::Channels>().channels);
+    let sent = Memo::new(move |_| asked.read_as::<alert::Channels>().sent);
     let keys = Signal::derive(move || channels.with(|all| all.iter().map(|one| one.id.clone()).collect::<Vec<_>>()));
     let row = Callback::new(move |id: String| view! { <ChannelRow id channels asked form/> }.into_any());
     let add = move |event| {
@@ -226,7 +226,10 @@ fn ChannelRow(id: String, channels: Memo<Vec<Channel>>, asked: Polled, form: RwS
         access.ask("POST", path, Vec::new(), move |answer| {
             // The page may have gone.
             let _ = busy.try_set(false);
-            let _ = said.try_set(if answer.is_ok() { answer.body.get("sentence").text() } else { answer.problem() });
+            let _ = said.try_set(match answer.body.read::<alert::Tested>() {
+                Some(tested) if answer.is_ok() => tested.sentence,
+                _ => answer.problem(),
+            });
             asked.ask();
         });
     };

@@ -2,7 +2,7 @@
 //! done. The address of the page holds it.
 
 use super::series::{DrawnSeries, Wanted, follow};
-use super::{deeds, read, words};
+use super::{deeds, words};
 use crate::access::Access;
 use crate::fetch::{self, Json};
 use crate::pages::team::asked::Polled;
@@ -14,7 +14,7 @@ use charts::order;
 use leptos::ev::{KeyboardEvent, PointerEvent};
 use leptos::html;
 use leptos::prelude::*;
-use shared::alert::{AlertSeverity, Channel, Checked, Fired, Rule};
+use shared::alert::{AlertSeverity, Channel, Channels, Checked, Fired, Rule, Tested};
 use shared::catalog::Kind;
 use shared::unit::{Unit, number, rough_duration};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub fn Written() -> impl IntoView {
     let (checked, wrong) = (RwSignal::new(None::<Checked>), RwSignal::new(String::new()));
     let (said, busy) = (RwSignal::new(String::new()), RwSignal::new(false));
     let channels = Polled::follow(access, move || Some(words::of_team(access, "api/v1/channels")));
-    let known = Memo::new(move |_| channels.read(read::channels));
+    let known = Memo::new(move |_| channels.read_as::<Channels>().channels);
     let rule = move || {
         let draft = draft.get_untracked();
         let title = match &draft.when {
@@ -110,14 +110,13 @@ pub fn Written() -> impl IntoView {
             }
             let body =
                 Json::object([("rule", Json::object(deeds::sent(&rule()))), ("span", (SPAN_SECONDS as f64).into())]);
-            let path = words::of_team(access, "api/v1/rules/check");
-            fetch::ask("POST", &path, Some(body), move |answer| {
+            fetch::ask("POST", "api/v1/rules/check", Some(body), move |answer| {
                 if turn.try_with_value(|turn| *turn == mine) != Some(true) {
                     return;
                 }
                 match answer.is_ok() {
                     true => {
-                        checked.set(Some(read::checked(&answer.body)));
+                        checked.set(answer.body.read());
                         wrong.set(String::new());
                     }
                     false => {
@@ -167,7 +166,10 @@ pub fn Written() -> impl IntoView {
         let Some((id, name)) = first.get_untracked() else { return };
         said.set(format!("Telling {name}…"));
         access.ask("POST", format!("{}/test", words::of_id("api/v1/channels", &id)), Vec::new(), move |answer| {
-            let sentence = if answer.is_ok() { answer.body.get("sentence").text() } else { answer.problem() };
+            let sentence = match answer.body.read::<Tested>() {
+                Some(tested) if answer.is_ok() => tested.sentence,
+                _ => answer.problem(),
+            };
             let _ = said.try_set(format!("{name}: {sentence}"));
         });
     };

@@ -1,7 +1,6 @@
 //! Asks for what fires again and again, while somebody looks at the page and its data come from a server; on the page of one
 //! machine also for what its charts show of it.
 
-use super::read;
 use crate::access::{Access, Gate};
 use crate::address::Route;
 use crate::browser::document;
@@ -9,7 +8,7 @@ use crate::fetch::{self, Json};
 use crate::range;
 use crate::state::{LinkState, Page, Told};
 use leptos::prelude::*;
-use shared::alert::{Alert, Rule};
+use shared::alert::{Alert, Alerts, Rule, Rules};
 use shared::finding::Severity;
 use viewer::alerts::{Alerted, bars, limits};
 
@@ -78,8 +77,8 @@ fn is_served(page: Page) -> bool {
 pub fn follow(page: Page, access: Access) {
     let open = move || is_served(page).then(|| "api/v1/alerts?state=firing".to_string());
     poll(page, access, REFRESH_SECONDS, open, move |body| {
-        let open = read::alerts(body);
-        page.set_alerts(Told { firing: read::firing(body), trouble: read::trouble(body), open, known: true });
+        let Some(told) = body.read::<Alerts>() else { return };
+        page.set_alerts(Told { firing: told.firing, trouble: told.trouble, open: told.alerts, known: true });
     });
     let (alerts, rules) = (RwSignal::new(Vec::new()), RwSignal::new(Vec::<Rule>::new()));
     let machine = move || {
@@ -96,10 +95,13 @@ pub fn follow(page: Page, access: Access) {
         };
         Some(format!("api/v1/alerts?source={machine}&{span}"))
     };
-    poll(page, access, REFRESH_SECONDS, lanes, move |body| alerts.set(read::alerts(body)));
+    poll(page, access, REFRESH_SECONDS, lanes, move |body| {
+        alerts.set(body.read::<Alerts>().unwrap_or_default().alerts);
+    });
     let watching = move || machine().map(|_| "api/v1/rules".to_string());
     poll(page, access, RULES_SECONDS, watching, move |body| {
-        rules.set(read::rules(body).into_iter().map(|row| row.rule).collect());
+        let rows = body.read::<Rules>().unwrap_or_default().rules;
+        rules.set(rows.into_iter().map(|row| row.rule).collect());
     });
     Effect::new(move || {
         page.plan.track();

@@ -2,7 +2,7 @@
 
 use super::follow::poll;
 use super::one::One;
-use super::{deeds, read, silences, words};
+use super::{deeds, silences, words};
 use crate::access::Access;
 use crate::address::Tab;
 use crate::browser::{self, document, now};
@@ -11,7 +11,7 @@ use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
-use shared::alert::Alert;
+use shared::alert::{Alert, Alerts};
 use viewer::alerts::{AlertStand, Filter, shape, sorted};
 
 /// Seconds between two questions.
@@ -55,7 +55,7 @@ impl AlertList {
             (!page.over.get()).then(|| format!("api/v1/alerts?from=-{seconds}s"))
         };
         poll(page, access, REFRESH_SECONDS, path, move |body| {
-            let new = read::alerts(body);
+            let Some(new) = body.read::<Alerts>().map(|told| told.alerts) else { return };
             if all.with_untracked(|old| *old != new) {
                 all.set(new);
             }
@@ -110,7 +110,7 @@ pub fn List() -> impl IntoView {
         missing.then(|| words::of_id("api/v1/alerts", &id))
     };
     poll(page, access, REFRESH_SECONDS, one_path, move |body| {
-        if let Some(one) = read::alert(body) {
+        if let Some(one) = body.read::<Alert>() {
             listed.older.set(Some(one));
         }
     });

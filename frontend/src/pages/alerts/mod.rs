@@ -10,7 +10,6 @@ pub mod follow;
 mod list;
 mod one;
 pub mod page;
-mod read;
 mod rules;
 mod series;
 mod silences;

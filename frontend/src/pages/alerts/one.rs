@@ -5,7 +5,7 @@ use super::{deeds, silences, words};
 use crate::access::Access;
 use crate::address::Tab;
 use crate::browser::now;
-use crate::fetch::{self, Json};
+use crate::fetch;
 use crate::pages::findings::one::{line, shown};
 use crate::pages::team::form::Form;
 use crate::panels::curves::Curves;
@@ -14,7 +14,7 @@ use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
 use charts::marks::CellMark;
 use leptos::prelude::*;
-use shared::alert::Alert;
+use shared::alert::{Alert, AlertHappened};
 use std::sync::Arc;
 use viewer::alerts::{AlertStand, place, shape, span};
 use viewer::curves::CurveChart;
@@ -39,34 +39,18 @@ fn address(page: Page, alert: &Alert) -> Option<String> {
     }
 }
 
-/// Something that happened to an alert.
-#[derive(Clone, PartialEq)]
-struct Happened {
-    /// When, ms since the epoch.
-    t: i64,
-    what: String,
-    who: String,
-    said: String,
-}
-
-impl Happened {
-    fn read(json: &Json) -> Option<Happened> {
-        let t = json.get("t").number()? as i64;
-        Some(Happened { t, what: json.get("what").text(), who: json.get("who").text(), said: json.get("words").text() })
-    }
-
-    fn words(&self) -> String {
-        let what = match self.what.as_str() {
-            "firing" => "fires",
-            "resolved" => "is over",
-            "acked" => "taken on",
-            "flapping" => "flaps: it is not told again for now",
-            other => other,
-        };
-        let by = if self.who.is_empty() { String::new() } else { format!(" by {}", self.who) };
-        let said = if self.said.is_empty() { String::new() } else { format!(": {}", self.said) };
-        format!("{what}{by}{said}")
-    }
+/// What happened to an alert, in words.
+fn happened_words(one: &AlertHappened) -> String {
+    let what = match one.what.as_str() {
+        "firing" => "fires",
+        "resolved" => "is over",
+        "acked" => "taken on",
+        "flapping" => "flaps: it is not told again for now",
+        other => other,
+    };
+    let by = if one.who.is_empty() { String::new() } else { format!(" by {}", one.who) };
+    let said = if one.words.is_empty() { String::new() } else { format!(": {}", one.words) };
+    format!("{what}{by}{said}")
 }
 
 /// An alert with all that is known of it.
@@ -139,7 +123,7 @@ pub fn One(
     let stand = Memo::new(move |_| {
         alert.with(|one| one.as_ref().map(|one| (one.id.clone(), one.state, one.severity, one.acked.clone())))
     });
-    let events = RwSignal::new(Vec::<Happened>::new());
+    let events = RwSignal::new(Vec::<AlertHappened>::new());
     Effect::new(move || {
         let Some((id, ..)) = stand.get() else { return events.set(Vec::new()) };
         let coded = String::from(js_sys::encode_uri_component(&id));
@@ -147,13 +131,15 @@ pub fn One(
             // Another one may be looked at by now, or the page have gone.
             let is_wanted = stand.try_with_untracked(|now| now.as_ref().is_some_and(|now| now.0 == id)) == Some(true);
             if answer.is_ok() && is_wanted {
-                events.set(answer.body.get("events").list().iter().filter_map(Happened::read).collect());
+                events.set(answer.body.get("events").read().unwrap_or_default());
             }
         });
     });
     let happened = move || {
-        let row =
-            |one: Happened| view! { <dt>{words::clock(one.t)}</dt><dd data-event=one.what.clone()>{one.words()}</dd> };
+        let row = |one: AlertHappened| {
+            let words = happened_words(&one);
+            view! { <dt>{words::clock(one.t)}</dt><dd data-event=one.what>{words}</dd> }
+        };
         events.get().into_iter().map(row).collect_view()
     };
     let rule = text(move || page.address_of_alerts(Tab::Rules, ""));

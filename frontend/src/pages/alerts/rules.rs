@@ -1,7 +1,7 @@
 //! The rules: what each watches, of what, who is told, and when it fired last; above them the one that is being written.
 
 use super::draft::Written;
-use super::{deeds, read, words};
+use super::{deeds, words};
 use crate::access::Access;
 use crate::pages::team::asked::Polled;
 use crate::pages::team::form::{Form, FormDialog};
@@ -9,7 +9,7 @@ use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::ev;
 use leptos::prelude::*;
-use shared::alert::{AlertSeverity, Origin, Rule, RuleRow};
+use shared::alert::{self, AlertSeverity, Origin, Rule, RuleRow};
 use viewer::alerts::{AlertStand, shape};
 use viewer::draft::Draft;
 
@@ -51,7 +51,7 @@ pub fn Rules() -> impl IntoView {
         page.alert_changes.track();
         asked.ask();
     });
-    let rows = Memo::new(move |_| asked.read(read::rules));
+    let rows = Memo::new(move |_| asked.read_as::<alert::Rules>().rules);
     let keys = Signal::derive(move || rows.with(|rows| rows.iter().map(|row| row.rule.id.clone()).collect::<Vec<_>>()));
     let writing = flag(move || page.view.with(|view| !view.alert.is_empty()));
     let row = Callback::new(move |id: String| view! { <Row id rows asked form/> }.into_any());

@@ -1,11 +1,12 @@
 //! What a rule watches, as lines: asked for from what is stored.
 
 use crate::browser::document;
-use crate::fetch::{self, Json};
+use crate::fetch;
 use crate::state::{LinkState, Page};
 use crate::store::Store;
 use charts::Limit;
 use leptos::prelude::*;
+use shared::answer::series::{QueriedBucket, QueryAnswer};
 use shared::catalog::{Kind, glob};
 use shared::series::SeriesDef;
 use std::sync::Arc;
@@ -59,26 +60,32 @@ fn machines(store: &Store, pattern: &str) -> (Vec<String>, usize) {
     (all.into_iter().take(MAX_MACHINES).collect(), count)
 }
 
-fn chart(store: &Store, wanted: &Wanted, body: &Json, (from, to): (i64, i64), step: i64) -> Option<DrawnSeries> {
+fn chart(
+    store: &Store,
+    wanted: &Wanted,
+    answer: &QueryAnswer,
+    (from, to): (i64, i64),
+    step: i64,
+) -> Option<DrawnSeries> {
     let position = metric(&store.catalog, &wanted.tag)?;
     let metric = store.catalog.metrics.get(usize::from(position))?;
     let rate = metric.kind == Kind::Counter;
     let unit = if rate { metric.unit.per_second() } else { metric.unit.base() };
     let columns = ((to - from) / step + 1).max(1) as usize;
-    let which = match wanted.most {
-        Some(true) => "max",
-        Some(false) => "min",
-        None => "mean",
+    let which = |bucket: &QueriedBucket| match wanted.most {
+        Some(true) => bucket.max.0,
+        Some(false) => bucket.min.0,
+        None => bucket.mean.0,
     };
     let (mut curves, mut series) = (Vec::<Curve>::new(), 0);
-    for one in body.get("series").list() {
-        let (tag, source) = (one.get("tag").text(), one.get("source").text());
+    for one in &answer.series {
+        let (tag, source) = (&one.tag, one.source.clone());
         if !wanted.source.is_empty() && !glob(&wanted.source, &source) {
             continue;
         }
         series += 1;
         if curves.is_empty() || wanted.most.is_none() {
-            let instance = store.catalog.known(&tag).map(|found| found.instance).unwrap_or_default();
+            let instance = store.catalog.known(tag).map(|found| found.instance).unwrap_or_default();
             let label = store.catalog.label(&SeriesDef { metric: position, instance });
             let name = match wanted.most {
                 Some(true) => "highest".into(),
@@ -89,10 +96,9 @@ fn chart(store: &Store, wanted: &Wanted, body: &Json, (from, to): (i64, i64), st
             curves.push(Curve { name, values: vec![None; columns] });
         }
         let Some(curve) = curves.last_mut() else { continue };
-        for bucket in one.get("buckets").list() {
-            let (Some(t), Some(value)) = (bucket.get("t").number(), bucket.get(which).number()) else { continue };
-            let column = ((t * 1_000.0) as i64 - from).div_euclid(step);
-            let value = value * metric.unit.to_base();
+        for bucket in &one.buckets {
+            let column = (bucket.t.ms() - from).div_euclid(step);
+            let value = which(bucket) * metric.unit.to_base();
             if let Some(place) = usize::try_from(column).ok().and_then(|column| curve.values.get_mut(column)) {
                 *place = Some(match (*place, wanted.most) {
                     (Some(before), Some(true)) => before.max(value),
@@ -104,7 +110,7 @@ fn chart(store: &Store, wanted: &Wanted, body: &Json, (from, to): (i64, i64), st
     }
     // With one series alone it has its own name.
     if let ([only], 1, Some(_)) = (&mut curves[..], series, wanted.most) {
-        only.name = body.get("series").list().first().map(|one| one.get("source").text()).unwrap_or_default();
+        only.name = answer.series.first().map(|one| one.source.clone()).unwrap_or_default();
     }
     let limits = wanted.limits.iter().map(|(value, text)| Limit { value: *value, text: text.clone() }).collect();
     let range = metric.range;
@@ -158,10 +164,9 @@ pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<Drawn
             if asked.try_with_value(|(.., last)| *last == turn) != Some(true) {
                 return;
             }
-            let made = answer
-                .is_ok()
-                .then(|| page.store.with_value(|store| chart(store, &now, &answer.body, (from, to), step)));
-            drawn.set(made.flatten().map(|made| DrawnSeries { machines, ..made }));
+            let read = answer.is_ok().then(|| answer.body.read::<QueryAnswer>()).flatten();
+            let made = read.and_then(|read| page.store.with_value(|store| chart(store, &now, &read, (from, to), step)));
+            drawn.set(made.map(|made| DrawnSeries { machines, ..made }));
         });
     });
     drawn

@@ -1,6 +1,6 @@
 //! What must not be told for a while: it stops messages, never alerts.
 
-use super::{read, words};
+use super::words;
 use crate::access::Access;
 use crate::browser::now;
 use crate::fetch::Json;
@@ -12,7 +12,7 @@ use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
 use leptos::ev;
 use leptos::prelude::*;
-use shared::alert::{Alert, Silence};
+use shared::alert::{self, Alert, Silence};
 use std::collections::BTreeMap;
 use viewer::alerts::{LENGTHS, ends, matches, of_silence};
 use wasm_bindgen::JsValue;
@@ -77,7 +77,7 @@ pub fn Silences() -> impl IntoView {
         page.alert_changes.track();
         asked.ask();
     });
-    let all = Memo::new(move |_| asked.read(read::silences));
+    let all = Memo::new(move |_| asked.read_as::<alert::Silences>().silences);
     let may = flag(move || words::may_write(access));
     let rows =
         Signal::derive(move || all.with(|all| all.iter().map(|one| line(one, may.get())).collect::<Vec<Line>>()));

@@ -1,12 +1,11 @@
 //! What a person says of a finding that is wrong: why, and taking that back. It stays in the list, and leads nothing.
 
-use super::read;
 use super::words;
 use crate::fetch::{self, Answer, Json};
 use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
-use shared::finding::{Dismissed, Finding, MAX_REASON};
+use shared::finding::{Dismissed, DismissedFinding, Finding, MAX_REASON};
 use wasm_bindgen::JsValue;
 
 /// What was said of it, in words: `ada said at 14:03 that this is wrong: it was the evaluation.`
@@ -22,7 +21,7 @@ fn send(page: Page, id: String, why: Option<String>, problem: RwSignal<String>) 
         // The page may have gone.
         let _ = problem.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
         if answer.is_ok() {
-            let said = read::dismissed(&answer.body.get("dismissed"));
+            let said = answer.body.read::<DismissedFinding>().and_then(|said| said.dismissed);
             let mut findings = page.findings.get_untracked();
             findings.all.iter_mut().filter(|one| one.id == id).for_each(|one| one.dismissed = said.clone());
             page.set_findings(findings);

@@ -3,7 +3,7 @@
 
 use super::words;
 use crate::browser::document;
-use crate::fetch::{self, Json};
+use crate::fetch;
 use crate::pages::runs::parts::paths;
 use crate::state::{LinkState, Page};
 use crate::store::{Store, difference};
@@ -11,6 +11,7 @@ use crate::widgets::parts::{If, flag, text};
 use charts::Limit;
 use charts::order;
 use leptos::prelude::*;
+use shared::answer::series::{QueriedSeries, QueryAnswer};
 use shared::catalog::{Kind, Range};
 use shared::finding::Finding;
 use shared::series::SeriesDef;
@@ -102,21 +103,20 @@ fn count(((from, to), step): ((i64, i64), i64)) -> usize {
 }
 
 /// The lines of an answer of the server.
-fn answered(wanted: &Wanted, answer: &Json, shape: ((i64, i64), i64)) -> Vec<Drawn> {
+fn answered(wanted: &Wanted, answer: QueryAnswer, shape: ((i64, i64), i64)) -> Vec<Drawn> {
     let ((from, _), step) = shape;
-    let line = |series: &Json| {
+    let line = |series: QueriedSeries| {
         let mut values = vec![None; count(shape)];
-        for bucket in series.get("buckets").list() {
-            let (Some(t), Some(mean)) = (bucket.get("t").number(), bucket.get("mean").number()) else { continue };
-            let column = ((t * 1_000.0) as i64 - from).div_euclid(step);
+        for bucket in series.buckets {
+            let column = (bucket.t.ms() - from).div_euclid(step);
             if let Some(value) = usize::try_from(column).ok().and_then(|column| values.get_mut(column)) {
-                *value = Some(mean * wanted.factor);
+                *value = Some(bucket.mean.0 * wanted.factor);
             }
         }
-        let instance = instance(&wanted.tag, &series.get("tag").text()).to_string();
-        Drawn { source: series.get("source").text(), instance, values }
+        let instance = instance(&wanted.tag, &series.tag).to_string();
+        Drawn { source: series.source, instance, values }
     };
-    answer.get("series").list().iter().map(line).collect()
+    answer.series.into_iter().map(line).collect()
 }
 
 /// The same lines out of the samples of a file.
@@ -248,7 +248,8 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
                 if turn.try_with_value(|turn| *turn == mine) != Some(true) || !answer.is_ok() {
                     return;
                 }
-                let lines = answered(&list, &answer.body, shape);
+                let Some(read) = answer.body.read() else { return };
+                let lines = answered(&list, read, shape);
                 let made = page.store.with_value(|store| piece(store, &one, &list, lines, shape));
                 let Some(new) = made else { return };
                 let place = |tag: &str| one.evidence.iter().position(|e| e.tag == tag);

@@ -1,6 +1,5 @@
 //! Asks for what is wrong again and again, while somebody looks at the page and its data comes from a server.
 
-use super::read;
 use crate::access::{Access, Gate};
 use crate::address::Route;
 use crate::browser::document;
@@ -9,7 +8,7 @@ use crate::range;
 use crate::state::{Findings, LinkState, Page};
 use charts::order;
 use leptos::prelude::*;
-use shared::finding::Finding;
+use shared::finding::{self, Finding};
 
 /// Seconds between two questions while the page is live.
 const REFRESH_SECONDS: u32 = 5;
@@ -57,9 +56,8 @@ pub fn follow(page: Page, access: Access) {
             }
             match answer.status {
                 200 => {
-                    let all = answer.body.get("findings").list().iter().filter_map(read::finding).collect();
-                    let rules = answer.body.get("rules").list().iter().filter_map(read::rule).collect();
-                    page.set_findings(Findings { machine, all, rules, known: true });
+                    let Some(told) = answer.body.read::<finding::Findings>() else { return };
+                    page.set_findings(Findings { machine, all: told.findings, rules: told.rules, known: true });
                 }
                 403 | 404 => asked.update_value(|asked| asked.refused = true),
                 _ => {} // It is asked again.
@@ -71,7 +69,7 @@ pub fn follow(page: Page, access: Access) {
 /// Takes in what a file tells: there is no server to be asked. The list is of all its machines.
 fn of_file(page: Page, is_list: bool) {
     page.plan.track();
-    let read = |text: &String| read::finding(&Json::of(js_sys::JSON::parse(text).ok()?));
+    let read = |text: &String| Json::of(js_sys::JSON::parse(text).ok()?).read::<Finding>();
     let mut all: Vec<Finding> = page.file_findings.with(|told| told.iter().filter_map(read).collect());
     order::sort_by(&mut all, |a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
     let machine = if is_list { String::new() } else { page.machine() };

@@ -8,7 +8,6 @@ pub mod follow;
 pub mod heard;
 pub mod list;
 pub mod one;
-mod read;
 mod rules;
 pub mod say;
 pub mod words;

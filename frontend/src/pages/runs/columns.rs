@@ -1,13 +1,13 @@
 //! The columns of the list of runs as elements: see [`viewer::runs::columns`].
 
 use super::parts::{Small, percent, shape, word};
-use super::read::Listed;
 use crate::pages::team::list::clock;
 use crate::state::Page;
 use crate::widgets::parts::{flag, text};
 use leptos::prelude::*;
 use shared::run::RunState;
 use shared::unit::rough_duration;
+use viewer::runs::Listed;
 use viewer::runs::columns::{BEGAN, COLUMNS, NAME, RunColumn, Shown, chosen, toggled};
 
 /// An idle share that is marked, 0 to 1.

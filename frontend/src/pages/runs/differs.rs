@@ -1,8 +1,8 @@
 //! What differs between several training jobs, as a table: see [`viewer::runs::differs`].
 
-use super::read::Whole;
 use crate::state::Page;
 use leptos::prelude::*;
+use viewer::runs::Whole;
 use viewer::runs::differs::{Compared, ROWS, difference, rows_of_words};
 
 /// What differs: a column each, and of two the difference.

@@ -3,7 +3,6 @@
 
 use super::panel::Jobs;
 use super::parts::{Small, figure, shape, word};
-use super::read::Listed;
 use crate::address::Route;
 use crate::browser::offset;
 use crate::state::Page;
@@ -12,6 +11,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use charts::axis::clock;
 use leptos::prelude::*;
 use shared::run::RunState;
+use viewer::runs::Listed;
 use viewer::runs::lanes::{lane_of, lanes};
 
 /// How much time lanes show, ms.

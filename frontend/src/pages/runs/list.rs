@@ -1,8 +1,7 @@
 //! The list of training jobs: how each does or ended, filtered, sorted and grouped, and ticked to be compared.
 
 use super::columns::{ColumnChoice, cell, head};
-use super::parts::shape;
-use super::read::{Listed, listed};
+use super::parts::{listed, shape};
 use crate::browser::document;
 use crate::fetch;
 use crate::panels::fleet::map::toggle;
@@ -11,8 +10,10 @@ use crate::store::fleet::words::{count, thousands};
 use crate::widgets::icons::Glass;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
+use shared::answer::runs::RunTotals;
 use shared::run::RunState;
 use shared::wire::MAX_OPENED;
+use viewer::runs::Listed;
 use viewer::runs::columns::chosen as chosen_columns;
 use viewer::runs::list::{gist, keys};
 
@@ -110,13 +111,12 @@ pub fn RunsPage() -> impl IntoView {
                 return wrong.set(answer.problem());
             }
             wrong.set(String::new());
-            let runs: Vec<Listed> = answer.body.get("runs").list().iter().filter_map(listed).collect();
+            let Some(RunTotals { total, states }) = answer.body.read() else { return };
             let states = RunState::ALL.into_iter().filter_map(|state| {
-                let n = answer.body.get("states").get(state.name()).number()?;
-                Some((state.name().to_string(), n as usize))
+                let n = states.get(state.name())?;
+                Some((state.name().to_string(), *n as usize))
             });
-            let total = answer.body.get("total").number().map_or(runs.len(), |n| n as usize);
-            let new = Some(Known { states: states.collect(), total, runs });
+            let new = Some(Known { states: states.collect(), total: total as usize, runs: listed(&answer.body) });
             if known.with_untracked(|old| *old != new) {
                 known.set(new);
             }

@@ -11,5 +11,4 @@ pub mod panel;
 pub mod parts;
 mod printed;
 mod ranks;
-mod read;
 mod side;

@@ -3,10 +3,9 @@
 use super::parts::{energy, figure, percent, sentence, shape, size, where_it_ran};
 use super::printed::PrintedLines;
 use super::ranks::{Multiples, RankLanes};
-use super::read::{self, Measured, STEPS, Whole, ms};
 use crate::address::{Route, View};
 use crate::browser::{self, document};
-use crate::fetch::{self, Json};
+use crate::fetch;
 use crate::pages::team::list::clock;
 use crate::panels::board::Board;
 use crate::panels::curves::Curves;
@@ -17,9 +16,12 @@ use charts::marks::CellMark;
 use charts::order;
 use leptos::ev;
 use leptos::prelude::*;
+use shared::alert::{Alert, Alerts};
+use shared::answer::markers::{self, MarkerList};
 use shared::unit::{duration, number, rough_duration};
 use std::sync::Arc;
 use viewer::curves::CurveChart;
+use viewer::runs::{Measured, STEPS, Whole};
 
 /// Seconds between two questions while the run goes on, and once it is over: late samples may come.
 const REFRESH_SECONDS: u32 = 5;
@@ -54,7 +56,11 @@ impl AskedRun {
             }
             since.set_value(Some(0));
             fetch::ask("GET", &path, None, move |answer| {
-                let read = answer.is_ok().then(|| read::whole(&answer.body, page.server_now())).flatten();
+                let body = &answer.body;
+                let read = answer
+                    .is_ok()
+                    .then(|| Some(Whole::new(body.read()?, body.read()?, body.read()?, page.server_now())));
+                let read = read.flatten();
                 // The page may have gone meanwhile.
                 match read {
                     Some(new) if whole.try_with_untracked(|old| old.as_ref() != Some(&new)) == Some(true) => {
@@ -366,20 +372,16 @@ struct Marker {
 const ALERT: &str = "alert";
 
 impl Marker {
-    fn read(json: &Json) -> Option<Marker> {
-        let step = json.get("step").number().map(|step| format!("step {}", number(step)));
-        let words: Vec<String> =
-            Some(json.get("text").text()).filter(|t| !t.is_empty()).into_iter().chain(step).collect();
-        let kind = json.get("kind").text();
-        let text = if words.is_empty() { kind.clone() } else { words.join(", ") };
-        let id = json.get("id").maybe().or_else(|| json.get("n").number().map(|n| n.to_string()))?;
-        Some(Marker { id, t: ms(&json.get("t"))?, kind, text })
+    fn of(marker: markers::Marker) -> Option<Marker> {
+        let step = marker.step.map(|step| format!("step {}", number(step as f64)));
+        let words: Vec<String> = marker.text.filter(|text| !text.is_empty()).into_iter().chain(step).collect();
+        let text = if words.is_empty() { marker.kind.clone() } else { words.join(", ") };
+        Some(Marker { id: marker.id?, t: marker.t?.ms(), kind: marker.kind, text })
     }
 
     /// What code said is wrong, as a flag beside what it marked.
-    fn of_code(json: &Json) -> Option<Marker> {
-        let (id, text) = (json.get("id").maybe()?, json.get("sentence").text());
-        Some(Marker { id, t: json.get("began").number()? as i64, kind: ALERT.into(), text: format!("alert: {text}") })
+    fn of_code(alert: Alert) -> Marker {
+        Marker { id: alert.id, t: alert.began, kind: ALERT.into(), text: format!("alert: {}", alert.sentence) }
     }
 
     fn drawn(&self) -> CellMark {
@@ -411,13 +413,13 @@ impl Markers {
             let path = format!("api/v1/markers?run={id}&from={}&to={to}", from / 1_000);
             fetch::ask("GET", &path, None, move |answer| {
                 // Whoever may not see markers, or what code said is wrong, sees none.
-                let read = answer.body.get("markers").list();
+                let read = answer.body.read::<MarkerList>().unwrap_or_default().markers;
                 let marked: Vec<Marker> =
-                    read.iter().filter_map(Marker::read).filter(|one| one.kind != "cell").collect();
+                    read.into_iter().filter_map(Marker::of).filter(|one| one.kind != "cell").collect();
                 let path = format!("api/v1/alerts?run={id}&rule=from-code");
                 fetch::ask("GET", &path, None, move |answer| {
-                    let said = answer.body.get("alerts").list();
-                    let mut new: Vec<Marker> = said.iter().filter_map(Marker::of_code).chain(marked).collect();
+                    let said = answer.body.read::<Alerts>().unwrap_or_default().alerts;
+                    let mut new: Vec<Marker> = said.into_iter().map(Marker::of_code).chain(marked).collect();
                     order::sort_by_key(&mut new, |one| one.t);
                     if listed.try_with_untracked(|old| *old != new) == Some(true) {
                         let marks: Vec<CellMark> = new.iter().map(Marker::drawn).collect();

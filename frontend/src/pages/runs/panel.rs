@@ -1,8 +1,7 @@
 //! The training jobs of the machine that is shown: lanes under its first chart, and a list in a section that folds. A click
 //! on a job leads to its page; one on how long it took shows its span in all charts.
 
-use super::parts::{shape, word};
-use super::read::{Listed, listed};
+use super::parts::{listed, shape, word};
 use crate::fetch;
 use crate::pages::team::list::clock;
 use crate::state::{LinkState, Page};
@@ -11,6 +10,7 @@ use crate::widgets::parts::{If, flag, text};
 use leptos::html;
 use leptos::prelude::*;
 use shared::unit::rough_duration;
+use viewer::runs::Listed;
 
 /// The id of the section.
 const RUNS: &str = "runs";
@@ -79,7 +79,7 @@ impl Jobs {
             fetch::ask("GET", &path(), None, move |answer| {
                 match answer.status {
                     200 => {
-                        let new: Vec<Listed> = answer.body.get("runs").list().iter().filter_map(listed).collect();
+                        let new = listed(&answer.body);
                         if !new.is_empty() {
                             page.has_runs.set(true);
                         }

@@ -1,10 +1,18 @@
 //! Parts that all pages of runs have: words, shapes and small lines.
 
+use crate::fetch::Json;
 use leptos::prelude::*;
+use viewer::runs::Listed;
 pub use viewer::runs::words::{energy, figure, percent, sentence, shape, size, where_it_ran, word};
 
 /// Breadth and height of a small line, in its own units.
 const SPARK: (f64, f64) = (120.0, 22.0);
+
+/// The runs of a list of the server.
+pub fn listed(body: &Json) -> Vec<Listed> {
+    let run = |run: &Json| Some(Listed::new(run.read()?, run.read()?, run.read()?));
+    body.get("runs").list().iter().filter_map(run).collect()
+}
 
 /// The path of a small line, and that of its ground; values up to `most`.
 pub fn paths(values: &[Option<f64>], most: f64) -> (String, String) {

@@ -1,17 +1,18 @@
 //! What a run printed, below its charts: the newest lines, or those at the crosshair. Whoever may not read them is shown
 //! nothing of it.
 
-use super::read::{Whole, ms};
 use crate::browser::document;
-use crate::fetch::{self, Json};
+use crate::fetch;
 use crate::state::{LinkState, Page};
 use crate::widgets::parts::{If, flag, text};
 use charts::axis;
 use leptos::html;
 use leptos::prelude::*;
+use shared::answer::logs::{LogList, LogRow};
 use shared::output::{OutputStream, TextLook, parts};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use viewer::runs::Whole;
 
 /// Lines that are asked for, and shown, at once.
 const LINES: usize = 500;
@@ -35,26 +36,24 @@ struct Row {
 }
 
 impl Row {
-    fn read(json: &Json) -> Option<Row> {
-        let rank = json.get("rank").number().map(|rank| rank as u32);
-        let (source, pid, n) = (json.get("source").text(), json.get("pid").number()?, json.get("n").number()?);
-        let began = json.get("began").number()?;
-        let label = json.get("label").text();
-        let cut = if json.get("cut").is_true() { " …" } else { "" };
-        Some(Row {
-            key: format!("{source} {began} {pid} {n}"),
-            t: ms(&json.get("t"))?,
-            n,
-            rank,
-            who: match rank {
-                _ if !label.is_empty() => label,
-                Some(rank) => format!("rank {rank}"),
-                None => json.get("stream").text(),
+    fn of(line: LogRow) -> Row {
+        let stream = line.stream.map(|stream| stream.name().to_string()).unwrap_or_default();
+        let cut = if line.cut { " …" } else { "" };
+        let label = line.label.filter(|label| !label.is_empty());
+        Row {
+            key: format!("{} {} {} {}", line.source, line.began.ms(), line.pid, line.n),
+            t: line.t.ms(),
+            n: line.n as f64,
+            rank: line.rank,
+            who: match (label, line.rank) {
+                (Some(label), _) => label,
+                (None, Some(rank)) => format!("rank {rank}"),
+                (None, None) => stream.clone(),
             },
-            stream: json.get("stream").text(),
-            text: json.get("text").text() + cut,
-            lost: json.get("lost").number(),
-        })
+            stream,
+            text: line.text.unwrap_or_default() + cut,
+            lost: line.lost.map(|lost| lost as f64),
+        }
     }
 }
 
@@ -120,8 +119,8 @@ pub fn PrintedLines(
                 since.try_update_value(|since| *since = None);
                 return;
             }
-            let silent =
-                answer.body.get("missing").list().iter().map(|one| one.get("source").text()).collect::<Vec<_>>();
+            let list = answer.body.read::<LogList>().unwrap_or_default();
+            let silent: Vec<&str> = list.missing.iter().map(|one| one.source.as_str()).collect();
             let said = match (answer.is_ok(), silent.is_empty()) {
                 (true, true) => String::new(),
                 (true, false) => format!("lines of {} are missing now", silent.join(", ")),
@@ -132,7 +131,7 @@ pub fn PrintedLines(
             if missing.try_with_untracked(|old| *old != said) == Some(true) {
                 missing.set(said);
             }
-            let new: Vec<Row> = answer.body.get("lines").list().iter().filter_map(Row::read).collect();
+            let new: Vec<Row> = list.lines.into_iter().map(Row::of).collect();
             if answer.is_ok() && rows.try_with_untracked(|old| **old != new) == Some(true) {
                 rows.set(Arc::new(new));
             }

@@ -1,11 +1,11 @@
 //! The ranks of a run: a lane each from begin to end, grouped by machine, and small multiples of how busy they were.
 
 use super::parts::{Small, shape};
-use super::read::{Measured, Ranked, Whole};
 use crate::state::Page;
 use crate::store::fleet::words::count;
 use leptos::prelude::*;
 use shared::unit::rough_duration;
+use viewer::runs::{Measured, Ranked, Whole};
 
 /// Lanes that are shown at first.
 const MAX_LANES: usize = 32;

@@ -5,7 +5,6 @@
 use super::differs::table;
 use super::one::AskedRun;
 use super::parts::{shape, where_it_ran, word};
-use super::read::{Measured, STEPS, Whole};
 use crate::address::{CLOCK, Route};
 use crate::pages::team::list::clock;
 use crate::panels::curves::Curves;
@@ -18,6 +17,7 @@ use std::sync::Arc;
 use viewer::curves::CurveChart;
 use viewer::runs::differs::headline;
 use viewer::runs::side::aligned;
+use viewer::runs::{Measured, STEPS, Whole};
 
 /// The page of several runs.
 #[component]

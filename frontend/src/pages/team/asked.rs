@@ -3,6 +3,7 @@
 use crate::access::Access;
 use crate::fetch::Json;
 use leptos::prelude::*;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
 use wasm_bindgen::JsValue;
@@ -69,6 +70,11 @@ impl Polled {
             let _ = self.wrong.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
             self.ask();
         });
+    }
+
+    /// The newest answer as a type that the hub wrote; the default of that before the first.
+    pub fn read_as<T: Default + DeserializeOwned>(self) -> T {
+        self.read(|body| body.read().unwrap_or_default())
     }
 
     /// Reads something of the newest answer; the default of it before the first.

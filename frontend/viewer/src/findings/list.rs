@@ -77,6 +77,7 @@ mod tests {
             told: since,
             until,
             sentence: String::new(),
+            sentence_template: None,
             evidence: Vec::new(),
             changed: Vec::new(),
             because: because.map(String::from),

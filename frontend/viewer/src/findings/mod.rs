@@ -99,6 +99,7 @@ mod tests {
             told: since,
             until: None,
             sentence: String::new(),
+            sentence_template: None,
             evidence: Vec::new(),
             changed: Vec::new(),
             because: because.map(String::from),

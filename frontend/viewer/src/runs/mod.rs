@@ -5,6 +5,7 @@ pub mod columns;
 pub mod differs;
 pub mod lanes;
 pub mod list;
+mod read;
 pub mod side;
 pub mod words;
 

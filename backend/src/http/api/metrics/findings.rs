@@ -82,6 +82,7 @@ mod tests {
             told: 65,
             until: None,
             sentence: String::new(),
+            sentence_template: None,
             evidence: Vec::new(),
             changed: Vec::new(),
             because: None,

@@ -1,0 +1,19 @@
+//! The HTTP API as one table: [`Operation`] names each operation, and [`Row`] has its method, path, right, body, parameters,
+//! answer and meaning. The router of the server, the requests of the command line and of the page, the reference page of the
+//! docs and the OpenAPI document are made from it.
+//!
+//! This crate does no input or output. What an operation does is in the server, which has one handler for each.
+
+mod markdown;
+pub mod need;
+#[cfg(feature = "schema")]
+pub mod openapi;
+mod operation;
+pub mod parameter;
+mod path;
+mod row;
+mod table;
+
+pub use markdown::reference;
+pub use operation::Operation;
+pub use row::{Answer, Body, Carries, Method, Row, Shape};

@@ -1,0 +1,309 @@
+//! Answers about what there is to be asked for: metrics, machines, series, processes, checks; and what differs between spans.
+
+use crate::catalog::{Kind, Range};
+use crate::finding::Change;
+use crate::json::{Number, Seconds};
+use crate::unit::Unit;
+use crate::wire::{Check, SourceId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `GET /api/v1/changed`: which series differ between a span and the one before.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChangedList {
+    /// Begin of the span.
+    pub from: Seconds,
+    /// Its end.
+    pub to: Seconds,
+    /// Begin of the span before it, which ends at `from`.
+    pub before: Seconds,
+    /// How many series differ.
+    pub total: u64,
+    /// Those that moved most, as a multiple of their usual spread, first; at most 100.
+    pub changed: Vec<Change>,
+}
+
+/// `GET /api/v1/catalog`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MetricList {
+    /// In the order of the catalog.
+    pub metrics: Vec<MetricRow>,
+}
+
+/// A row of the catalog; see [`MetricDef`](crate::catalog::MetricDef).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricRow {
+    /// Its tag, as `gpu.{i}.temp`.
+    pub tag: String,
+    /// Other names by which it may be asked for.
+    pub aliases: Vec<String>,
+    /// Its title.
+    pub title: String,
+    /// What it is, in a sentence.
+    pub help: String,
+    /// Unit of its values.
+    pub unit: Unit,
+    #[allow(missing_docs, reason = "see Kind")]
+    pub kind: Kind,
+    #[allow(missing_docs, reason = "see AxisRange")]
+    pub range: AxisRange,
+    /// Id of the chart that shows it.
+    pub chart: String,
+    /// Id of the section of that chart; null for a chart that no page has.
+    pub section: Option<String>,
+}
+
+/// The range of a chart's axis.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AxisRange {
+    /// From one value to another.
+    Fixed(f64, f64),
+    /// By the values.
+    Free(FreeRange),
+}
+
+/// A range that follows the values.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FreeRange {
+    /// From zero to the largest.
+    FromZero,
+    /// From the least to the largest.
+    Fit,
+}
+
+impl From<Range> for AxisRange {
+    fn from(range: Range) -> Self {
+        match range {
+            Range::Fixed(from, to) => AxisRange::Fixed(from, to),
+            Range::FromZero => AxisRange::Free(FreeRange::FromZero),
+            Range::Fit => AxisRange::Free(FreeRange::Fit),
+        }
+    }
+}
+
+/// `GET /api/v1/doctor`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckList {
+    /// Every family of every machine once.
+    pub checks: Vec<CheckRow>,
+}
+
+/// What a collector of a machine found.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckRow {
+    #[allow(missing_docs, reason = "see Check")]
+    #[serde(flatten)]
+    pub check: Check,
+    /// Name of its machine.
+    pub source: String,
+}
+
+/// `GET /api/v1/series`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SeriesList {
+    /// In the order of machines.
+    pub series: Vec<SeriesRow>,
+}
+
+/// A series.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeriesRow {
+    /// Its tag, as `gpu.0.temp`.
+    pub tag: String,
+    /// Name of its machine.
+    pub source: String,
+    /// Tag of its row in the catalog, as `gpu.{i}.temp`.
+    pub metric: String,
+    /// What is known of its instance, by label.
+    pub labels: BTreeMap<String, String>,
+    /// Unit of its values.
+    pub unit: Unit,
+    #[allow(missing_docs, reason = "see Kind")]
+    pub kind: Kind,
+    /// When it had its first value.
+    pub first: Seconds,
+    /// When it had its last.
+    pub last: Seconds,
+}
+
+/// `GET /api/v1/processes`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessList {
+    /// When the table was read.
+    pub t: Seconds,
+    /// Processes on the machine, those included that have no row.
+    pub total: u32,
+    /// False when only the largest users of CPU and memory of that instant are kept.
+    pub whole: bool,
+    /// Busiest first, then largest.
+    pub processes: Vec<ProcessRow>,
+}
+
+/// A process. What could not be read is left out.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessRow {
+    /// Its number.
+    pub pid: u32,
+    /// Its parent's number.
+    pub parent: u32,
+    /// Name of its user, or the user's number where it has no name.
+    pub user: String,
+    /// Its name as the kernel keeps it, at most 15 bytes.
+    pub name: String,
+    /// CPU since the table before, percent of one core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<f64>,
+    /// Resident set, bytes.
+    pub rss: u64,
+    /// Threads.
+    pub threads: u32,
+    /// It is in the watched tree.
+    pub watched: bool,
+    /// Read from disks, bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<f64>,
+    /// Written to disks, bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<f64>,
+    /// Its arguments with what looks like a secret left out, for those who may see them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<String>,
+    /// First twelve digits of its container's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Memory that it holds on GPUs, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<u64>,
+    /// Share of a GPU's multiprocessors that it used, percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_share: Option<f64>,
+}
+
+/// `GET /api/v1/sources`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceList {
+    /// By name.
+    pub sources: Vec<SourceRow>,
+}
+
+/// A machine that reports, and what is known of its link.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceRow {
+    /// Its number on this server.
+    pub id: SourceId,
+    /// Its key, which never changes.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// Time from one tick to the next.
+    pub interval: Seconds,
+    /// What it says of itself, as `os` and `gpu`.
+    pub facts: BTreeMap<String, String>,
+    /// Time of its newest tick; null where it has none.
+    pub last: Option<Seconds>,
+    /// How it stands, one of [`WORDS`](crate::standing::Standing::WORDS).
+    pub state: String,
+    /// Since when.
+    pub since: Seconds,
+    /// Labels of its join key and of admins.
+    pub labels: BTreeMap<String, String>,
+    /// Series that have values now.
+    pub series: u64,
+    /// For how long its samples are kept.
+    pub retention: Seconds,
+    /// Why it stands so, in words, where that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// How much of its history is missing yet, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_s: Option<Seconds>,
+    /// Seconds of its history that come in a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill_rate: Option<Number>,
+    /// How long after its stamp its newest tick came, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_s: Option<Seconds>,
+    /// How far its clock is ahead of ours, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skew_s: Option<Seconds>,
+    /// Version of its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its host name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// How much of what it sent was left out or held back, by cause; left out where nothing was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, u64>,
+}
+
+/// `GET /api/v1/query`: stored samples.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueryAnswer {
+    /// Begin of the span.
+    pub from: Seconds,
+    /// Its end.
+    pub to: Seconds,
+    /// `rate` where the increase of counters per second was asked for; left out where it was not.
+    #[serde(default, rename = "fn", skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Spans for which samples are on their way; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holes: Vec<(Seconds, Seconds)>,
+    /// Those that have a sample in the span, in the order of machines.
+    pub series: Vec<QueriedSeries>,
+}
+
+/// A series of a [`QueryAnswer`]. It has `points`, or where a step was asked for `buckets`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueriedSeries {
+    /// Its tag, as `gpu.0.temp`.
+    pub tag: String,
+    /// Name of its machine.
+    pub source: String,
+    /// Unit of its values.
+    pub unit: Unit,
+    #[allow(missing_docs, reason = "see Kind")]
+    pub kind: Kind,
+    /// Time and value of each sample, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<(Seconds, Number)>,
+    /// Steps with samples, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<QueriedBucket>,
+}
+
+/// The samples of a step.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueriedBucket {
+    /// Its begin.
+    pub t: Seconds,
+    /// The least value.
+    pub min: Number,
+    /// The largest.
+    pub max: Number,
+    /// The mean.
+    pub mean: Number,
+    /// The last.
+    pub last: Number,
+    /// How many samples there are.
+    pub count: u32,
+}

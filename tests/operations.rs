@@ -1,0 +1,289 @@
+//! The table of operations as others read it: the reference page, the OpenAPI document, and what a server really answers.
+
+use api::parameter::ParameterKind;
+use api::{Answer as Answered, Method, Operation};
+use boon::{Compiler, Draft, SchemaIndex, Schemas};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use watchglass_tests::hub::Hub;
+use watchglass_tests::server::{Answer, Server};
+use watchglass_tests::waiting::until;
+
+#[test]
+fn the_reference_page_is_what_the_table_gives() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/api.md");
+    let reference = api::reference();
+    if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
+        std::fs::write(path, &reference).expect("the document is written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(
+        written, reference,
+        "docs/reference/api.md is stale: UPDATE=1 cargo test -p watchglass-tests operations"
+    );
+}
+
+/// Where the document is for the validator.
+const DOCUMENT: &str = "https://watchglass.test/openapi.json";
+
+/// The document, and its types as a validator has them.
+struct Document {
+    value: Value,
+    compiler: Compiler,
+    schemas: Schemas,
+}
+
+impl Document {
+    fn of(value: Value) -> Document {
+        let mut compiler = Compiler::new();
+        compiler.set_default_draft(Draft::V2020_12);
+        compiler.add_resource(DOCUMENT, value.clone()).expect("a document");
+        Document { value, compiler, schemas: Schemas::new() }
+    }
+
+    /// The schema at a place in the document.
+    fn schema(&mut self, pointer: &str) -> SchemaIndex {
+        let place = format!("{DOCUMENT}#{pointer}");
+        self.compiler.compile(&place, &mut self.schemas).unwrap_or_else(|error| panic!("{pointer}: {error:#}"))
+    }
+
+    /// What is wrong with an answer.
+    fn faults(&mut self, pointer: &str, answer: &Value) -> Option<String> {
+        let schema = self.schema(pointer);
+        self.schemas.validate(answer, schema).err().map(|error| format!("{pointer}: {error:#}"))
+    }
+}
+
+/// A part of a pointer.
+fn token(text: &str) -> String {
+    text.replace('~', "~0").replace('/', "~1").replace('{', "%7B").replace('}', "%7D")
+}
+
+fn references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            found.extend(fields.get("$ref").and_then(Value::as_str).map(String::from));
+            fields.values().for_each(|value| references(value, found));
+        }
+        Value::Array(list) => list.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}
+
+fn demo() -> Server {
+    Server::start(["demo", "--gpus", "2", "--retention", "10m"])
+}
+
+fn read(answer: &Answer) -> Value {
+    serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
+}
+
+fn served(server: &Server) -> Document {
+    let answer = server.get("/api/v1/openapi.json", &[]);
+    assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"), "{answer:?}");
+    Document::of(read(&answer))
+}
+
+#[test]
+fn the_document_is_valid_and_has_every_operation() {
+    let mut document = served(&demo());
+    let url = "https://spec.openapis.org/oas/3.1/schema/2022-10-07";
+    let official = serde_json::from_str(include_str!("fixtures/openapi/schema-3.1.json")).expect("JSON");
+    document.compiler.add_resource(url, official).expect("a schema");
+    let whole = document.compiler.compile(url, &mut document.schemas).expect("the official schema");
+    let valid = document.schemas.validate(&document.value, whole);
+    assert!(valid.is_ok(), "{:#}", valid.expect_err("a fault"));
+    let listed: Vec<Operation> = Operation::ALL.iter().copied().filter(|one| one.is_listed()).collect();
+    assert!(listed.len() > 118, "{}", listed.len());
+    for operation in &listed {
+        let method = operation.method().text().to_ascii_lowercase();
+        let described = &document.value["paths"][operation.path()][&method];
+        assert_eq!(described["summary"], operation.row().meaning, "{}", operation.name());
+    }
+    let mut all = BTreeSet::new();
+    references(&document.value, &mut all);
+    assert!(all.len() > 100, "{}", all.len());
+    for reference in &all {
+        let place = reference.strip_prefix('#').expect("a place in this document");
+        assert!(document.value.pointer(place).is_some(), "{reference}");
+    }
+    let types: Vec<String> =
+        document.value["components"]["schemas"].as_object().expect("types").keys().cloned().collect();
+    for name in types {
+        document.schema(&format!("/components/schemas/{name}"));
+    }
+    // What is planted is caught.
+    document.value["paths"]["/healthz"]["get"]["responses"]["default"] = Value::Null;
+    assert!(document.schemas.validate(&document.value, whole).is_err());
+}
+
+/// The place of the schema of what an operation answers; none where it is no JSON.
+fn place(operation: Operation) -> Option<String> {
+    let status = match operation.row().answer {
+        Answered::Json(_) | Answered::Text(_, Some(_)) => "200",
+        _ => return None,
+    };
+    let path = token(operation.path());
+    Some(format!("/paths/{path}/get/responses/{status}/content/application~1json/schema"))
+}
+
+/// Asks all that is read, and judges each answer by the document; `fill` is the path of a request. Those that were answered
+/// as they should.
+fn judged(
+    document: &mut Document,
+    fill: impl Fn(Operation) -> Option<String>,
+    ask: impl Fn(&str) -> Answer,
+) -> BTreeSet<&'static str> {
+    let (mut faults, mut good) = (Vec::new(), BTreeSet::new());
+    for operation in Operation::ALL.iter().copied().filter(|one| one.is_listed() && one.method() == Method::Get) {
+        let (Some(place), Some(path)) = (place(operation), fill(operation)) else { continue };
+        let answer = ask(&path);
+        match answer.status {
+            200 => {
+                good.insert(operation.name());
+                faults.extend(document.faults(&place, &read(&answer)).map(|why| format!("{path}: {why}")));
+            }
+            400..500 | 503 => {
+                let problem = "/components/responses/Problem/content/application~1json/schema";
+                faults.extend(document.faults(problem, &read(&answer)).map(|why| format!("{path}: {why}")));
+            }
+            status => faults.push(format!("{path}: {status} {}", answer.body)),
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    good
+}
+
+/// What a request needs to be answered, beyond its path.
+fn query(operation: Operation) -> &'static str {
+    match operation {
+        Operation::QuerySamples => "?tag=cpu&from=-30s&step=5s",
+        Operation::GetFleet => "?row=gpu&from=-1m&step=10s",
+        Operation::ListSeries => "?match=gpu.*",
+        Operation::ListChanges => "?from=-20s",
+        Operation::GetRunReport | Operation::ListRunLogs => "?format=json",
+        _ => "",
+    }
+}
+
+#[test]
+fn a_server_answers_what_the_document_says() {
+    let server = demo();
+    let mut document = served(&server);
+    let ask = |path: &str| server.get(path, &[]);
+    let run = until("a job", || {
+        let runs = serde_json::from_str::<Value>(&ask("/api/v1/runs").body).ok()?;
+        Some(runs["runs"][0]["id"].as_str()?.to_string())
+    });
+    until("values", || ask("/api/v1/query?tag=cpu&from=-30s").body.contains("points").then_some(()));
+    let fill = |operation: Operation| {
+        let path = operation.path();
+        let path = if path.contains("/runs/") { path.replace("{id}", &run) } else { path.into() };
+        (!path.contains('{')).then(|| path + query(operation))
+    };
+    let good = judged(&mut document, fill, ask);
+    for name in [
+        "ListMetrics",
+        "ListSources",
+        "GetFleet",
+        "ListSeries",
+        "QuerySamples",
+        "ListChanges",
+        "ListProcesses",
+        "ListChecks",
+        "ListUplinks",
+        "ListRuns",
+        "GetRun",
+        "GetRunReport",
+        "ListKernels",
+        "ListCells",
+        "ListMarkers",
+        "ListFindings",
+        "ListAlerts",
+        "ListRules",
+        "ListSilences",
+        "ListChannels",
+    ] {
+        assert!(good.contains(name), "{name} is answered: {good:?}");
+    }
+}
+
+#[test]
+fn a_hub_answers_what_the_document_says() {
+    let hub = Hub::start(["--no-local"]);
+    let (root, origin) = (hub.cookie("root"), hub.origin());
+    let mut document = served_by(&hub, &root);
+    let ask = |path: &str| hub.send("GET", path, &[&root, &origin], "");
+    let fill = |operation: Operation| {
+        let path = operation.path().replace("{team}", "main").replace("{person}", "root");
+        (!path.contains('{')).then(|| path + query(operation))
+    };
+    let good = judged(&mut document, fill, ask);
+    for name in [
+        "GetSession",
+        "GetMe",
+        "ListMySessions",
+        "ListMyIdentities",
+        "ExportMe",
+        "ListMyKeys",
+        "ListTeams",
+        "GetTeam",
+        "ListInvites",
+        "ListServices",
+        "ListTeamKeys",
+        "ListJoinKeys",
+        "ListAgents",
+        "GetHub",
+        "ListAccounts",
+        "ListAccountKeys",
+        "ListAudit",
+        "GetUsage",
+        "ListViews",
+        "ListShares",
+        "ListRules",
+        "ListChannels",
+    ] {
+        assert!(good.contains(name), "{name} is answered: {good:?}");
+    }
+}
+
+fn served_by(hub: &Hub, who: &str) -> Document {
+    Document::of(read(&hub.send("GET", "/api/v1/openapi.json", &[who], "")))
+}
+
+/// A value that a parameter of this kind may not have.
+fn nonsense(kind: ParameterKind) -> Option<&'static str> {
+    match kind {
+        ParameterKind::Text => None,
+        ParameterKind::Number(_) => Some("many"),
+        ParameterKind::Instant | ParameterKind::Length => Some("soon"),
+        ParameterKind::Choice(_) => Some("no-such-word"),
+    }
+}
+
+#[test]
+fn a_value_that_a_parameter_may_not_have_is_refused_with_its_name() {
+    let (server, hub) = (demo(), Hub::start(["--no-local"]));
+    let root = hub.cookie("root");
+    let run = until("a job", || {
+        let runs = serde_json::from_str::<Value>(&server.get("/api/v1/runs", &[]).body).ok()?;
+        Some(runs["runs"][0]["id"].as_str()?.to_string())
+    });
+    let (mut faults, mut asked) = (Vec::new(), 0);
+    let reads = |one: &Operation| one.is_listed() && one.method() == Method::Get;
+    for operation in Operation::ALL.iter().copied().filter(reads) {
+        for parameter in operation.row().parameters {
+            let Some(value) = nonsense(parameter.kind) else { continue };
+            let path = format!("{}?{}={value}", operation.path().replace("{id}", &run), parameter.name);
+            let answer = match operation {
+                Operation::GetUsage | Operation::ListAudit => hub.send("GET", &path, &[&root], ""),
+                _ => server.get(&path, &[]),
+            };
+            asked += 1;
+            if answer.status != 400 || !answer.body.contains(parameter.name) {
+                faults.push(format!("{path}: {} {}", answer.status, answer.body.chars().take(200).collect::<String>()));
+            }
+        }
+    }
+    assert!(faults.is_empty() && asked > 50, "{asked} asked:\n{}", faults.join("\n"));
+}
