@@ -81,3 +81,25 @@ fn what_a_server_answers_is_what_these_types_write() {
         assert!(!finding.sentence.contains("{since}"), "{}", finding.sentence);
     }
 }
+
+/// The page reads the fields of a type by the names that serde derives, one after the other. An alias is one name more, and
+/// all fields behind it would be read as their neighbor.
+#[test]
+fn no_type_that_the_page_reads_has_an_alias() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/src");
+    let (mut folders, mut files) = (vec![folder], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder of the repository") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a text");
+            let found = text.lines().find(|line| line.contains("#[serde(") && line.contains("alias"));
+            assert_eq!(found, None, "{}", path.display());
+            files += 1;
+        }
+    }
+    assert!(files > 40, "{files} files");
+}

@@ -5,10 +5,9 @@ use crate::browser::{self, document, window};
 use crate::fetch::{self, Answer, Json};
 use crate::state::{LinkState, Page};
 use leptos::prelude::*;
-use shared::provider::Refused;
+use shared::provider::{Away, Refused};
 use shared::role::Role;
-use shared::session::{Session, SignedIn, TeamRole};
-use shared::views::{SharedView, Span};
+use shared::session::{Session, TeamRole};
 use wasm_bindgen::JsValue;
 
 const SESSION: &str = "api/v1/session";
@@ -115,15 +114,15 @@ impl Access {
     /// Swaps the code of a share link for what it shows.
     fn open_share(self) {
         let body = Json::object([("code", self.code.get_value().into())]);
-        fetch::ask("POST", "api/v1/shares/open", Some(body), move |answer| match answer.is_ok() {
-            true => {
-                let shared = answer.body.get("shared");
-                let (query, id) = (shared.get("query").text(), answer.body.get("share").text());
+        fetch::ask("POST", "api/v1/shares/open", Some(body), move |answer| match answer.read::<Session>() {
+            Ok(session) => {
+                let id = session.share.unwrap_or_default();
+                let query = session.shared.map(|shared| shared.query).unwrap_or_default();
                 let end = if query.is_empty() { format!("?share={id}") } else { format!("?{query}&share={id}") };
                 // The page is loaded as the link wants it. A person can follow the address where the browser refuses.
                 let _ = window().location().replace(&end);
             }
-            false => self.refused.set(answer.problem()),
+            Err(why) => self.refused.set(why),
         });
     }
 
@@ -137,16 +136,17 @@ impl Access {
         let link = self.page.view.with_untracked(|v| v.share.as_ref().map(|id| format!("{SESSION}?share={id}")));
         fetch::ask("GET", link.as_deref().unwrap_or(SESSION), None, move |answer| {
             self.asking.set_value(false);
-            // 404 is a server without accounts; 0 one that is away.
-            if answer.is_ok() {
-                self.take(&answer.body);
+            match answer.read::<Session>() {
+                Ok(session) => self.take(session),
+                Err(why) if answer.is_ok() => self.problem.set(why),
+                // 404 is a server without accounts; 0 one that is away.
+                Err(_) => {}
             }
         });
     }
 
     /// Takes in an answer about the session.
-    fn take(self, body: &Json) {
-        let session = read(body);
+    fn take(self, session: Session) {
         let was = self.session.with_untracked(|s| s.as_ref().is_some_and(|s| s.account.is_some()));
         if let Some(account) = &session.account {
             self.last.set(account.name.clone());
@@ -169,12 +169,12 @@ impl Access {
 
     /// Sends a form that signs somebody in. `failed` is called with a sentence when it was refused.
     fn send(self, path: &str, fields: Vec<(&'static str, JsValue)>, failed: Callback<String>) {
-        fetch::ask("POST", path, Some(Json::object(fields)), move |answer| match answer.is_ok() {
-            true => {
-                self.take(&answer.body);
+        fetch::ask("POST", path, Some(Json::object(fields)), move |answer| match answer.read::<Session>() {
+            Ok(session) => {
+                self.take(session);
                 self.page.state.set(LinkState::Connecting);
             }
-            false => failed.run(answer.problem()),
+            Err(why) => failed.run(why),
         });
     }
 
@@ -195,10 +195,10 @@ impl Access {
         if invited && !code.is_empty() {
             fields.push(("code", code.into()));
         }
-        self.ask("POST", "api/v1/session/oidc".into(), fields, move |answer| match answer.is_ok() {
+        self.ask("POST", "api/v1/session/oidc".into(), fields, move |answer| match answer.read::<Away>() {
             // A person can press the button again where the browser refuses.
-            true => drop(window().location().assign(&answer.body.get("url").text())),
-            false => failed.run(answer.problem()),
+            Ok(away) => drop(window().location().assign(&away.url)),
+            Err(why) => failed.run(why),
         });
     }
 
@@ -230,13 +230,13 @@ impl Access {
         let fields = [("code", self.code.get_value()), ("name", name.to_string()), ("password", password.to_string())];
         let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
         let body = Json::object(fields.map(|(name, value)| (name, value.into())));
-        fetch::ask("POST", path, Some(body), move |answer| match answer.is_ok() {
-            true => {
+        fetch::ask("POST", path, Some(body), move |answer| match answer.read::<Session>() {
+            Ok(session) => {
                 self.code.set_value(String::new());
-                self.take(&answer.body);
+                self.take(session);
                 self.page.state.set(LinkState::Connecting);
             }
-            false => failed.run(answer.problem()),
+            Err(why) => failed.run(why),
         });
     }
 
@@ -284,7 +284,7 @@ impl Access {
         fetch::ask(method, &path, object, move |answer| {
             if answer.status == 401 {
                 self.look();
-            } else if answer.status == 403 && answer.body.get("again").is_true() {
+            } else if answer.status == 403 && answer.said().again {
                 // What waits is neither sent to another thread nor kept longer than the dialog.
                 let repeat = StoredValue::new_local(Some((same, fields, done)));
                 self.again.set(Some(Callback::new(move |()| {
@@ -394,42 +394,4 @@ fn take_code() -> (Gate, String) {
     let Some((gate, code)) = code_in(&hash) else { return (Gate::Open, String::new()) };
     forget_hash();
     (gate, code)
-}
-
-fn read(body: &Json) -> Session {
-    let account = body.get("account");
-    let signed_in = |account: &Json| SignedIn {
-        id: account.get("id").text(),
-        name: account.get("name").text(),
-        hub_admin: account.get("hub_admin").is_true(),
-    };
-    let team = |team: &Json| {
-        let role = team.get("role").text().parse().ok()?;
-        Some(TeamRole { id: team.get("id").text(), name: team.get("name").text(), role })
-    };
-    let ways: Vec<String> = body.get("ways").list().iter().map(Json::text).collect();
-    Session {
-        account: (!account.is_null()).then(|| signed_in(&account)),
-        teams: body.get("teams").list().iter().filter_map(team).collect(),
-        share: body.get("share").maybe(),
-        shared: shared(&body.get("shared")),
-        titles: ways.iter().filter_map(|way| Some((way.clone(), body.get("titles").get(way).maybe()?))).collect(),
-        ways,
-        setup: body.get("setup").is_true(),
-        plain_http: body.get("plain_http").is_true(),
-    }
-}
-
-fn shared(body: &Json) -> Option<SharedView> {
-    let number = |of: &Json, name: &str| of.get(name).number();
-    let span = body.get("span");
-    (!body.is_null()).then(|| SharedView {
-        id: body.get("id").text(),
-        name: body.get("name").text(),
-        by: body.get("by").text(),
-        query: body.get("query").text(),
-        span: number(&span, "from").zip(number(&span, "to")).map(|(from, to)| Span { from, to }),
-        window: number(body, "window"),
-        ends: number(body, "ends").unwrap_or(0.0) as i64,
-    })
 }

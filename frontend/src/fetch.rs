@@ -3,8 +3,11 @@
 
 mod from_json;
 
+pub use from_json::WrongShape;
+
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use serde::de::DeserializeOwned;
+use shared::session::Problem;
 use std::cell::Cell;
 use std::rc::Rc;
 use wasm_bindgen::JsCast;
@@ -24,9 +27,28 @@ impl PartialEq for Json {
 }
 
 impl Json {
-    /// The value as a type that the server wrote; None where it is none.
-    pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        from_json::from_json(self.0.clone())
+    /// The value as a type that the server wrote.
+    ///
+    /// # Errors
+    ///
+    /// Fails where it is of another shape. The browser's console then has where: page and server do not fit, which nobody
+    /// should have to guess from a list that is empty.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, WrongShape> {
+        from_json::from_json(self.0.clone()).inspect_err(log)
+    }
+
+    /// Reads each value of a list that is a field.
+    ///
+    /// # Errors
+    ///
+    /// Fails where it is no list, or `read` fails for one of its values.
+    pub fn read_each<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&Json) -> Result<T, WrongShape>,
+    ) -> Result<Vec<T>, WrongShape> {
+        let list = self.get(name).0.dyn_into::<Array>().map_err(|_| WrongShape::of(name)).inspect_err(log)?;
+        list.iter().map(|one| read(&Json(one))).collect()
     }
 
     /// A field of an object; one that is missing is null.
@@ -54,36 +76,6 @@ impl Json {
         Json(value)
     }
 
-    /// True or false, where it is one of them.
-    pub fn maybe_bool(&self) -> Option<bool> {
-        self.0.as_bool()
-    }
-
-    /// True for true alone.
-    pub fn is_true(&self) -> bool {
-        self.0.as_bool() == Some(true)
-    }
-
-    /// Whether there is no value.
-    pub fn is_null(&self) -> bool {
-        self.0.is_null() || self.0.is_undefined()
-    }
-
-    /// The values of a list; none where it is no list.
-    pub fn list(&self) -> Vec<Json> {
-        self.0.dyn_ref::<Array>().map(|list| list.iter().map(Json).collect()).unwrap_or_default()
-    }
-
-    /// Names and texts of an object, in its order.
-    pub fn pairs(&self) -> Vec<(String, String)> {
-        let Some(object) = self.0.dyn_ref::<Object>() else { return Vec::new() };
-        Object::keys(object)
-            .iter()
-            .filter_map(|key| key.as_string())
-            .map(|key| (key.clone(), self.get(&key).text()))
-            .collect()
-    }
-
     /// An object of these fields.
     pub fn object<'a>(fields: impl IntoIterator<Item = (&'a str, JsValue)>) -> JsValue {
         let object = Object::new();
@@ -93,6 +85,11 @@ impl Json {
         }
         object.into()
     }
+}
+
+#[cold]
+fn log(error: &WrongShape) {
+    web_sys::console::error_1(&error.to_string().into());
 }
 
 /// An answer: its status (0 when none came) and its body.
@@ -105,14 +102,37 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The body as a type that the server wrote.
+    ///
+    /// # Errors
+    ///
+    /// A sentence: what the server said against the question, or that the body is of another shape.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
+        self.read_by(Json::read)
+    }
+
+    /// The body as `read` makes something of it; see [`Answer::read`].
+    ///
+    /// # Errors
+    ///
+    /// See [`Answer::read`].
+    pub fn read_by<T>(&self, read: impl FnOnce(&Json) -> Result<T, WrongShape>) -> Result<T, String> {
+        if self.is_ok() { read(&self.body).map_err(|error| error.to_string()) } else { Err(self.problem()) }
+    }
+
     /// True when what was asked for was done.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
+    /// What the server said against the question; nothing where something between it and the page has answered.
+    pub fn said(&self) -> Problem {
+        from_json::from_json(self.body.0.clone()).unwrap_or_default()
+    }
+
     /// What is wrong, in one sentence.
     pub fn problem(&self) -> String {
-        let said = self.body.get("error").text();
+        let said = self.said().error;
         match (said.is_empty(), self.status) {
             (false, _) => said,
             (true, 0) => "The server does not answer. Nothing was changed; try again.".into(),

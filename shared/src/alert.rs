@@ -206,8 +206,15 @@ pub struct AlertHistory {
     #[allow(missing_docs, reason = "see Alert")]
     #[serde(flatten)]
     pub alert: Alert,
+    #[allow(missing_docs, reason = "see AlertEvents")]
+    #[serde(flatten)]
+    pub history: AlertEvents,
+}
+
+/// What happened to an alert: the second part of [`AlertHistory`], which may be read by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AlertEvents {
     /// Oldest first, at most 200.
-    #[serde(default)]
     pub events: Vec<AlertHappened>,
 }
 

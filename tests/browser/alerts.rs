@@ -34,7 +34,7 @@ window.__channels = [
   channel("01CHA", "lab-slack", "slack", "…h4Fz", {}, { quiet: [{ days: "mon-fri", from: "22:00", to: "07:00" }], zone: "Europe/Berlin" }),
   channel("01CHB", "pager", "webhook", "pager.example.org", { state: "retrying", words: "502, tried 4 times, again in 40 s", waiting: 2, oldest: Math.floor(base / 1000) - 300, lost: 1 }),
   channel("01CHC", "ops", "email", "ops@example.org", { state: "failed", words: "404: the address is gone; replace it" }, { is_default: false })];
-window.__sent = [
+window.__notices = [
   { id: "s1", channel: "lab-slack", at: Math.floor(base / 1000) - 60, title: "demo-01 GPU 3 at 89.1 °C", state: "sent", words: "accepted in 180 ms" },
   { id: "s2", channel: "pager", at: Math.floor(base / 1000) - 90, title: "demo-01 GPU 3 at 89.1 °C", state: "retrying", words: "502, again in 40 s" }];
 const before = window.fetch;
@@ -49,7 +49,7 @@ window.fetch = async (path, init) => {
   const firing = window.__alerts.filter(one => one.state === "firing" && !one.held).length;
   if (what === "alerts" && method === "GET" && rest) {
     const one = window.__older && rest === "/" + window.__older.id ? window.__older : window.__alerts.find(one => rest === "/" + one.id);
-    return one ? say(one) : say({ error: "there is no such alert" }, 404);
+    return one ? say({ ...one, events: [] }) : say({ error: "there is no such alert" }, 404);
   }
   if (what === "alerts" && method === "GET") {
     const open = url.searchParams.get("state") === "firing", source = url.searchParams.get("source");
@@ -76,7 +76,7 @@ window.fetch = async (path, init) => {
   if (method !== "GET") return say({ id: "01NEW" }, method === "POST" ? 201 : 200);
   if (what === "rules") return say({ rules: window.__rules });
   if (what === "silences") return say({ silences: window.__silences });
-  return say({ channels: window.__channels, sent: window.__sent });
+  return say({ channels: window.__channels, sent: window.__notices });
 };
 "##;
 
@@ -384,6 +384,25 @@ fn a_channel_is_tested_made_and_changed_and_its_secret_is_never_shown() {
     browser.click("dialog[open] .btn.primary");
     browser.until("__done.some(([method, path, body]) => method === 'PUT' && path === 'channels/01CHA' && !('address' in body) && body.zone === 'Europe/Berlin')");
     no_faults(&browser);
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_said_and_is_no_empty_list() {
+    let broken = "delete window.__channels[1].delivery.sent; window.__notices[0].at = 'noon';";
+    let (_server, browser) = page("?page=alerts&tab=deliveries", broken);
+    let wrong = "document.querySelector('.deliveries .wrong').innerText";
+    browser.until(&format!("{wrong}.includes('at `channels.1.delivery.sent`')"));
+    let said = said(&browser, "document.querySelector('.deliveries').innerText");
+    for untrue in ["Nobody outside of this page is told", "Nothing was sent", "No channel has any", "24 h, nothing"] {
+        assert!(!said.contains(untrue), "{said}");
+    }
+    let logged = browser.eval("window.__faults.some(text => text.includes('channels.1.delivery.sent'))");
+    assert_eq!(logged, true, "who develops sees it, too");
+
+    // The answer is read as soon as it can be.
+    browser.eval("(window.__channels[1].delivery.sent = 1, window.__notices[0].at = 1700000000, 0)");
+    browser.until("document.querySelectorAll('[data-channel]').length === 4");
+    assert_eq!(browser.eval(wrong), "");
 }
 
 #[test]

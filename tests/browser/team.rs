@@ -53,7 +53,8 @@ window.fetch = (path, init) => {
       ends: now + 7776000, used: null }, { id: "k3", key: "wg_s_k3_secret" });
     case "GET teams/t1/keys": return answer(200, { keys: more.keys });
     case "GET teams/t1/join": return answer(200, { joins: more.joins });
-    case "GET me": return answer(200, { id: "p1", name: "amira", email: "amira@example.org", hub_admin: true, password: true,
+    case "GET me": return answer(200, { id: "p1", name: "amira", email: "amira@example.org", email_vouched: true,
+      tell_finished: true, tell_crashed: false, hub_admin: true, password: true,
       teams: [{ id: "t1", name: "main", role: "admin" }], created: 1700000000 });
     case "PUT me/password": return body.old === "correct horse battery" ? answer(200, {}) : answer(403, { error: "The old password is wrong." });
     case "GET me/identities": return answer(200, { identities: [{ id: "w1", kind: "password", issuer: "password", subject: "amira" }] });
@@ -66,7 +67,7 @@ window.fetch = (path, init) => {
     case "GET shares": return answer(200, { shares: more.shares });
     case "POST shares": return make("shares", { ...more.shares[0], id: "h2", name: "a page", note: body.note || "" }, { id: "h2", url: "https://hub.example/#share=c0de" });
     case "POST shares/open": if (body.code !== "c0de") return answer(404, { error: "This link has ended." });
-      sessionStorage.share = "yes"; return answer(200, { share: "h1", shared: { id: "h1", query: "w=5m&page=fleet" } });
+      sessionStorage.share = "yes"; return answer(200, { account: null, teams: [], share: "h1", shared: { id: "h1", query: "w=5m&page=fleet" }, ways: [], setup: false });
     case "GET session": if (sessionStorage.share !== "yes") break;
       return answer(200, { account: null, teams: [], share: "h1", ways: ["password"], setup: false,
         shared: { id: "h1", name: "wall", by: "chen", query: "w=5m&page=fleet", span: null, window: 300, ends: now + 86400 } });

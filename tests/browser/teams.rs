@@ -34,7 +34,8 @@ window.fetch = async (path, init) => {
     case "DELETE teams/t2": if (body.name !== several.teams[1].name) return answer(400, { error: "Type the team's name." });
       several.teams.pop(); return answer(200, {});
     case "GET teams/t1": return answer(200, { ...(await (await oneTeam(path, init)).json()), sources: several.sources });
-    case "GET sources": return answer(200, { sources: ["node-01", "node-02", "node-03"].map(name => ({ name })) });
+    case "GET sources": return answer(200, { sources: ["node-01", "node-02", "node-03"].map((name, id) =>
+      ({ id, key: name, name, interval: 1, facts: {}, last: 1700000000, state: "live", since: 1700000000, labels: {}, series: 4, retention: 3600 })) });
     case "PUT sources/node-03/grants": several.sources.push({ id: "a3", name: "node-03", home: false }); return answer(200, { teams: [] });
     case "PUT sources/a2/grants": several.sources.splice(1, 1); return answer(200, { teams: [] });
     case "GET accounts": return answer(200, { accounts: several.accounts });

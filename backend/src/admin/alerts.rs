@@ -129,7 +129,7 @@ fn past(asking: &Asking<'_>, history: &AlertHistory) -> Result<Printed, AdminFai
     let now = clock::System.wall();
     if let Some(id) = &history.alert {
         let (found, answer) = asking.get::<Happened>(Request::new(Operation::GetAlert, &[id]))?;
-        let rows = found.events.iter().map(|event| {
+        let rows = found.history.events.iter().map(|event| {
             let when = ago(now / 1_000, Some(event.t / 1_000));
             vec![when, event.what.clone(), event.who.clone(), plain(&event.words)]
         });

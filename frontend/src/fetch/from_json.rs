@@ -1,7 +1,7 @@
 //! Reads a value of JSON, which the browser has parsed, as a type that the server wrote.
 //!
-//! It is a [`Deserializer`] over the browser's own values, so the page carries no parser of JSON. An error is one word without
-//! a text: the same types wrote the answer, and the words of every possible fault would be a tenth of the page's weight.
+//! It is a [`Deserializer`] over the browser's own values, so the page carries no parser of JSON. An error has the path of the
+//! field and no more: the words of every possible fault would be a tenth of the page's weight.
 
 use js_sys::{Array, Object, Reflect};
 use serde::Deserialize;
@@ -10,63 +10,93 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess
 use std::fmt;
 use wasm_bindgen::{JsCast, JsValue};
 
-/// The value is none of that type.
-#[derive(Debug)]
-pub struct NoSuchValue;
+/// The value is none of that type; where in it the first field is that does not fit, as `channels.0.delivery.at`.
+#[derive(Debug, Default)]
+pub struct WrongShape {
+    path: String,
+}
 
-impl fmt::Display for NoSuchValue {
+impl WrongShape {
+    /// Of a field that is none.
+    pub fn of(name: &str) -> WrongShape {
+        WrongShape::default().within(name)
+    }
+
+    /// The same, seen from the value around it.
+    #[cold]
+    #[inline(never)]
+    fn within(mut self, name: &str) -> WrongShape {
+        if !self.path.is_empty() {
+            self.path.insert(0, '.');
+        }
+        self.path.insert_str(0, name);
+        self
+    }
+}
+
+impl fmt::Display for WrongShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the answer is of another shape")
+        f.write_str("The page cannot read the server's answer at `")?;
+        f.write_str(&self.path)?;
+        f.write_str("`: one of them is of another version. Reload the page.")
     }
 }
 
-impl std::error::Error for NoSuchValue {}
+impl std::error::Error for WrongShape {}
 
-impl de::Error for NoSuchValue {
+impl de::Error for WrongShape {
     fn custom<T: fmt::Display>(_: T) -> Self {
-        NoSuchValue
+        WrongShape::default()
+    }
+
+    fn missing_field(name: &'static str) -> Self {
+        WrongShape::of(name)
     }
 }
 
-/// Reads a value; None where it is of another shape.
-pub fn from_json<'de, T: Deserialize<'de>>(value: JsValue) -> Option<T> {
-    T::deserialize(Value(value)).ok()
+/// Reads a value.
+///
+/// # Errors
+///
+/// Fails where it is of another shape.
+pub fn from_json<'de, T: Deserialize<'de>>(value: JsValue) -> Result<T, WrongShape> {
+    T::deserialize(Value(value))
 }
 
 struct Value(JsValue);
 
 impl Value {
-    fn number(&self) -> Result<f64, NoSuchValue> {
-        self.0.as_f64().ok_or(NoSuchValue)
+    fn number(&self) -> Result<f64, WrongShape> {
+        self.0.as_f64().ok_or_else(WrongShape::default)
     }
 
     /// An integer; those of the browser are exact up to 2 to the power of 53. A fraction is cut: none is sent.
-    fn integer(&self) -> Result<i64, NoSuchValue> {
+    fn integer(&self) -> Result<i64, WrongShape> {
         self.number().map(|number| number as i64)
     }
 
-    fn string(&self) -> Result<String, NoSuchValue> {
-        self.0.as_string().ok_or(NoSuchValue)
+    fn string(&self) -> Result<String, WrongShape> {
+        self.0.as_string().ok_or_else(WrongShape::default)
     }
 
-    fn object(&self) -> Result<&Object, NoSuchValue> {
-        self.0.dyn_ref().ok_or(NoSuchValue)
+    fn object(&self) -> Result<&Object, WrongShape> {
+        self.0.dyn_ref().ok_or_else(WrongShape::default)
     }
 }
 
 /// Methods that read an integer.
 macro_rules! integers {
     ($($name:ident)*) => {$(
-        fn $name<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+        fn $name<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
             visitor.visit_i64(self.integer()?)
         }
     )*};
 }
 
 impl<'de> Deserializer<'de> for Value {
-    type Error = NoSuchValue;
+    type Error = WrongShape;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
         if let Some(value) = self.0.as_bool() {
             visitor.visit_bool(value)
         } else if let Some(number) = self.0.as_f64() {
@@ -82,8 +112,8 @@ impl<'de> Deserializer<'de> for Value {
         }
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
-        visitor.visit_bool(self.0.as_bool().ok_or(NoSuchValue)?)
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
+        visitor.visit_bool(self.0.as_bool().ok_or_else(WrongShape::default)?)
     }
 
     integers! {
@@ -91,46 +121,46 @@ impl<'de> Deserializer<'de> for Value {
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
         visitor.visit_f64(self.number()?)
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
         visitor.visit_f64(self.number()?)
     }
 
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
         visitor.visit_string(self.string()?)
     }
 
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
         visitor.visit_string(self.string()?)
     }
 
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
         visitor.visit_string(self.string()?)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
         if self.0.is_null() || self.0.is_undefined() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, WrongShape> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
-        let list: Array = self.0.dyn_into().map_err(|_| NoSuchValue)?;
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
+        let list: Array = self.0.dyn_into().map_err(|_| WrongShape::default())?;
         visitor.visit_seq(Items { list, next: 0 })
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, WrongShape> {
         self.deserialize_seq(visitor)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
         let object = self.object()?;
-        visitor.visit_map(Entries { list: Object::entries(object), next: 0, value: JsValue::NULL })
+        visitor.visit_map(Entries { list: Object::entries(object), next: 0 })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -138,9 +168,15 @@ impl<'de> Deserializer<'de> for Value {
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, NoSuchValue> {
+    ) -> Result<V::Value, WrongShape> {
         self.object()?;
-        visitor.visit_seq(Fields { object: self.0, fields: fields.iter() })
+        let mut read = Fields { object: self.0, fields: fields.iter(), missing: None };
+        let made = visitor.visit_seq(&mut read);
+        // Where a field is missing that the type must have, the error is the type's own, and knows no name.
+        made.map_err(|error| match read.missing {
+            Some(name) if error.path.is_empty() => error.within(name),
+            _ => error,
+        })
     }
 
     /// One of words.
@@ -149,12 +185,12 @@ impl<'de> Deserializer<'de> for Value {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, NoSuchValue> {
-        let word: StringDeserializer<NoSuchValue> = self.string()?.into_deserializer();
+    ) -> Result<V::Value, WrongShape> {
+        let word: StringDeserializer<WrongShape> = self.string()?.into_deserializer();
         word.deserialize_enum(name, variants, visitor)
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NoSuchValue> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, WrongShape> {
         visitor.visit_unit()
     }
 
@@ -168,15 +204,15 @@ struct Items {
 }
 
 impl<'de> SeqAccess<'de> for Items {
-    type Error = NoSuchValue;
+    type Error = WrongShape;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, NoSuchValue> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, WrongShape> {
         if self.next >= self.list.length() {
             return Ok(None);
         }
-        let item = self.list.get(self.next);
+        let at = self.next;
         self.next += 1;
-        seed.deserialize(Value(item)).map(Some)
+        seed.deserialize(Value(self.list.get(at))).map(Some).map_err(|error| error.within(&at.to_string()))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -188,44 +224,63 @@ impl<'de> SeqAccess<'de> for Items {
 struct Entries {
     list: Array,
     next: u32,
-    value: JsValue,
 }
 
 impl<'de> MapAccess<'de> for Entries {
-    type Error = NoSuchValue;
+    type Error = WrongShape;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, NoSuchValue> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, WrongShape> {
         if self.next >= self.list.length() {
             return Ok(None);
         }
-        let entry: Array = self.list.get(self.next).unchecked_into();
         self.next += 1;
-        self.value = entry.get(1);
-        seed.deserialize(Value(entry.get(0))).map(Some)
+        let (key, _) = self.entry();
+        seed.deserialize(Value(key)).map(Some)
     }
 
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, NoSuchValue> {
-        seed.deserialize(Value(std::mem::replace(&mut self.value, JsValue::NULL)))
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, WrongShape> {
+        let (key, value) = self.entry();
+        seed.deserialize(Value(value)).map_err(|error| error.within(&key.as_string().unwrap_or_default()))
+    }
+}
+
+impl Entries {
+    /// The key and the value that were begun last.
+    fn entry(&self) -> (JsValue, JsValue) {
+        let entry: Array = self.list.get(self.next.saturating_sub(1)).unchecked_into();
+        (entry.get(0), entry.get(1))
     }
 }
 
 /// The fields of an object that a type has, in the order of the type; others are not looked at. So a type reads one after the
 /// other, without their names and without a place for those that may come twice, which halves what it takes. What it must
-/// not have for that is an alias.
+/// not have for that is an alias: the derived list of fields has both names, and all fields behind them would be read as
+/// their neighbor. The integration test `answers` refuses one in `shared`.
 struct Fields {
     object: JsValue,
     fields: std::slice::Iter<'static, &'static str>,
+    /// The newest field that is not there and is no `Option`.
+    missing: Option<&'static str>,
 }
 
 impl<'de> SeqAccess<'de> for Fields {
-    type Error = NoSuchValue;
+    type Error = WrongShape;
 
     /// None is a field that is left out: the type has a default for it, or the answer is of another shape.
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, NoSuchValue> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, WrongShape> {
         let Some(name) = self.fields.next() else { return Ok(None) };
         match Reflect::get(&self.object, &(*name).into()) {
-            Ok(value) if !value.is_undefined() => seed.deserialize(Value(value)).map(Some),
-            _ => Ok(None),
+            Ok(value) if !value.is_undefined() => {
+                seed.deserialize(Value(value)).map(Some).map_err(|error| error.within(name))
+            }
+            // What may be absent is made of nothing, as serde does it; the rest has a default, or there is no such value.
+            _ => {
+                let absent = seed.deserialize(Value(JsValue::UNDEFINED)).ok();
+                if absent.is_none() {
+                    self.missing = Some(name);
+                }
+                Ok(absent)
+            }
         }
     }
 }

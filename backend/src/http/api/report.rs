@@ -40,7 +40,7 @@ pub(in crate::http) async fn get(
     };
     let made = move || match as_html {
         true => Ok(report::html(&summary, printed.words.as_deref(), &printed.lines)),
-        false => Err(document(&summary, printed)),
+        false => Err(Box::new(document(&summary, printed))),
     };
     match slot.blocking(made).await? {
         Err(document) => Ok(json(StatusCode::OK, &document)),

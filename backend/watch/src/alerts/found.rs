@@ -3,7 +3,7 @@
 use super::book::{AlertBook, maker, missing, scoped};
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD};
 use records::{Connection, alerts, grants};
-use shared::alert::{Acked, Alert, AlertHappened, AlertHistory, AlertState, Alerts};
+use shared::alert::{Acked, Alert, AlertEvents, AlertHappened, AlertHistory, AlertState, Alerts};
 use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 use team::accounts::{Denied, Principal};
@@ -172,7 +172,7 @@ impl AlertBook {
         let alert = row.filter(|row| sees(scope, row)).and_then(alert_of).ok_or(Denied::Unknown)?;
         let events = alerts::events(&mut on, id, EVENTS).await?.into_iter();
         let events = events.map(|one| AlertHappened { t: one.t, what: one.kind, who: one.who, words: one.words });
-        Ok(AlertHistory { alert, events: events.collect() })
+        Ok(AlertHistory { alert, history: AlertEvents { events: events.collect() } })
     }
 
     /// Somebody takes an alert on: its notice is not repeated until it ends.

@@ -126,8 +126,8 @@ pub fn Channels() -> impl IntoView {
         page.alert_changes.track();
         asked.ask();
     });
-    let channels = Memo::new(move |_| asked.read_as::<alert::Channels>().channels);
-    let sent = Memo::new(move |_| asked.read_as::<alert::Channels>().sent);
+    let channels = Memo::new(move |_| asked.read(|told: &alert::Channels| told.channels.clone()));
+    let sent = Memo::new(move |_| asked.read(|told| told.sent.clone()));
     let keys = Signal::derive(move || channels.with(|all| all.iter().map(|one| one.id.clone()).collect::<Vec<_>>()));
     let row = Callback::new(move |id: String| view! { <ChannelRow id channels asked form/> }.into_any());
     let add = move |event| {
@@ -142,7 +142,8 @@ pub fn Channels() -> impl IntoView {
     let may = flag(move || may_change(access));
     let count = text(move || {
         sent.with(|sent| match sent.len() {
-            0 => "last 24 h, nothing".to_string(),
+            0 if !asked.known() => String::new(),
+            0 => "last 24 h, nothing".into(),
             1 => "last 24 h, 1 message".into(),
             n => format!("last 24 h, {n} messages"),
         })
@@ -182,7 +183,7 @@ pub fn Channels() -> impl IntoView {
                 />
                 <header class="quiet-head"><h2>"Quiet hours"</h2><span class="u">"what is critical comes at once; the rest comes as one message after them"</span></header>
                 <div class="quiet-hours">{quiet}
-                    <If when=flag(move || channels.with(|all| all.iter().all(|one| one.quiet.is_empty())))>
+                    <If when=flag(move || asked.known() && channels.with(|all| all.iter().all(|one| one.quiet.is_empty())))>
                         <p class="below">"No channel has any. They are set with the channel."</p>
                     </If>
                     <p class="below u">"While a machine is lost, its own alerts are not told."</p>
@@ -206,7 +207,12 @@ fn line(one: &Sent) -> Line {
 }
 
 #[component]
-fn ChannelRow(id: String, channels: Memo<Vec<Channel>>, asked: Polled, form: RwSignal<Option<Form>>) -> impl IntoView {
+fn ChannelRow(
+    id: String,
+    channels: Memo<Vec<Channel>>,
+    asked: Polled<alert::Channels>,
+    form: RwSignal<Option<Form>>,
+) -> impl IntoView {
     let page = expect_context::<Page>();
     let access = expect_context::<Access>();
     let own = StoredValue::new(id.clone());
@@ -226,10 +232,7 @@ fn ChannelRow(id: String, channels: Memo<Vec<Channel>>, asked: Polled, form: RwS
         access.ask("POST", path, Vec::new(), move |answer| {
             // The page may have gone.
             let _ = busy.try_set(false);
-            let _ = said.try_set(match answer.body.read::<alert::Tested>() {
-                Some(tested) if answer.is_ok() => tested.sentence,
-                _ => answer.problem(),
-            });
+            let _ = said.try_set(answer.read::<alert::Tested>().map_or_else(|why| why, |tested| tested.sentence));
             asked.ask();
         });
     };

@@ -78,7 +78,7 @@ pub fn Written() -> impl IntoView {
     let (checked, wrong) = (RwSignal::new(None::<Checked>), RwSignal::new(String::new()));
     let (said, busy) = (RwSignal::new(String::new()), RwSignal::new(false));
     let channels = Polled::follow(access, move || Some(words::of_team(access, "api/v1/channels")));
-    let known = Memo::new(move |_| channels.read_as::<Channels>().channels);
+    let known = Memo::new(move |_| channels.read(|told: &Channels| told.channels.clone()));
     let rule = move || {
         let draft = draft.get_untracked();
         let title = match &draft.when {
@@ -114,16 +114,12 @@ pub fn Written() -> impl IntoView {
                 if turn.try_with_value(|turn| *turn == mine) != Some(true) {
                     return;
                 }
-                match answer.is_ok() {
-                    true => {
-                        checked.set(answer.body.read());
-                        wrong.set(String::new());
-                    }
-                    false => {
-                        checked.set(None);
-                        wrong.set(answer.problem());
-                    }
-                }
+                let (new, why) = match answer.read::<Checked>() {
+                    Ok(new) => (Some(new), String::new()),
+                    Err(why) => (None, why),
+                };
+                checked.set(new);
+                wrong.set(why);
             });
         };
         set_timeout(wait, PAUSE);
@@ -166,10 +162,7 @@ pub fn Written() -> impl IntoView {
         let Some((id, name)) = first.get_untracked() else { return };
         said.set(format!("Telling {name}…"));
         access.ask("POST", format!("{}/test", words::of_id("api/v1/channels", &id)), Vec::new(), move |answer| {
-            let sentence = match answer.body.read::<Tested>() {
-                Some(tested) if answer.is_ok() => tested.sentence,
-                _ => answer.problem(),
-            };
+            let sentence = answer.read::<Tested>().map_or_else(|why| why, |tested| tested.sentence);
             let _ = said.try_set(format!("{name}: {sentence}"));
         });
     };

@@ -77,7 +77,7 @@ fn is_served(page: Page) -> bool {
 pub fn follow(page: Page, access: Access) {
     let open = move || is_served(page).then(|| "api/v1/alerts?state=firing".to_string());
     poll(page, access, REFRESH_SECONDS, open, move |body| {
-        let Some(told) = body.read::<Alerts>() else { return };
+        let Ok(told) = body.read::<Alerts>() else { return };
         page.set_alerts(Told { firing: told.firing, trouble: told.trouble, open: told.alerts, known: true });
     });
     let (alerts, rules) = (RwSignal::new(Vec::new()), RwSignal::new(Vec::<Rule>::new()));
@@ -96,12 +96,15 @@ pub fn follow(page: Page, access: Access) {
         Some(format!("api/v1/alerts?source={machine}&{span}"))
     };
     poll(page, access, REFRESH_SECONDS, lanes, move |body| {
-        alerts.set(body.read::<Alerts>().unwrap_or_default().alerts);
+        if let Ok(told) = body.read::<Alerts>() {
+            alerts.set(told.alerts);
+        }
     });
     let watching = move || machine().map(|_| "api/v1/rules".to_string());
     poll(page, access, RULES_SECONDS, watching, move |body| {
-        let rows = body.read::<Rules>().unwrap_or_default().rules;
-        rules.set(rows.into_iter().map(|row| row.rule).collect());
+        if let Ok(told) = body.read::<Rules>() {
+            rules.set(told.rules.into_iter().map(|row| row.rule).collect());
+        }
     });
     Effect::new(move || {
         page.plan.track();

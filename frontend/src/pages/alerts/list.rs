@@ -55,7 +55,7 @@ impl AlertList {
             (!page.over.get()).then(|| format!("api/v1/alerts?from=-{seconds}s"))
         };
         poll(page, access, REFRESH_SECONDS, path, move |body| {
-            let Some(new) = body.read::<Alerts>().map(|told| told.alerts) else { return };
+            let Ok(new) = body.read::<Alerts>().map(|told| told.alerts) else { return };
             if all.with_untracked(|old| *old != new) {
                 all.set(new);
             }
@@ -110,7 +110,7 @@ pub fn List() -> impl IntoView {
         missing.then(|| words::of_id("api/v1/alerts", &id))
     };
     poll(page, access, REFRESH_SECONDS, one_path, move |body| {
-        if let Some(one) = body.read::<Alert>() {
+        if let Ok(one) = body.read::<Alert>() {
             listed.older.set(Some(one));
         }
     });

@@ -14,7 +14,7 @@ use crate::state::Page;
 use crate::widgets::parts::{If, flag, text};
 use charts::marks::CellMark;
 use leptos::prelude::*;
-use shared::alert::{Alert, AlertHappened};
+use shared::alert::{Alert, AlertEvents, AlertHappened};
 use std::sync::Arc;
 use viewer::alerts::{AlertStand, place, shape, span};
 use viewer::curves::CurveChart;
@@ -130,8 +130,8 @@ pub fn One(
         fetch::ask("GET", &format!("api/v1/alerts/{coded}"), None, move |answer| {
             // Another one may be looked at by now, or the page have gone.
             let is_wanted = stand.try_with_untracked(|now| now.as_ref().is_some_and(|now| now.0 == id)) == Some(true);
-            if answer.is_ok() && is_wanted {
-                events.set(answer.body.get("events").read().unwrap_or_default());
+            if is_wanted && let Ok(told) = answer.read::<AlertEvents>() {
+                events.set(told.events);
             }
         });
     });

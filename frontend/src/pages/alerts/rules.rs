@@ -51,7 +51,7 @@ pub fn Rules() -> impl IntoView {
         page.alert_changes.track();
         asked.ask();
     });
-    let rows = Memo::new(move |_| asked.read_as::<alert::Rules>().rules);
+    let rows = Memo::new(move |_| asked.read(|told: &alert::Rules| told.rules.clone()));
     let keys = Signal::derive(move || rows.with(|rows| rows.iter().map(|row| row.rule.id.clone()).collect::<Vec<_>>()));
     let writing = flag(move || page.view.with(|view| !view.alert.is_empty()));
     let row = Callback::new(move |id: String| view! { <Row id rows asked form/> }.into_any());
@@ -99,7 +99,12 @@ pub fn Rules() -> impl IntoView {
 }
 
 #[component]
-fn Row(id: String, rows: Memo<Vec<RuleRow>>, asked: Polled, form: RwSignal<Option<Form>>) -> impl IntoView {
+fn Row(
+    id: String,
+    rows: Memo<Vec<RuleRow>>,
+    asked: Polled<alert::Rules>,
+    form: RwSignal<Option<Form>>,
+) -> impl IntoView {
     let page = expect_context::<Page>();
     let access = expect_context::<Access>();
     let own = StoredValue::new(id.clone());

@@ -164,8 +164,9 @@ pub fn follow(page: Page, wanted: Memo<Option<Wanted>>) -> RwSignal<Option<Drawn
             if asked.try_with_value(|(.., last)| *last == turn) != Some(true) {
                 return;
             }
-            let read = answer.is_ok().then(|| answer.body.read::<QueryAnswer>()).flatten();
-            let made = read.and_then(|read| page.store.with_value(|store| chart(store, &now, &read, (from, to), step)));
+            let read = answer.read::<QueryAnswer>();
+            let made =
+                read.ok().and_then(|read| page.store.with_value(|store| chart(store, &now, &read, (from, to), step)));
             drawn.set(made.map(|made| DrawnSeries { machines, ..made }));
         });
     });

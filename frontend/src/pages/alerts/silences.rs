@@ -77,7 +77,7 @@ pub fn Silences() -> impl IntoView {
         page.alert_changes.track();
         asked.ask();
     });
-    let all = Memo::new(move |_| asked.read_as::<alert::Silences>().silences);
+    let all = Memo::new(move |_| asked.read(|told: &alert::Silences| told.silences.clone()));
     let may = flag(move || words::may_write(access));
     let rows =
         Signal::derive(move || all.with(|all| all.iter().map(|one| line(one, may.get())).collect::<Vec<Line>>()));

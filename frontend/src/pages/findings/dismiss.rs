@@ -18,12 +18,12 @@ fn send(page: Page, id: String, why: Option<String>, problem: RwSignal<String>) 
     let why = why.map_or(JsValue::NULL, |why| why.as_str().into());
     let body = Json::object([("id", id.as_str().into()), ("why", why)]);
     fetch::ask("POST", "api/v1/findings/wrong", Some(body), move |answer: Answer| {
+        let read = answer.read::<DismissedFinding>();
         // The page may have gone.
-        let _ = problem.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
-        if answer.is_ok() {
-            let said = answer.body.read::<DismissedFinding>().and_then(|said| said.dismissed);
+        let _ = problem.try_set(read.as_ref().err().cloned().unwrap_or_default());
+        if let Ok(said) = read {
             let mut findings = page.findings.get_untracked();
-            findings.all.iter_mut().filter(|one| one.id == id).for_each(|one| one.dismissed = said.clone());
+            findings.all.iter_mut().filter(|one| one.id == id).for_each(|one| one.dismissed = said.dismissed.clone());
             page.set_findings(findings);
         }
     });

@@ -245,10 +245,10 @@ pub fn follow(page: Page, finding: Signal<Option<Finding>>, small: bool) -> RwSi
             let (one, list) = (one.clone(), wanted.clone());
             fetch::ask("GET", &wanted.path, None, move |answer| {
                 // The page may have gone meanwhile, or another finding is shown.
-                if turn.try_with_value(|turn| *turn == mine) != Some(true) || !answer.is_ok() {
+                if turn.try_with_value(|turn| *turn == mine) != Some(true) {
                     return;
                 }
-                let Some(read) = answer.body.read() else { return };
+                let Ok(read) = answer.read() else { return };
                 let lines = answered(&list, read, shape);
                 let made = page.store.with_value(|store| piece(store, &one, &list, lines, shape));
                 let Some(new) = made else { return };

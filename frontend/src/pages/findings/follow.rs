@@ -56,7 +56,7 @@ pub fn follow(page: Page, access: Access) {
             }
             match answer.status {
                 200 => {
-                    let Some(told) = answer.body.read::<finding::Findings>() else { return };
+                    let Ok(told) = answer.body.read::<finding::Findings>() else { return };
                     page.set_findings(Findings { machine, all: told.findings, rules: told.rules, known: true });
                 }
                 403 | 404 => asked.update_value(|asked| asked.refused = true),
@@ -69,7 +69,8 @@ pub fn follow(page: Page, access: Access) {
 /// Takes in what a file tells: there is no server to be asked. The list is of all its machines.
 fn of_file(page: Page, is_list: bool) {
     page.plan.track();
-    let read = |text: &String| Json::of(js_sys::JSON::parse(text).ok()?).read::<Finding>();
+    // A file may be of another version: what of it is no finding is left out.
+    let read = |text: &String| Json::of(js_sys::JSON::parse(text).ok()?).read::<Finding>().ok();
     let mut all: Vec<Finding> = page.file_findings.with(|told| told.iter().filter_map(read).collect());
     order::sort_by(&mut all, |a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
     let machine = if is_list { String::new() } else { page.machine() };

@@ -107,16 +107,16 @@ pub fn RunsPage() -> impl IntoView {
             if asked.try_with_value(|(.., newest)| *newest == turn) != Some(true) {
                 return;
             }
-            if !answer.is_ok() {
-                return wrong.set(answer.problem());
-            }
+            let (RunTotals { total, states }, runs) = match answer.read_by(|body| Ok((body.read()?, listed(body)?))) {
+                Ok(read) => read,
+                Err(why) => return wrong.set(why),
+            };
             wrong.set(String::new());
-            let Some(RunTotals { total, states }) = answer.body.read() else { return };
             let states = RunState::ALL.into_iter().filter_map(|state| {
                 let n = states.get(state.name())?;
                 Some((state.name().to_string(), *n as usize))
             });
-            let new = Some(Known { states: states.collect(), total: total as usize, runs: listed(&answer.body) });
+            let new = Some(Known { states: states.collect(), total: total as usize, runs });
             if known.with_untracked(|old| *old != new) {
                 known.set(new);
             }

@@ -56,19 +56,16 @@ impl AskedRun {
             }
             since.set_value(Some(0));
             fetch::ask("GET", &path, None, move |answer| {
-                let body = &answer.body;
-                let read = answer
-                    .is_ok()
-                    .then(|| Some(Whole::new(body.read()?, body.read()?, body.read()?, page.server_now())));
-                let read = read.flatten();
+                let read =
+                    answer.read_by(|body| Ok(Whole::new(body.read()?, body.read()?, body.read()?, page.server_now())));
                 // The page may have gone meanwhile.
                 match read {
-                    Some(new) if whole.try_with_untracked(|old| old.as_ref() != Some(&new)) == Some(true) => {
+                    Ok(new) if whole.try_with_untracked(|old| old.as_ref() != Some(&new)) == Some(true) => {
                         wrong.set(String::new());
                         whole.set(Some(new));
                     }
-                    Some(_) => {}
-                    None => drop(wrong.try_update(|wrong| *wrong = answer.problem())),
+                    Ok(_) => {}
+                    Err(why) => drop(wrong.try_set(why)),
                 }
             });
         });
@@ -413,12 +410,12 @@ impl Markers {
             let path = format!("api/v1/markers?run={id}&from={}&to={to}", from / 1_000);
             fetch::ask("GET", &path, None, move |answer| {
                 // Whoever may not see markers, or what code said is wrong, sees none.
-                let read = answer.body.read::<MarkerList>().unwrap_or_default().markers;
+                let read = answer.read::<MarkerList>().unwrap_or_default().markers;
                 let marked: Vec<Marker> =
                     read.into_iter().filter_map(Marker::of).filter(|one| one.kind != "cell").collect();
                 let path = format!("api/v1/alerts?run={id}&rule=from-code");
                 fetch::ask("GET", &path, None, move |answer| {
-                    let said = answer.body.read::<Alerts>().unwrap_or_default().alerts;
+                    let said = answer.read::<Alerts>().unwrap_or_default().alerts;
                     let mut new: Vec<Marker> = said.into_iter().map(Marker::of_code).chain(marked).collect();
                     order::sort_by_key(&mut new, |one| one.t);
                     if listed.try_with_untracked(|old| *old != new) == Some(true) {

@@ -79,7 +79,7 @@ impl Jobs {
             fetch::ask("GET", &path(), None, move |answer| {
                 match answer.status {
                     200 => {
-                        let new = listed(&answer.body);
+                        let Ok(new) = listed(&answer.body) else { return };
                         if !new.is_empty() {
                             page.has_runs.set(true);
                         }

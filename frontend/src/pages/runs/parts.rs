@@ -1,6 +1,6 @@
 //! Parts that all pages of runs have: words, shapes and small lines.
 
-use crate::fetch::Json;
+use crate::fetch::{Json, WrongShape};
 use leptos::prelude::*;
 use viewer::runs::Listed;
 pub use viewer::runs::words::{energy, figure, percent, sentence, shape, size, where_it_ran, word};
@@ -9,9 +9,12 @@ pub use viewer::runs::words::{energy, figure, percent, sentence, shape, size, wh
 const SPARK: (f64, f64) = (120.0, 22.0);
 
 /// The runs of a list of the server.
-pub fn listed(body: &Json) -> Vec<Listed> {
-    let run = |run: &Json| Some(Listed::new(run.read()?, run.read()?, run.read()?));
-    body.get("runs").list().iter().filter_map(run).collect()
+///
+/// # Errors
+///
+/// Fails where one of them is of another shape.
+pub fn listed(body: &Json) -> Result<Vec<Listed>, WrongShape> {
+    body.read_each("runs", |run| Ok(Listed::new(run.read()?, run.read()?, run.read()?)))
 }
 
 /// The path of a small line, and that of its ground; values up to `most`.

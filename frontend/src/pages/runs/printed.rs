@@ -119,20 +119,23 @@ pub fn PrintedLines(
                 since.try_update_value(|since| *since = None);
                 return;
             }
-            let list = answer.body.read::<LogList>().unwrap_or_default();
-            let silent: Vec<&str> = list.missing.iter().map(|one| one.source.as_str()).collect();
-            let said = match (answer.is_ok(), silent.is_empty()) {
-                (true, true) => String::new(),
-                (true, false) => format!("lines of {} are missing now", silent.join(", ")),
+            let read = answer.read::<LogList>();
+            let said = match &read {
+                Ok(list) if list.missing.is_empty() => String::new(),
+                Ok(list) => {
+                    let silent: Vec<&str> = list.missing.iter().map(|one| one.source.as_str()).collect();
+                    format!("lines of {} are missing now", silent.join(", "))
+                }
+                Err(why) if answer.is_ok() || answer.status == 503 => why.clone(),
                 // Whoever may not read them is shown nothing of it.
-                (false, _) if answer.status == 503 => answer.problem(),
-                (false, _) => String::new(),
+                Err(_) => String::new(),
             };
             if missing.try_with_untracked(|old| *old != said) == Some(true) {
                 missing.set(said);
             }
+            let Ok(list) = read else { return };
             let new: Vec<Row> = list.lines.into_iter().map(Row::of).collect();
-            if answer.is_ok() && rows.try_with_untracked(|old| **old != new) == Some(true) {
+            if rows.try_with_untracked(|old| **old != new) == Some(true) {
                 rows.set(Arc::new(new));
             }
         });

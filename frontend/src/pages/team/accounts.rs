@@ -5,9 +5,10 @@ use super::form::{Form, FormDialog};
 use super::frame::Card;
 use super::list::{Cell, Done, Line, List};
 use crate::access::Access;
-use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
+use shared::people::{People, Person};
+use shared::session::TeamRole;
 
 /// The accounts: they are there once there are two.
 #[component]
@@ -17,7 +18,7 @@ pub fn Accounts() -> impl IntoView {
     let form = RwSignal::new(None::<Form>);
     let rows = Memo::new(move |_| {
         let (own, teams) = (access.id(), access.has_teams());
-        accounts.read(|body| body.get("accounts").list().iter().map(|one| row(one, &own, teams)).collect::<Vec<Line>>())
+        accounts.read(|told: &People| told.accounts.iter().map(|one| row(one, &own, teams)).collect::<Vec<Line>>())
     });
     let act = move |(line, deed, _): Done| {
         let path = format!("api/v1/accounts/{}", line.id);
@@ -74,17 +75,17 @@ pub fn Accounts() -> impl IntoView {
     }
 }
 
-fn row(account: &Json, own: &str, teams: bool) -> Line {
-    let (id, name) = (account.get("id").text(), account.get("name").text());
-    let (disabled, hub_admin) = (account.get("disabled").is_true(), account.get("hub_admin").is_true());
-    let in_team = |team: &Json| match teams {
-        true => format!("{} of {}", team.get("role").text(), team.get("name").text()),
-        false => team.get("role").text(),
+fn row(account: &Person, own: &str, teams: bool) -> Line {
+    let (id, name) = (account.id.clone(), account.name.clone());
+    let (disabled, hub_admin) = (account.disabled, account.hub_admin);
+    let in_team = |team: &TeamRole| match teams {
+        true => format!("{} of {}", team.role, team.name),
+        false => team.role.to_string(),
     };
     let may = match (disabled, hub_admin) {
         (true, _) => "may not sign in".to_string(),
         (false, true) => "all, as admin of the hub".into(),
-        (false, false) => account.get("teams").list().iter().map(in_team).collect::<Vec<String>>().join(", "),
+        (false, false) => account.teams.iter().map(in_team).collect::<Vec<String>>().join(", "),
     };
     let you = id == own;
     let deeds = match you {
@@ -96,7 +97,7 @@ fn row(account: &Json, own: &str, teams: bool) -> Line {
             ("erase-account", "Erase…"),
         ],
     };
-    let made = Cell::Ago(account.get("created").number().map(|t| t as i64), "–");
+    let made = Cell::Ago(Some(account.created), "–");
     let cells = vec![Cell::Name(name.clone(), if you { "you".into() } else { String::new() }), Cell::Text(may), made];
     Line { id, name, cells, deeds }
 }

@@ -3,7 +3,7 @@
 use crate::access::Access;
 use crate::fetch::Json;
 use leptos::prelude::*;
-use shared::session::Agent;
+use shared::session::{self, Agent};
 use std::time::Duration;
 use wasm_bindgen::JsValue;
 
@@ -46,17 +46,19 @@ impl Agents {
     fn ask(self) {
         let Some(path) = self.path() else { return };
         crate::fetch::ask("GET", &path, None, move |answer| {
-            if answer.is_ok() {
-                let read: Vec<Agent> = answer.body.get("agents").list().iter().map(read).collect();
-                // The component may be gone.
-                let _ = self.list.try_update(|list| {
-                    if *list != read {
-                        *list = read;
-                    }
-                });
-                let _ = self.known.try_set(true);
-            } else if answer.status == 401 {
-                self.access.look();
+            match answer.read::<session::Agents>() {
+                Ok(session::Agents { agents }) => {
+                    // The component may be gone.
+                    let _ = self.list.try_update(|list| {
+                        if *list != agents {
+                            *list = agents;
+                        }
+                    });
+                    let _ = self.known.try_set(true);
+                }
+                Err(_) if answer.status == 401 => self.access.look(),
+                Err(why) if answer.is_ok() => drop(self.wrong.try_set(why)),
+                Err(_) => {}
             }
         });
     }
@@ -74,25 +76,6 @@ impl Agents {
         if let Some(path) = self.path() {
             self.change("POST", format!("{path}/{id}/approve"), Vec::new());
         }
-    }
-}
-
-fn read(agent: &Json) -> Agent {
-    let text = |name: &str| agent.get(name).text();
-    let time = |name: &str| agent.get(name).number().map(|seconds| seconds as i64);
-    Agent {
-        id: text("id"),
-        name: text("name"),
-        team: text("team"),
-        state: text("state"),
-        since: time("since"),
-        host: agent.get("host").maybe(),
-        platform: agent.get("platform").maybe(),
-        version: agent.get("version").maybe(),
-        labels: agent.get("labels").pairs().into_iter().collect(),
-        joined: time("joined").unwrap_or(0),
-        seen: time("seen"),
-        key: agent.get("key").maybe(),
     }
 }
 

@@ -1,9 +1,12 @@
 //! What a hub keeps, asked for now and then while a page of it is seen.
 
 use crate::access::Access;
-use crate::fetch::Json;
+use crate::fetch::{Answer, Json, WrongShape};
 use leptos::prelude::*;
 use serde::de::DeserializeOwned;
+use std::any::Any;
+use std::marker::PhantomData;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use wasm_bindgen::JsValue;
@@ -11,27 +14,73 @@ use wasm_bindgen::JsValue;
 /// How often the hub is asked while the page is seen.
 const ASK_EVERY: Duration = Duration::from_secs(10);
 
-/// An answer of a hub that is asked for anew; a copy is the same.
-#[derive(Clone, Copy)]
-pub struct Polled {
-    access: Access,
-    path: StoredValue<Arc<dyn Fn() -> Option<String> + Send + Sync>>,
-    /// The newest answer; None before the first.
-    pub body: RwSignal<Option<Json>, LocalStorage>,
-    /// What the hub said to the last change that it refused; empty when there is nothing to say.
+/// An answer of any type: what asks for answers and keeps them is so compiled once, not for each type.
+type Kept = Rc<dyn Any>;
+
+/// An answer of a hub that is asked for anew, as the type that the hub wrote; a copy is the same.
+pub struct Polled<T> {
+    asked: Asked,
+    /// What the hub said to the last change that it refused, or why there is no answer; empty when there is nothing to say.
     pub wrong: RwSignal<String>,
+    of: PhantomData<fn() -> T>,
 }
 
-impl Polled {
+impl<T> Clone for Polled<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Polled<T> {}
+
+impl<T: DeserializeOwned + 'static> Polled<T> {
     /// Asks for a path as long as the component that calls this is there. Where there is no path, nothing is asked: who
     /// looks may not see it.
     pub fn follow(access: Access, path: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
-        let asked = Polled {
-            access,
-            path: StoredValue::new(Arc::new(path)),
-            body: RwSignal::new_local(None),
-            wrong: RwSignal::default(),
-        };
+        let asked = Asked::follow(access, Arc::new(path), |body| Ok(Rc::new(body.read::<T>()?)));
+        Polled { asked, wrong: asked.wrong, of: PhantomData }
+    }
+
+    /// Asks now.
+    pub fn ask(self) {
+        self.asked.ask();
+    }
+
+    /// Changes something, and asks again.
+    pub fn change(self, method: &'static str, path: String, body: Vec<(&'static str, JsValue)>) {
+        self.asked.change(method, path, body);
+    }
+
+    /// Reads something of the newest answer; the default of it before the first.
+    pub fn read<R: Default>(self, read: impl FnOnce(&T) -> R) -> R {
+        let of = |(_, kept): &(Json, Kept)| kept.downcast_ref().map(read);
+        self.asked.newest.with(|newest| newest.as_ref().and_then(of)).unwrap_or_default()
+    }
+
+    /// True once an answer has come.
+    pub fn known(self) -> bool {
+        self.asked.newest.with(Option::is_some)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Asked {
+    access: Access,
+    path: StoredValue<Arc<dyn Fn() -> Option<String> + Send + Sync>>,
+    read: fn(&Json) -> Result<Kept, WrongShape>,
+    /// None before the first.
+    newest: RwSignal<Option<(Json, Kept)>, LocalStorage>,
+    wrong: RwSignal<String>,
+}
+
+impl Asked {
+    fn follow(
+        access: Access,
+        path: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+        read: fn(&Json) -> Result<Kept, WrongShape>,
+    ) -> Self {
+        let path = StoredValue::new(path);
+        let asked = Asked { access, path, read, newest: RwSignal::new_local(None), wrong: RwSignal::default() };
         // Nothing is asked before it is known who asks, and again when that or the path changes.
         Effect::new(move || {
             access.session.track();
@@ -44,46 +93,37 @@ impl Polled {
         asked
     }
 
-    /// Asks now.
-    pub fn ask(self) {
+    fn ask(self) {
         let Some(Some(path)) = self.path.try_with_value(|path| untrack(|| path())) else { return };
-        self.access.ask("GET", path, Vec::new(), move |answer| {
-            // The component may be gone. A list that is there stays when the hub is away for a moment.
-            if answer.is_ok() {
-                let _ = self.body.try_update(|body| {
-                    if body.is_none() {
-                        let _ = self.wrong.try_set(String::new());
-                    }
-                    if body.as_ref() != Some(&answer.body) {
-                        *body = Some(answer.body);
-                    }
-                });
-            } else if self.body.try_with_untracked(Option::is_none) == Some(true) {
-                let _ = self.wrong.try_set(answer.problem());
-            }
-        });
+        self.access.ask("GET", path, Vec::new(), move |answer| self.take(answer));
     }
 
-    /// Changes something, and asks again.
-    pub fn change(self, method: &'static str, path: String, body: Vec<(&'static str, JsValue)>) {
+    fn take(self, answer: Answer) {
+        // The component may be gone.
+        let Some(before) = self.newest.try_with_untracked(|newest| newest.as_ref().map(|(body, _)| body.clone()))
+        else {
+            return;
+        };
+        if answer.is_ok() && before.as_ref() == Some(&answer.body) {
+            return;
+        }
+        match answer.read_by(self.read) {
+            Ok(kept) => {
+                if before.is_none() {
+                    let _ = self.wrong.try_set(String::new());
+                }
+                let _ = self.newest.try_set(Some((answer.body, kept)));
+            }
+            // A list that is there stays when the hub is away for a moment.
+            Err(why) if before.is_none() || answer.is_ok() => drop(self.wrong.try_set(why)),
+            Err(_) => {}
+        }
+    }
+
+    fn change(self, method: &'static str, path: String, body: Vec<(&'static str, JsValue)>) {
         self.access.ask(method, path, body, move |answer| {
             let _ = self.wrong.try_set(if answer.is_ok() { String::new() } else { answer.problem() });
             self.ask();
         });
-    }
-
-    /// The newest answer as a type that the hub wrote; the default of that before the first.
-    pub fn read_as<T: Default + DeserializeOwned>(self) -> T {
-        self.read(|body| body.read().unwrap_or_default())
-    }
-
-    /// Reads something of the newest answer; the default of it before the first.
-    pub fn read<T: Default>(self, read: impl FnOnce(&Json) -> T) -> T {
-        self.body.with(|body| body.as_ref().map(read).unwrap_or_default())
-    }
-
-    /// True once an answer has come.
-    pub fn known(self) -> bool {
-        self.body.with(Option::is_some)
     }
 }

@@ -3,9 +3,9 @@
 use super::frame::Card;
 use super::list::{Cell, Line, List};
 use crate::access::Access;
-use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
+use shared::audit::{AuditEntry, AuditLog};
 
 /// Rows that are asked for at once.
 const PAGE: usize = 100;
@@ -56,13 +56,17 @@ pub fn AuditPage() -> impl IntoView {
                 return;
             }
             known.set(true);
-            wrong.set(if answer.is_ok() { String::new() } else { answer.problem() });
-            let read: Vec<Line> = answer.body.get("entries").list().iter().map(entry).collect();
-            unwritten.set(answer.body.get("unwritten").number().unwrap_or(0.0) as u64);
-            more.set(answer.body.get("more").is_true());
+            let (log, why) = match answer.read::<AuditLog>() {
+                Ok(log) => (log, String::new()),
+                Err(why) => (AuditLog::default(), why),
+            };
+            wrong.set(why);
+            unwritten.set(log.unwritten.unwrap_or(0));
+            more.set(log.more);
+            let read = log.entries.into_iter().map(entry);
             rows.update(|rows| match adds {
                 true => rows.extend(read),
-                false => *rows = read,
+                false => *rows = read.collect(),
             });
         });
     };
@@ -136,27 +140,21 @@ pub fn AuditPage() -> impl IntoView {
     }
 }
 
-fn entry(entry: &Json) -> Line {
-    let text = |name: &str| entry.get(name).text();
-    let change = match (entry.get("before").maybe(), entry.get("after").maybe()) {
+fn entry(entry: AuditEntry) -> Line {
+    let change = match (entry.before, entry.after) {
         (Some(before), Some(after)) => format!(": {before} to {after}"),
         (None, Some(after)) => format!(": {after}"),
         (Some(before), None) => format!(": was {before}"),
         (None, None) => String::new(),
     };
-    let result = text("result");
+    let result = entry.result;
     let cells = vec![
-        Cell::At(entry.get("t").number().unwrap_or(0.0) as i64),
-        Cell::Name(text("who"), String::new()),
-        Cell::Text(text("action")),
-        Cell::Text(text("object") + &change),
-        Cell::Faint(text("network")),
+        Cell::At(entry.t),
+        Cell::Name(entry.who, String::new()),
+        Cell::Text(entry.action.clone()),
+        Cell::Text(entry.object + &change),
+        Cell::Faint(entry.network),
         if result == "ok" { Cell::Faint(result) } else { Cell::State(false, result) },
     ];
-    Line {
-        id: entry.get("id").number().map_or(String::new(), |n| n.to_string()),
-        name: text("action"),
-        cells,
-        deeds: vec![],
-    }
+    Line { id: entry.id.to_string(), name: entry.action, cells, deeds: vec![] }
 }

@@ -3,11 +3,13 @@
 
 use crate::access::Access;
 use crate::browser::{self, window};
-use crate::fetch::Json;
+use crate::fetch::{Json, WrongShape};
 use crate::widgets::modal::Modal;
 use crate::widgets::parts::text;
 use leptos::html;
 use leptos::prelude::*;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use wasm_bindgen::JsValue;
 
@@ -54,6 +56,16 @@ impl Typed {
 /// What is sent for what was typed, or what is wrong with it.
 type Write = Arc<dyn Fn(&Typed) -> Result<Vec<(&'static str, JsValue)>, String> + Send + Sync>;
 
+/// What all answers to forms have in common.
+#[derive(Deserialize)]
+struct Identified {
+    /// Id of what was made or changed; empty where the answer has none.
+    #[serde(default)]
+    id: String,
+}
+
+type ReadSecret = Arc<dyn Fn(&Json) -> Result<String, WrongShape> + Send + Sync>;
+
 /// A form.
 #[derive(Clone)]
 pub struct Form {
@@ -75,8 +87,8 @@ pub struct Form {
     at: Option<fn(&Typed) -> String>,
     /// What is sent.
     pub write: Write,
-    /// The field of the answer that is shown once, and what is said of it.
-    pub secret: Option<(&'static str, &'static str)>,
+    /// How the secret of the answer is read, which is shown once, and what is said of it.
+    secret: Option<(ReadSecret, &'static str)>,
 }
 
 impl Form {
@@ -106,8 +118,9 @@ impl Form {
     }
 
     /// The same with a secret in the answer.
-    pub fn showing(self, field: &'static str, words: &'static str) -> Self {
-        Form { secret: Some((field, words)), ..self }
+    pub fn showing<T: DeserializeOwned + 'static>(self, secret: fn(&T) -> String, words: &'static str) -> Self {
+        let read: ReadSecret = Arc::new(move |body| body.read().map(|made| secret(&made)));
+        Form { secret: Some((read, words)), ..self }
     }
 
     /// The same with a path that depends on what was typed.
@@ -190,20 +203,24 @@ fn Fields(
             Err(why) => return wrong.set(why),
         };
         busy.set(true);
-        let secret = form.secret;
+        let secret = form.secret.clone();
         let path = form.at.map_or(form.path, |at| at(&typed.get_untracked()));
         access.ask(form.method, path, body, move |answer| {
             // The dialog may be closed by now.
             let _ = busy.try_set(false);
-            if !answer.is_ok() {
-                let _ = wrong.try_set(answer.problem());
-                return;
-            }
-            done.run(answer.body.get("id").text());
-            let secret = secret.map(|(field, words)| (whole(&secret_of(&answer.body, field)), words));
-            match secret.filter(|(secret, _)| !secret.is_empty()) {
-                Some(secret) => drop(shown.try_set(Some(secret))),
-                None => close.run(()),
+            let read = answer.read_by(|body| {
+                let secret = secret.as_ref().map(|(read, words)| Ok((whole(&read(body)?), *words))).transpose()?;
+                Ok((body.read::<Identified>()?.id, secret.filter(|(secret, _)| !secret.is_empty())))
+            });
+            match read {
+                Ok((id, secret)) => {
+                    done.run(id);
+                    match secret {
+                        Some(secret) => drop(shown.try_set(Some(secret))),
+                        None => close.run(()),
+                    }
+                }
+                Err(why) => drop(wrong.try_set(why)),
             }
         });
     };
@@ -216,12 +233,6 @@ fn Fields(
             <button class="btn primary" disabled=busy>{button}</button>
         </form>
     }
-}
-
-/// A secret of an answer. A code is told as the link that takes it.
-fn secret_of(body: &Json, field: &'static str) -> String {
-    let secret = body.get(field).text();
-    if field == "code" && !secret.is_empty() { format!("#reset={secret}") } else { secret }
 }
 
 #[component]

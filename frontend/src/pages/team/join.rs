@@ -11,7 +11,7 @@ use crate::widgets::parts::{Each, If, flag, text};
 use leptos::html;
 use leptos::prelude::*;
 use shared::catalog::fleet::Grain;
-use shared::session::Agent;
+use shared::session::{Agent, Joined};
 use shared::unit::rough_duration;
 use shared::wire::{PageMessage, SourceId};
 use viewer::team::labels as read_labels;
@@ -55,12 +55,14 @@ pub fn JoinHere() -> impl IntoView {
         if place.with_untracked(|place| !place.is_empty()) {
             body.push(("as", place.get_untracked().into()));
         }
-        access.ask("POST", format!("api/v1/teams/{}/join", team.id), body, move |answer| match answer.is_ok() {
-            true => {
-                wrong.set(String::new());
-                line.set(answer.body.get("line").text());
+        access.ask("POST", format!("api/v1/teams/{}/join", team.id), body, move |answer| {
+            match answer.read::<Joined>() {
+                Ok(made) => {
+                    wrong.set(String::new());
+                    line.set(made.line.reveal().into());
+                }
+                Err(why) => wrong.set(why),
             }
-            false => wrong.set(answer.problem()),
         });
     };
     let agents = Agents::follow(access);

@@ -5,10 +5,12 @@ use super::form::{Entry, Form, FormDialog, words};
 use super::frame::Card;
 use super::list::{Cell, Done, Line, List};
 use crate::access::Access;
-use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
+use shared::people::{Keys, MadeKey, ServiceKey};
 use shared::role::{KeyScope, Role};
+use shared::session::{Join, Joins};
+use shared::team::{Service, Services};
 
 /// What a scope is for.
 fn means(scope: KeyScope) -> &'static str {
@@ -55,22 +57,20 @@ pub fn new_key(title: String, path: String, role: Role, hub_admin: bool) -> Form
             }
             Ok(vec![("name", name.into()), ("scopes", words(&scopes)), ("expires", typed.of("expires").into())])
         })
-        .showing("key", "Put it where the program finds it.")
+        .showing::<MadeKey>(|made| made.key.reveal().into(), "Put it where the program finds it.")
 }
 
 /// The row of a key.
-pub fn key_row(key: &Json) -> Line {
-    let time = |name: &str| key.get(name).number().map(|t| t as i64);
-    let scopes: Vec<String> = key.get("scopes").list().iter().map(Json::text).collect();
-    let (id, name) = (key.get("id").text(), key.get("name").text());
-    let service = key.get("service").maybe().unwrap_or_default();
+pub fn key_row(key: &ServiceKey) -> Line {
+    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.text()).collect();
+    let (id, name) = (key.id.clone(), key.name.clone());
     let cells = vec![
-        Cell::Name(name.clone(), service),
+        Cell::Name(name.clone(), key.service.clone().unwrap_or_default()),
         Cell::Text(scopes.join(", ")),
         Cell::Faint(id.clone()),
-        Cell::Ago(time("made"), "–"),
-        Cell::Ago(time("used"), "never"),
-        Cell::Ends(time("ends")),
+        Cell::Ago(Some(key.made), "–"),
+        Cell::Ago(key.used, "never"),
+        Cell::Ends(key.ends),
     ];
     Line { id, name, cells, deeds: vec![("end", "End…")] }
 }
@@ -83,17 +83,18 @@ pub const KEY_HEADS: &[&str] = &["name", "may", "id", ">made", ">last used", ">e
 pub fn KeysPage() -> impl IntoView {
     let access = expect_context::<Access>();
     let base = move |rest: &str| access.team().map(|team| format!("api/v1/teams/{}{rest}", team.id));
-    let services = Polled::follow(access, move || base("/services"));
-    let keys = Polled::follow(access, move || base("/keys"));
-    let joins = Polled::follow(access, move || base("/join"));
-    let rows = |asked: Polled, name: &'static str, row: fn(&Json) -> Line| {
-        Memo::new(move |_| asked.read(|body| body.get(name).list().iter().map(row).collect::<Vec<Line>>()))
-    };
+    let services = Polled::<Services>::follow(access, move || base("/services"));
+    let keys = Polled::<Keys>::follow(access, move || base("/keys"));
+    let joins = Polled::<Joins>::follow(access, move || base("/join"));
+    let key_rows = Memo::new(move |_| keys.read(|told| told.keys.iter().map(key_row).collect::<Vec<Line>>()));
+    let service_rows =
+        Memo::new(move |_| services.read(|told| told.services.iter().map(service).collect::<Vec<Line>>()));
+    let join_rows = Memo::new(move |_| joins.read(|told| told.joins.iter().map(join).collect::<Vec<Line>>()));
     let form = RwSignal::new(None::<Form>);
     let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
     let path = move |rest: String| untrack(|| base(&rest)).unwrap_or_default();
     let of_key = move |(line, _, _): Done| {
-        let at = keys.body.with_untracked(|body| service_of(body.as_ref(), services, &line.id));
+        let at = untrack(|| place_of(keys, services, &line.id));
         form.set(Some(Form::ask(
             "end-key",
             format!("End the key {}?", line.name),
@@ -151,7 +152,7 @@ pub fn KeysPage() -> impl IntoView {
                     id="keys"
                     label="Table of keys"
                     heads=KEY_HEADS
-                    rows=rows(keys, "keys", key_row)
+                    rows=key_rows
                     known=flag(move || keys.known())
                     empty="No program has a key."
                     act=Callback::new(of_key)
@@ -167,7 +168,7 @@ pub fn KeysPage() -> impl IntoView {
                     id="services"
                     label="Table of service accounts"
                     heads=&["name", "at most", "state", ">keys", ">made"]
-                    rows=rows(services, "services", service)
+                    rows=service_rows
                     known=flag(move || services.known())
                     empty="There is no service account."
                     act=Callback::new(of_service)
@@ -178,64 +179,63 @@ pub fn KeysPage() -> impl IntoView {
                     id="joins"
                     label="Table of join keys"
                     heads=&["for", "joined", "asks", ">made", ">ends"]
-                    rows=rows(joins, "joins", join)
+                    rows=join_rows
                     known=flag(move || joins.known())
                     empty="No join key holds. Add machines makes one."
                     act=Callback::new(end_join)
                 />
             </Card>
-            <FormDialog form done=Callback::new(move |_| [keys, services].into_iter().for_each(Polled::ask))/>
+            <FormDialog form done=Callback::new(move |_| {
+                keys.ask();
+                services.ask();
+            })/>
         </If>
     }
 }
 
 /// Where a key is ended: at its service, or at the team.
-fn service_of(keys: Option<&Json>, services: Polled, id: &str) -> String {
-    let all = keys.map(|body| body.get("keys").list()).unwrap_or_default();
-    let service = all.iter().find(|key| key.get("id").text() == id).and_then(|key| key.get("service").maybe());
-    let known =
-        services.body.with_untracked(|body| body.as_ref().map(|b| b.get("services").list()).unwrap_or_default());
-    let found = service.and_then(|name| known.into_iter().find(|service| service.get("name").text() == name));
-    match found {
-        Some(service) => format!("/services/{}/keys/{id}", service.get("id").text()),
+fn place_of(keys: Polled<Keys>, services: Polled<Services>, id: &str) -> String {
+    let name = keys.read(|told| told.keys.iter().find(|key| key.id == id).and_then(|key| key.service.clone()));
+    let service = name.and_then(|name| {
+        services.read(|told| told.services.iter().find(|service| service.name == name).map(|one| one.id.clone()))
+    });
+    match service {
+        Some(service) => format!("/services/{service}/keys/{id}"),
         None => format!("/keys/{id}"),
     }
 }
 
-fn service(service: &Json) -> Line {
-    let (name, off) = (service.get("name").text(), service.get("disabled").is_true());
+fn service(service: &Service) -> Line {
+    let (name, off) = (service.name.clone(), service.disabled);
     let state =
         if off { Cell::State(false, "its keys do not hold".into()) } else { Cell::State(true, "in use".into()) };
     let cells = vec![
         Cell::Name(name.clone(), String::new()),
-        Cell::Text(service.get("role").text()),
+        Cell::Text(service.role.to_string()),
         state,
-        Cell::Number(service.get("keys").number().map_or(String::new(), |n| n.to_string())),
-        Cell::Ago(service.get("made").number().map(|t| t as i64), "–"),
+        Cell::Number(service.keys.to_string()),
+        Cell::Ago(Some(service.made), "–"),
     ];
     let turn = if off { ("enable", "Switch on") } else { ("disable", "Switch off") };
     let deeds = vec![("new-key", "New key…"), turn, ("remove", "Remove…")];
-    Line { id: service.get("id").text(), name, cells, deeds }
+    Line { id: service.id.clone(), name, cells, deeds }
 }
 
-fn join(join: &Json) -> Line {
-    let id = join.get("id").text();
-    let labels: Vec<String> = join.get("labels").pairs().iter().map(|(k, v)| format!("{k}:{v}")).collect();
+fn join(join: &Join) -> Line {
+    let labels: Vec<String> = join.labels.iter().map(|(k, v)| format!("{k}:{v}")).collect();
     let name = if labels.is_empty() { "any machine".to_string() } else { labels.join(" ") };
-    let from = join.get("name").text();
-    let used = join.get("used").number().unwrap_or(0.0);
-    let joined = match join.get("left").number() {
-        Some(left) => format!("{used} of {}", used + left),
-        None => used.to_string(),
+    let joined = match join.left {
+        Some(left) => format!("{} of {}", join.used, join.used.saturating_add(left)),
+        None => join.used.to_string(),
     };
-    let asks = [("approve", "confirms each"), ("by_name", "by name"), ("ephemeral", "for an hour")];
-    let asks: Vec<&str> = asks.into_iter().filter(|(key, _)| join.get(key).is_true()).map(|(_, words)| words).collect();
+    let asks = [(join.approve, "confirms each"), (join.by_name, "by name"), (join.ephemeral, "for an hour")];
+    let asks: Vec<&str> = asks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words).collect();
     let cells = vec![
-        Cell::Name(name.clone(), from),
+        Cell::Name(name.clone(), join.name.clone()),
         Cell::Text(joined),
         Cell::Faint(asks.join(", ")),
-        Cell::Ago(join.get("made").number().map(|t| t as i64), "–"),
-        Cell::Ends(join.get("ends").number().map(|t| t as i64)),
+        Cell::Ago(Some(join.made), "–"),
+        Cell::Ends(join.ends),
     ];
-    Line { id, name, cells, deeds: vec![("end", "End now")] }
+    Line { id: join.id.clone(), name, cells, deeds: vec![("end", "End now")] }
 }

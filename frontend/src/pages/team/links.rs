@@ -5,10 +5,10 @@ use super::form::{Entry, Form, FormDialog};
 use super::frame::Card;
 use super::list::{Cell, Done, Line, List, clock};
 use crate::access::Access;
-use crate::fetch::Json;
 use crate::widgets::parts::{flag, text};
 use leptos::prelude::*;
 use shared::unit::rough_duration;
+use shared::views::{MadeShare, Share, Shares, Span};
 
 /// A form that makes a link to a view of the page.
 pub fn new_link(path: String, query: String) -> Form {
@@ -24,7 +24,7 @@ pub fn new_link(path: String, query: String) -> Form {
             body.push(("query", query.as_str().into()));
             Ok(body)
         })
-        .showing("url", "Send them this link.")
+        .showing::<MadeShare>(|made| made.url.reveal().into(), "Send them this link.")
 }
 
 /// The page.
@@ -33,8 +33,7 @@ pub fn LinksPage() -> impl IntoView {
     let access = expect_context::<Access>();
     let path = move || access.team_here().map(|team| format!("api/v1/shares?team={}", team.id));
     let shares = Polled::follow(access, path);
-    let rows =
-        Memo::new(move |_| shares.read(|body| body.get("shares").list().iter().map(share).collect::<Vec<Line>>()));
+    let rows = Memo::new(move |_| shares.read(|told: &Shares| told.shares.iter().map(share).collect::<Vec<Line>>()));
     let form = RwSignal::new(None::<Form>);
     let end = move |(line, _, _): Done| {
         form.set(Some(Form::ask(
@@ -65,35 +64,30 @@ pub fn LinksPage() -> impl IntoView {
     }
 }
 
-fn share(share: &Json) -> Line {
-    let time = |of: &Json, name: &str| of.get(name).number().map(|t| t as i64);
-    let machines: Vec<String> = share.get("sources").list().iter().map(Json::text).collect();
-    let machines = match machines.as_slice() {
+fn share(share: &Share) -> Line {
+    let machines = match share.sources.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),
     };
-    let span = share.get("span");
-    let when = match (time(&span, "from"), time(&span, "to"), share.get("window").number()) {
-        (Some(from), Some(to), _) => format!("{} to {}", clock(from), clock(to)),
-        (_, _, Some(window)) => format!("live, {} at most", rough_duration((window * 1_000.0) as i64)),
+    let when = match (share.span, share.window) {
+        (Some(Span { from, to }), _) => format!("{} to {}", clock(from as i64), clock(to as i64)),
+        (_, Some(window)) => format!("live, {} at most", rough_duration((window * 1_000.0) as i64)),
         _ => "live".into(),
     };
-    let opens = share.get("opens").number().unwrap_or(0.0);
-    let opened = match time(share, "opened") {
-        Some(t) => format!("{opens} times, last {}", super::list::ago(t)),
+    let opened = match share.opened {
+        Some(t) => format!("{} times, last {}", share.opens, super::list::ago(t)),
         None => "never".into(),
     };
-    let (id, name) = (share.get("id").text(), share.get("name").text());
-    let name = if name.is_empty() { "a page".to_string() } else { name };
+    let name = if share.name.is_empty() { "a page".to_string() } else { share.name.clone() };
     let shows = if machines.is_empty() { when } else { format!("{machines}, {when}") };
     let cells = vec![
         Cell::Name(name.clone(), String::new()),
         Cell::Text(shows),
-        Cell::Faint(share.get("by").text()),
-        Cell::Faint(share.get("note").text()),
+        Cell::Faint(share.by.clone()),
+        Cell::Faint(share.note.clone()),
         Cell::Text(opened),
-        Cell::Ends(time(share, "ends")),
+        Cell::Ends(Some(share.ends)),
     ];
-    Line { id, name, cells, deeds: vec![("end", "End now…")] }
+    Line { id: share.id.clone(), name, cells, deeds: vec![("end", "End now…")] }
 }

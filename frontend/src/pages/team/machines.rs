@@ -10,8 +10,10 @@ use crate::widgets::modal::Modal;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::html;
 use leptos::prelude::*;
+use shared::hub::AboutHub;
 use shared::session::Agent;
 use shared::unit::rough_duration;
+use std::collections::BTreeMap;
 use viewer::team::labels;
 
 /// What is done with a machine.
@@ -40,7 +42,7 @@ pub fn MachinesPage() -> impl IntoView {
     let access = expect_context::<Access>();
     let agents = Agents::follow(access);
     let about = Polled::follow(access, move || access.is_hub_admin().then(|| "api/v1/hub".into()));
-    let away = Memo::new(move |_| about.read(|body| turned_away(|why| body.get("turned_away").get(why).number())));
+    let away = Memo::new(move |_| about.read(|hub: &AboutHub| turned_away(&hub.turned_away)));
     let (joining, deed) = (RwSignal::new(false), RwSignal::new(None::<(Deed, Agent)>));
     let admin = flag(move || access.team().is_some());
     let count = text(move || {
@@ -119,8 +121,8 @@ const AWAY: [(&str, &str); 3] =
     [("key", "for their key"), ("handshake", "because many came at once"), ("link", "for how they began")];
 
 /// What is said of links that were turned away, by how many of each cause there were; empty without any.
-fn turned_away(of: impl Fn(&str) -> Option<f64>) -> String {
-    let counted = AWAY.iter().filter_map(|(why, words)| Some((of(why).filter(|n| *n > 0.0)?, words)));
+fn turned_away(by_cause: &BTreeMap<String, u64>) -> String {
+    let counted = AWAY.iter().filter_map(|(why, words)| Some((by_cause.get(*why).filter(|n| **n > 0)?, words)));
     let words: Vec<String> = counted.map(|(n, words)| format!("{n} {words}")).collect();
     if words.is_empty() {
         return String::new();

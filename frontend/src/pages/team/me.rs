@@ -6,10 +6,12 @@ use super::frame::Card;
 use super::keys::{KEY_HEADS, key_row, new_key};
 use super::list::{Cell, Done, Line, List};
 use crate::access::Access;
-use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
+use shared::me::{Me, OwnIdentities, OwnIdentity, OwnSession, OwnSessions};
+use shared::people::Keys;
 use shared::role::Role;
+use shared::session::TeamRole;
 use viewer::team::browser_of;
 
 /// The page.
@@ -17,14 +19,14 @@ use viewer::team::browser_of;
 pub fn MePage() -> impl IntoView {
     let access = expect_context::<Access>();
     let own = move |rest: &str| access.is_in().then(|| format!("api/v1/me{rest}"));
-    let me = Polled::follow(access, move || own(""));
-    let sessions = Polled::follow(access, move || own("/sessions"));
-    let keys = Polled::follow(access, move || own("/keys"));
-    let identities = Polled::follow(access, move || own("/identities"));
+    let me = Polled::<Me>::follow(access, move || own(""));
+    let sessions = Polled::<OwnSessions>::follow(access, move || own("/sessions"));
+    let keys = Polled::<Keys>::follow(access, move || own("/keys"));
+    let identities = Polled::<OwnIdentities>::follow(access, move || own("/identities"));
     let form = RwSignal::new(None::<Form>);
     let identity_rows = Memo::new(move |_| {
-        identities.read(|body| {
-            let all = body.get("identities").list();
+        identities.read(|told| {
+            let all = &told.identities;
             all.iter().map(|one| identity(one, all.len() > 1)).collect::<Vec<Line>>()
         })
     });
@@ -44,26 +46,23 @@ pub fn MePage() -> impl IntoView {
     };
     // The ways are known after the first look at the session.
     let add_identity = move || view! { {move || access.providers().into_iter().map(add_button).collect_view()} };
-    let session_rows = Memo::new(move |_| {
-        sessions.read(|body| body.get("sessions").list().iter().map(session).collect::<Vec<Line>>())
-    });
-    let key_rows =
-        Memo::new(move |_| keys.read(|body| body.get("keys").list().iter().map(key_row).collect::<Vec<Line>>()));
-    let name = move || me.read(|me| me.get("name").text());
+    let session_rows =
+        Memo::new(move |_| sessions.read(|told| told.sessions.iter().map(session).collect::<Vec<Line>>()));
+    let key_rows = Memo::new(move |_| keys.read(|told| told.keys.iter().map(key_row).collect::<Vec<Line>>()));
+    let name = move || me.read(|me| me.name.clone());
     let facts = text(move || {
         me.read(|me| {
-            let roles = me.get("teams").list();
-            let several = roles.len() > 1;
-            let role = |team: &Json| match several {
-                true => format!("{} of {}", team.get("role").text(), team.get("name").text()),
-                false => team.get("role").text(),
+            let several = me.teams.len() > 1;
+            let role = |team: &TeamRole| match several {
+                true => format!("{} of {}", team.role, team.name),
+                false => team.role.to_string(),
             };
-            let hub = me.get("hub_admin").is_true().then(|| "admin of this hub".to_string());
-            let email = me.get("email").maybe().filter(|email| !email.is_empty());
-            hub.into_iter().chain(roles.iter().map(role)).chain(email).collect::<Vec<_>>().join(", ")
+            let hub = me.hub_admin.then(|| "admin of this hub".to_string());
+            let email = me.email.clone().filter(|email| !email.is_empty());
+            hub.into_iter().chain(me.teams.iter().map(role)).chain(email).collect::<Vec<_>>().join(", ")
         })
     });
-    let has_password = move || me.read(|me| me.get("password").is_true());
+    let has_password = move || me.read(|me| me.password);
     let password = move |_| {
         let first = !untrack(has_password);
         let old = (!first).then_some(("old", "The password until now", Entry::Password("current-password")));
@@ -87,7 +86,7 @@ pub fn MePage() -> impl IntoView {
         ));
     };
     let email = move |_| {
-        let present = untrack(|| me.read(|me| me.get("email").text()));
+        let present = untrack(|| me.read(|me| me.email.clone().unwrap_or_default()));
         form.set(Some(
             Form::ask("email", "Your e-mail".into(), "Empty removes it.", "PATCH", "api/v1/me".into())
                 .with("Save", vec![("email", "E-mail", Entry::Text(present))])
@@ -138,9 +137,9 @@ pub fn MePage() -> impl IntoView {
         ));
     };
     // What is told of the runs of one's own logins.
-    let tell = move |name: &'static str, words: &'static str| {
+    let tell = move |name: &'static str, words: &'static str, of: fn(&Me) -> bool| {
         let set = move |on: bool| me.change("PATCH", "api/v1/me".into(), vec![(name, on.into())]);
-        let is_on = flag(move || me.read(|me| me.get(name).is_true()));
+        let is_on = flag(move || me.read(of));
         view! {
             <label class="tick">
                 <input type="checkbox" name=name prop:checked=is_on on:change=move |event| set(event_target_checked(&event))/>
@@ -181,11 +180,11 @@ pub fn MePage() -> impl IntoView {
                 act=Callback::new(end_identity)
             />
         </Card>
-        <If when=flag(move || me.read(|me| me.get("tell_finished").maybe_bool().is_some()))>
+        <If when=flag(move || me.known())>
             <Card title="What you are told" note=text(|| "in the bell, and by your e-mail where it is known to be yours")>
                 <div class="acts">
-                    {tell("tell_finished", "My runs finished")}
-                    {tell("tell_crashed", "My runs crashed")}
+                    {tell("tell_finished", "My runs finished", |me| me.tell_finished)}
+                    {tell("tell_crashed", "My runs crashed", |me| me.tell_crashed)}
                 </div>
             </Card>
         </If>
@@ -217,7 +216,10 @@ pub fn MePage() -> impl IntoView {
             />
         </Card>
         <FormDialog form done=Callback::new(move |_| {
-            [me, sessions, keys, identities].into_iter().for_each(Polled::ask);
+            me.ask();
+            sessions.ask();
+            keys.ask();
+            identities.ask();
             // Who has left a team, or removed the account, sees another page.
             access.look();
         })/>
@@ -225,36 +227,32 @@ pub fn MePage() -> impl IntoView {
 }
 
 /// A way to sign in; the last one cannot be removed.
-fn identity(identity: &Json, several: bool) -> Line {
-    let kind = identity.get("kind").text();
-    let name = match (kind.as_str(), identity.get("title").maybe()) {
+fn identity(identity: &OwnIdentity, several: bool) -> Line {
+    let name = match (identity.kind.as_str(), &identity.title) {
         ("password", _) => "password".to_string(),
         ("proxy", _) => "the proxy".into(),
-        (_, Some(title)) => title,
+        (_, Some(title)) => title.clone(),
         // It is no provider of this hub any longer.
         _ => "another provider".into(),
     };
-    let issuer = identity.get("issuer").text();
-    let of = if issuer == kind { "this hub".to_string() } else { issuer };
-    let cells =
-        vec![Cell::Name(name.clone(), String::new()), Cell::Text(of), Cell::Faint(identity.get("subject").text())];
+    let of = if identity.issuer == identity.kind { "this hub".to_string() } else { identity.issuer.clone() };
+    let cells = vec![Cell::Name(name.clone(), String::new()), Cell::Text(of), Cell::Faint(identity.subject.clone())];
     let deeds = if several { vec![("end", "Remove…")] } else { Vec::new() };
-    Line { id: identity.get("id").text(), name, cells, deeds }
+    Line { id: identity.id.clone(), name, cells, deeds }
 }
 
-fn session(session: &Json) -> Line {
-    let time = |name: &str| session.get(name).number().map(|t| t as i64);
-    let current = session.get("current").is_true();
-    let name = browser_of(&session.get("agent").text());
+fn session(session: &OwnSession) -> Line {
+    let current = session.current;
+    let name = browser_of(session.agent.as_deref().unwrap_or_default());
     let name = if name.is_empty() { "a browser".to_string() } else { name };
     let cells = vec![
         Cell::Name(name.clone(), if current { "this one".into() } else { String::new() }),
-        Cell::Text(session.get("network").text()),
-        Cell::Faint(session.get("kind").text()),
-        Cell::Ago(time("made"), "–"),
-        Cell::Ago(time("seen"), "–"),
-        Cell::Ends(time("ends")),
+        Cell::Text(session.network.clone()),
+        Cell::Faint(session.kind.clone()),
+        Cell::Ago(Some(session.made), "–"),
+        Cell::Ago(Some(session.seen), "–"),
+        Cell::Ends(Some(session.ends)),
     ];
     let deeds = if current { Vec::new() } else { vec![("end", "Sign out there")] };
-    Line { id: session.get("id").text(), name, cells, deeds }
+    Line { id: session.id.clone(), name, cells, deeds }
 }

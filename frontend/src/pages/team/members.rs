@@ -7,11 +7,12 @@ use super::frame::Card;
 use super::list::{Cell, Done, Line, List};
 use super::teams::{Teams, new_team};
 use crate::access::Access;
-use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
 use charts::order;
 use leptos::prelude::*;
+use shared::people::Made;
 use shared::role::Role;
+use shared::team::{Invite, Invites, MadeInvite, Member, Team};
 use wasm_bindgen::JsValue;
 
 const ROLES: [&str; 3] = ["viewer", "member", "admin"];
@@ -39,21 +40,21 @@ const RIGHTS: [[&str; 5]; 5] = [
 pub fn MembersPage() -> impl IntoView {
     let access = expect_context::<Access>();
     let base = move || access.team_here().map(|team| format!("api/v1/teams/{}", team.id));
-    let team = Polled::follow(access, base);
+    let team = Polled::<Team>::follow(access, base);
     let admin = Memo::new(move |_| access.team().is_some());
-    let open = move || team.read(|body| body.get("members_invite").is_true());
+    let open = move || team.read(|team| team.members_invite);
     let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
     let inviting = Memo::new(move |_| admin.get() || (open() && role() == Role::Member));
-    let invites =
-        Polled::follow(access, move || base().filter(|_| inviting.get()).map(|path| format!("{path}/invites")));
+    let invites = Polled::<Invites>::follow(access, move || {
+        base().filter(|_| inviting.get()).map(|path| format!("{path}/invites"))
+    });
     let form = RwSignal::new(None::<Form>);
     let rows = Memo::new(move |_| {
         let (id, hub_admin) = (access.id(), access.is_hub_admin());
-        let member = |member: &Json| person(member, &id, admin.get(), hub_admin);
-        team.read(|body| body.get("members").list().iter().map(member).collect::<Vec<Line>>())
+        let member = |member: &Member| person(member, &id, admin.get(), hub_admin);
+        team.read(|team| team.members.iter().map(member).collect::<Vec<Line>>())
     });
-    let invited =
-        Memo::new(move |_| invites.read(|body| body.get("invites").list().iter().map(invite).collect::<Vec<Line>>()));
+    let invited = Memo::new(move |_| invites.read(|told| told.invites.iter().map(invite).collect::<Vec<Line>>()));
     let count = text(move || {
         let waits = invited.with(Vec::len);
         let all = rows.with(Vec::len);
@@ -73,10 +74,10 @@ pub fn MembersPage() -> impl IntoView {
                 "POST",
                 format!("api/v1/accounts/{}/reset", line.id),
             )
-            .showing("code", "Give them this link."),
+            .showing::<Made>(|made| made.code.as_ref().map_or(String::new(), |code| format!("#reset={}", code.reveal())), "Give them this link."),
         )),
         "logins" => {
-            let present = untrack(|| team.read(|body| logins_of(&body.get("members").list(), &line.id)));
+            let present = untrack(|| team.read(|team| logins_of(&team.members, &line.id)));
             let said = "Names of users on machines: their runs and processes are this person's.";
             form.set(Some(
                 Form::ask("logins", format!("Logins of {}", line.name), said, "PUT", path(format!("/members/{}", line.id)))
@@ -107,7 +108,7 @@ pub fn MembersPage() -> impl IntoView {
         form.set(Some(
             Form::ask("invite-somebody", "Invite somebody".into(), words, "POST", path("/invites".into()))
                 .with("Make the link", fields)
-                .showing("url", "Send them this link."),
+                .showing::<MadeInvite>(|made| made.url.reveal().into(), "Send them this link."),
         ));
     };
     let take_back =
@@ -174,29 +175,26 @@ pub fn MembersPage() -> impl IntoView {
 }
 
 /// The logins of a member that were set by hand, as they are typed.
-fn logins_of(members: &[Json], id: &str) -> String {
-    let member = members.iter().find(|member| member.get("id").text() == id);
-    let logins = member.map(|member| member.get("logins").list()).unwrap_or_default();
-    logins.iter().map(Json::text).collect::<Vec<_>>().join(" ")
+fn logins_of(members: &[Member], id: &str) -> String {
+    members.iter().find(|member| member.id == id).map(|member| member.logins.join(" ")).unwrap_or_default()
 }
 
 /// All logins of a member: those that a provider says, and those that were set by hand.
-fn logins(member: &Json) -> String {
-    let (own, said) = (member.get("logins").list(), member.get("said").list());
-    let mut all: Vec<String> = own.iter().chain(&said).map(Json::text).collect();
+fn logins(member: &Member) -> String {
+    let mut all: Vec<String> = member.logins.iter().chain(&member.said).cloned().collect();
     order::sort(&mut all);
     all.dedup();
     if all.is_empty() { "–".into() } else { all.join(" ") }
 }
 
-fn person(member: &Json, own: &str, admin: bool, hub_admin: bool) -> Line {
-    let (id, name, role) = (member.get("id").text(), member.get("name").text(), member.get("role").text());
+fn person(member: &Member, own: &str, admin: bool, hub_admin: bool) -> Line {
+    let (id, name, role) = (member.id.clone(), member.name.clone(), member.role.to_string());
     let you = id == own;
     let mut note: Vec<&str> = Vec::new();
     if you {
         note.push("you");
     }
-    if member.get("disabled").is_true() {
+    if member.disabled {
         note.push("may not sign in");
     }
     let deeds: &[(&str, &str)] = match (admin && !you, hub_admin) {
@@ -208,7 +206,7 @@ fn person(member: &Json, own: &str, admin: bool, hub_admin: bool) -> Line {
     let right = may(&role).to_string();
     let role = if admin { Cell::Choice("role", ROLES.to_vec(), role) } else { Cell::Text(role) };
     let seen = match admin {
-        true => Cell::Ago(member.get("seen").number().map(|t| t as i64), "–"),
+        true => Cell::Ago(member.seen, "–"),
         false => Cell::Faint("–".into()),
     };
     let cells =
@@ -216,16 +214,16 @@ fn person(member: &Json, own: &str, admin: bool, hub_admin: bool) -> Line {
     Line { id, name, cells, deeds: deeds.to_vec() }
 }
 
-fn invite(invite: &Json) -> Line {
-    let whom = invite.get("email").maybe().filter(|text| !text.is_empty());
+fn invite(invite: &Invite) -> Line {
+    let whom = invite.email.clone().filter(|text| !text.is_empty());
     let name = whom.unwrap_or_else(|| "whoever has the link".into());
     let cells = vec![
         Cell::Name(name.clone(), String::new()),
-        Cell::Text(invite.get("role").text()),
-        Cell::Faint(invite.get("by").text()),
-        Cell::Ends(invite.get("ends").number().map(|t| t as i64)),
+        Cell::Text(invite.role.to_string()),
+        Cell::Faint(invite.by.clone()),
+        Cell::Ends(Some(invite.ends)),
     ];
-    Line { id: invite.get("id").text(), name, cells, deeds: vec![("take-back", "Take back")] }
+    Line { id: invite.id.clone(), name, cells, deeds: vec![("take-back", "Take back")] }
 }
 
 /// What each role may.

@@ -6,10 +6,11 @@ use super::form::{Entry, Form, FormDialog, words};
 use super::frame::Card;
 use super::list::{Cell, Done, Line, List};
 use crate::access::Access;
-use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
+use shared::answer::series::SourceList;
 use shared::role::Role;
+use shared::team::{self, Team, TeamSource};
 
 /// The form of another team.
 pub fn new_team() -> Form {
@@ -22,31 +23,26 @@ pub fn new_team() -> Form {
 #[component]
 pub fn Teams(
     /// The team of the page, as the hub tells it.
-    team: Polled,
+    team: Polled<Team>,
 ) -> impl IntoView {
     let access = expect_context::<Access>();
-    let all = Polled::follow(access, move || access.team().map(|_| "api/v1/teams".into()));
-    let machines = Polled::follow(access, move || access.is_hub_admin().then(|| "api/v1/sources".into()));
+    let all = Polled::<team::Teams>::follow(access, move || access.team().map(|_| "api/v1/teams".into()));
+    let machines = Polled::<SourceList>::follow(access, move || access.is_hub_admin().then(|| "api/v1/sources".into()));
     let form = RwSignal::new(None::<Form>);
     let seen = Memo::new(move |_| {
         let hub_admin = access.is_hub_admin();
-        team.read(|body| {
-            body.get("sources").list().iter().map(|source| machine(source, hub_admin)).collect::<Vec<Line>>()
-        })
+        team.read(|team| team.sources.iter().map(|source| machine(source, hub_admin)).collect::<Vec<Line>>())
     });
     let teams = Memo::new(move |_| {
         let hub_admin = access.is_hub_admin();
-        let own = |team: &&Json| hub_admin || team.get("role").text() == Role::Admin.text();
-        all.read(|body| {
-            body.get("teams").list().iter().filter(own).map(|team| row(team, hub_admin)).collect::<Vec<Line>>()
-        })
+        let own = |team: &&Team| hub_admin || team.role == Role::Admin;
+        all.read(|told| told.teams.iter().filter(own).map(|team| row(team, hub_admin)).collect::<Vec<Line>>())
     });
     let here = move || untrack(|| access.team_here()).map(|team| team.name).unwrap_or_default();
     let let_see = move |_| {
         let known: Vec<String> = seen.with_untracked(|seen| seen.iter().map(|line| line.name.clone()).collect());
-        let all = untrack(|| {
-            machines.read(|body| body.get("sources").list().iter().map(|s| s.get("name").text()).collect::<Vec<_>>())
-        });
+        let all =
+            untrack(|| machines.read(|told| told.sources.iter().map(|source| source.name.clone()).collect::<Vec<_>>()));
         let left: Vec<String> = all.into_iter().filter(|name| !known.contains(name)).collect();
         let team = here();
         let title = format!("Let {team} see a machine");
@@ -133,7 +129,9 @@ pub fn Teams(
             </Card>
         </If>
         <FormDialog form done=Callback::new(move |_| {
-            [team, all, machines].into_iter().for_each(Polled::ask);
+            team.ask();
+            all.ask();
+            machines.ask();
             // The choice of teams stands in the session.
             access.look();
         })/>
@@ -146,16 +144,16 @@ fn team_sees_all(form: RwSignal<Option<Form>>, title: String) {
     form.set(Some(Form::ask("grant", title, said, "GET", "api/v1/teams".into())));
 }
 
-fn machine(source: &Json, hub_admin: bool) -> Line {
-    let (id, name, home) = (source.get("id").text(), source.get("name").text(), source.get("home").is_true());
+fn machine(source: &TeamSource, hub_admin: bool) -> Line {
+    let (id, name, home) = (source.id.clone(), source.name.clone(), source.home);
     let why = if home { "it joined by a line of this team" } else { "an admin of the hub let it" };
     let deeds = if hub_admin && !home { vec![("revoke-grant", "Take away…")] } else { Vec::new() };
     Line { id, name: name.clone(), cells: vec![Cell::Name(name, String::new()), Cell::Faint(why.into())], deeds }
 }
 
-fn row(team: &Json, hub_admin: bool) -> Line {
-    let (id, name) = (team.get("id").text(), team.get("name").text());
-    let who = if team.get("members_invite").is_true() { "admins and members" } else { "admins" };
+fn row(team: &Team, hub_admin: bool) -> Line {
+    let (id, name) = (team.id.clone(), team.name.clone());
+    let who = if team.members_invite { "admins and members" } else { "admins" };
     let mut deeds = vec![("rename", "Rename…")];
     if hub_admin {
         deeds.push(("remove", "Remove…"));

@@ -4,10 +4,10 @@ use super::asked::Polled;
 use super::frame::Card;
 use super::list::{Cell, Line, List};
 use crate::access::Access;
-use crate::fetch::Json;
 use crate::widgets::parts::{If, flag, text};
 use charts::order;
 use leptos::prelude::*;
+use shared::audit::{Usage, UsageRow};
 use shared::unit::Unit;
 
 /// A measure: its name in the answer, its words, its unit, and whether days add up (else the largest counts).
@@ -32,7 +32,8 @@ const TILES: usize = 6;
 /// By what rows are added up, in the address of the API and in words.
 const BY: [(&str, &str); 3] = [("day", "day"), ("source", "machine"), ("key", "key")];
 
-fn said(left_out: f64) -> String {
+fn said(left_out: u64) -> String {
+    let left_out = left_out as f64;
     let count = Unit::Count.scale(left_out).number(left_out);
     format!(
         "{count} rows were left out since the hub's start: its database was away for too long. These sums are too small."
@@ -46,8 +47,8 @@ fn written(unit: Unit, value: Option<f64>) -> String {
 }
 
 /// A value of several rows together.
-fn together(rows: &[Json], (name, _, _, adds): Measure) -> Option<f64> {
-    let values = rows.iter().filter_map(|row| row.get("values").get(name).number());
+fn together<'a>(rows: impl IntoIterator<Item = &'a UsageRow>, (name, _, _, adds): Measure) -> Option<f64> {
+    let values = rows.into_iter().filter_map(|row| row.values.get(name).copied());
     values.reduce(|a, b| if adds { a + b } else { a.max(b) })
 }
 
@@ -57,11 +58,11 @@ pub fn UsagePage() -> impl IntoView {
     let access = expect_context::<Access>();
     let by = RwSignal::new("day");
     let path = move |by: &str| access.team_here().map(|team| format!("api/v1/usage?team={}&by={by}", team.id));
-    let days = Polled::follow(access, move || path("day"));
-    let asked = Polled::follow(access, move || path(by.get()));
-    let rows = Memo::new(move |_| asked.read(|body| lines(&body.get("usage").list(), by.get())));
+    let days = Polled::<Usage>::follow(access, move || path("day"));
+    let asked = Polled::<Usage>::follow(access, move || path(by.get()));
+    let rows = Memo::new(move |_| asked.read(|told| lines(&told.usage, by.get())));
     let tile = move |measure: Measure| {
-        let value = text(move || written(measure.2, days.read(|body| together(&body.get("usage").list(), measure))));
+        let value = text(move || written(measure.2, days.read(|told| together(&told.usage, measure))));
         view! {
             <div class="tile">
                 <h2><span>{measure.1}</span></h2>
@@ -70,10 +71,10 @@ pub fn UsagePage() -> impl IntoView {
         }
     };
     let days_of = text(move || {
-        let n = days.read(|body| body.get("usage").list().len());
+        let n = days.read(|told| told.usage.len());
         if n == 1 { "one day".to_string() } else { format!("{n} days") }
     });
-    let left_out = move || days.read(|body| body.get("left_out").number().unwrap_or(0.0));
+    let left_out = move || days.read(|told| told.left_out);
     let choice = move |(value, words): (&'static str, &'static str)| {
         let pressed = text(move || (by.get() == value).to_string());
         view! { <button data-do="by" aria-pressed=pressed on:click=move |_| by.set(value)>{words}</button> }
@@ -88,7 +89,7 @@ pub fn UsagePage() -> impl IntoView {
     view! {
         <section class="tiles" aria-label="In all">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
         <Card title="Usage" note=days_of wrong=asked.wrong end=end>
-            <If when=flag(move || left_out() > 0.0)>
+            <If when=flag(move || left_out() > 0)>
                 <p class="say" data-say="left-out">{text(move || said(left_out()))}</p>
             </If>
             <List
@@ -117,23 +118,25 @@ pub fn UsagePage() -> impl IntoView {
 }
 
 /// The rows of the table: a day, machine or key each, what is the most first, days with the newest first.
-fn lines(rows: &[Json], by: &str) -> Vec<Line> {
-    let mut groups: Vec<(String, Vec<Json>)> = Vec::new();
+fn lines(rows: &[UsageRow], by: &str) -> Vec<Line> {
+    let mut groups: Vec<(&str, Vec<&UsageRow>)> = Vec::new();
     for row in rows {
-        let name = row.get(if by == "day" { "day" } else { "name" }).text();
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, all)) => all.push(row.clone()),
-            None => groups.push((name, vec![row.clone()])),
+        let name = if by == "day" { &row.day } else { &row.name };
+        match groups.iter_mut().find(|(known, _)| known == name) {
+            Some((_, all)) => all.push(row),
+            None => groups.push((name, vec![row])),
         }
     }
     match by {
         "day" => groups.reverse(),
-        _ => order::sort_by_key(&mut groups, |(_, rows)| -(together(rows, MEASURES[0]).unwrap_or(0.0) as i64)),
+        _ => order::sort_by_key(&mut groups, |(_, rows)| {
+            -(together(rows.iter().copied(), MEASURES[0]).unwrap_or(0.0) as i64)
+        }),
     }
-    let line = |(name, rows): (String, Vec<Json>)| {
-        let values = MEASURES.map(|measure| Cell::Number(written(measure.2, together(&rows, measure))));
-        let cells = [Cell::Name(name.clone(), String::new())].into_iter().chain(values).collect();
-        Line { id: name.clone(), name, cells, deeds: Vec::new() }
+    let line = |(name, rows): (&str, Vec<&UsageRow>)| {
+        let values = MEASURES.map(|measure| Cell::Number(written(measure.2, together(rows.iter().copied(), measure))));
+        let cells = [Cell::Name(name.into(), String::new())].into_iter().chain(values).collect();
+        Line { id: name.into(), name: name.into(), cells, deeds: Vec::new() }
     };
     groups.into_iter().map(line).collect()
 }

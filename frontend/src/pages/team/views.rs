@@ -7,36 +7,11 @@ use super::links::new_link;
 use crate::access::Access;
 use crate::address::{self, View};
 use crate::browser::window;
-use crate::fetch::Json;
 use crate::state::Page;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 use shared::role::Role;
-
-/// A saved view as the menu needs it.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Saved {
-    id: String,
-    name: String,
-    query: String,
-    scope: String,
-    own: bool,
-    default: bool,
-    version: f64,
-}
-
-fn saved(view: &Json) -> Saved {
-    let text = |name: &str| view.get(name).text();
-    Saved {
-        id: text("id"),
-        name: text("name"),
-        query: text("query"),
-        scope: text("scope"),
-        own: view.get("own").is_true(),
-        default: view.get("default").is_true(),
-        version: view.get("version").number().unwrap_or(0.0),
-    }
-}
+use shared::views::{self, Reach, SavedView};
 
 /// What of a view is saved: all but the team, the view and the link by which it was opened, and the theme, which is how a
 /// person reads.
@@ -76,13 +51,14 @@ fn Menu() -> impl IntoView {
     // The list is asked for once, and then while it is open or a view of it is shown.
     let first = RwSignal::new(true);
     let wanted = Memo::new(move |_| first.get() || open.get() || here().is_some());
-    let views = Polled::follow(access, move || wanted.get().then(|| format!("api/v1/views?team={}", team())));
+    let views =
+        Polled::<views::Views>::follow(access, move || wanted.get().then(|| format!("api/v1/views?team={}", team())));
     Effect::new(move || {
         if views.known() {
             first.set(false);
         }
     });
-    let all = Memo::new(move |_| views.read(|body| body.get("views").list().iter().map(saved).collect::<Vec<Saved>>()));
+    let all = Memo::new(move |_| views.read(|told| told.views.clone()));
     let present =
         Memo::new(move |_| all.with(|all| all.iter().find(|view| Some(&view.id) == here().as_ref()).cloned()));
     let changed = Memo::new(move |_| {
@@ -91,7 +67,7 @@ fn Menu() -> impl IntoView {
     let form = RwSignal::new(None::<Form>);
     let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
     let query = move || untrack(|| page.view.with(|v| page.query(&kept(v)))).trim_start_matches('?').to_string();
-    let go = move |view: &Saved| {
+    let go = move |view: &SavedView| {
         let theme = page.view.with_untracked(|v| v.theme);
         let wanted = View { saved: Some(view.id.clone()), theme, ..of_query(&view.query) };
         // It is loaded, so that nothing of the view before stays. A person can follow the address else.
@@ -100,7 +76,7 @@ fn Menu() -> impl IntoView {
     // An address that asks for nothing opens the view that the team has chosen.
     Effect::new(move || {
         if views.known() && std::mem::take(&mut *page.bare.write_value()) {
-            all.with(|all| all.iter().filter(|view| view.default && view.scope == "team").take(1).for_each(go));
+            all.with(|all| all.iter().filter(|view| view.default && view.scope == Reach::Team).take(1).for_each(go));
         }
     });
     let save_as = move |_| {
@@ -119,10 +95,10 @@ fn Menu() -> impl IntoView {
     };
     let save = move |_| {
         let Some(view) = present.get_untracked() else { return };
-        let body = vec![("version", view.version.into()), ("query", query().into())];
+        let body = vec![("version", (view.version as f64).into()), ("query", query().into())];
         views.change("PUT", format!("api/v1/views/{}", view.id), body);
     };
-    let remove = move |view: Saved| {
+    let remove = move |view: SavedView| {
         open.set(false);
         let title = format!("Remove the view {}?", view.name);
         let said = "Links to it go on showing what they show.";
@@ -132,7 +108,7 @@ fn Menu() -> impl IntoView {
         open.set(false);
         form.set(Some(new_link(format!("api/v1/shares?team={}", team()), query())));
     };
-    let opens_first = move |view: Saved| {
+    let opens_first = move |view: SavedView| {
         let id = if view.default { wasm_bindgen::JsValue::NULL } else { view.id.as_str().into() };
         views.change("PUT", format!("api/v1/teams/{}/default-view", team()), vec![("view", id)]);
     };
@@ -151,13 +127,13 @@ fn Menu() -> impl IntoView {
             let id = view.id.clone();
             text(move || (here().as_ref() == Some(&id)).to_string())
         };
-        let whose = match view.scope.as_str() {
-            "mine" => "mine",
-            "team" => "everybody's",
-            _ => "built in",
+        let whose = match view.scope {
+            Reach::Mine => "mine",
+            Reach::Team => "everybody's",
+            Reach::Builtin => "built in",
         };
         let note = if view.default { format!("{whose}, opens first") } else { whose.to_string() };
-        let may_first = view.scope != "mine" && access.team().is_some();
+        let may_first = view.scope != Reach::Mine && access.team().is_some();
         view! {
             <li data-row=view.id.clone()>
                 <button data-do="open-view" aria-current=current on:click=move |_| own.with_value(go)>
