@@ -41,6 +41,7 @@ use crate::tools::find::Find;
 use crate::tools::layouts::Layouts;
 use crate::tools::table::ChartTable;
 use crate::tools::{menu, take};
+use crate::widgets::clock::Clock;
 use crate::widgets::modal::Modal;
 use crate::widgets::tooltip::{Said, Tooltip};
 use leptos::ev;
@@ -58,6 +59,7 @@ pub fn App() -> impl IntoView {
     provide_context(page);
     provide_context(board);
     provide_context(access);
+    provide_context(Clock { beat: page.beat, ahead: page.ahead });
     mark(page);
     keys::listen(board);
     menu::listen(page);

@@ -2,9 +2,10 @@
 //! on a job leads to its page; one on how long it took shows its span in all charts.
 
 use super::parts::{listed, shape, word};
-use crate::fetch;
-use crate::pages::team::list::clock;
+use crate::access::Access;
+use crate::pages::polled::{Polled, poll};
 use crate::state::{LinkState, Page};
+use crate::widgets::clock::clock;
 use crate::widgets::icons::Triangle;
 use crate::widgets::parts::{If, flag, text};
 use leptos::html;
@@ -66,32 +67,19 @@ impl Jobs {
                 runs.set(Vec::new());
             }
         });
-        // Seconds since the last question; None where nothing is answered: by a share link, or by an older server.
-        let asked = StoredValue::new(Some(REFRESH_SECONDS));
-        Effect::new(move || {
-            page.beat.track();
+        let path = move || {
             let live = page.state.get() == LinkState::Live && !page.is_recorded();
-            let Some(since) = asked.get_value().filter(|_| live) else { return };
-            if since < REFRESH_SECONDS {
-                return asked.set_value(Some(since + 1));
+            live.then(&path)
+        };
+        poll(page, expect_context::<Access>(), REFRESH_SECONDS, path, move |polled| {
+            let Polled::Told(body) = polled else { return };
+            let new = listed(body);
+            if !new.is_empty() {
+                page.has_runs.set(true);
             }
-            asked.set_value(Some(0));
-            fetch::ask("GET", &path(), None, move |answer| {
-                match answer.status {
-                    200 => {
-                        let new = listed(&answer.body);
-                        if !new.is_empty() {
-                            page.has_runs.set(true);
-                        }
-                        // The page may have gone meanwhile.
-                        if runs.try_with_untracked(|old| *old != new) == Some(true) {
-                            runs.set(new);
-                        }
-                    }
-                    400..500 => drop(asked.try_update_value(|asked| *asked = None)),
-                    _ => {} // It is asked again.
-                }
-            });
+            if runs.with_untracked(|old| *old != new) {
+                runs.set(new);
+            }
         });
         Jobs(runs)
     }

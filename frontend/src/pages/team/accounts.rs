@@ -3,9 +3,10 @@
 use super::asked::Polled;
 use super::form::{Form, FormDialog};
 use super::frame::Card;
-use super::list::{Cell, Done, Line, List};
 use crate::access::Access;
 use crate::fetch::Json;
+use crate::widgets::list::List;
+use crate::widgets::list::line::{Cell, Done, Line};
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 

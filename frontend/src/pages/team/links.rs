@@ -3,9 +3,11 @@
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog};
 use super::frame::Card;
-use super::list::{Cell, Done, Line, List, clock};
 use crate::access::Access;
 use crate::fetch::Json;
+use crate::widgets::clock::{ago, clock};
+use crate::widgets::list::List;
+use crate::widgets::list::line::{Cell, Done, Line};
 use crate::widgets::parts::{flag, text};
 use leptos::prelude::*;
 use shared::unit::rough_duration;
@@ -81,7 +83,7 @@ fn share(share: &Json) -> Line {
     };
     let opens = share.get("opens").number().unwrap_or(0.0);
     let opened = match time(share, "opened") {
-        Some(t) => format!("{opens} times, last {}", super::list::ago(t)),
+        Some(t) => format!("{opens} times, last {}", ago(t)),
         None => "never".into(),
     };
     let (id, name) = (share.get("id").text(), share.get("name").text());

@@ -2,9 +2,11 @@
 
 use super::asked::Polled;
 use super::frame::Card;
-use super::list::{Cell, Line, List};
 use crate::access::Access;
 use crate::fetch::Json;
+use crate::widgets::list::List;
+use crate::widgets::list::filter::{Choice, options};
+use crate::widgets::list::line::{Cell, Line};
 use crate::widgets::parts::{If, flag, text};
 use charts::order;
 use leptos::prelude::*;
@@ -55,11 +57,11 @@ fn together(rows: &[Json], (name, _, _, adds): Measure) -> Option<f64> {
 #[component]
 pub fn UsagePage() -> impl IntoView {
     let access = expect_context::<Access>();
-    let by = RwSignal::new("day");
+    let by = RwSignal::new("day".to_string());
     let path = move |by: &str| access.team_here().map(|team| format!("api/v1/usage?team={}&by={by}", team.id));
     let days = Polled::follow(access, move || path("day"));
-    let asked = Polled::follow(access, move || path(by.get()));
-    let rows = Memo::new(move |_| asked.read(|body| lines(&body.get("usage").list(), by.get())));
+    let asked = Polled::follow(access, move || path(&by.get()));
+    let rows = Memo::new(move |_| asked.read(|body| lines(&body.get("usage").list(), &by.get())));
     let tile = move |measure: Measure| {
         let value = text(move || written(measure.2, days.read(|body| together(&body.get("usage").list(), measure))));
         view! {
@@ -74,14 +76,10 @@ pub fn UsagePage() -> impl IntoView {
         if n == 1 { "one day".to_string() } else { format!("{n} days") }
     });
     let left_out = move || days.read(|body| body.get("left_out").number().unwrap_or(0.0));
-    let choice = move |(value, words): (&'static str, &'static str)| {
-        let pressed = text(move || (by.get() == value).to_string());
-        view! { <button data-do="by" aria-pressed=pressed on:click=move |_| by.set(value)>{words}</button> }
-    };
-    let csv = text(move || path(by.get()).unwrap_or_default() + "&format=csv");
+    let csv = text(move || path(&by.get()).unwrap_or_default() + "&format=csv");
     let end = move || {
         view! {
-            <span class="choice" role="group" aria-label="By">{BY.map(choice).into_iter().collect_view()}</span>
+            <Choice label="By" deed="by" options=options(&BY) is=by choose=Callback::new(move |value| by.set(value))/>
             <a class="btn" data-do="csv" href=csv download="usage.csv">"Take as CSV"</a>
         }
     };
@@ -110,7 +108,6 @@ pub fn UsagePage() -> impl IntoView {
                 rows
                 known=flag(move || asked.known())
                 empty="Nothing was counted yet: it is added up each minute."
-                act=Callback::new(|_| {})
             />
         </Card>
     }
