@@ -39,13 +39,17 @@ pub struct Jobs(RwSignal<Vec<Listed>>);
 impl Jobs {
     /// Asks for those of the machine again and again, as long as the component that calls this is there.
     pub fn follow(page: Page) -> Jobs {
-        let machine = move || String::from(js_sys::encode_uri_component(&page.machine()));
-        Jobs::asked(page, move || format!("api/v1/runs?limit={MAX_LISTED}&source={}", machine()))
+        // Between a file and a server there is no machine.
+        let machine = move || Some(page.machine()).filter(|name| !name.is_empty());
+        Jobs::asked(page, move || {
+            let machine = String::from(js_sys::encode_uri_component(&machine()?));
+            Some(format!("api/v1/runs?limit={MAX_LISTED}&source={machine}"))
+        })
     }
 
     /// The same of all machines, each with what it used.
     pub fn of_fleet(page: Page) -> Jobs {
-        Jobs::asked(page, || format!("api/v1/runs?sums=true&limit={MAX_OF_FLEET}"))
+        Jobs::asked(page, || Some(format!("api/v1/runs?sums=true&limit={MAX_OF_FLEET}")))
     }
 
     /// Those that have not ended, the newest first: what each is called, and its machines.
@@ -59,7 +63,7 @@ impl Jobs {
         self.0.with(|runs| read(runs))
     }
 
-    fn asked(page: Page, path: impl Fn() -> String + Send + Sync + 'static) -> Jobs {
+    fn asked(page: Page, path: impl Fn() -> Option<String> + 'static) -> Jobs {
         let runs = RwSignal::new(Vec::<Listed>::new());
         // Those of the server are none of a file that is opened over it.
         Effect::new(move || {
@@ -68,8 +72,8 @@ impl Jobs {
             }
         });
         let path = move || {
-            let live = page.state.get() == LinkState::Live && !page.is_recorded();
-            live.then(&path)
+            let live = page.state.get() == LinkState::Live && !page.is_recorded() && !page.over.get();
+            if live { path() } else { None }
         };
         poll(page, expect_context::<Access>(), REFRESH_SECONDS, path, move |polled| {
             let Polled::Told(body) = polled else { return };

@@ -70,7 +70,7 @@ impl Picks {
         if is_wide() {
             follow(id.clone());
         }
-        let rows = browser::all(&format!(".finding[{}]", self.kind));
+        let rows = browser::all(&format!(".findings-list [{}]", self.kind));
         if let Some(row) = rows.iter().find(|row| row.get_attribute(self.kind).as_ref() == Some(id)) {
             browser::focus(row);
         }
