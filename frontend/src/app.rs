@@ -41,10 +41,12 @@ use crate::tools::find::Find;
 use crate::tools::layouts::Layouts;
 use crate::tools::table::ChartTable;
 use crate::tools::{menu, take};
+use crate::widgets::clock::Clock;
 use crate::widgets::modal::Modal;
 use crate::widgets::tooltip::{Said, Tooltip};
 use leptos::ev;
 use leptos::prelude::*;
+use viewer::flow::Flow;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 
@@ -58,6 +60,7 @@ pub fn App() -> impl IntoView {
     provide_context(page);
     provide_context(board);
     provide_context(access);
+    provide_context(Clock { beat: page.beat, ahead: page.ahead });
     mark(page);
     keys::listen(board);
     menu::listen(page);
@@ -93,6 +96,7 @@ pub fn App() -> impl IntoView {
         })
     });
     let place = Memo::new(move |_| (access.gate.get() == Gate::Open).then(|| page.place()));
+    Effect::new(move || lead_past_bar(place.get() == Some(Route::Host)));
     let pages = move || match place.get() {
         None => view! { <GatePage/> }.into_any(),
         Some(Route::Host) => view! { <Bar/> <Stripes/> <Overview/> }.into_any(),
@@ -126,11 +130,19 @@ pub fn App() -> impl IntoView {
         <Announced/>
         <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal>
         <AgainDialog/>
-        <p id="how" class="away">
-            "Left and right read values, up and down go to other charts, m opens the menu, question mark lists all keys."
-        </p>
+        <aside class="away" aria-label="How to read charts by keys">
+            <p id="how">"Left and right read values, up and down go to other charts, m opens the menu, question mark lists all keys."</p>
+        </aside>
         <Changed/>
     }
+}
+
+/// Has the first link of the page lead past the bar: to the charts of a machine, else to what the page shows.
+fn lead_past_bar(to_charts: bool) {
+    let Ok(Some(link)) = document().query_selector(".skip") else { return };
+    let (to, words) = if to_charts { ("#charts", "Skip to the charts") } else { ("#page", "Skip to the page") };
+    browser::set(&link, "href", to);
+    link.set_text_content(Some(words));
 }
 
 /// Writes the state of the link and the theme to the root element, for the stylesheet, tests and the scripts of users.
@@ -142,14 +154,20 @@ fn mark(page: Page) {
             LinkState::Connecting => "connecting",
             LinkState::Live if frozen => "frozen",
             LinkState::Live if page.player.with(Option::is_some) => "recorded",
-            LinkState::Live if page.silent.get() => "silent",
-            LinkState::Live => "live",
+            LinkState::Live => match page.flow.get() {
+                Flow::Loading => "loading",
+                Flow::Live => "live",
+                Flow::Behind => "behind",
+                Flow::Silent => "silent",
+            },
             LinkState::Reconnecting => "reconnecting",
             LinkState::Lost => "lost",
         }
     });
     let element = root.clone();
     Effect::new(move || browser::set(&element, "data-link", link.get()));
+    let element = root.clone();
+    Effect::new(move || browser::set(&element, "data-history", if page.loading.get() { "loading" } else { "" }));
     let element = root.clone();
     Effect::new(move || {
         browser::set(&element, "data-view", if page.view.with(|v| v.compact) { "compact" } else { "" })

@@ -13,6 +13,7 @@ use shared::window::MAX_SAMPLES_SPAN_MS;
 use shared::wire::{self, CREDIT, HEARTBEAT_MS, PROTOCOL, PageMessage, ServerMessage};
 use std::rc::Rc;
 use std::time::Duration;
+use viewer::flow::{Arrived, Flow, flow};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 
@@ -22,8 +23,6 @@ const RECONNECT_MS: (u32, u32) = (250, 4_000);
 const DEAD_AFTER_MS: i64 = 12_000;
 /// When this machine's two clocks differ by more than this many ms, a clock was set or the machine slept.
 const CLOCK_STEP_MS: f64 = 2_000.0;
-/// A machine counts as silent after this many ms without a tick, or after three intervals if that is longer.
-const QUIET_AFTER_MS: i64 = 6_000;
 /// Time in ms after which an answer counts as lost, so that the question may be asked again.
 const ANSWER_TIMEOUT_MS: i64 = 30_000;
 /// Number of failed attempts after which the page says that the server is gone; they take about a minute.
@@ -33,6 +32,10 @@ const MAX_ATTEMPTS: u32 = 18;
 const BLOCKED_AFTER_MS: i64 = 3_000;
 /// The same of one that follows a connection which was blocked.
 const AGAIN_BLOCKED_AFTER_MS: i64 = 2_000;
+/// After the server has answered beside a connection, that one may take so many times as long, and so many ms at least and at
+/// most: what is only slow, or waits for this page to have time, is not blocked.
+const PATIENCE: i64 = 4;
+const PATIENCE_MS: (i64, i64) = (500, 6_000);
 /// How often sockets may bring nothing, while the server answers, before the next way is tried. Of other ways once.
 const BLOCKED_SOCKETS: u32 = 2;
 /// How often a socket is tried again while the page is live without one, in ms.
@@ -79,6 +82,10 @@ struct Connection {
     opened: bool,
     /// True when it was asked for the newest socket whether the way is blocked.
     looked: bool,
+    /// True when it has brought something.
+    brought: bool,
+    /// How long it may take beyond an answer that came beside it, ms.
+    patience: i64,
     /// True when a file is shown, so that there is nothing to ask a server.
     over: bool,
     /// True while somebody must sign in first.
@@ -202,7 +209,7 @@ impl Link {
                 return;
             }
             (link.taken, link.told_of, link.heard, link.acked, link.asked) = (0, 0, now(), now(), 0);
-            (link.opened, link.looked) = (false, false);
+            (link.opened, link.looked, link.brought) = (false, false, false);
             link.number += 1;
             link.number
         };
@@ -264,7 +271,7 @@ impl Link {
         }
         {
             let mut link = self.inner.write_value();
-            (link.heard, link.looked, link.blocked) = (now(), true, 0);
+            (link.heard, link.looked, link.brought, link.blocked, link.patience) = (now(), true, true, 0, 0);
         }
         let way = self.inner.with_value(|link| link.rung.words());
         if self.page.way.with_untracked(|known| *known != way) {
@@ -291,9 +298,11 @@ impl Link {
                 link.anew = true;
                 link.close();
                 drop(link);
-                self.lost(number);
+                return self.lost(number);
             }
         }
+        drop(link);
+        self.note_flow();
     }
 
     fn lost(self, number: u32) {
@@ -348,12 +357,22 @@ impl Link {
             (false, true) => SWALLOWED,
             (false, false) => REFUSED,
         };
-        let page = self.page;
+        let (page, begun) = (self.page, now());
         let answered = Closure::once(move |answer: JsValue| {
-            if answer.unchecked_into::<web_sys::Response>().ok() && page.state.get_untracked() != LinkState::Live {
-                page.blocked.set(words);
-                self.step_down(number);
+            if !answer.unchecked_into::<web_sys::Response>().ok() {
+                return;
             }
+            let patience = ((now() - begun) * PATIENCE).clamp(PATIENCE_MS.0, PATIENCE_MS.1);
+            self.inner.write_value().patience = patience;
+            // What has arrived meanwhile, and waits for this page, comes before this.
+            let judge = move || {
+                let brought = self.inner.with_value(|link| link.number != number || link.brought);
+                if !brought && page.state.get_untracked() != LinkState::Live {
+                    page.blocked.set(words);
+                    self.step_down(number);
+                }
+            };
+            set_timeout(judge, Duration::from_millis(patience as u64));
         });
         // Nothing is known when this fails, too: then the server is away, and the page says that.
         let failed = Closure::once(move |_: JsValue| page.blocked.set(""));
@@ -404,7 +423,7 @@ impl Link {
                 link.ack();
             }
             // Of one that brought nothing at all while the server answers, nothing is awaited.
-            let blocked = link.blocked > 0 && now() - link.heard > BLOCKED_AFTER_MS + 1_000;
+            let blocked = link.blocked > 0 && now() - link.heard > BLOCKED_AFTER_MS + link.patience + 1_000;
             (link.carrier.is_some() && (blocked || now() - link.heard > DEAD_AFTER_MS), link.number)
         };
         let quiet = |link: &Connection| {
@@ -425,11 +444,31 @@ impl Link {
             self.probe();
         }
         let page = self.page;
-        listen_for_machine(page);
+        self.note_flow();
         page.beat.update(|n| *n = n.wrapping_add(1));
         let late = |s: &Source| s.last_t().is_none_or(|t| page.server_now() - t > s.info.interval * 2);
         if of_source(page, late).unwrap_or(true) {
             page.redraw();
+        }
+    }
+
+    /// Notes how the samples of the shown machine come, and whether the past of what is shown is on its way.
+    fn note_flow(self) {
+        let page = self.page;
+        let asks = self.inner.with_value(|link| link.asked > 0 && now() - link.asked <= ANSWER_TIMEOUT_MS);
+        let (now, idle, span) = (page.server_now(), page.idle.get_value(), page.span());
+        let live = page.state.get_untracked() == LinkState::Live && !page.is_recorded() && page.is_of_one_machine();
+        let seen = of_source(page, |source| {
+            let (last, interval, opened) = (source.last_t(), source.info.interval, !source.loaded.is_empty());
+            let whole = source.has_all(span.0, span.1, span);
+            (flow(Arrived { now, last, interval, opened, asks, idle }), !opened || (asks && !whole))
+        });
+        let (flow, loading) = seen.filter(|_| live).unwrap_or((Flow::Live, false));
+        if page.flow.get_untracked() != flow {
+            page.flow.set(flow);
+        }
+        if page.loading.get_untracked() != loading {
+            page.loading.set(loading);
         }
     }
 
@@ -455,15 +494,4 @@ impl Link {
 fn of_source<T>(page: Page, read: impl FnOnce(&Source) -> T) -> Option<T> {
     let store = page.store.read_value();
     page.view.with_untracked(|v| store.source(v.source.as_deref())).map(read)
-}
-
-/// Notes whether the shown machine has sent nothing for a while although the server is there.
-fn listen_for_machine(page: Page) {
-    let late =
-        |s: &Source| s.last_t().is_some_and(|t| page.server_now() - t > (s.info.interval * 3).max(QUIET_AFTER_MS));
-    let live = page.state.get_untracked() == LinkState::Live && !page.is_recorded();
-    let silent = of_source(page, late).unwrap_or(false) && live && !page.is_told();
-    if page.silent.get_untracked() != silent {
-        page.silent.set(silent);
-    }
 }

@@ -7,13 +7,14 @@ use watchglass_tests::browser::Browser;
 use watchglass_tests::crowd::Crowd;
 use watchglass_tests::server::Server;
 
-/// A script for the faults that axe-core calls serious or critical: the rule and the element. What fades in is judged when
+/// A script for the faults that axe-core calls serious or critical, and for what stands outside of all landmarks or is no target
+/// of the skip link: the rule and the element. What fades in is judged when
 /// it is there.
 const SERIOUS: &str = r#"
 const coming = document.getAnimations().filter(one => Number.isFinite(one.effect.getComputedTiming().endTime));
 return Promise.all(coming.map(one => one.finished.catch(() => null)))
   .then(() => axe.run(document, { resultTypes: ["violations"] })).then(found => found.violations
-  .filter(fault => fault.impact === "serious" || fault.impact === "critical")
+  .filter(fault => ["serious", "critical"].includes(fault.impact) || ["region", "skip-link"].includes(fault.id))
   .flatMap(fault => fault.nodes.map(node => fault.id + ": " + node.target.join(" ") + ": " + node.failureSummary)));
 "#;
 
@@ -37,6 +38,22 @@ fn the_first_key_leads_past_the_bar_to_the_charts_under_a_heading_with_the_machi
     browser.strike("Tab", 0);
     browser.until("document.activeElement.closest('.charts article')");
     no_faults(&browser);
+}
+
+#[test]
+fn the_skip_link_has_a_target_on_each_page_and_hidden_words_stand_in_a_landmark() {
+    let server = super::demo("1");
+    let browser = Browser::start();
+    for query in ["", "?page=fleet", "?page=runs", "?page=findings", "?page=alerts"] {
+        browser.open(&format!("{}{query}", server.url));
+        browser.until("document.querySelector('#page')");
+        let to = "document.querySelector('.skip').getAttribute('href')";
+        browser.until(&format!("document.querySelector({to})"));
+        let wanted = if query.is_empty() { "#charts" } else { "#page" };
+        assert_eq!(browser.eval(to), wanted, "{query}");
+        assert_eq!(browser.eval("!!document.querySelector('#how').closest('main, aside, [role=region]')"), true);
+        no_faults(&browser);
+    }
 }
 
 fn axe() -> String {

@@ -9,6 +9,8 @@ use watchglass_tests::waiting::{MAX_WAIT, until_or};
 
 const LIVE: &str = r#"document.documentElement.dataset.link === "live""#;
 const SAY: &str = r#"(s => s ? s.innerText : "")(document.querySelector(".say"))"#;
+/// An expression for the machines of the table in their order.
+const ROWS: &str = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.row).join()"#;
 /// How often the page is asked in a second of the machines.
 const ASKED_A_SECOND: usize = 4;
 /// An expression for the number of pixels of the map that are not its ground.
@@ -87,6 +89,66 @@ fn several_machines_open_as_a_fleet_and_a_click_on_one_opens_its_page() {
     no_faults(&browser);
 }
 
+/// Holds the answers about findings and alerts until `__tell` is called with how many alerts fire.
+const HELD: &str = r#"
+const before = window.fetch, told = new Promise(done => { window.__tell = done; });
+window.fetch = async (path, init) => {
+  const name = new URL(String(path), location.href).pathname;
+  if (!/api.v1.(findings|alerts)$/.test(name)) return before(path, init);
+  const firing = await told, alerts = [], trouble = [];
+  return new Response(JSON.stringify({ findings: [], rules: [], alerts, trouble, firing }), { status: 200 });
+};
+"#;
+
+#[test]
+fn all_is_well_is_said_only_once_findings_and_alerts_are_known_and_nothing_fires() {
+    let crowd = Crowd::new(8);
+    for (firing, said) in [(0, "All is well: all 8 machines answer"), (2, "2 alerts fire: all 8 machines answer")] {
+        let browser = Browser::start();
+        browser.before_each_page(HELD);
+        browser.open(&crowd.url);
+        drawn(&crowd, &browser, 8);
+        until(&crowd, &browser, &format!("{SAY}.includes('All 8 machines answer')"));
+        let before = browser.eval(SAY);
+        let before = before.as_str().expect("a sentence");
+        assert!(before.contains("being read") && !before.contains("well") && before.starts_with("◌"), "{before}");
+        browser.eval(&format!("__tell({firing})"));
+        until(&crowd, &browser, &format!("{SAY}.includes('{said}')"));
+        assert_eq!(browser.eval(r#"document.querySelector(".say").dataset.calm"#), (firing == 0).to_string());
+        assert_eq!(browser.eval("!!document.querySelector('.say [data-do=alerts]')"), firing > 0);
+        no_faults(&browser);
+    }
+}
+
+#[test]
+fn the_table_sorts_both_ways_and_says_when_no_machine_fits() {
+    let (crowd, browser) = open(6, "?page=fleet");
+    let all = |turned: bool| {
+        let mut names: Vec<String> = (1..=6).map(|n| format!("node-0{n}")).collect();
+        if turned {
+            names.reverse();
+        }
+        format!("{ROWS} === '{}'", names.join(","))
+    };
+    browser.click("#hosts [data-column=name] button");
+    until(&crowd, &browser, &all(false));
+    browser.click("#hosts [data-column=name] button");
+    until(&crowd, &browser, &all(true));
+    assert_eq!(
+        browser.eval("document.querySelector('#hosts [data-column=name]').getAttribute('aria-sort')"),
+        "descending"
+    );
+    // What is ticked stays ticked while values change, and a link that has the focus keeps it.
+    browser.eval("document.querySelector('#hosts tr[data-row=node-02] a').focus()");
+    crowd.pass(3);
+    until(&crowd, &browser, &format!("{ROWS}.length > 0"));
+    assert_eq!(browser.eval("document.activeElement.closest('tr')?.dataset.row"), "node-02");
+    browser.eval("(f => { f.value = 'nobody'; f.dispatchEvent(new Event('input', { bubbles: true })); })(document.querySelector('#filter'))");
+    until(&crowd, &browser, "!document.querySelector('#hosts tbody tr')");
+    browser.until("document.body.innerText.includes('No machine fits')");
+    no_faults(&browser);
+}
+
 #[test]
 fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
     let (crowd, browser) = open(16, "");
@@ -98,7 +160,7 @@ fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
     crowd.stand(4, Standing::Refused("its key was ended".into()));
     crowd.stand(5, Standing::Late);
     let state = |host: &str, word: &str| {
-        format!(r#"(r => r && r.dataset.state === {word:?})(document.querySelector("tr[data-host={host}]"))"#)
+        format!(r#"(r => r && r.dataset.state === {word:?})(document.querySelector("tr[data-row={host}]"))"#)
     };
     for (host, word) in [
         ("node-02", "unreachable"),
@@ -110,7 +172,7 @@ fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
         until(&crowd, &browser, &state(host, word));
     }
     until(&crowd, &browser, &format!("{SAY}.includes('3 machines do not answer')"));
-    let rows = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.host + " " + r.querySelector(".state").innerText.trim())"#;
+    let rows = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.row + " " + r.querySelector(".state").innerText.trim())"#;
     let first = browser.eval(&format!("{rows}[0]"));
     assert!(
         first.as_str().is_some_and(|row| row.starts_with("node-05") && row.contains("its key was ended")),
@@ -128,7 +190,7 @@ fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
 #[test]
 fn the_finder_filters_the_table_sorts_and_keys_walk_the_map() {
     let (crowd, browser) = open(32, "");
-    let rows = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.host)"#;
+    let rows = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.row)"#;
     browser.strike("/", 0);
     browser.until("document.activeElement.id === 'filter'");
     browser.insert("rack:r02");
@@ -165,7 +227,7 @@ fn two_machines_are_compared_on_one_chart() {
     browser.open(&server.url);
     browser.until(&format!("{LIVE} && document.querySelectorAll('#hosts tbody tr').length === 6"));
     for host in ["demo-02", "demo-05"] {
-        browser.eval(&format!("document.querySelector('tr[data-host={host}] input').click()"));
+        browser.eval(&format!("document.querySelector('tr[data-row={host}] input').click()"));
     }
     browser.click("[data-do=compare]");
     browser.until("location.search.includes('page=compare')");

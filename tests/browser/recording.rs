@@ -77,7 +77,9 @@ fn a_replayed_recording_has_a_clock_of_its_own() {
     browser.open(&server.url);
     browser.until(&format!(r#"{LINK} === "recorded""#));
     browser.until(&format!("{SAMPLES} > 1000"));
-    // The recording stands at its end, so that everything is visible.
+    // The recording stands at its end, in a window that fits it, so that everything is visible and nothing is empty.
+    let window = browser.eval("document.querySelector('article.hero').dataset.window");
+    assert!(window.as_str().is_some_and(|window| window.starts_with("10m") || window.starts_with("9m")), "{window}");
     assert_eq!(browser.eval(&format!("document.querySelector('{SLIDER}').value")), "1000");
     let all = browser.eval(SAMPLES).as_u64().expect("a count");
     // Half way, the second half is not drawn.

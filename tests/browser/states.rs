@@ -12,6 +12,8 @@ const BANNER: &str = r#"(b => b ? b.innerText : "")(document.querySelector(".ban
 const LINES: &str = r#"[...document.querySelectorAll(".absent")].map(a => a.innerText).join("\n")"#;
 /// An expression for the samples of the wide chart, or of the heat map in its place.
 const SAMPLES: &str = r#"+document.querySelector(".charts article.chart")?.dataset.samples"#;
+/// An expression for the length of the span that the chart on top shows.
+const SPAN: &str = "document.querySelector('article.hero')?.dataset.window";
 const WORDS_IN_PLOT: &str = r#"getComputedStyle(document.querySelector("article.hero .plot"), "::after").content"#;
 
 fn open(stage: &Stage, query: &str) -> Browser {
@@ -207,6 +209,82 @@ fn a_machine_that_sends_nothing_is_silent_and_not_live() {
     stage.pass(60);
     run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {BANNER} === """#));
     no_faults(&browser);
+}
+
+/// Holds back what `held` of a message (its bytes) says, in order with all that follows of it, until `__pass` is called.
+const HOLDS: &str = r#"
+let passed = false;
+const queue = [], set = Object.getOwnPropertyDescriptor(WebSocket.prototype, "onmessage").set;
+window.__pass = () => { passed = true; queue.splice(0).forEach(one => one()); };
+Object.defineProperty(WebSocket.prototype, "onmessage", { configurable: true, set(take) {
+  set.call(this, take && (event => {
+    const bytes = new Uint8Array(event.data), late = () => take.call(this, event);
+    if (!passed && held(bytes)) queue.push(late); else late();
+  }));
+} });
+"#;
+
+#[test]
+fn while_its_history_is_on_its_way_a_machine_is_neither_live_nor_silent() {
+    let stage = Stage::with_past(8);
+    let browser = Browser::start();
+    // Stretches of history, and the ends of answers.
+    browser.before_each_page(&format!("const held = b => b[0] === 0 && (b[1] === 5 || b[1] === 6);{HOLDS}"));
+    browser.open(&stage.url);
+    browser.until(&format!(r#"{LINK} === "loading""#));
+    assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "LOADING HISTORY");
+    // The machine stops meanwhile. That it is silent the server says by a heartbeat, and what lies before it has not come.
+    stage.stand_still(60);
+    let begun = browser.eval("performance.now()").as_f64().expect("a time");
+    browser.until(&format!("performance.now() - {begun} > 8000"));
+    assert_eq!((browser.eval(LINK), browser.eval(BANNER)), ("loading".into(), "".into()));
+    browser.eval("__pass()");
+    browser.until(&format!(r#"{LINK} === "silent""#));
+    stage.pass(60);
+    run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
+    no_faults(&browser);
+}
+
+#[test]
+fn a_slow_socket_is_not_called_blocked() {
+    let stage = Stage::with_past(1);
+    let browser = Browser::start();
+    // The whole way is slow: an answer takes 2 s, and the first message 7 s.
+    let slow = r#"const held = () => true, before = window.fetch, wait = ms => new Promise(done => setTimeout(done, ms));
+        window.__sockets = 0;
+        setTimeout(() => window.__pass(), 7000);
+        window.fetch = async (path, init) => (await wait(2000), before(path, init));
+        window.WebSocket = class extends WebSocket { constructor(...all) { super(...all); window.__sockets += 1; } };"#;
+    browser.before_each_page(&format!("{HOLDS}{slow}"));
+    browser.open(&stage.url);
+    run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
+    assert_eq!(browser.eval("window.__sockets"), 1, "the socket that is slow is waited for");
+    assert_eq!(browser.eval("document.querySelector('[data-way]')"), serde_json::Value::Null);
+    no_faults(&browser);
+}
+
+#[test]
+fn the_window_of_a_machine_that_was_just_begun_grows_with_it() {
+    let stage = Stage::with_past(1);
+    let shown = |query: &str| {
+        let browser = open(&stage, query);
+        run_until(&stage, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} > 0"#));
+        browser
+    };
+    // It has 400 s: the usual window is full, a longer one is not.
+    assert_eq!(shown("").eval(SPAN), "5m");
+    assert_eq!(shown("?w=1h").eval(SPAN), "1h");
+    let young = Stage::empty(1);
+    young.pass(30);
+    let browser = open(&young, "");
+    run_until(&young, &browser, &format!(r#"{LINK} === "live" && {SAMPLES} >= 30"#));
+    run_until(&young, &browser, &format!("/^3[0-9]s$/.test({SPAN})"));
+    run_until(&young, &browser, &format!("/^4[0-9]s$/.test({SPAN})"));
+    no_faults(&browser);
+    young.pass(400);
+    let later = open(&young, "");
+    run_until(&young, &later, &format!(r#"{LINK} === "live" && {SPAN} === "5m""#));
+    no_faults(&later);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use shared::standing::Standing;
 use shared::unit::rough_duration;
 use shared::wire::SERVER_ENDS;
+use viewer::flow::Flow;
 
 /// Id of the server's check of its data folder.
 const HISTORY_CHECK: &str = "history";
@@ -118,6 +119,7 @@ fn behind(page: Page) -> Said {
 }
 
 fn said(page: Page) -> Said {
+    let is_silent = page.flow.get() == Flow::Silent;
     match page.state.get() {
         _ if page.refused.with(|(_, why)| !why.is_empty()) => Some(page.refused.get()),
         LinkState::Connecting | LinkState::Reconnecting | LinkState::Lost if !page.blocked.get().is_empty() => {
@@ -143,9 +145,9 @@ fn said(page: Page) -> Said {
             Some(("The address is not understood:", format!("{}.", page.wrong.get())))
         }
         _ if unknown(page).is_none() && behind(page).is_some() => behind(page),
-        _ if page.silent.get() && unknown(page).is_none() && apart(page).is_some() => apart(page),
-        _ if page.silent.get() && unknown(page).is_none() && away(page).is_some() => away(page),
-        _ if page.silent.get() && unknown(page).is_none() => {
+        _ if is_silent && unknown(page).is_none() && apart(page).is_some() => apart(page),
+        _ if is_silent && unknown(page).is_none() && away(page).is_some() => away(page),
+        _ if is_silent && unknown(page).is_none() => {
             let store = page.store.read_value();
             let last = page.view.with(|v| store.source(v.source.as_deref()))?.last_t()?;
             // A time is shown and not an age: a screen reader then reads it once and not each second. The charts show

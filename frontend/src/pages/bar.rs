@@ -17,6 +17,7 @@ use shared::standing::Standing;
 use shared::unit::rough_duration;
 use shared::window::Window;
 use shared::wire::Source;
+use viewer::flow::Flow;
 
 /// The bar above the page.
 #[component]
@@ -218,14 +219,16 @@ fn word(page: Page) -> &'static str {
         (_, Some(_)) => "FROZEN",
         (LinkState::Connecting, None) => "CONNECTING",
         (LinkState::Live, None) if page.player.with(Option::is_some) => "RECORDED",
-        (LinkState::Live, None) if page.silent.get() => match page.standing() {
-            Some((Standing::Unreachable, _)) => "LOST",
-            Some((Standing::Stopped(_), _)) => "STOPPED",
-            Some((Standing::Refused(_), _)) => "REFUSED",
-            Some((Standing::Ended, _)) => "ENDED",
-            _ => "SILENT",
+        (LinkState::Live, None) => match (page.flow.get(), page.standing()) {
+            (Flow::Live, _) => "LIVE",
+            (Flow::Loading, _) => "LOADING HISTORY",
+            (Flow::Behind, _) => "BEHIND",
+            (Flow::Silent, Some((Standing::Unreachable, _))) => "LOST",
+            (Flow::Silent, Some((Standing::Stopped(_), _))) => "STOPPED",
+            (Flow::Silent, Some((Standing::Refused(_), _))) => "REFUSED",
+            (Flow::Silent, Some((Standing::Ended, _))) => "ENDED",
+            (Flow::Silent, _) => "SILENT",
         },
-        (LinkState::Live, None) => "LIVE",
     }
 }
 

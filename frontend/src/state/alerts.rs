@@ -17,6 +17,8 @@ pub struct Told {
     pub trouble: Vec<String>,
     /// False until the first answer.
     pub known: bool,
+    /// True where the server refuses to tell.
+    pub refused: bool,
 }
 
 impl Page {

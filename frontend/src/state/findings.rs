@@ -1,6 +1,7 @@
 //! What is wrong with the machines, on the page: what leads it, and what its charts draw.
 
 use super::Page;
+use crate::store::fleet::words::Checked;
 use charts::marks::CellMark;
 use leptos::prelude::*;
 use shared::finding::Finding;
@@ -18,6 +19,18 @@ impl Page {
             self.findings.set(new);
             self.redraw();
         }
+    }
+
+    /// What is known of the findings and alerts of all machines.
+    pub fn checked(self) -> Checked {
+        let untold = self.over.get() || self.view.with(|view| view.share.is_some());
+        let (found, refused) =
+            self.findings.with(|findings| (findings.known && findings.machine.is_empty(), findings.refused));
+        self.alerts.with(|told| match (found, told.known) {
+            _ if untold || refused || told.refused => Checked::Untold,
+            (true, true) => Checked::Told(told.firing),
+            _ => Checked::Asked,
+        })
     }
 
     /// Whether a finding counts for what the page shows: while it is live those that are open now, of a recording those that

@@ -26,17 +26,19 @@ pub use received::Received;
 pub use recorded::Beside;
 
 use crate::address::{self, Tone, View};
-use crate::browser::{now, preferred, window};
+use crate::browser::{self, now, preferred};
 use crate::player::Player;
 use crate::store::plan::{self, Plan};
 use crate::store::{Changed, Store};
 use charts::marks::CellMark;
 use leptos::prelude::*;
 use shared::processes::{ProcessPast, ProcessTable};
+use shared::window;
 use shared::wire::PageMessage;
 use std::rc::Rc;
 use steps::Steps;
 use viewer::alerts::Alerted;
+use viewer::flow::Flow;
 
 /// State of the link to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,8 +189,10 @@ pub struct Page {
     pub way: RwSignal<&'static str>,
     /// Which parts of the address cannot be shown, and why; empty when all can.
     pub wrong: RwSignal<String>,
-    /// True when the server is there and the shown machine has sent nothing for a while.
-    pub silent: RwSignal<bool>,
+    /// How the samples of the shown machine come while the server is there.
+    pub flow: RwSignal<Flow>,
+    /// True while the past of the shown span is on its way.
+    pub loading: RwSignal<bool>,
     /// The menu of the charts; None until it is opened for the first time.
     pub menu: RwSignal<Option<Menu>>,
     /// The content of the dialog; None while the dialog is closed.
@@ -207,12 +211,17 @@ pub struct Page {
     pub history: Trigger,
     /// Questions to the server. The link takes them from here and sends them.
     pub outbox: RwSignal<Vec<PageMessage>>,
-    /// When ticks of the shown machine arrived last, ms since the epoch by this machine's clock.
+    /// When samples of the shown machine arrived last, new or old, ms since the epoch by this machine's clock.
     told: StoredValue<i64>,
+    /// The newest time at which the server said that it had nothing more, ms since the epoch by the server's clock.
+    pub idle: StoredValue<i64>,
     scheduled: StoredValue<bool>,
     replanned: StoredValue<bool>,
     steps: StoredValue<Steps>,
 }
+
+/// The shortest span of a live page whose machine was not measured before, ms.
+const SHORTEST_MS: i64 = 20_000;
 
 /// Messages with old ticks follow each other within this time, in ms.
 const HISTORY_PAUSE_MS: i64 = 1_500;
@@ -220,7 +229,7 @@ const HISTORY_PAUSE_MS: i64 = 1_500;
 impl Page {
     /// The view that the address asks for, and a sentence for each part that is not understood.
     fn read_address() -> (address::View, Vec<String>) {
-        Self::read_query(&window().location().search().unwrap_or_default())
+        Self::read_query(&browser::window().location().search().unwrap_or_default())
     }
 
     /// The view of an address, and what is wrong with it.
@@ -249,7 +258,7 @@ impl Page {
             accounts: RwSignal::new(false),
             turned_away: RwSignal::new(0),
             shut: RwSignal::new(false),
-            bare: StoredValue::new(window().location().search().is_ok_and(|search| search.is_empty())),
+            bare: StoredValue::new(browser::window().location().search().is_ok_and(|search| search.is_empty())),
             fleet: Trigger::new(),
             processes: RwSignal::new(None),
             past: RwSignal::new(None),
@@ -274,7 +283,8 @@ impl Page {
             blocked: RwSignal::new(""),
             way: RwSignal::new(""),
             wrong: RwSignal::new(wrong.join("; ")),
-            silent: RwSignal::new(false),
+            flow: RwSignal::default(),
+            loading: RwSignal::new(false),
             menu: RwSignal::new(None),
             dialog: RwSignal::new(None),
             sheet: RwSignal::new(None),
@@ -285,6 +295,7 @@ impl Page {
             history: Trigger::new(),
             outbox: RwSignal::default(),
             told: StoredValue::new(0),
+            idle: StoredValue::new(0),
             scheduled: StoredValue::new(false),
             replanned: StoredValue::new(false),
             steps: StoredValue::new(Steps::begin()),
@@ -332,8 +343,20 @@ impl Page {
         let (window, frozen) = self.view.with_untracked(|v| (v.window, v.frozen));
         frozen.unwrap_or_else(|| {
             let end = self.newest();
-            (end - window, end)
+            (end - self.reach(window, end), end)
         })
+    }
+
+    /// How far back a live window reaches, ms. The usual one grows with a machine that was not measured before, from
+    /// [`SHORTEST_MS`] on; one that a person chose shows how much of it is empty.
+    fn reach(&self, window: i64, end: i64) -> i64 {
+        if window != window::DEFAULT.ms || self.is_recorded() || !self.is_of_one_machine() {
+            return window;
+        }
+        let store = self.store.read_value();
+        let source = self.view.with_untracked(|v| store.source(v.source.as_deref()));
+        let begin = source.and_then(|s| s.begins_within(end - window, end));
+        begin.map_or(window, |begin| (end - begin).clamp(SHORTEST_MS, window))
     }
 
     /// Has the next frame show what a message changed.

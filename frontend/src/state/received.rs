@@ -119,7 +119,12 @@ impl Page {
                 }
             }
             ServerMessage::Hello(hello) => self.greeted(hello),
+            // Old samples are samples that arrive.
+            ServerMessage::Columns(columns) if self.shows(columns.source) => self.told.set_value(now()),
+            ServerMessage::Minutes(minutes) if self.shows(minutes.source) => self.told.set_value(now()),
             ServerMessage::Heartbeat { now: theirs } => {
+                // It is sent where nothing else waits to be sent.
+                self.idle.set_value(*theirs);
                 self.ahead.set_value(theirs - now());
                 // The server is there although no tick comes, so the samples that it keeps of the machine are shown.
                 if self.state.get_untracked() != LinkState::Live && self.has_samples() {

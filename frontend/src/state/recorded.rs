@@ -3,10 +3,11 @@
 use super::{Findings, LinkState, Page};
 use crate::browser::{offset, window};
 use crate::player::Player;
+use crate::range::MIN_WINDOW_MS;
 use crate::store::Store;
 use crate::store::plan::Plan;
 use leptos::prelude::*;
-use shared::window::WINDOWS;
+use shared::window::MAX_SAMPLES_SPAN_MS;
 use shared::wire::Recorded;
 
 /// A recording that lies under what is live.
@@ -50,9 +51,9 @@ impl Page {
         let length = recorded.to - recorded.from;
         let asked = window().location().search().unwrap_or_default();
         if !["?w=", "&w="].iter().any(|name| asked.contains(name)) {
-            // The window is the shortest that holds the whole recording, or else the longest.
-            let all = WINDOWS.iter().find(|w| w.ms >= length).unwrap_or(&WINDOWS[WINDOWS.len() - 1]);
-            self.view.update(|v| v.window = all.ms);
+            // The window holds the whole recording, and nothing else.
+            let whole = (length + 999) / 1_000 * 1_000;
+            self.view.update(|v| v.window = whole.clamp(MIN_WINDOW_MS, MAX_SAMPLES_SPAN_MS));
         }
         self.player.set(Some(Player::new(recorded)));
         self.replan();

@@ -4,8 +4,10 @@ use super::{bell, words};
 use crate::access::Access;
 use crate::pages::team::asked::Polled;
 use crate::pages::team::form::{Entry, Field, Form, FormDialog, Typed};
-use crate::pages::team::list::{Cell, Line, List, ago};
 use crate::state::Page;
+use crate::widgets::clock::ago;
+use crate::widgets::list::List;
+use crate::widgets::list::line::{Cell, Line};
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 use shared::alert::{self, Channel, Sent};
@@ -179,7 +181,6 @@ pub fn Channels() -> impl IntoView {
                     rows=sent_rows
                     known=flag(move || asked.known())
                     empty="Nothing was sent."
-                    act=Callback::new(|_| {})
                 />
                 <header class="quiet-head"><h2>"Quiet hours"</h2><span class="u">"what is critical comes at once; the rest comes as one message after them"</span></header>
                 <div class="quiet-hours">{quiet}

@@ -1,25 +1,25 @@
 //! The alerts: those that are open, then those that are over, beside one of them.
 
-use super::follow::poll;
 use super::one::One;
 use super::{deeds, silences, words};
 use crate::access::Access;
 use crate::address::Tab;
-use crate::browser::{self, document, now};
+use crate::browser::now;
+use crate::pages::polled::{Polled, poll};
 use crate::pages::team::form::{Form, FormDialog};
 use crate::state::Page;
-use crate::widgets::parts::{Each, If, flag, text};
+use crate::widgets::list::filter::{Choice, Filter, options};
+use crate::widgets::list::picks::{Entry, PickList, Picks, is_wide};
+use crate::widgets::parts::{If, flag, text};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
 use shared::alert::{Alert, Alerts};
-use viewer::alerts::{AlertStand, Filter, shape, sorted};
+use viewer::alerts::{self, AlertStand, shape, sorted};
 
 /// Seconds between two questions.
 const REFRESH_SECONDS: u32 = 5;
 /// Most rows of each part of the list.
 const MAX_LISTED: usize = 200;
-/// At this width and above one alert stands beside the list, CSS pixels; the stylesheet has the same.
-const WIDE_PX: f64 = 900.0;
 /// How far back the list reaches: the value in the address, and its words.
 const SPANS: [(&str, &str); 4] = [("", "12 h"), ("7d", "7 days"), ("30d", "30 days"), ("400d", "400 days")];
 /// What the list may show alone: the value in the address, and its word.
@@ -54,14 +54,18 @@ impl AlertList {
             let seconds = viewer::draft::seconds(&span()).unwrap_or(43_200);
             (!page.over.get()).then(|| format!("api/v1/alerts?from=-{seconds}s"))
         };
-        poll(page, access, REFRESH_SECONDS, path, move |body| {
-            let Ok(new) = body.read::<Alerts>().map(|told| told.alerts) else { return };
-            if all.with_untracked(|old| *old != new) {
-                all.set(new);
+        poll(page, access, REFRESH_SECONDS, path, move |polled| {
+            if let Polled::Told(body) = polled
+                && let Ok(Alerts { alerts: new, .. }) = body.read()
+            {
+                if all.with_untracked(|old| *old != new) {
+                    all.set(new);
+                }
+                known.set(true);
             }
-            known.set(true);
         });
-        let filter = move || page.view.with(|view| Filter { state: view.state.clone(), find: view.find.clone() });
+        let filter =
+            move || page.view.with(|view| alerts::Filter { state: view.state.clone(), find: view.find.clone() });
         let part = move |open: bool| {
             Memo::new(move |_| {
                 all.with(|all| {
@@ -85,13 +89,43 @@ impl AlertList {
         AlertList { all, older, open, over, shown, known }
     }
 
-    fn of<T>(self, id: &str, read: impl Fn(&Alert) -> T) -> Option<T> {
-        self.all.with(|all| all.iter().find(|one| one.id == id).map(read))
+    fn has(self, id: &str) -> bool {
+        self.all.with(|all| all.iter().any(|one| one.id == id))
+    }
+
+    fn picks(self, page: Page) -> Picks {
+        let entries = move |part: Memo<Vec<Alert>>| {
+            let entries = Memo::new(move |_| {
+                page.beat.track();
+                let now = page.server_now();
+                part.with(|all| all.iter().map(|one| entry(page, one, now)).collect::<Vec<Entry>>())
+            });
+            Signal::from(entries)
+        };
+        Picks {
+            kind: "data-alert",
+            marks: &["data-rule", "data-state", "data-severity", "data-over"],
+            open: entries(self.open),
+            over: entries(self.over),
+            shown: Signal::derive(move || self.shown.with(|shown| shown.as_ref().map(|one| one.id.clone()))),
+            choose: Callback::new(move |id| page.step(|view| view.alert = id)),
+        }
     }
 }
 
-fn ids(all: &[Alert]) -> Vec<String> {
-    all.iter().map(|one| one.id.clone()).collect()
+/// An alert in the list.
+fn entry(page: Page, one: &Alert, now: i64) -> Entry {
+    let stand = AlertStand::of(one);
+    let over = (stand == AlertStand::Resolved).to_string();
+    Entry {
+        id: one.id.clone(),
+        to: page.address_of_alerts(Tab::Alerts, &one.id),
+        marks: vec![one.rule.clone(), stand.name().into(), one.severity.word().into(), over],
+        shape: shape(one.severity, stand),
+        head: one.sentence.clone(),
+        rest: String::new(),
+        below: words::below(one, now),
+    }
 }
 
 /// The list.
@@ -101,37 +135,32 @@ pub fn List() -> impl IntoView {
     let access = expect_context::<Access>();
     let listed = AlertList::start(page, access);
     let (form, wrong) = (RwSignal::new(None::<Form>), RwSignal::new(String::new()));
-    let keys = window_event_listener(ev::keydown, move |event| pressed(page, access, listed, (form, wrong), &event));
+    let picks = listed.picks(page);
+    let keys = window_event_listener(ev::keydown, move |event| {
+        pressed(page, access, (listed, picks), (form, wrong), &event);
+    });
     on_cleanup(move || keys.remove());
     // An alert may be older than what is listed: it is asked for by its id.
     let one_path = move || {
         let id = page.view.with(|view| view.alert.clone());
-        let missing = listed.known.get() && !id.is_empty() && listed.of(&id, |_| ()).is_none();
+        let missing = listed.known.get() && !id.is_empty() && !listed.has(&id);
         missing.then(|| words::of_id("api/v1/alerts", &id))
     };
-    poll(page, access, REFRESH_SECONDS, one_path, move |body| {
-        if let Ok(one) = body.read::<Alert>() {
+    poll(page, access, REFRESH_SECONDS, one_path, move |polled| {
+        if let Polled::Told(body) = polled
+            && let Ok(one) = body.read::<Alert>()
+        {
             listed.older.set(Some(one));
         }
     });
-    let row = Callback::new(move |id: String| view! { <AlertRow id listed/> }.into_any());
-    let choice = move |(value, word): (&'static str, &'static str)| {
-        let pressed = text(move || page.view.with(|view| view.state == value).to_string());
-        view! { <button data-choice=value aria-pressed=pressed on:click=move |_| page.change(|view| view.state = value.into())>{word}</button> }
-    };
     let span = SPANS.map(|(value, words)| {
         view! { <option value=value selected=move || page.view.with(|view| view.by == value)>{words}</option> }
     });
-    let empty = flag(move || {
-        listed.known.get()
-            && listed.open.with(Vec::is_empty)
-            && page.view.with(|v| v.state.is_empty() && v.find.is_empty())
-    });
-    let none = flag(move || {
-        listed.known.get()
-            && listed.open.with(Vec::is_empty)
-            && listed.over.with(Vec::is_empty)
-            && page.view.with(|v| !v.state.is_empty() || !v.find.is_empty())
+    let asks = move || page.view.with(|v| !v.state.is_empty() || !v.find.is_empty());
+    let calm = Signal::derive(move || (listed.open.with(Vec::is_empty) && !asks()).then_some("Nothing fires."));
+    let none = Signal::derive(move || {
+        let nothing = listed.open.with(Vec::is_empty) && listed.over.with(Vec::is_empty);
+        (nothing && asks()).then_some("No alert is like that.")
     });
     let gone = flag(move || {
         listed.known.get() && listed.shown.with(Option::is_none) && page.view.with(|view| !view.alert.is_empty())
@@ -141,29 +170,32 @@ pub fn List() -> impl IntoView {
         <p class="wrong" role="alert">{trouble}</p>
         <p class="wrong" role="alert">{wrong}</p>
         <div class="alert-filter">
-            <span class="choice" role="group" aria-label="Which alerts">{STATES.map(choice).into_iter().collect_view()}</span>
-            <input
-                type="search"
-                aria-label="Filter alerts: words, source:node-3, gpu:5"
-                placeholder="words, source:node-3, gpu:5"
-                autocomplete="off"
-                spellcheck="false"
-                prop:value=text(move || page.view.with(|view| view.find.clone()))
-                on:input=move |event| page.change(|view| view.find = event_target_value(&event))
+            <Choice
+                label="Which alerts"
+                deed="state"
+                options=options(&STATES)
+                is=text(move || page.view.with(|view| view.state.clone()))
+                choose=Callback::new(move |state| page.change(|view| view.state = state))
+            />
+            <Filter
+                label="Filter alerts: words, source:node-3, gpu:5"
+                hint="words, source:node-3, gpu:5"
+                value=text(move || page.view.with(|view| view.find.clone()))
+                put=Callback::new(move |find| page.change(|view| view.find = find))
             />
             <label>"Back to " <select aria-label="How far back" on:change=move |event| page.change(|view| view.by = event_target_value(&event))>{span.into_iter().collect_view()}</select></label>
         </div>
         <div class="findings-body">
-            <section class="panel flush findings-list" aria-label="All alerts">
-                <If when=empty>
-                    <p class="calm-line"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing fires."</p>
-                </If>
-                <If when=none><p class="calm-line u">"No alert is like that."</p></If>
-                <If when=flag(move || !listed.known.get())><p class="calm-line u">"Asking what fires…"</p></If>
-                <div id="open-alerts"><Each keys=Signal::derive(move || listed.open.with(|all| ids(all))) row/></div>
-                <If when=flag(move || listed.over.with(|all| !all.is_empty()))><h3 class="below">"Over"</h3></If>
-                <div id="over-alerts"><Each keys=Signal::derive(move || listed.over.with(|all| ids(all))) row/></div>
-            </section>
+            <PickList
+                picks
+                label="All alerts"
+                parts=["open-alerts", "over-alerts"]
+                known=listed.known
+                asking="Asking what fires…"
+                calm
+                none
+                ended="Over"
+            />
             <If when=flag(move || listed.shown.with(Option::is_some))>
                 <One alert=listed.shown form wrong/>
             </If>
@@ -175,53 +207,11 @@ pub fn List() -> impl IntoView {
     }
 }
 
-#[component]
-fn AlertRow(id: String, listed: AlertList) -> impl IntoView {
-    let page = expect_context::<Page>();
-    let id = StoredValue::new(id);
-    let of = move |read: fn(&Alert, i64) -> String| {
-        text(move || {
-            page.beat.track();
-            id.with_value(|id| listed.of(id, |one| read(one, page.server_now()))).unwrap_or_default()
-        })
-    };
-    let current = text(move || {
-        listed.shown.with(|shown| shown.as_ref().is_some_and(|one| id.with_value(|id| *id == one.id))).to_string()
-    });
-    let press = move |event: ev::MouseEvent| {
-        // With a key the browser opens it where it was asked to.
-        if !(event.ctrl_key() || event.meta_key() || event.shift_key()) {
-            event.prevent_default();
-            page.step(|view| view.alert = id.get_value());
-        }
-    };
-    let to = text(move || page.address_of_alerts(Tab::Alerts, &id.get_value()));
-    view! {
-        <a
-            class="finding"
-            href=to
-            data-alert=id.get_value()
-            data-rule=of(|one, _| one.rule.clone())
-            data-state=of(|one, _| AlertStand::of(one).name().into())
-            data-severity=of(|one, _| one.severity.word().into())
-            data-over=of(|one, _| (AlertStand::of(one) == AlertStand::Resolved).to_string())
-            aria-current=current
-            on:click=press
-        >
-            <span class=of(|one, _| shape(one.severity, AlertStand::of(one)).0.into()) aria-hidden="true">{of(|one, _| shape(one.severity, AlertStand::of(one)).1.into())}</span>
-            <span class="words">
-                <span class="sentence"><b>{of(|one, _| one.sentence.clone())}</b></span>
-                <span class="below">{of(words::below)}</span>
-            </span>
-        </a>
-    }
-}
-
 /// Arrows and `j`, `k` walk in the list; `e` takes one on, `s` silences it, `n` writes a rule.
 fn pressed(
     page: Page,
     access: Access,
-    listed: AlertList,
+    (listed, picks): (AlertList, Picks),
     (form, wrong): (RwSignal<Option<Form>>, RwSignal<String>),
     event: &KeyboardEvent,
 ) {
@@ -229,39 +219,24 @@ fn pressed(
         return;
     }
     let shown = || listed.shown.get_untracked();
-    let wide = browser::viewport().0 > WIDE_PX;
-    let by: isize = match event.key().to_ascii_lowercase().as_str() {
-        "arrowdown" | "j" => 1,
-        "arrowup" | "k" => -1,
-        "escape" if !wide && page.view.with_untracked(|view| !view.alert.is_empty()) => {
-            return page.step(|view| view.alert = String::new());
+    // A walk is one step of the way back.
+    if picks.walk(event, |id| page.change(|view| view.alert = id)) {
+        return;
+    }
+    match event.key().to_ascii_lowercase().as_str() {
+        "escape" if !is_wide() && page.view.with_untracked(|view| !view.alert.is_empty()) => {
+            page.step(|view| view.alert = String::new());
         }
-        "e" => return shown().into_iter().for_each(|one| deeds::acknowledge(page, &one.id, wrong)),
+        "e" => shown().into_iter().for_each(|one| deeds::acknowledge(page, &one.id, wrong)),
         "s" => {
             let asked = shown().map(|one| silences::of_alert(access, &one, now() / 1_000));
             event.prevent_default();
-            return form.set(asked);
+            form.set(asked);
         }
         "n" => {
             let draft = deeds::new_rule(page);
-            return page.step(|view| (view.tab, view.alert) = (Tab::Rules.name().to_string(), draft));
+            page.step(|view| (view.tab, view.alert) = (Tab::Rules.name().to_string(), draft));
         }
-        _ => return,
-    };
-    let ids: Vec<String> =
-        [listed.open, listed.over].iter().flat_map(|part| part.with_untracked(|all| ids(all))).collect();
-    let active = document().active_element().and_then(|element| element.get_attribute("data-alert"));
-    let chosen = active.or_else(|| shown().map(|one| one.id));
-    let at = chosen.and_then(|id| ids.iter().position(|other| *other == id));
-    let next = at.map_or(0, |at| at.saturating_add_signed(by).min(ids.len().saturating_sub(1)));
-    let Some(id) = ids.get(next) else { return };
-    event.prevent_default();
-    if wide {
-        // A walk is one step of the way back.
-        page.change(|view| view.alert = id.clone());
-    }
-    let rows = browser::all(".findings-list [data-alert]");
-    if let Some(row) = rows.iter().find(|row| row.get_attribute("data-alert").as_ref() == Some(id)) {
-        browser::focus(row);
+        _ => {}
     }
 }

@@ -4,7 +4,7 @@
 
 pub mod bell;
 mod channels;
-mod deeds;
+pub mod deeds;
 mod draft;
 pub mod follow;
 mod list;

@@ -4,10 +4,10 @@
 use super::words;
 use crate::browser::document;
 use crate::fetch;
-use crate::pages::runs::parts::paths;
 use crate::state::{LinkState, Page};
 use crate::store::{Store, difference};
 use crate::widgets::parts::{If, flag, text};
+use crate::widgets::spark::paths;
 use charts::Limit;
 use charts::order;
 use leptos::prelude::*;

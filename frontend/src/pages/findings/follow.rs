@@ -1,11 +1,11 @@
 //! Asks for what is wrong again and again, while somebody looks at the page and its data comes from a server.
 
-use crate::access::{Access, Gate};
+use crate::access::Access;
 use crate::address::Route;
-use crate::browser::document;
-use crate::fetch::{self, Json};
+use crate::fetch::Json;
+use crate::pages::polled::{Polled, poll};
 use crate::range;
-use crate::state::{Findings, LinkState, Page};
+use crate::state::{Findings, Page};
 use charts::order;
 use leptos::prelude::*;
 use shared::finding::{self, Finding};
@@ -15,18 +15,6 @@ const REFRESH_SECONDS: u32 = 5;
 /// How far back the list of findings reaches, seconds.
 pub const LISTED_SECONDS: i64 = 12 * 3_600;
 
-/// What was asked last.
-#[derive(Clone, Debug, Default)]
-struct Asked {
-    path: String,
-    /// Seconds since then.
-    since: u32,
-    /// Rises with each question: an answer to an older one comes too late.
-    turn: u32,
-    /// The server does not tell, as one that is older, or by a share link.
-    refused: bool,
-}
-
 /// Begins to ask, as long as the page is there.
 pub fn follow(page: Page, access: Access) {
     let is_list = Memo::new(move |_| page.place() == Route::Findings);
@@ -35,34 +23,20 @@ pub fn follow(page: Page, access: Access) {
             of_file(page, is_list.get());
         }
     });
-    let asked = StoredValue::new(Asked::default());
-    Effect::new(move || {
-        page.beat.track();
-        let Some((machine, path)) = question(page) else { return };
-        // Before the first data it is not known who may ask.
-        let known = page.state.get() != LinkState::Connecting || page.player.with(|player| player.is_some());
-        let open = known && access.gate.get() == Gate::Open;
-        let live = page.state.get() == LinkState::Live;
-        let before = asked.get_value();
-        let due = before.path != path || (live && before.since >= REFRESH_SECONDS);
-        if before.refused || !open || !due || document().hidden() {
-            return asked.update_value(|asked| asked.since += 1);
+    // Of which machine the last question was.
+    let machine = StoredValue::new(String::new());
+    let path = move || {
+        let (of, path) = question(page)?;
+        machine.set_value(of);
+        Some(path)
+    };
+    poll(page, access, REFRESH_SECONDS, path, move |polled| match polled {
+        Polled::Told(body) => {
+            let Ok(finding::Findings { findings: all, rules, .. }) = body.read() else { return };
+            page.set_findings(Findings { machine: machine.get_value(), all, rules, known: true, refused: false });
         }
-        let turn = before.turn + 1;
-        asked.set_value(Asked { path: path.clone(), turn, ..Asked::default() });
-        fetch::ask("GET", &path, None, move |answer| {
-            if asked.with_value(|asked| asked.turn != turn) {
-                return;
-            }
-            match answer.status {
-                200 => {
-                    let Ok(told) = answer.body.read::<finding::Findings>() else { return };
-                    page.set_findings(Findings { machine, all: told.findings, rules: told.rules, known: true });
-                }
-                403 | 404 => asked.update_value(|asked| asked.refused = true),
-                _ => {} // It is asked again.
-            }
-        });
+        Polled::Refused => page.set_findings(Findings { refused: true, ..Findings::default() }),
+        Polled::Failed(_) => {}
     });
 }
 
@@ -74,7 +48,7 @@ fn of_file(page: Page, is_list: bool) {
     let mut all: Vec<Finding> = page.file_findings.with(|told| told.iter().filter_map(read).collect());
     order::sort_by(&mut all, |a, b| (b.told, &a.id).cmp(&(a.told, &b.id)));
     let machine = if is_list { String::new() } else { page.machine() };
-    page.set_findings(Findings { machine, all, rules: Vec::new(), known: true });
+    page.set_findings(Findings { machine, all, rules: Vec::new(), known: true, refused: false });
 }
 
 /// The machine of which the page asks, and the question; None while nobody can be asked.

@@ -6,33 +6,30 @@ use super::follow::LISTED_SECONDS;
 use super::one::Detail;
 use super::rules::Rules;
 use super::words;
-use crate::browser::{self, document};
+use crate::pages::alerts::deeds::is_free;
 use crate::pages::alerts::page::Tabs;
 use crate::state::Page;
-use crate::widgets::parts::{Each, If, flag, text};
+use crate::widgets::list::picks::{Entry, PickList, Picks, is_wide};
+use crate::widgets::parts::{If, flag, text};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
 use shared::finding::Finding;
 use shared::unit::time;
 use viewer::findings::list::{Row, gist, rows};
-use wasm_bindgen::JsCast;
 
 /// Rows that have a small line of their evidence.
 const MAX_SKETCHES: usize = 8;
-/// At this width and above one finding stands beside the list, CSS pixels; the stylesheet has the same.
-const WIDE_PX: f64 = 900.0;
 
 /// How far back findings that are over are listed, as people read it.
 fn listed_span() -> String {
     time::set(LISTED_SECONDS * time::SECOND)
 }
 
-/// What the list shows.
+/// The findings that are listed, and the one that is shown beside the list or in its place.
 #[derive(Clone, Copy)]
 struct Listed {
     open: Memo<Vec<Row>>,
     over: Memo<Vec<Row>>,
-    /// The finding that is shown beside the list, or in its place.
     shown: Memo<Option<Finding>>,
 }
 
@@ -53,14 +50,39 @@ impl Listed {
         Listed { open, over, shown }
     }
 
-    /// The row of an id, read by `of`; None where it is gone.
-    fn of<T>(self, id: &str, of: impl Fn(&Row) -> T) -> Option<T> {
-        let find = |rows: &Vec<Row>| rows.iter().find(|row| row.finding.id == id).map(&of);
-        self.open.with(find).or_else(|| self.over.with(find))
+    fn picks(self, page: Page) -> Picks {
+        let entries = move |part: Memo<Vec<Row>>| {
+            let entries = Memo::new(move |_| {
+                page.beat.track();
+                let now = page.server_now();
+                part.with(|rows| rows.iter().map(|row| entry(page, row, now)).collect::<Vec<Entry>>())
+            });
+            Signal::from(entries)
+        };
+        Picks {
+            kind: "data-finding",
+            marks: &["data-severity", "data-follows", "data-dismissed", "data-over"],
+            open: entries(self.open),
+            over: entries(self.over),
+            shown: Signal::derive(move || self.shown.with(|shown| shown.as_ref().map(|one| one.id.clone()))),
+            choose: Callback::new(move |id| page.step(|view| view.finding = Some(id))),
+        }
     }
+}
 
-    fn ids(rows: &[Row]) -> Vec<String> {
-        rows.iter().map(|row| row.finding.id.clone()).collect()
+/// A finding in the list.
+fn entry(page: Page, row: &Row, now: i64) -> Entry {
+    let Row { finding, follows } = row;
+    let (head, rest) = words::told(finding);
+    let is = [*follows, finding.dismissed.is_some(), finding.until.is_some()].map(|is| is.to_string());
+    Entry {
+        id: finding.id.clone(),
+        to: page.address_of_finding(Some(finding.id.clone())),
+        marks: std::iter::once(finding.severity.word().to_string()).chain(is).collect(),
+        shape: words::shape_of(finding),
+        head,
+        rest,
+        below: words::below(finding, now),
     }
 }
 
@@ -69,14 +91,20 @@ impl Listed {
 pub fn FindingsPage() -> impl IntoView {
     let page = expect_context::<Page>();
     let listed = Listed::start(page);
-    let known = move || page.findings.with(|findings| findings.known && findings.machine.is_empty());
+    let picks = listed.picks(page);
+    let known = flag(move || page.findings.with(|findings| findings.known && findings.machine.is_empty()));
     let heading = text(move || listed.open.with(|rows| gist(rows)));
-    let keys = window_event_listener(ev::keydown, move |event| pressed(page, listed, &event));
+    let keys = window_event_listener(ev::keydown, move |event| pressed(page, picks, &event));
     on_cleanup(move || keys.remove());
-    let row = Callback::new(move |id: String| view! { <FindingRow id listed/> }.into_any());
-
-    let gone =
-        flag(move || known() && listed.shown.with(Option::is_none) && page.view.with(|view| view.finding.is_some()));
+    let calm = Signal::derive(move || {
+        let all = listed.open.with(|rows| rows.iter().all(|row| row.finding.dismissed.is_some()));
+        all.then_some("Nothing is wrong.")
+    });
+    let ended = text(move || if page.is_recorded() { "Over".into() } else { format!("Over, last {}", listed_span()) });
+    let aside = Callback::new(move |id: String| sketch(listed, id));
+    let gone = flag(move || {
+        known.get() && listed.shown.with(Option::is_none) && page.view.with(|view| view.finding.is_some())
+    });
     view! {
         <main id="page" class="fleet findings-page" data-chosen=text(move || page.view.with(|view| view.finding.is_some()).to_string())>
             <header class="findings-head">
@@ -86,24 +114,17 @@ pub fn FindingsPage() -> impl IntoView {
                 <span class="u">{heading}</span>
             </header>
             <div class="findings-body">
-                <section class="panel flush findings-list" aria-label="All findings">
-                    <If when=flag(move || known() && listed.open.with(|rows| rows.iter().all(|row| row.finding.dismissed.is_some())))>
-                        <p class="calm-line"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing is wrong."</p>
-                    </If>
-                    <If when=flag(move || !known())>
-                        <p class="calm-line u">"Asking what is wrong…"</p>
-                    </If>
-                    <div id="open-findings">
-                        <Each keys=Signal::derive(move || listed.open.with(|rows| Listed::ids(rows))) row/>
-                    </div>
-                    <If when=flag(move || listed.over.with(|rows| !rows.is_empty()))>
-                        <h3 class="below">{text(move || if page.is_recorded() { "Over".into() } else { format!("Over, last {}", listed_span()) })}</h3>
-                    </If>
-                    <div id="over-findings">
-                        <Each keys=Signal::derive(move || listed.over.with(|rows| Listed::ids(rows))) row/>
-                    </div>
-                    <Rules/>
-                </section>
+                <PickList
+                    picks
+                    label="All findings"
+                    parts=["open-findings", "over-findings"]
+                    known
+                    asking="Asking what is wrong…"
+                    calm
+                    ended
+                    aside
+                    foot=|| view! { <Rules/> }
+                />
                 <If when=flag(move || listed.shown.with(Option::is_some))>
                     <Detail finding=listed.shown/>
                 </If>
@@ -115,90 +136,25 @@ pub fn FindingsPage() -> impl IntoView {
     }
 }
 
-/// A finding in the list.
-#[component]
-fn FindingRow(id: String, listed: Listed) -> impl IntoView {
-    let page = expect_context::<Page>();
+/// The small line of evidence that the first rows have.
+fn sketch(listed: Listed, id: String) -> AnyView {
     let id = StoredValue::new(id);
-    let of = move |read: fn(&Row, i64) -> String| {
-        text(move || {
-            page.beat.track();
-            id.with_value(|id| listed.of(id, |row| read(row, page.server_now()))).unwrap_or_default()
-        })
-    };
-    let shape = move || {
-        let of = |row: &Row| words::shape_of(&row.finding);
-        id.with_value(|id| listed.of(id, of)).unwrap_or_default()
-    };
-    let current = text(move || {
-        let shown = listed.shown.with(|shown| shown.as_ref().is_some_and(|one| id.with_value(|id| *id == one.id)));
-        shown.to_string()
-    });
-    let to = text(move || page.address_of_finding(Some(id.get_value())));
-    let press = move |event: ev::MouseEvent| {
-        // With a key the browser opens it where it was asked to.
-        if !(event.ctrl_key() || event.meta_key() || event.shift_key()) {
-            event.prevent_default();
-            page.step(|view| view.finding = Some(id.get_value()));
-        }
-    };
-    let sketched = flag(move || {
-        listed.open.with(|rows| rows.iter().take(MAX_SKETCHES).any(|row| id.with_value(|id| row.finding.id == *id)))
-    });
-    let finding = Signal::derive(move || id.with_value(|id| listed.of(id, |row| row.finding.clone())));
-    view! {
-        <a
-            class="finding"
-            href=to
-            data-finding=id.get_value()
-            data-severity=of(|row, _| row.finding.severity.word().to_string())
-            data-follows=of(|row, _| row.follows.to_string())
-            data-dismissed=of(|row, _| row.finding.dismissed.is_some().to_string())
-            data-over=of(|row, _| row.finding.until.is_some().to_string())
-            aria-current=current
-            on:click=press
-        >
-            <span class=text(move || shape().0) aria-hidden="true">{text(move || shape().1)}</span>
-            <span class="words">
-                <span class="sentence"><b>{of(|row, _| words::told(&row.finding).0)}</b>" "{of(|row, _| words::told(&row.finding).1)}</span>
-                <span class="below">{of(|row, now| words::below(&row.finding, now))}</span>
-            </span>
-            <If when=sketched><Sketch finding/></If>
-        </a>
-    }
+    let is_own = move |row: &&Row| id.with_value(|id| row.finding.id == *id);
+    let first = flag(move || listed.open.with(|rows| rows.iter().take(MAX_SKETCHES).any(|row| is_own(&row))));
+    let finding =
+        Signal::derive(move || listed.open.with(|rows| rows.iter().find(is_own).map(|row| row.finding.clone())));
+    view! { <If when=first><Sketch finding/></If> }.into_any()
 }
 
 /// Arrows and `j`, `k` walk in the list; where a finding stands beside it, it follows. Escape leads from one back to the list.
-fn pressed(page: Page, listed: Listed, event: &KeyboardEvent) {
-    let typing = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
-    let typing = typing.is_some_and(|element| matches!(element.tag_name().as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
-    if typing || page.dialog.with_untracked(Option::is_some) || event.ctrl_key() || event.meta_key() || event.alt_key()
-    {
+fn pressed(page: Page, picks: Picks, event: &KeyboardEvent) {
+    if !is_free(page, false, event) {
         return;
     }
-    let wide = browser::viewport().0 > WIDE_PX;
-    let by: isize = match event.key().as_str() {
-        "ArrowDown" | "j" => 1,
-        "ArrowUp" | "k" => -1,
-        "Escape" if !wide && page.view.with_untracked(|view| view.finding.is_some()) => {
-            return page.step(|view| view.finding = None);
-        }
-        _ => return,
-    };
-    let ids: Vec<String> =
-        [listed.open, listed.over].iter().flat_map(|part| part.with_untracked(|rows| Listed::ids(rows))).collect();
-    let active = document().active_element().and_then(|element| element.get_attribute("data-finding"));
-    let chosen = active.or_else(|| listed.shown.with_untracked(|one| one.as_ref().map(|one| one.id.clone())));
-    let at = chosen.and_then(|id| ids.iter().position(|other| *other == id));
-    let next = at.map_or(0, |at| at.saturating_add_signed(by).min(ids.len().saturating_sub(1)));
-    let Some(id) = ids.get(next) else { return };
-    event.prevent_default();
-    if wide {
-        // A walk is one step of the way back.
-        page.change(|view| view.finding = Some(id.clone()));
-    }
-    let rows = browser::all(".finding[data-finding]");
-    if let Some(row) = rows.iter().find(|row| row.get_attribute("data-finding").as_ref() == Some(id)) {
-        browser::focus(row);
+    // A walk is one step of the way back.
+    let walked = picks.walk(event, |id| page.change(|view| view.finding = Some(id)));
+    let leaves = event.key() == "Escape" && !is_wide() && page.view.with_untracked(|view| view.finding.is_some());
+    if !walked && leaves {
+        page.step(|view| view.finding = None);
     }
 }

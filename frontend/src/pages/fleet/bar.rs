@@ -7,7 +7,8 @@ use crate::pages::alerts::bell::Bell;
 use crate::pages::team::views::Views;
 use crate::shortcuts::{self, Action};
 use crate::state::{Dialog, FEW, LinkState, Page};
-use crate::widgets::icons::{Glass, Keyboard, Mark, Theme};
+use crate::widgets::icons::{Keyboard, Mark, Theme};
+use crate::widgets::list::filter::Filter;
 use crate::widgets::parts::{Each, If, flag, text};
 use leptos::prelude::*;
 
@@ -159,33 +160,23 @@ fn Windows() -> impl IntoView {
 #[component]
 fn Finder() -> impl IntoView {
     let page = expect_context::<Page>();
-    let pressed = move |event: leptos::ev::KeyboardEvent| {
-        if event.key() == "Enter" {
-            let filter = page.view.with_untracked(|v| v.find.to_lowercase());
-            let store = page.store.read_value();
-            let fits = |name: &str| filter.split_whitespace().all(|word| name.to_lowercase().contains(word));
-            let mut found = store.index.iter().filter(|entry| !filter.is_empty() && fits(&entry.name));
-            if let (Some(only), None) = (found.next(), found.next()) {
-                page.go_to(None, std::slice::from_ref(&only.name));
-            }
+    let open = move |()| {
+        let filter = page.view.with_untracked(|v| v.find.to_lowercase());
+        let store = page.store.read_value();
+        let fits = |name: &str| filter.split_whitespace().all(|word| name.to_lowercase().contains(word));
+        let mut found = store.index.iter().filter(|entry| !filter.is_empty() && fits(&entry.name));
+        if let (Some(only), None) = (found.next(), found.next()) {
+            page.go_to(None, std::slice::from_ref(&only.name));
         }
     };
     view! {
-        <label class="filter">
-            <Glass/>
-            <input
-                id="filter"
-                type="search"
-                aria-label="Filter machines: name, rack:r01, state:lost"
-                placeholder="name, rack:r01, state:lost"
-                autocomplete="off"
-                spellcheck="false"
-                prop:value=text(move || page.view.with(|v| v.find.clone()))
-                on:input=move |event| page.change(|v| v.find = event_target_value(&event))
-                on:keydown=pressed
-            />
-            <kbd aria-hidden="true">"/"</kbd>
-        </label>
+        <Filter
+            label="Filter machines: name, rack:r01, state:lost"
+            hint="name, rack:r01, state:lost"
+            value=text(move || page.view.with(|v| v.find.clone()))
+            put=Callback::new(move |find| page.change(|v| v.find = find))
+            enter=Callback::new(open)
+        />
     }
 }
 

@@ -7,6 +7,7 @@ pub mod few;
 pub mod table;
 mod tiles;
 
+use crate::address::Tab;
 use crate::pages::findings::say::FindingSay;
 use crate::pages::findings::words as told;
 use crate::pages::runs::fleet::FleetLanes;
@@ -15,7 +16,9 @@ use crate::panels::board::Board;
 use crate::panels::fleet::map::{FleetMap, Shown, of_host};
 use crate::state::{FEW, LinkState, Page};
 use crate::store::fleet::hosts::{self, Host, Totals};
-use crate::store::fleet::words::{self, Sentence};
+use crate::store::fleet::words::{self, Checked, Sentence};
+use crate::widgets::list::filter::{Choice, options};
+use crate::widgets::list::ticks::Ticks;
 use crate::widgets::parts::{Each, If, flag, text};
 use crate::widgets::tooltip::{Tip, TipRow};
 use charts::{Hue, axis};
@@ -36,7 +39,7 @@ pub struct Crowd {
     /// All of them together.
     pub totals: Memo<Totals>,
     /// Names of machines that a person chose.
-    pub chosen: RwSignal<Vec<String>>,
+    pub chosen: Ticks,
 }
 
 impl Crowd {
@@ -58,7 +61,7 @@ impl Crowd {
                 page.store.write_value().fleet.remember(instant);
             }
         });
-        Crowd { hosts, totals, chosen: page.ticked }
+        Crowd { hosts, totals, chosen: Ticks(page.ticked) }
     }
 }
 
@@ -154,14 +157,21 @@ fn Say() -> impl IntoView {
     let found = Memo::new(move |_| page.leads());
     let said = Memo::new(move |_| {
         page.beat.track();
-        let totals = crowd.totals.get();
-        crowd.hosts.with(|hosts| words::sentence(hosts, &totals, page.server_now()))
+        let (totals, checked) = (crowd.totals.get(), page.checked());
+        crowd.hosts.with(|hosts| words::sentence(hosts, &totals, checked, page.server_now()))
     });
     let calm = flag(move || said.with(|said| said.calm));
+    let known = flag(move || page.checked() != Checked::Asked);
+    let fires = flag(move || said.with(|said| said.fires));
+    let shape = move || match (calm.get(), known.get()) {
+        (false, _) => ("shape is-warn", "▲"),
+        (true, true) => ("shape is-ok", "●"),
+        (true, false) => ("shape is-unknown", "◌"),
+    };
     let words = move |of: fn(&Sentence) -> &String| text(move || said.with(|said| of(said).clone()));
     let about = move || said.with(|said| said.about.clone());
     let lost = "state:lost";
-    let troubled = flag(move || !calm.get() && about().is_none());
+    let troubled = flag(move || !calm.get() && about().is_none() && !fires.get());
     let is_found = flag(move || found.with(Option::is_some));
     let says = move || {
         view! {
@@ -169,9 +179,7 @@ fn Say() -> impl IntoView {
                 class=text(move || if calm.get() { "say calm" } else { "say" })
                 data-calm=text(move || calm.get().to_string())
             >
-                <span class=text(move || if calm.get() { "shape is-ok" } else { "shape is-warn" }) aria-hidden="true">
-                    {text(move || if calm.get() { "●" } else { "▲" })}
-                </span>
+                <span class=text(move || shape().0) aria-hidden="true">{text(move || shape().1)}</span>
                 <div>
                     <p><b>{words(|s| &s.head)}</b>" "{words(|s| &s.rest)}</p>
                     <p class="below">{words(|s| &s.below)}</p>
@@ -180,6 +188,9 @@ fn Say() -> impl IntoView {
                     <a class="btn" href=text(move || page.address_of(None, &about().into_iter().collect::<Vec<_>>()))>
                         {text(move || format!("Open {}", about().unwrap_or_default()))}
                     </a>
+                </If>
+                <If when=fires>
+                    <a class="btn" data-do="alerts" href=text(move || page.address_of_alerts(Tab::Alerts, ""))>"Open alerts"</a>
                 </If>
                 <If when=troubled>
                     <button class="btn" data-do="lost" on:click=move |_| page.step(|v| v.find = lost.into())>"Show the lost"</button>
@@ -247,18 +258,10 @@ fn MapCard() -> impl IntoView {
         let n = crowd.hosts.with(|hosts| hosts.iter().filter(|host| host.fits(&filter)).count());
         words::count(n, "host", "hosts")
     };
-    let group_by = move |label: String| {
-        let (own, name) = (label.clone(), label.clone());
-        let pressed = text(move || by.with(|by| *by == own).to_string());
-        let choose = move |_| page.step(|v| v.by = name.clone());
-        view! { <button data-do="by" aria-pressed=pressed on:click=choose>{label}</button> }.into_any()
-    };
-    let show = move |label: &'static str, of: bool| {
-        let pressed = text(move || (values.get() == of).to_string());
-        let choose = move |_| page.step(|v| v.heat = if of { VALUES.into() } else { String::new() });
-        view! { <button data-do="cells" aria-pressed=pressed on:click=choose>{label}</button> }
-    };
-    let choices = Signal::derive(move || labels.get().into_iter().take(4).collect::<Vec<String>>());
+    let groups_of = Signal::derive(move || {
+        labels.get().into_iter().take(4).map(|label| (label.clone(), label)).collect::<Vec<_>>()
+    });
+    let what_cells = text(move || if values.get() { VALUES } else { "" });
     view! {
         <section class="panel mapcard" aria-label="Map">
             <header>
@@ -284,14 +287,15 @@ fn MapCard() -> impl IntoView {
                         <span><i class="l-late"></i>"late"</span>
                         <span><i class="l-lost"></i>"lost"</span>
                     </span>
-                    <span class="choice" role="group" aria-label="What cells show">
-                        {show("from its peers", false)}
-                        {show("value", true)}
-                    </span>
+                    <Choice
+                        label="What cells show"
+                        deed="cells"
+                        options=options(&[("", "from its peers"), (VALUES, "value")])
+                        is=what_cells
+                        choose=Callback::new(move |show| page.step(|v| v.heat = show))
+                    />
                     <If when=flag(move || labels.with(|l| !l.is_empty()))>
-                        <span class="choice" role="group" aria-label="Group by">
-                            <Each keys=choices row=Callback::new(group_by)/>
-                        </span>
+                        <Choice label="Group by" deed="by" options=groups_of is=by choose=Callback::new(move |name| page.step(|v| v.by = name))/>
                     </If>
                 </span>
             </header>

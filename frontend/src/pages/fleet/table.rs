@@ -2,11 +2,13 @@
 
 use super::Crowd;
 use crate::address::Route;
-use crate::panels::fleet::map::toggle;
 use crate::state::Page;
-use crate::store::fleet::hosts::{self, COLUMNS, HostOrder};
+use crate::store::fleet::hosts::{self, BY_NAME, BY_STATE, COLUMNS, Host};
 use crate::store::fleet::words;
-use crate::widgets::parts::{Each, If, flag, text};
+use crate::widgets::list::line::{Cell, Head, Line, Mark};
+use crate::widgets::list::ticks::Ticked;
+use crate::widgets::list::{List, More, Sort};
+use crate::widgets::parts::{flag, text};
 use leptos::prelude::*;
 use shared::catalog::fleet::FleetRow;
 use shared::standing::Standing;
@@ -47,119 +49,83 @@ pub fn shape(state: &Standing) -> (&'static str, &'static str) {
 pub fn Table() -> impl IntoView {
     let page = expect_context::<Page>();
     let crowd = expect_context::<Crowd>();
-    let (order, most) = (RwSignal::new(HostOrder::State), RwSignal::new(PAGE));
+    let (by, most) = (RwSignal::new(BY_STATE.to_string()), RwSignal::new(PAGE));
     let sorted = Memo::new(move |_| {
         let filter = page.view.with(|v| v.find.clone());
-        crowd.hosts.with(|hosts| {
-            let sorted = hosts::sorted(hosts, &filter, order.get());
-            sorted.into_iter().map(|i| hosts[i].entry.name.clone()).collect::<Vec<String>>()
-        })
+        crowd.hosts.with(|hosts| by.with(|by| hosts::sorted(hosts, &filter, by)))
     });
-    let shown = Signal::derive(move || sorted.with(|names| names.iter().take(most.get()).cloned().collect::<Vec<_>>()));
-    let more = move || sorted.with(Vec::len).saturating_sub(most.get());
     // Columns that nobody has a value for are left out.
     let has =
         move |i: &usize| crowd.hosts.with(|hosts| hosts.iter().any(|host| host.values.of(COLUMNS[*i].0).is_finite()));
-    let columns = Memo::new(move |_| (0..COLUMNS.len()).filter(has).map(|i| i.to_string()).collect::<Vec<String>>());
-    let head = move |words: &'static str, by: HostOrder| {
-        let way = if by == HostOrder::Name { "ascending" } else { "descending" };
-        let sort = text(move || if order.get() == by { way } else { "none" });
-        view! {
-            <th scope="col" aria-sort=sort>
-                <button data-do="sort" on:click=move |_| order.set(by)>{words}</button>
-            </th>
-        }
-        .into_any()
-    };
-    let column = move |key: String| {
-        let i = key.parse().unwrap_or(0);
-        head(COLUMNS[i].1, HostOrder::Row(i))
-    };
-    let body = move |name: String| view! { <Row name columns/> }.into_any();
+    let columns = Memo::new(move |_| (0..COLUMNS.len()).filter(has).collect::<Vec<usize>>());
+    let heads = Signal::derive(move || columns.with(|columns| heads(columns)));
+    let rows = Memo::new(move |_| {
+        page.beat.track();
+        let (order, columns) = (sorted.get(), columns.get());
+        let shown = order.into_iter().take(most.get());
+        crowd.hosts.with(|hosts| {
+            let known = shown.filter_map(|at| hosts.get(at));
+            known.map(|host| line(page, host, &columns)).collect::<Vec<Line>>()
+        })
+    });
+    let more = text(move || match sorted.with(Vec::len).saturating_sub(most.get()) {
+        0 => String::new(),
+        n => format!("{} more", words::thousands(n)),
+    });
     view! {
         <section class="panel flush" aria-label="Machines">
             <header>
                 <h2>"Machines"</h2>
                 <span class="u">{text(move || words::count(sorted.with(Vec::len), "host", "hosts"))}</span>
-                <Chosen/>
             </header>
-            <div class="scroll" tabindex="0" role="region" aria-label="Table of machines">
-                <table class="rows" id="hosts">
-                    <thead>
-                        <tr>
-                            <td></td>
-                            {head("machine", HostOrder::Name)}
-                            {head("state", HostOrder::State)}
-                            <Each keys=columns row=Callback::new(column)/>
-                        </tr>
-                    </thead>
-                    <tbody>
-                        <Each keys=shown row=Callback::new(body)/>
-                    </tbody>
-                </table>
-            </div>
-            <If when=flag(move || more() > 0)>
-                <button class="more-rows" data-do="more" on:click=move |_| most.update(|n| *n += 4 * PAGE)>
-                    {text(move || format!("{} more", words::thousands(more())))}
-                </button>
-            </If>
+            <List
+                id="hosts"
+                class="rows"
+                label="Table of machines"
+                heads
+                rows
+                known=flag(|| true)
+                empty="No machine fits. Take a word of the filter away."
+                ticks=crowd.chosen
+                sort=Sort { by: by.into(), choose: Callback::new(move |order| by.set(order)) }
+            />
+            <More words=more press=Callback::new(move |()| most.update(|n| *n += 4 * PAGE))/>
         </section>
+        <Compare/>
     }
 }
 
-/// A machine of the table. It has the columns of these numbers.
-#[component]
-fn Row(name: String, columns: Memo<Vec<String>>) -> impl IntoView {
-    let page = expect_context::<Page>();
-    let crowd = expect_context::<Crowd>();
-    let own = StoredValue::new(name);
-    let state = crowd.of(own, |host, _| host.entry.state.word().to_string());
-    let words = crowd.of(own, words::explained);
-    let glyph = crowd.of(own, |host, _| shape(&host.entry.state).0.to_string());
-    let class = crowd.of(own, |host, _| shape(&host.entry.state).1.to_string());
-    let cell = move |key: String| {
-        let row = COLUMNS[key.parse::<usize>().unwrap_or(0)].0;
-        let value = text(move || crowd.with(own, |host| number(row, host.values.of(row))).unwrap_or_default());
-        view! { <td>{value}</td> }.into_any()
-    };
-    let name = own.get_value();
-    let link = page.address_of(None, std::slice::from_ref(&name));
-    view! {
-        <tr data-host=name.clone() data-state=state>
-            <td>
-                <input
-                    type="checkbox"
-                    aria-label=format!("Compare {name}")
-                    prop:checked=flag(move || crowd.chosen.with(|chosen| own.with_value(|own| chosen.contains(own))))
-                    on:change=move |_| toggle(crowd.chosen, own.get_value())
-                />
-            </td>
-            <th scope="row"><a class="source-name" href=link>{name.clone()}</a></th>
-            <td class="state"><span class=class aria-hidden="true">{glyph}</span>" "{words}</td>
-            <Each keys=columns row=Callback::new(cell)/>
-        </tr>
-    }
+/// The headings: name, state, and these columns.
+fn heads(columns: &[usize]) -> Vec<Head> {
+    let head = |id: String, words: &'static str, rises: bool| Head { id, words, sorts: Some(rises), ..Head::default() };
+    let name = Head { names: true, ..head(BY_NAME.into(), "machine", true) };
+    let state = Head { class: "state".into(), ..head(BY_STATE.into(), "state", false) };
+    let figure = |at: &usize| head(at.to_string(), COLUMNS[*at].1, false);
+    [name, state].into_iter().chain(columns.iter().map(figure)).collect()
 }
 
-/// The way to compare those that are ticked.
+/// A machine of the table, with these columns.
+fn line(page: Page, host: &Host, columns: &[usize]) -> Line {
+    let name = host.entry.name.clone();
+    let (glyph, class) = shape(&host.entry.state);
+    let shown = Mark { class, glyph: glyph.into(), words: words::explained(host, page.server_now()) };
+    let to = page.address_of(None, std::slice::from_ref(&name));
+    let mut cells = vec![
+        Cell::Link(to, name.clone(), String::new(), Mark::default()),
+        Cell::Stands(host.entry.state.word().to_string(), shown, String::new()),
+    ];
+    cells.extend(columns.iter().map(|at| COLUMNS[*at].0).map(|row| Cell::Number(number(row, host.values.of(row)))));
+    Line { id: name.clone(), name, cells, deeds: Vec::new() }
+}
+
+/// The machines that are ticked, and the way to compare them.
 #[component]
-pub fn Chosen() -> impl IntoView {
+fn Compare() -> impl IntoView {
     let page = expect_context::<Page>();
     let crowd = expect_context::<Crowd>();
-    let n = move || crowd.chosen.with(Vec::len);
-    let to = text(move || page.address_of(Some(Route::Compare), &crowd.chosen.get()));
-    view! {
-        <span class="end">
-            <If when=flag(move || n() > 0)>
-                <span class="u">{text(move || format!("{} ticked", n()))}</span>
-                <button class="plain" data-do="untick" on:click=move |_| crowd.chosen.set(Vec::new())>"None"</button>
-            </If>
-            <If when=flag(move || (2..=MAX_OPENED).contains(&n()))>
-                <a class="btn primary" data-do="compare" href=to>"Compare"</a>
-            </If>
-            <If when=flag(move || n() > MAX_OPENED)>
-                <span class="u">"at most 8 can be compared"</span>
-            </If>
-        </span>
-    }
+    let chosen = crowd.chosen.0;
+    let to = text(move || page.address_of(Some(Route::Compare), &chosen.get()));
+    let count = text(move || words::count(chosen.with(Vec::len), "host", "hosts"));
+    let names = text(move || chosen.with(|chosen| chosen.join(", ")));
+    view! { <Ticked ticks=crowd.chosen most=MAX_OPENED count names to/> }
 }

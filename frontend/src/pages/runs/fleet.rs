@@ -2,12 +2,13 @@
 //! each as its use of the GPUs over its life.
 
 use super::panel::Jobs;
-use super::parts::{Small, figure, shape, word};
+use super::parts::{figure, shape, word};
 use crate::address::Route;
 use crate::browser::offset;
 use crate::state::Page;
 use crate::store::fleet::words::count;
 use crate::widgets::parts::{Each, If, flag, text};
+use crate::widgets::spark::Small;
 use charts::axis::clock;
 use leptos::prelude::*;
 use shared::run::RunState;

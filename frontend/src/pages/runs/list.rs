@@ -1,20 +1,23 @@
 //! The list of training jobs: how each does or ended, filtered, sorted and grouped, and ticked to be compared.
 
-use super::columns::{ColumnChoice, cell, head};
+use super::columns::{ColumnChoice, head, line};
 use super::parts::{listed, shape};
-use crate::browser::document;
-use crate::fetch;
-use crate::panels::fleet::map::toggle;
-use crate::state::{LinkState, Page};
+use crate::access::Access;
+use crate::fetch::{Json, WrongShape};
+use crate::pages::polled::{Polled, poll};
+use crate::state::Page;
 use crate::store::fleet::words::{count, thousands};
-use crate::widgets::icons::Glass;
-use crate::widgets::parts::{Each, If, flag, text};
+use crate::widgets::list::filter::{Choice, Filter, options};
+use crate::widgets::list::line::{Cell, Head, Line};
+use crate::widgets::list::ticks::{Ticked, Ticks};
+use crate::widgets::list::{List, More, Sort};
+use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::answer::runs::RunTotals;
 use shared::run::RunState;
 use shared::wire::MAX_OPENED;
 use viewer::runs::Listed;
-use viewer::runs::columns::chosen as chosen_columns;
+use viewer::runs::columns::{BEGAN, RunColumn, chosen as chosen_columns};
 use viewer::runs::list::{gist, keys};
 
 /// Seconds between two questions.
@@ -80,6 +83,15 @@ fn question(find: &str, state: &str, limit: usize) -> String {
     asked
 }
 
+fn read_known(body: &Json) -> Result<Known, WrongShape> {
+    let RunTotals { total, states } = body.read()?;
+    let states = RunState::ALL.into_iter().filter_map(|state| {
+        let n = states.get(state.name())?;
+        Some((state.name().to_string(), *n as usize))
+    });
+    Ok(Known { states: states.collect(), total: total as usize, runs: listed(body)? })
+}
+
 /// The page.
 #[component]
 pub fn RunsPage() -> impl IntoView {
@@ -87,67 +99,45 @@ pub fn RunsPage() -> impl IntoView {
     let known = RwSignal::new(None::<Known>);
     let wrong = RwSignal::new(String::new());
     let limit = RwSignal::new(PAGE);
-    let chosen = RwSignal::new(page.view.with_untracked(|view| view.runs.clone()));
-    // Rows keep their order while a pointer is over them.
-    let held = RwSignal::new(false);
-    let asked = StoredValue::new((String::new(), 0u32, 0u32));
-    Effect::new(move || {
-        page.beat.track();
-        let path = page.view.with(|view| question(&view.find, &view.state, limit.get()));
-        let live = page.state.get() == LinkState::Live;
-        // What is asked anew is asked at once; the rest now and then, while somebody looks.
-        let due = asked.with_value(|(before, since, _)| *before != path || (live && *since >= REFRESH_SECONDS));
-        if !due || document().hidden() {
-            return asked.update_value(|(_, since, _)| *since += 1);
-        }
-        let turn = asked.with_value(|(.., turn)| turn + 1);
-        asked.set_value((path.clone(), 0, turn));
-        fetch::ask("GET", &path, None, move |answer| {
-            // An answer to an older question comes too late.
-            if asked.try_with_value(|(.., newest)| *newest == turn) != Some(true) {
-                return;
-            }
-            let (RunTotals { total, states }, runs) = match answer.read_by(|body| Ok((body.read()?, listed(body)?))) {
-                Ok(read) => read,
-                Err(why) => return wrong.set(why),
+    let ticks = Ticks(RwSignal::new(page.view.with_untracked(|view| view.runs.clone())));
+    let path = move || Some(page.view.with(|view| question(&view.find, &view.state, limit.get())));
+    poll(page, expect_context::<Access>(), REFRESH_SECONDS, path, move |polled| match polled {
+        Polled::Told(body) => {
+            let new = match read_known(body) {
+                Ok(new) => Some(new),
+                Err(why) => return wrong.set(why.to_string()),
             };
             wrong.set(String::new());
-            let states = RunState::ALL.into_iter().filter_map(|state| {
-                let n = states.get(state.name())?;
-                Some((state.name().to_string(), *n as usize))
-            });
-            let new = Some(Known { states: states.collect(), total: total as usize, runs });
             if known.with_untracked(|old| *old != new) {
                 known.set(new);
             }
-        });
-    });
-    let order = RwSignal::new(Vec::<String>::new());
-    Effect::new(move |before: Option<(String, String)>| {
-        let (by, sorted) = page.view.with(|view| (view.by.clone(), view.sort.clone()));
-        let runs = known.with(|known| known.as_ref().map(|known| known.runs.clone()).unwrap_or_default());
-        let chosen_anew = before.is_some_and(|before| before != (by.clone(), sorted.clone()));
-        let all_known = order.with_untracked(|order| {
-            let is_listed = |key: &String| key.strip_prefix(':').is_none_or(|id| runs.iter().any(|run| run.id == id));
-            !order.is_empty() && order.iter().all(is_listed)
-        });
-        if !held.get() || chosen_anew || !all_known {
-            let new = keys(runs, &by, &sorted, page.server_now());
-            if order.with_untracked(|order| *order != new) {
-                order.set(new);
-            }
         }
-        (by, sorted)
+        Polled::Refused => wrong.set("This server does not show training jobs here.".into()),
+        Polled::Failed(why) => wrong.set(why),
     });
     let with = move |of: fn(&Known) -> usize| known.with(|known| known.as_ref().map_or(0, of));
     let more = move || with(|known| known.total.saturating_sub(known.runs.len()));
     let is_empty = move || known.with(|known| known.as_ref().is_some_and(|known| known.states.is_empty()));
     let asks = move || page.view.with(|view| !view.find.is_empty() || !view.state.is_empty());
-    let columns = Signal::derive(move || page.view.with(|view| chosen_columns(&view.columns)));
-    let row = Callback::new(move |key: String| match key.split_at(1) {
-        ("=", name) => view! { <GroupRow name=name.to_string() known/> }.into_any(),
-        (_, id) => view! { <RunRow id=id.to_string() known chosen/> }.into_any(),
+    let columns = Memo::new(move |_| page.view.with(|view| view.columns.clone()));
+    let heads = Signal::derive(move || chosen_columns(&columns.get()).into_iter().map(head).collect::<Vec<Head>>());
+    let by = Memo::new(move |_| page.view.with(|view| (view.by.clone(), view.sort.clone())));
+    let rows = Memo::new(move |_| {
+        let (columns, (by, sort)) = (chosen_columns(&columns.get()), by.get());
+        known.with(|known| {
+            known.as_ref().map(|known| lines(page, &known.runs, &columns, &by, &sort)).unwrap_or_default()
+        })
     });
+    let sort = Sort {
+        by: text(move || by.with(|(_, sort)| if sort.is_empty() { BEGAN.to_string() } else { sort.clone() })),
+        choose: Callback::new(move |sort| page.step(|view| view.sort = sort)),
+    };
+    let left = text(move || match more() {
+        0 => String::new(),
+        _ if limit.get() >= MAX_LISTED => String::new(),
+        n => format!("{} more", thousands(n)),
+    });
+    let page_more = Callback::new(move |()| limit.update(|n| *n = (*n + PAGE).min(MAX_LISTED)));
     view! {
         <main id="page" class="fleet runs-page">
             <p class="wrong" role="status">{text(move || wrong.get())}</p>
@@ -156,34 +146,40 @@ pub fn RunsPage() -> impl IntoView {
             </If>
             <If when=flag(move || !is_empty() || asks())>
                 <Tools known/>
-                <section
-                    class="panel flush"
-                    aria-label="Runs"
-                    on:pointerenter=move |_| held.set(true)
-                    on:pointerleave=move |_| held.set(false)
-                >
-                    <div class="scroll" tabindex="0" role="region" aria-label="Table of runs">
-                        <table class="rows runs-table" id="runs">
-                            <thead><tr><td></td>{move || columns.get().into_iter().map(head).collect_view()}</tr></thead>
-                            <tbody><Each keys=order row/></tbody>
-                        </table>
-                    </div>
-                    <If when=flag(move || is_empty() && asks())>
-                        <p class="below pad">"No run fits. Take a word of the filter away, or choose All."</p>
-                    </If>
-                    <If when=flag(move || more() > 0 && limit.get() < MAX_LISTED)>
-                        <button class="more-rows" data-do="more" on:click=move |_| limit.update(|n| *n = (*n + PAGE).min(MAX_LISTED))>
-                            {text(move || format!("{} more", thousands(more())))}
-                        </button>
-                    </If>
+                <section class="panel flush" aria-label="Runs">
+                    <List
+                        id="runs"
+                        class="rows runs-table"
+                        label="Table of runs"
+                        heads
+                        rows
+                        known=flag(move || is_empty() && asks())
+                        empty="No run fits. Take a word of the filter away, or choose All."
+                        ticks
+                        sort
+                    />
+                    <More words=left press=page_more/>
                     <If when=flag(move || more() > 0 && limit.get() >= MAX_LISTED)>
                         <p class="below pad">{text(move || format!("{} more: filter them", thousands(more())))}</p>
                     </If>
                 </section>
-                <Ticked chosen known/>
+                <Compare ticks known/>
             </If>
         </main>
     }
+}
+
+/// The rows in their order, those of a group below its heading.
+fn lines(page: Page, runs: &[Listed], columns: &[&'static RunColumn], by: &str, sort: &str) -> Vec<Line> {
+    let row = |key: String| match key.split_at(1) {
+        ("=", name) => {
+            let shown = if name.is_empty() { "without a name".to_string() } else { name.to_string() };
+            let cells = vec![Cell::Group(shown, gist(runs, by, name))];
+            Some(Line { id: key, cells, ..Line::default() })
+        }
+        (_, id) => runs.iter().find(|run| run.id == id).map(|run| line(page, columns, run)),
+    };
+    keys(runs.to_vec(), by, sort, page.server_now()).into_iter().filter_map(row).collect()
 }
 
 /// Chips of states, the filter, and by what runs are grouped.
@@ -209,10 +205,6 @@ fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
             </button>
         }
     };
-    let group = move |(by, words): (&'static str, &'static str)| {
-        let pressed = text(move || page.view.with(|view| view.by == by).to_string());
-        view! { <button data-do="group" aria-pressed=pressed on:click=move |_| page.step(|view| view.by = by.into())>{words}</button> }
-    };
     view! {
         <div class="run-tools">
             <div class="chips" role="group" aria-label="States">
@@ -227,110 +219,39 @@ fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
                 </button>
                 {CHIPS.map(chip).collect_view()}
             </div>
-            <label class="filter">
-                <Glass/>
-                <input
-                    id="filter"
-                    type="search"
-                    aria-label="Filter runs: a part of the name, project:NAME, group:NAME, type:NAME, source:NAME"
-                    placeholder="name, project:llm, source:node-1"
-                    autocomplete="off"
-                    spellcheck="false"
-                    prop:value=text(move || page.view.with(|view| view.find.clone()))
-                    on:input=move |event| page.change(|view| view.find = event_target_value(&event))
-                />
-                <kbd aria-hidden="true">"/"</kbd>
-            </label>
-            <span class="choice" role="group" aria-label="Group by">
-                <span class="u">"group by"</span>
-                {GROUPS.map(group).collect_view()}
-            </span>
+            <Filter
+                label="Filter runs: a part of the name, project:NAME, group:NAME, type:NAME, source:NAME"
+                hint="name, project:llm, source:node-1"
+                value=text(move || page.view.with(|view| view.find.clone()))
+                put=Callback::new(move |find| page.change(|view| view.find = find))
+            />
+            <Choice
+                label="Group by"
+                before="group by"
+                deed="group"
+                options=options(&GROUPS)
+                is=text(move || page.view.with(|view| view.by.clone()))
+                choose=Callback::new(move |by| page.step(|view| view.by = by))
+            />
             <ColumnChoice/>
         </div>
     }
 }
 
-/// The heading of a group.
-#[component]
-fn GroupRow(name: String, known: RwSignal<Option<Known>>) -> impl IntoView {
-    let page = expect_context::<Page>();
-    let own = name.clone();
-    let said = text(move || {
-        let by = page.view.with(|view| view.by.clone());
-        known.with(|known| known.as_ref().map_or(String::new(), |known| gist(&known.runs, &by, &own)))
-    });
-    let columns = text(move || page.view.with(|view| chosen_columns(&view.columns).len() + 1).to_string());
-    let name = if name.is_empty() { "without a name".to_string() } else { name };
-    view! {
-        <tr class="group"><th scope="rowgroup" colspan=columns><b class="source-name">{name}</b>" "<span class="u">{said}</span></th></tr>
-    }
-}
-
-/// One run.
-#[component]
-fn RunRow(id: String, known: RwSignal<Option<Known>>, chosen: RwSignal<Vec<String>>) -> impl IntoView {
-    let page = expect_context::<Page>();
-    let own = StoredValue::new(id.clone());
-    let run = Memo::new(move |_| {
-        known.with(|known| {
-            let all = &known.as_ref()?.runs;
-            own.with_value(|id| all.iter().find(|run| run.id == *id).cloned())
-        })
-    });
-    let of =
-        move |read: fn(&Listed) -> String| text(move || run.with(|run| run.as_ref().map(read).unwrap_or_default()));
-    let ticked = flag(move || chosen.with(|chosen| own.with_value(|id| chosen.contains(id))));
-    let cells = move || {
-        let columns = page.view.with(|view| chosen_columns(&view.columns));
-        columns.into_iter().map(|column| cell(column, run)).collect_view()
-    };
-    view! {
-        <tr data-run=id data-state=of(|run| run.state.name().to_string()) class:ticked=ticked>
-            <td>
-                <input
-                    type="checkbox"
-                    aria-label=of(|run| format!("Compare {}", run.name))
-                    prop:checked=ticked
-                    on:change=move |_| toggle(chosen, own.get_value())
-                />
-            </td>
-            {cells}
-        </tr>
-    }
-}
-
 /// The runs that are ticked, and the way to compare them.
 #[component]
-fn Ticked(chosen: RwSignal<Vec<String>>, known: RwSignal<Option<Known>>) -> impl IntoView {
+fn Compare(ticks: Ticks, known: RwSignal<Option<Known>>) -> impl IntoView {
     let page = expect_context::<Page>();
-    let n = move || chosen.with(Vec::len);
     let names = text(move || {
         known.with(|known| {
             let all = known.as_ref().map(|known| known.runs.as_slice()).unwrap_or_default();
             let name =
                 |id: &String| all.iter().find(|run| run.id == *id).map_or_else(|| id.clone(), |run| run.name.clone());
-            chosen.with(|chosen| chosen.iter().map(name).collect::<Vec<_>>().join(", "))
+            ticks.0.with(|chosen| chosen.iter().map(name).collect::<Vec<_>>().join(", "))
         })
     });
-    let to = text(move || page.address_of_runs(&chosen.get()));
-    view! {
-        <If when=flag(move || n() > 0)>
-            <div class="ticked" role="status">
-                <b>{text(move || count(n(), "run", "runs"))}</b>
-                <span class="source-name u">{names}</span>
-                <If when=flag(move || (2..=MAX_OPENED).contains(&n()))>
-                    <a class="btn primary" data-do="compare" href=to>"Compare"</a>
-                </If>
-                <If when=flag(move || n() == 1)>
-                    <span class="u">"tick another one to compare"</span>
-                </If>
-                <If when=flag(move || n() > MAX_OPENED)>
-                    <span class="u">"at most 8 can be compared"</span>
-                </If>
-                <button class="plain" data-do="untick" on:click=move |_| chosen.set(Vec::new())>"Clear"</button>
-            </div>
-        </If>
-    }
+    let to = text(move || page.address_of_runs(&ticks.0.get()));
+    view! { <Ticked ticks most=MAX_OPENED count=text(move || count(ticks.0.with(Vec::len), "run", "runs")) names to/> }
 }
 
 /// The page before there is a run.

@@ -2,9 +2,10 @@
 //! on a job leads to its page; one on how long it took shows its span in all charts.
 
 use super::parts::{listed, shape, word};
-use crate::fetch;
-use crate::pages::team::list::clock;
+use crate::access::Access;
+use crate::pages::polled::{Polled, poll};
 use crate::state::{LinkState, Page};
+use crate::widgets::clock::clock;
 use crate::widgets::icons::Triangle;
 use crate::widgets::parts::{If, flag, text};
 use leptos::html;
@@ -38,13 +39,17 @@ pub struct Jobs(RwSignal<Vec<Listed>>);
 impl Jobs {
     /// Asks for those of the machine again and again, as long as the component that calls this is there.
     pub fn follow(page: Page) -> Jobs {
-        let machine = move || String::from(js_sys::encode_uri_component(&page.machine()));
-        Jobs::asked(page, move || format!("api/v1/runs?limit={MAX_LISTED}&source={}", machine()))
+        // Between a file and a server there is no machine.
+        let machine = move || Some(page.machine()).filter(|name| !name.is_empty());
+        Jobs::asked(page, move || {
+            let machine = String::from(js_sys::encode_uri_component(&machine()?));
+            Some(format!("api/v1/runs?limit={MAX_LISTED}&source={machine}"))
+        })
     }
 
     /// The same of all machines, each with what it used.
     pub fn of_fleet(page: Page) -> Jobs {
-        Jobs::asked(page, || format!("api/v1/runs?sums=true&limit={MAX_OF_FLEET}"))
+        Jobs::asked(page, || Some(format!("api/v1/runs?sums=true&limit={MAX_OF_FLEET}")))
     }
 
     /// Those that have not ended, the newest first: what each is called, and its machines.
@@ -58,7 +63,7 @@ impl Jobs {
         self.0.with(|runs| read(runs))
     }
 
-    fn asked(page: Page, path: impl Fn() -> String + Send + Sync + 'static) -> Jobs {
+    fn asked(page: Page, path: impl Fn() -> Option<String> + 'static) -> Jobs {
         let runs = RwSignal::new(Vec::<Listed>::new());
         // Those of the server are none of a file that is opened over it.
         Effect::new(move || {
@@ -66,32 +71,19 @@ impl Jobs {
                 runs.set(Vec::new());
             }
         });
-        // Seconds since the last question; None where nothing is answered: by a share link, or by an older server.
-        let asked = StoredValue::new(Some(REFRESH_SECONDS));
-        Effect::new(move || {
-            page.beat.track();
-            let live = page.state.get() == LinkState::Live && !page.is_recorded();
-            let Some(since) = asked.get_value().filter(|_| live) else { return };
-            if since < REFRESH_SECONDS {
-                return asked.set_value(Some(since + 1));
+        let path = move || {
+            let live = page.state.get() == LinkState::Live && !page.is_recorded() && !page.over.get();
+            if live { path() } else { None }
+        };
+        poll(page, expect_context::<Access>(), REFRESH_SECONDS, path, move |polled| {
+            let Polled::Told(body) = polled else { return };
+            let Ok(new) = listed(body) else { return };
+            if !new.is_empty() {
+                page.has_runs.set(true);
             }
-            asked.set_value(Some(0));
-            fetch::ask("GET", &path(), None, move |answer| {
-                match answer.status {
-                    200 => {
-                        let Ok(new) = listed(&answer.body) else { return };
-                        if !new.is_empty() {
-                            page.has_runs.set(true);
-                        }
-                        // The page may have gone meanwhile.
-                        if runs.try_with_untracked(|old| *old != new) == Some(true) {
-                            runs.set(new);
-                        }
-                    }
-                    400..500 => drop(asked.try_update_value(|asked| *asked = None)),
-                    _ => {} // It is asked again.
-                }
-            });
+            if runs.with_untracked(|old| *old != new) {
+                runs.set(new);
+            }
         });
         Jobs(runs)
     }

@@ -1,8 +1,9 @@
 //! The ranks of a run: a lane each from begin to end, grouped by machine, and small multiples of how busy they were.
 
-use super::parts::{Small, shape};
+use super::parts::shape;
 use crate::state::Page;
 use crate::store::fleet::words::count;
+use crate::widgets::spark::Small;
 use leptos::prelude::*;
 use shared::unit::rough_duration;
 use viewer::runs::{Measured, Ranked, Whole};

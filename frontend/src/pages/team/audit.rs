@@ -1,8 +1,10 @@
 //! Who did what.
 
 use super::frame::Card;
-use super::list::{Cell, Line, List};
 use crate::access::Access;
+use crate::widgets::list::filter::Filter;
+use crate::widgets::list::line::{Cell, Line};
+use crate::widgets::list::{List, More};
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::audit::{AuditEntry, AuditLog};
@@ -75,21 +77,11 @@ pub fn AuditPage() -> impl IntoView {
         sought.track();
         ask(None);
     });
-    let older = move |_| ask(rows.with_untracked(|rows| rows.last().map(|row| row.id.clone())));
-    let field = move |name: &'static str, label: &'static str, put: fn(&mut Sought, String)| {
-        view! {
-            <label class="filter small">
-                <input
-                    type="search"
-                    name=name
-                    aria-label=label
-                    placeholder=label
-                    autocomplete="off"
-                    spellcheck="false"
-                    on:change=move |event| sought.update(|s| put(s, event_target_value(&event)))
-                />
-            </label>
-        }
+    let older = move |()| ask(rows.with_untracked(|rows| rows.last().map(|row| row.id.clone())));
+    let field = move |name: &'static str, label: &'static str, of: fn(&mut Sought) -> &mut String| {
+        let value = text(move || sought.with(|sought| of(&mut sought.clone()).clone()));
+        let put = Callback::new(move |typed| sought.update(|sought| *of(sought) = typed));
+        view! { <Filter name main=false label hint=label value put/> }
     };
     let spans = move || {
         let choose = move |event| {
@@ -104,8 +96,8 @@ pub fn AuditPage() -> impl IntoView {
     };
     let end = move || {
         view! {
-            {field("who", "who", |s, value| s.who = value)}
-            {field("action", "action, such as key", |s, value| s.action = value)}
+            {field("who", "who", |sought| &mut sought.who)}
+            {field("action", "action, such as key", |sought| &mut sought.action)}
             {spans()}
         }
     };
@@ -130,11 +122,8 @@ pub fn AuditPage() -> impl IntoView {
                     rows
                     known
                     empty="Nothing was done that fits."
-                    act=Callback::new(|_| {})
                 />
-                <If when=flag(move || more.get())>
-                    <button class="more-rows" data-do="older" on:click=older>"Older ones"</button>
-                </If>
+                <More words=text(move || if more.get() { "Older ones" } else { "" }) deed="older" press=Callback::new(older)/>
             </Card>
         </If>
     }

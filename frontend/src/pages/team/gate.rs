@@ -53,7 +53,7 @@ pub fn Stripes() -> impl IntoView {
     let words = text_of(move || {
         shared.with(|shared| {
             let Some(shared) = shared else { return String::new() };
-            let until = super::list::clock(shared.ends);
+            let until = crate::widgets::clock::clock(shared.ends);
             format!("Shared by {} until {until}, read only. Names of processes and people are left out.", shared.by)
         })
     });

@@ -3,8 +3,9 @@
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog, words};
 use super::frame::Card;
-use super::list::{Cell, Done, Line, List};
 use crate::access::Access;
+use crate::widgets::list::List;
+use crate::widgets::list::line::{Cell, Done, Line};
 use crate::widgets::parts::{If, flag, text};
 use leptos::prelude::*;
 use shared::people::{Keys, MadeKey, ServiceKey};

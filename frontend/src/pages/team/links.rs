@@ -3,8 +3,10 @@
 use super::asked::Polled;
 use super::form::{Entry, Form, FormDialog};
 use super::frame::Card;
-use super::list::{Cell, Done, Line, List, clock};
 use crate::access::Access;
+use crate::widgets::clock::{ago, clock};
+use crate::widgets::list::List;
+use crate::widgets::list::line::{Cell, Done, Line};
 use crate::widgets::parts::{flag, text};
 use leptos::prelude::*;
 use shared::unit::rough_duration;
@@ -76,7 +78,7 @@ fn share(share: &Share) -> Line {
         _ => "live".into(),
     };
     let opened = match share.opened {
-        Some(t) => format!("{} times, last {}", share.opens, super::list::ago(t)),
+        Some(t) => format!("{} times, last {}", share.opens, ago(t)),
         None => "never".into(),
     };
     let name = if share.name.is_empty() { "a page".to_string() } else { share.name.clone() };

@@ -6,8 +6,10 @@ use super::join::JoinHere;
 use crate::access::Access;
 use crate::browser::{self, now};
 use crate::state::Page;
+use crate::widgets::list::List;
+use crate::widgets::list::line::{Cell, Done, Line, Mark};
 use crate::widgets::modal::Modal;
-use crate::widgets::parts::{Each, If, flag, text};
+use crate::widgets::parts::{If, flag, text};
 use leptos::html;
 use leptos::prelude::*;
 use shared::hub::AboutHub;
@@ -26,6 +28,8 @@ enum Deed {
 }
 
 impl Deed {
+    const ALL: [Deed; 4] = [Deed::Rename, Deed::Label, Deed::Revoke, Deed::Remove];
+
     fn name(self) -> &'static str {
         match self {
             Deed::Rename => "rename",
@@ -39,6 +43,7 @@ impl Deed {
 /// The page.
 #[component]
 pub fn MachinesPage() -> impl IntoView {
+    let page = expect_context::<Page>();
     let access = expect_context::<Access>();
     let agents = Agents::follow(access);
     let about = Polled::follow(access, move || access.is_hub_admin().then(|| "api/v1/hub".into()));
@@ -64,11 +69,18 @@ pub fn MachinesPage() -> impl IntoView {
     let form = move || {
         deed.get().map(|(deed_of, agent)| view! { <DeedForm agents deed=deed_of agent done=move || deed.set(None)/> })
     };
-    let each = Signal::derive(move || {
-        agents.list.with(|list| list.iter().map(|agent| agent.id.clone()).collect::<Vec<String>>())
+    let rows = Memo::new(move |_| {
+        page.beat.track();
+        let hub_admin = access.is_hub_admin();
+        agents.list.with(|all| all.iter().map(|agent| line(page, agent, hub_admin)).collect::<Vec<Line>>())
     });
-    let empty = flag(move || agents.known.get() && agents.list.with(Vec::is_empty));
-    let row = move |id: String| view! { <Row agents id deed/> }.into_any();
+    let act = move |(line, done, _): Done| {
+        let Some(what) = Deed::ALL.into_iter().find(|deed| deed.name() == done) else {
+            return agents.approve(&line.id);
+        };
+        let agent = agents.list.with_untracked(|all| all.iter().find(|agent| agent.id == line.id).cloned());
+        deed.set(agent.map(|agent| (what, agent)));
+    };
     view! {
             <If when=flag(move || !admin.get())>
                 <p class="say calm">"Machines are added and named by an admin of the team."</p>
@@ -83,27 +95,16 @@ pub fn MachinesPage() -> impl IntoView {
                         </span>
                     </header>
                     <p class="wrong" role="alert">{agents.wrong}</p>
-                    <div class="scroll" tabindex="0" role="region" aria-label="Table of machines">
-                        <table class="rows" id="agents">
-                            <thead>
-                                <tr>
-                                    <th scope="col">"machine"</th>
-                                    <th scope="col">"state"</th>
-                                    <th scope="col">"labels"</th>
-                                    <th scope="col">"host"</th>
-                                    <th scope="col">"joined"</th>
-                                    <th scope="col">"version"</th>
-                                    <td></td>
-                                </tr>
-                            </thead>
-                            <tbody>
-                                <Each keys=each row=Callback::new(row)/>
-                            </tbody>
-                        </table>
-                    </div>
-                    <If when=empty>
-                        <p class="below pad">"No machine has joined yet."</p>
-                    </If>
+                    <List
+                        id="agents"
+                        class="rows"
+                        label="Table of machines"
+                        heads=&["machine", "state", "labels", "host", "joined", "version"]
+                        rows
+                        known=agents.known
+                        empty="No machine has joined yet."
+                        act=Callback::new(act)
+                    />
                     <If when=flag(move || !away.read().is_empty())>
                         <p class="below pad" data-say="turned-away">{text(move || away.get())}</p>
                     </If>
@@ -146,56 +147,28 @@ fn ago(seconds: Option<i64>) -> String {
     seconds.map_or(String::new(), |t| format!("{} ago", rough_duration((now() - t * 1_000).max(0))))
 }
 
-#[component]
-fn Row(agents: Agents, id: String, deed: RwSignal<Option<(Deed, Agent)>>) -> impl IntoView {
-    let page = expect_context::<Page>();
-    let access = expect_context::<Access>();
-    let hub_admin = access.session.with_untracked(|session| {
-        session.as_ref().and_then(|s| s.account.as_ref()).is_some_and(|account| account.hub_admin)
-    });
-    let own = StoredValue::new(id.clone());
-    let agent = move || {
-        let is_own = |agent: &&Agent| own.with_value(|own| agent.id == *own);
-        agents.list.with(|all| all.iter().find(is_own).cloned()).unwrap_or_default()
-    };
-    let of = move |read: fn(&Agent) -> String| {
-        text(move || {
-            page.beat.track();
-            read(&agent())
-        })
-    };
-    let begin = move |what: Deed| move |_| deed.set(Some((what, untrack(agent))));
-    view! {
-        <tr data-row=id data-state=of(|a| a.state.clone())>
-            <th scope="row">
-                <a class="source-name" href=text(move || page.address_of(None, &[agent().name]))>{of(|a| a.name.clone())}</a>
-            </th>
-            <td class="state">
-                <span class=of(|a| shape(&a.state).1.into()) aria-hidden="true">{of(|a| shape(&a.state).0.into())}</span>
-                " "
-                {of(|a| a.state.clone())}
-                " "
-                <span class="u">{of(since)}</span>
-            </td>
-            <td>{of(labels_of)}</td>
-            <td>{of(|a| [a.host.clone(), a.platform.clone()].into_iter().flatten().collect::<Vec<_>>().join(", "))}</td>
-            <td>{of(|a| ago(Some(a.joined)))}</td>
-            <td>{of(|a| a.version.clone().unwrap_or_default())}</td>
-            <td class="deeds">
-                <If when=flag(move || agent().state == "pending")>
-                    <button data-do="approve" on:click=move |_| own.with_value(|own| agents.approve(own))>"Approve"</button>
-                </If>
-                <button data-do="rename" on:click=begin(Deed::Rename)>"Rename…"</button>
-                <button data-do="label" on:click=begin(Deed::Label)>"Labels…"</button>
-                <If when=flag(move || agent().state != "revoked")>
-                    <button data-do="revoke" on:click=begin(Deed::Revoke)>"Revoke…"</button>
-                </If>
-                <If when=flag(move || hub_admin)>
-                    <button data-do="remove" on:click=begin(Deed::Remove)>"Remove…"</button>
-                </If>
-            </td>
-        </tr>
-    }
+/// The row of a machine.
+fn line(page: Page, agent: &Agent, hub_admin: bool) -> Line {
+    let Agent { id, name, state, .. } = agent.clone();
+    let (glyph, class) = shape(&state);
+    let shown = Mark { class, glyph: glyph.into(), words: state.clone() };
+    let host = [agent.host.clone(), agent.platform.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let deeds = [
+        (state == "pending", ("approve", "Approve")),
+        (true, (Deed::Rename.name(), "Rename…")),
+        (true, (Deed::Label.name(), "Labels…")),
+        (state != "revoked", (Deed::Revoke.name(), "Revoke…")),
+        (hub_admin, (Deed::Remove.name(), "Remove…")),
+    ];
+    let cells = vec![
+        Cell::Link(page.address_of(None, std::slice::from_ref(&name)), name.clone(), String::new(), Mark::default()),
+        Cell::Stands(state, shown, since(agent)),
+        Cell::Text(labels_of(agent)),
+        Cell::Text(host),
+        Cell::Text(ago(Some(agent.joined))),
+        Cell::Text(agent.version.clone().unwrap_or_default()),
+    ];
+    Line { id, name, cells, deeds: deeds.into_iter().filter(|(may, _)| *may).map(|(_, deed)| deed).collect() }
 }
 
 fn since(agent: &Agent) -> String {

@@ -1,6 +1,6 @@
 //! The pages of people and machines of a hub: [`gate`] signs in, [`join`] adds machines, [`machines`] lists them, from the
 //! hub's list ([`agents`]); [`members`] with [`teams`] and [`accounts`], [`keys`], [`links`], [`audit`], [`usage`] and [`me`] stand in one [`frame`] and are
-//! made of one [`list`] and one [`form`], from what the hub is [`asked`]; [`views`] is the menu of saved views.
+//! made of one [`List`](crate::widgets::list::List) and one [`form`], from what the hub is [`asked`]; [`views`] is the menu of saved views.
 
 pub mod accounts;
 pub mod agents;
@@ -12,7 +12,6 @@ pub mod gate;
 pub mod join;
 pub mod keys;
 pub mod links;
-pub mod list;
 pub mod machines;
 pub mod me;
 pub mod members;

@@ -2,8 +2,10 @@
 
 use super::asked::Polled;
 use super::frame::Card;
-use super::list::{Cell, Line, List};
 use crate::access::Access;
+use crate::widgets::list::List;
+use crate::widgets::list::filter::{Choice, options};
+use crate::widgets::list::line::{Cell, Line};
 use crate::widgets::parts::{If, flag, text};
 use charts::order;
 use leptos::prelude::*;
@@ -56,11 +58,11 @@ fn together<'a>(rows: impl IntoIterator<Item = &'a UsageRow>, (name, _, _, adds)
 #[component]
 pub fn UsagePage() -> impl IntoView {
     let access = expect_context::<Access>();
-    let by = RwSignal::new("day");
+    let by = RwSignal::new("day".to_string());
     let path = move |by: &str| access.team_here().map(|team| format!("api/v1/usage?team={}&by={by}", team.id));
     let days = Polled::<Usage>::follow(access, move || path("day"));
-    let asked = Polled::<Usage>::follow(access, move || path(by.get()));
-    let rows = Memo::new(move |_| asked.read(|told| lines(&told.usage, by.get())));
+    let asked = Polled::<Usage>::follow(access, move || path(&by.get()));
+    let rows = Memo::new(move |_| asked.read(|told| lines(&told.usage, &by.get())));
     let tile = move |measure: Measure| {
         let value = text(move || written(measure.2, days.read(|told| together(&told.usage, measure))));
         view! {
@@ -75,14 +77,10 @@ pub fn UsagePage() -> impl IntoView {
         if n == 1 { "one day".to_string() } else { format!("{n} days") }
     });
     let left_out = move || days.read(|told| told.left_out);
-    let choice = move |(value, words): (&'static str, &'static str)| {
-        let pressed = text(move || (by.get() == value).to_string());
-        view! { <button data-do="by" aria-pressed=pressed on:click=move |_| by.set(value)>{words}</button> }
-    };
-    let csv = text(move || path(by.get()).unwrap_or_default() + "&format=csv");
+    let csv = text(move || path(&by.get()).unwrap_or_default() + "&format=csv");
     let end = move || {
         view! {
-            <span class="choice" role="group" aria-label="By">{BY.map(choice).into_iter().collect_view()}</span>
+            <Choice label="By" deed="by" options=options(&BY) is=by choose=Callback::new(move |value| by.set(value))/>
             <a class="btn" data-do="csv" href=csv download="usage.csv">"Take as CSV"</a>
         }
     };
@@ -111,7 +109,6 @@ pub fn UsagePage() -> impl IntoView {
                 rows
                 known=flag(move || asked.known())
                 empty="Nothing was counted yet: it is added up each minute."
-                act=Callback::new(|_| {})
             />
         </Card>
     }

@@ -6,6 +6,7 @@ use crate::panels::board::layer::Layer;
 use crate::state::{LinkState, Page};
 use crate::store::fleet::hosts::{Host, HostGroup, Totals};
 use crate::store::fleet::words;
+use crate::widgets::list::ticks::Ticks;
 use charts::Grade;
 use charts::map::{self, Cell, Manner, Map, Mark, Plan};
 use leptos::ev::{KeyboardEvent, MouseEvent};
@@ -38,7 +39,7 @@ pub struct Shown {
     /// Whether cells show how busy a device is, in place of how far it is from its peers.
     pub values: Signal<bool>,
     /// Names of machines that a person chose.
-    pub chosen: RwSignal<Vec<String>>,
+    pub chosen: Ticks,
     /// Name of the machine at the pointer or the keys.
     pub here: RwSignal<Option<String>>,
     /// Place of that machine in the window, in CSS pixels.
@@ -73,7 +74,7 @@ pub fn FleetMap(
         // A new choice or filter is drawn at once, not with the next values.
         shown.filter.track();
         shown.values.track();
-        shown.chosen.track();
+        shown.chosen.0.track();
         shown.here.track();
         shown.groups.with(|_| ());
         page.redraw();
@@ -116,7 +117,7 @@ pub fn FleetMap(
                 return event.prevent_default();
             }
             " " => {
-                here.into_iter().for_each(|name| toggle(shown.chosen, name));
+                here.into_iter().for_each(|name| shown.chosen.toggle(name));
                 event.prevent_default();
                 return event.stop_propagation();
             }
@@ -149,7 +150,7 @@ pub fn FleetMap(
             framed.map(|host| host.entry.name.clone()).collect::<Vec<_>>()
         });
         shown.hosts.with(|hosts| {
-            let said = words::sentence(hosts, &Totals::of(hosts), page.server_now());
+            let said = words::sentence(hosts, &Totals::of(hosts), page.checked(), page.server_now());
             match framed.is_empty() {
                 true => format!("Machines: {} {}", said.head, said.rest),
                 false => format!("Machines: something is wrong with {}.", named(&framed)),
@@ -176,7 +177,7 @@ pub fn FleetMap(
             on:click=move |event| {
                 if let Some(name) = under(&event) {
                     match event.ctrl_key() || event.shift_key() || event.meta_key() {
-                        true => toggle(shown.chosen, name),
+                        true => shown.chosen.toggle(name),
                         false => open.run(name),
                     }
                 }
@@ -187,14 +188,6 @@ pub fn FleetMap(
             <canvas node_ref=canvas aria-hidden="true"></canvas>
         </div>
     }
-}
-
-/// Chooses a machine, or lets it go.
-pub fn toggle(chosen: RwSignal<Vec<String>>, name: String) {
-    chosen.update(|chosen| match chosen.iter().position(|known| *known == name) {
-        Some(at) => drop(chosen.remove(at)),
-        None => chosen.push(name),
-    });
 }
 
 /// The first machines by name, and how many more there are.
@@ -264,7 +257,7 @@ fn paint(page: Page, layer: &mut Layer, brush: &Brush, shown: &Shown) -> Drawn {
     let now = page.server_now();
     let kept = page.store.read_value().hello.as_ref().map_or(0, |hello| hello.retention);
     let filter = shown.filter.get_untracked().to_lowercase();
-    let (chosen, here) = (shown.chosen.get_untracked(), shown.here.get_untracked());
+    let (chosen, here) = (shown.chosen.0.get_untracked(), shown.here.get_untracked());
     let stale = page.state.get_untracked() != LinkState::Live;
     let order: Vec<usize> =
         groups.iter().flat_map(|group| group.hosts.iter().copied()).filter(|i| *i < hosts.len()).collect();

@@ -27,6 +27,8 @@ pub struct Findings {
     pub rules: Vec<RuleState>,
     /// False until the first answer.
     pub known: bool,
+    /// True where the server refuses to tell.
+    pub refused: bool,
 }
 
 impl Findings {

@@ -3,7 +3,6 @@
 use super::Listed;
 use super::words::{energy, figure, percent, size, where_it_ran};
 use shared::run::RunState;
-use shared::unit::rough_duration;
 use std::cmp::Ordering;
 
 /// What stands in a cell.
@@ -24,6 +23,8 @@ pub enum Shown {
     Idle(Option<f64>),
     /// A time of the clock, ms since the epoch.
     At(i64),
+    /// How long it has lasted: its begin and its end, ms since the epoch.
+    Lasted(i64, Option<i64>),
 }
 
 /// A column.
@@ -36,13 +37,13 @@ pub struct RunColumn {
     pub left: bool,
     /// Shown until a person chooses others.
     usual: bool,
-    /// What it shows at a time of the server, ms.
-    pub cell: fn(&Listed, i64) -> Shown,
+    /// What it shows.
+    pub cell: fn(&Listed) -> Shown,
     /// In which order it sorts: largest and newest first, names from A. None: it does not.
     pub order: Option<fn(&Listed, &Listed, i64) -> Ordering>,
 }
 
-const fn column(id: &'static str, words: &'static str, cell: fn(&Listed, i64) -> Shown) -> RunColumn {
+const fn column(id: &'static str, words: &'static str, cell: fn(&Listed) -> Shown) -> RunColumn {
     RunColumn { id, words, left: false, usual: false, cell, order: None }
 }
 
@@ -86,43 +87,43 @@ fn plain(text: &str) -> Shown {
 
 /// All columns.
 pub static COLUMNS: [RunColumn; 22] = [
-    column("state", "state", |run, _| Shown::State(run.state)).left().usual().sorts(|a, b, _| a.state.cmp(&b.state)),
-    column(NAME, "run", |_, _| Shown::Name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
-    column("spark", "GPU use over its life", |run, _| Shown::Spark(run.spark.clone())).left().usual(),
-    column("use", "mean", |run, _| Shown::Strong(figure(run.figures.utilization.map(f64::round), "%")))
+    column("state", "state", |run| Shown::State(run.state)).left().usual().sorts(|a, b, _| a.state.cmp(&b.state)),
+    column(NAME, "run", |_| Shown::Name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
+    column("spark", "GPU use over its life", |run| Shown::Spark(run.spark.clone())).left().usual(),
+    column("use", "mean", |run| Shown::Strong(figure(run.figures.utilization.map(f64::round), "%")))
         .usual()
         .sorts(|a, b, _| largest(a.figures.utilization, b.figures.utilization)),
-    column("lasted", "lasted", |run, now| Shown::Words(rough_duration(run.lasted(now))))
+    column("lasted", "lasted", |run| Shown::Lasted(run.began, run.ended))
         .usual()
         .sorts(|a, b, now| b.lasted(now).cmp(&a.lasted(now))),
-    column("ranks", "ranks", |run, _| {
+    column("ranks", "ranks", |run| {
         let ranks = if run.ranks > 0 { run.ranks.to_string() } else { "–".into() };
         Shown::Titled(ranks, where_it_ran(run))
     })
     .usual()
     .sorts(|a, b, _| b.ranks.cmp(&a.ranks)),
-    column("gpu_hours", "GPU-h", |run, _| Shown::Words(figure(run.figures.gpu_hours, "")))
+    column("gpu_hours", "GPU-h", |run| Shown::Words(figure(run.figures.gpu_hours, "")))
         .usual()
         .sorts(|a, b, _| largest(a.figures.gpu_hours, b.figures.gpu_hours)),
-    column("energy", "energy", |run, _| {
+    column("energy", "energy", |run| {
         let (number, unit) = energy(&run.figures);
         Shown::Words(format!("{number} {unit}"))
     })
     .usual()
     .sorts(|a, b, _| largest(a.figures.energy_kwh, b.figures.energy_kwh)),
-    column("idle", "idle", |run, _| Shown::Idle(run.figures.idle))
+    column("idle", "idle", |run| Shown::Idle(run.figures.idle))
         .usual()
         .sorts(|a, b, _| largest(a.figures.idle, b.figures.idle)),
-    column(BEGAN, "began", |run, _| Shown::At(run.began)).usual().sorts(|a, b, _| b.began.cmp(&a.began)),
-    column("ended", "ended", |run, _| run.ended.map_or_else(|| Shown::Words("now".into()), Shown::At))
+    column(BEGAN, "began", |run| Shown::At(run.began)).usual().sorts(|a, b, _| b.began.cmp(&a.began)),
+    column("ended", "ended", |run| run.ended.map_or_else(|| Shown::Words("now".into()), Shown::At))
         .sorts(|a, b, _| b.ended.unwrap_or(i64::MAX).cmp(&a.ended.unwrap_or(i64::MAX))),
-    column("user", "who", |run, _| plain(&run.user)).left().sorts(|a, b, _| named(&a.user, &b.user)),
-    column("project", "project", |run, _| plain(&run.project)).left().sorts(|a, b, _| named(&a.project, &b.project)),
-    column("group", "group", |run, _| plain(&run.group)).left().sorts(|a, b, _| named(&a.group, &b.group)),
-    column("type", "type", |run, _| plain(&run.job_type)).left().sorts(|a, b, _| named(&a.job_type, &b.job_type)),
-    column("how", "how it stands", |run, _| plain(&run.sentence)).left(),
-    column("where", "where", |run, _| plain(&run.hosts.join(", "))).left(),
-    column("tags", "tags", |run, _| {
+    column("user", "who", |run| plain(&run.user)).left().sorts(|a, b, _| named(&a.user, &b.user)),
+    column("project", "project", |run| plain(&run.project)).left().sorts(|a, b, _| named(&a.project, &b.project)),
+    column("group", "group", |run| plain(&run.group)).left().sorts(|a, b, _| named(&a.group, &b.group)),
+    column("type", "type", |run| plain(&run.job_type)).left().sorts(|a, b, _| named(&a.job_type, &b.job_type)),
+    column("how", "how it stands", |run| plain(&run.sentence)).left(),
+    column("where", "where", |run| plain(&run.hosts.join(", "))).left(),
+    column("tags", "tags", |run| {
         let tag = |(name, value): &(String, String)| match value.is_empty() {
             true => name.clone(),
             false => format!("{name}={value}"),
@@ -130,15 +131,15 @@ pub static COLUMNS: [RunColumn; 22] = [
         plain(&run.tags.iter().map(tag).collect::<Vec<_>>().join(", "))
     })
     .left(),
-    column("gpus", "GPUs", |run, _| Shown::Titled(figure(run.figures.gpus, ""), run.gpu_models.join(", ")))
+    column("gpus", "GPUs", |run| Shown::Titled(figure(run.figures.gpus, ""), run.gpu_models.join(", ")))
         .sorts(|a, b, _| largest(a.figures.gpus, b.figures.gpus)),
-    column("memory", "peak memory", |run, _| Shown::Words(size(run.figures.memory_peak)))
+    column("memory", "peak memory", |run| Shown::Words(size(run.figures.memory_peak)))
         .sorts(|a, b, _| largest(a.figures.memory_peak, b.figures.memory_peak)),
-    column("cost", "cost", |run, _| {
+    column("cost", "cost", |run| {
         Shown::Words(figure(run.figures.cost.map(|cost| (cost * 100.0).round() / 100.0), &run.figures.currency))
     })
     .sorts(|a, b, _| largest(a.figures.cost, b.figures.cost)),
-    column("coverage", "measured", |run, _| Shown::Words(percent(run.figures.coverage)))
+    column("coverage", "measured", |run| Shown::Words(percent(run.figures.coverage)))
         .sorts(|a, b, _| largest(a.figures.coverage, b.figures.coverage)),
 ];
 

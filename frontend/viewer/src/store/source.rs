@@ -223,6 +223,13 @@ impl Source {
         sealed.or_else(|| self.head.front().map(|t| t.t))
     }
 
+    /// When the machine was first measured, where that lies between two instants and the server keeps nothing of it before; ms
+    /// since the epoch.
+    pub fn begins_within(&self, from: i64, to: i64) -> Option<i64> {
+        let first = self.first_t().filter(|first| (from + 1..=to).contains(first))?;
+        self.has_all(from, first, (from, to)).then_some(first)
+    }
+
     /// Applies a frame of the stream; true when it was a tick. An error means that frames are missing or invalid.
     pub fn apply(&mut self, frame: &[u8]) -> Result<bool, FrameError> {
         match self.state.apply(frame)? {

@@ -34,10 +34,7 @@ impl Host {
         if gpus.is_empty() {
             return vec![(self.values.of(&fleet::CPU), f64::NAN)];
         }
-        let known: Vec<f64> = gpus.iter().copied().filter(|v| v.is_finite()).collect();
-        let sorted = order::by(known.iter().map(|v| order::key(*v)));
-        let median = if known.len() < 3 { f64::NAN } else { known[sorted[known.len() / 2]] };
-        gpus.iter().map(|busy| (*busy, busy - median)).collect()
+        self.values.cells()
     }
 
     /// The value of a label.
@@ -148,17 +145,10 @@ pub fn labels(hosts: &[Host]) -> Vec<String> {
     keys
 }
 
-/// What the table is sorted by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HostOrder {
-    /// Those with something to say first, then by name.
-    #[default]
-    State,
-    /// By name.
-    Name,
-    /// By the row at this place among those of the table, the largest first.
-    Row(usize),
-}
+/// Orders of the table that are none of its [columns](COLUMNS): those with something to say first, and by name.
+pub const BY_STATE: &str = "state";
+/// See [`BY_STATE`].
+pub const BY_NAME: &str = "name";
 
 /// The columns of the table.
 pub static COLUMNS: &[(&FleetRow, &str)] = &[
@@ -173,17 +163,26 @@ pub static COLUMNS: &[(&FleetRow, &str)] = &[
     (&fleet::DISK, "disk"),
 ];
 
-/// Machines that fit a filter, in an order. `hosts` is in the order of names.
-pub fn sorted(hosts: &[Host], filter: &str, order: HostOrder) -> Vec<usize> {
+/// Machines that fit a filter, in an order: [`BY_STATE`], [`BY_NAME`], or the place of a column, the largest first. A leading
+/// `-` turns it; machines without a value stay last. `hosts` is in the order of names.
+pub fn sorted(hosts: &[Host], filter: &str, by: &str) -> Vec<usize> {
     let filter = filter.to_lowercase();
-    let fits: Vec<usize> = (0..hosts.len()).filter(|i| hosts[*i].fits(&filter)).collect();
-    let key = |host: &Host| match order {
-        HostOrder::Name => 0,
-        HostOrder::State => i64::from(urgency(&host.entry.state)),
-        HostOrder::Row(at) => match COLUMNS.get(at).map_or(f64::NAN, |(row, _)| host.values.of(row)) {
-            value if value.is_finite() => -order::key(value),
-            _ => i64::MAX,
-        },
+    let (by, turned) = by.strip_prefix('-').map_or((by, false), |by| (by, true));
+    let mut fits: Vec<usize> = (0..hosts.len()).filter(|i| hosts[*i].fits(&filter)).collect();
+    if turned && by == BY_NAME {
+        fits.reverse();
+    }
+    let column = by.parse::<usize>().ok().and_then(|at| COLUMNS.get(at));
+    let key = |host: &Host| {
+        let key = match column {
+            Some((row, _)) => match host.values.of(row) {
+                value if value.is_finite() => -order::key(value),
+                _ => return i64::MAX,
+            },
+            None if by == BY_NAME => 0,
+            None => i64::from(urgency(&host.entry.state)),
+        };
+        if turned { -key } else { key }
     };
     order::by(fits.iter().map(|i| key(&hosts[*i]))).into_iter().map(|k| fits[k]).collect()
 }
@@ -332,13 +331,13 @@ pub(super) mod tests {
             host(1, "node-12", Standing::Unreachable, &[("rack", "r2")], &[]),
             host(2, "node-3", Standing::Late, &[("rack", "r2")], &[]),
         ];
-        let found = |filter: &str| sorted(&hosts, filter, HostOrder::Name);
+        let found = |filter: &str| sorted(&hosts, filter, BY_NAME);
         assert_eq!(found(""), [0, 1, 2]);
         assert_eq!(found("node-1"), [0, 1]);
         assert_eq!(found("RACK:r2 state:lost"), [1]);
         assert_eq!(found("rack=r2 unreachable"), [1]);
         assert_eq!(found("nothing"), [0usize; 0]);
-        assert_eq!(sorted(&hosts, "", HostOrder::State), [1, 2, 0], "what needs somebody is first");
+        assert_eq!(sorted(&hosts, "", BY_STATE), [1, 2, 0], "what needs somebody is first");
     }
 
     #[test]
@@ -346,7 +345,9 @@ pub(super) mod tests {
         let live = || Standing::Live;
         let hosts =
             [host(0, "a", live(), &[], &[10.0]), host(1, "b", live(), &[], &[]), host(2, "c", live(), &[], &[90.0])];
-        assert_eq!(sorted(&hosts, "", HostOrder::Row(0)), [2, 0, 1]);
+        assert_eq!(sorted(&hosts, "", "0"), [2, 0, 1]);
+        assert_eq!(sorted(&hosts, "", "-0"), [0, 2, 1], "turned, too");
+        assert_eq!(sorted(&hosts, "", "-name"), [2, 1, 0]);
     }
 
     #[test]

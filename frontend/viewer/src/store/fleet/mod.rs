@@ -3,9 +3,13 @@
 //! [`hosts`] are machines in groups, filtered and sorted; [`words`] are sentences about them. Like the rest of the
 //! store this needs no browser.
 
+mod apart;
 pub mod hosts;
 pub mod words;
 
+use apart::Apart;
+use charts::map::APART;
+use charts::order;
 use shared::catalog::fleet::{self, FleetRow, Grain};
 use shared::series::SeriesId;
 use shared::tick::{Applied, FrameError, TickState};
@@ -70,6 +74,8 @@ pub struct Values {
     pub gpus: Vec<f64>,
     /// Number of each of these GPUs.
     numbers: Vec<u32>,
+    /// Whether each of them has been apart from the others for some time.
+    apart: Vec<bool>,
 }
 
 impl Values {
@@ -84,6 +90,24 @@ impl Values {
         let at = self.numbers.partition_point(|known| *known <= number);
         self.numbers.insert(at, number);
         self.gpus.insert(at, busy);
+        self.apart.insert(at, false);
+    }
+
+    /// Each of its GPUs as how busy it is, and how far from the median of all of them; NaN where there are fewer than three.
+    fn spread(&self) -> impl Iterator<Item = (f64, f64)> {
+        let known: Vec<f64> = self.gpus.iter().copied().filter(|v| v.is_finite()).collect();
+        let sorted = order::by(known.iter().map(|v| order::key(*v)));
+        let median = if known.len() < 3 { f64::NAN } else { known[sorted[known.len() / 2]] };
+        self.gpus.iter().map(move |busy| (*busy, busy - median))
+    }
+
+    /// The same, where a device that has just left the others still stands with them: when a job pauses, its devices do not
+    /// stop in the same second.
+    pub fn cells(&self) -> Vec<(f64, f64)> {
+        let shown = |((busy, apart), lasts): ((f64, f64), &bool)| {
+            (busy, if *lasts { apart } else { apart.clamp(-APART, APART) })
+        };
+        self.spread().zip(&self.apart).map(shown).collect()
     }
 
     /// Values for tests and for drawings.
@@ -94,8 +118,8 @@ impl Values {
                 rows[at] = *value;
             }
         }
-        let numbers = (0..gpus.len() as u32).collect();
-        Values { rows, gpus, numbers }
+        let (numbers, apart) = ((0..gpus.len() as u32).collect(), vec![true; gpus.len()]);
+        Values { rows, gpus, numbers, apart }
     }
 }
 
@@ -119,6 +143,8 @@ pub struct Instant {
 pub struct Fleet {
     sources: Overview,
     gpus: Overview,
+    /// Which devices are apart from their peers, and since when.
+    apart: Apart,
     /// The last minutes, oldest first.
     pub history: VecDeque<Instant>,
 }
@@ -136,7 +162,12 @@ impl Fleet {
     /// # Errors
     /// A frame is missing or damaged: the overview must be sent anew.
     pub fn apply(&mut self, grain: Grain, frames: &[&[u8]]) -> Result<bool, FrameError> {
-        self.overview(grain).apply(frames)
+        let new = self.overview(grain).apply(frames)?;
+        if new && grain == Grain::Gpus {
+            let values = self.newest();
+            self.apart.note(self.gpus.state.t(), &values);
+        }
+        Ok(new)
     }
 
     fn overview(&mut self, grain: Grain) -> &mut Overview {
@@ -163,6 +194,12 @@ impl Fleet {
 
     /// The newest values by the number of the machine.
     pub fn values(&self) -> Vec<Values> {
+        let mut all = self.newest();
+        self.apart.mark(self.gpus.state.t(), &mut all);
+        all
+    }
+
+    fn newest(&self) -> Vec<Values> {
         let mut all: Vec<Values> = Vec::new();
         let mut of = |source: SourceId, put: &mut dyn FnMut(&mut Values)| {
             let at = usize::from(source);

@@ -17,6 +17,20 @@ pub struct Sentence {
     pub below: String,
     /// The machine that it is about, when it is about one.
     pub about: Option<String>,
+    /// True when it is about alerts.
+    pub fires: bool,
+}
+
+/// What is known of findings and alerts: only who knows both says that all is well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checked {
+    /// They are being asked for.
+    #[default]
+    Asked,
+    /// Nobody who looks here is told of them, as by a share link.
+    Untold,
+    /// They are known; so many alerts fire.
+    Told(u64),
 }
 
 /// The state of a machine in a few words, `now` in ms since the epoch; empty while it is live.
@@ -81,15 +95,15 @@ fn listed(number: impl Fn(usize) -> usize) -> String {
     named.map(|(code, name)| format!("{} {name}", number(code))).collect::<Vec<_>>().join(", ")
 }
 
-/// The sentence about a fleet. `now` is ms since the epoch, `kept` how long the hub keeps history, in ms.
-pub fn sentence(hosts: &[Host], totals: &Totals, now: i64) -> Sentence {
+/// The sentence about a fleet of which no finding leads the page. `now` is ms since the epoch.
+pub fn sentence(hosts: &[Host], totals: &Totals, checked: Checked, now: i64) -> Sentence {
     let needs =
         |host: &&Host| matches!(host.entry.state, Standing::Late | Standing::Unreachable | Standing::Refused(_));
     let troubled: Vec<&Host> = hosts.iter().filter(needs).collect();
     let first = troubled.iter().min_by_key(|host| (host.entry.state == Standing::Late, host.entry.since));
     let others = thousands(totals.answer);
     match (first, troubled.len()) {
-        (None, _) => calm(totals),
+        (None, _) => calm(totals, checked),
         (Some(host), 1) => {
             let ago = rough_duration(now - host.entry.since);
             let (head, rest) = match &host.entry.state {
@@ -107,7 +121,7 @@ pub fn sentence(hosts: &[Host], totals: &Totals, now: i64) -> Sentence {
                 Standing::Refused(_) => String::new(),
                 _ => format!("What it measures it keeps itself, and sends it when it is back. {others} others answer."),
             };
-            Sentence { calm: false, head, rest, below, about: Some(host.entry.name.clone()) }
+            Sentence { calm: false, head, rest, below, about: Some(host.entry.name.clone()), fires: false }
         }
         (Some(first), _) => Sentence {
             calm: false,
@@ -123,6 +137,7 @@ pub fn sentence(hosts: &[Host], totals: &Totals, now: i64) -> Sentence {
                 rough_duration(now - first.entry.since)
             ),
             about: None,
+            fires: false,
         },
     }
 }
@@ -135,7 +150,7 @@ fn explained_short(host: &Host) -> String {
     }
 }
 
-fn calm(totals: &Totals) -> Sentence {
+fn calm(totals: &Totals, checked: Checked) -> Sentence {
     let stopped = totals.states[usize::from(Standing::Stopped(String::new()).code())];
     let answer = match (stopped, totals.answer) {
         (0, 1) => "the machine answers".into(),
@@ -169,14 +184,26 @@ fn calm(totals: &Totals) -> Sentence {
     if let Some((temp, name)) = &totals.hottest {
         below.push(format!("the hottest GPU has {temp:.0} °C, on {name}"));
     }
-    let mut below = below.join("; ");
-    if let Some(first) = below.get_mut(..1) {
+    let below = upper(below.join("; "));
+    let below = if below.is_empty() { below } else { below + "." };
+    let head = match checked {
+        Checked::Told(0) => "All is well:".to_string(),
+        Checked::Told(n) => format!("{}:", count(n as usize, "alert fires", "alerts fire")),
+        // What is not known is not called well.
+        Checked::Asked | Checked::Untold => String::new(),
+    };
+    let rest = if head.is_empty() { upper(rest) } else { rest };
+    let below = if checked == Checked::Asked { "Findings and alerts are being read.".into() } else { below };
+    let fires = matches!(checked, Checked::Told(1..));
+    Sentence { calm: !fires, head, rest, below, about: None, fires }
+}
+
+/// A text that begins with a capital letter.
+fn upper(mut text: String) -> String {
+    if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    if !below.is_empty() {
-        below.push('.');
-    }
-    Sentence { calm: true, head: "All is well:".into(), rest, below, about: None }
+    text
 }
 
 #[cfg(test)]
@@ -185,7 +212,7 @@ mod tests {
     use super::*;
 
     fn said(hosts: &[Host]) -> Sentence {
-        sentence(hosts, &Totals::of(hosts), 1_044_000)
+        sentence(hosts, &Totals::of(hosts), Checked::Told(0), 1_044_000)
     }
 
     #[test]
@@ -208,6 +235,24 @@ mod tests {
         assert_eq!(stopped.rest, "the other machine answers, and its GPU is busy.");
         let idle = host(1, "b", Standing::Live, &[], &[0.0, 0.0]);
         assert_eq!(said(&[live(), idle]).rest, "both machines answer, and 1 of 3 GPUs is busy.");
+    }
+
+    #[test]
+    fn all_is_well_only_where_findings_and_alerts_are_known_and_nothing_fires() {
+        let hosts = [host(0, "a", Standing::Live, &[], &[90.0])];
+        let said = |checked| sentence(&hosts, &Totals::of(&hosts), checked, 1_044_000);
+        assert_eq!(said(Checked::Told(0)).head, "All is well:");
+        let asked = said(Checked::Asked);
+        assert_eq!((asked.calm, asked.head.as_str()), (true, ""));
+        assert_eq!(asked.rest, "The machine answers, and its GPU is busy.");
+        assert_eq!(asked.below, "Findings and alerts are being read.");
+        let untold = said(Checked::Untold);
+        assert!(untold.head.is_empty() && !untold.below.contains("read"), "{untold:?}");
+        let fires = said(Checked::Told(2));
+        assert_eq!((fires.calm, fires.head.as_str()), (false, "2 alerts fire:"));
+        // A machine that is lost is told of whatever else is known.
+        let lost = [host(1, "b", Standing::Unreachable, &[], &[])];
+        assert_eq!(sentence(&lost, &Totals::of(&lost), Checked::Asked, 1_044_000).head, "b has been lost for 44 s;");
     }
 
     #[test]

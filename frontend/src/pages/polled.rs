@@ -1,0 +1,78 @@
+//! What a server is asked for again and again while somebody looks: findings, alerts, rules, training jobs.
+
+use crate::access::{Access, Gate};
+use crate::browser::document;
+use crate::fetch::{self, Answer, Json};
+use crate::state::{LinkState, Page};
+use leptos::prelude::*;
+use std::rc::Rc;
+
+/// What came of a question.
+pub enum Polled<'a> {
+    /// The answer.
+    Told(&'a Json),
+    /// The server does not tell, as one that is older, or by a share link. It is asked no more.
+    Refused,
+    /// It could not be asked, and why. It is asked again.
+    Failed(String),
+}
+
+/// What was asked last.
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    path: String,
+    /// Seconds since then.
+    since: u32,
+    /// How often something was changed until then.
+    changes: u32,
+    /// Rises with each question: an answer to an older one comes too late.
+    turn: u32,
+    refused: bool,
+}
+
+/// Asks for a path each so many seconds, at once where it is another one or somebody changed something, as long as the component
+/// that calls this is there. While there is no path, nothing is asked.
+pub fn poll(
+    page: Page,
+    access: Access,
+    every: u32,
+    path: impl Fn() -> Option<String> + 'static,
+    take: impl Fn(Polled<'_>) + 'static,
+) {
+    // All of it is compiled once, not for each caller.
+    follow(page, access, every, Box::new(path), Rc::new(take));
+}
+
+fn follow(page: Page, access: Access, every: u32, path: Box<dyn Fn() -> Option<String>>, take: Rc<dyn Fn(Polled<'_>)>) {
+    let asked = StoredValue::new(Asked::default());
+    Effect::new(move || {
+        page.beat.track();
+        let changes = page.alert_changes.get();
+        let Some(path) = path() else { return };
+        // Before the first data it is not known who may ask.
+        let known = page.state.get() != LinkState::Connecting || page.player.with(Option::is_some);
+        let (open, live) = (known && access.gate.get() == Gate::Open, page.state.get() == LinkState::Live);
+        let last = asked.get_value();
+        let due = last.path != path || last.changes != changes || (live && last.since >= every);
+        if last.refused || !open || !due || document().hidden() {
+            return asked.update_value(|asked| asked.since += 1);
+        }
+        let turn = last.turn + 1;
+        asked.set_value(Asked { path: path.clone(), turn, changes, ..Asked::default() });
+        let take = take.clone();
+        fetch::ask("GET", &path, None, move |answer: Answer| {
+            // The component may have gone.
+            if asked.try_with_value(|asked| asked.turn == turn) != Some(true) {
+                return;
+            }
+            match answer.status {
+                200 => take(Polled::Told(&answer.body)),
+                403 | 404 => {
+                    asked.update_value(|asked| asked.refused = true);
+                    take(Polled::Refused);
+                }
+                _ => take(Polled::Failed(answer.problem())),
+            }
+        });
+    });
+}

@@ -1,0 +1,51 @@
+//! Times as people read them, and the second hand that keeps them right.
+
+use crate::browser::{now, offset};
+use charts::axis;
+use leptos::prelude::*;
+use shared::unit::rough_duration;
+
+/// The second hand of the page. Widgets find it in their context.
+#[derive(Clone, Copy)]
+pub struct Clock {
+    /// Changes once a second.
+    pub beat: RwSignal<u32>,
+    /// By how much the server's clock is ahead of this machine's, ms.
+    pub ahead: StoredValue<i64>,
+}
+
+impl Clock {
+    /// The server's time in ms since the epoch; whoever reads it follows it.
+    pub fn now(self) -> i64 {
+        self.beat.track();
+        now() + self.ahead.get_value()
+    }
+}
+
+/// How long ago a time was; `t` in Unix seconds.
+pub fn ago(t: i64) -> String {
+    match now() - t * 1_000 {
+        past if past < 60_000 => "now".into(),
+        past => format!("{} ago", rough_duration(past)),
+    }
+}
+
+/// How long until a time; `t` in Unix seconds.
+pub fn until(t: i64) -> String {
+    match t * 1_000 - now() {
+        left if left <= 0 => "ended".into(),
+        left => format!("in {}", rough_duration(left)),
+    }
+}
+
+/// A time with its day, on this machine's clock; `t` in Unix seconds.
+pub fn clock(t: i64) -> String {
+    let (t, now) = (t * 1_000, now());
+    let day = |t: i64| (t + offset(t)).div_euclid(86_400_000);
+    let clock = axis::clock(t + offset(t), true);
+    match day(now) - day(t) {
+        0 => clock,
+        1 => format!("yesterday {clock}"),
+        _ => format!("{} {clock}", axis::date(day(t))),
+    }
+}

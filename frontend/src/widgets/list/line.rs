@@ -1,0 +1,130 @@
+//! What a list shows, as data: headings, rows, and what stands in one place of a row.
+
+use leptos::prelude::*;
+
+/// A heading.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Head {
+    /// Its name, by which the list is sorted.
+    pub id: String,
+    /// Its words.
+    pub words: &'static str,
+    /// The class of its cells.
+    pub class: String,
+    /// Whether its cells name their rows.
+    pub names: bool,
+    /// Whether a press sorts; then whether what stands first is the smallest.
+    pub sorts: Option<bool>,
+}
+
+/// The headings of a list.
+#[derive(Clone, Copy)]
+pub struct Heads(pub Signal<Vec<Head>>);
+
+impl From<&'static [&'static str]> for Heads {
+    /// Headings that sort nothing, the first of them over names. One that begins with `>` stands at the right.
+    fn from(words: &'static [&'static str]) -> Heads {
+        let head = |(at, words): (usize, &&'static str)| {
+            let right = words.strip_prefix('>');
+            let class = if right.is_some() { "right" } else { "" };
+            Head { words: right.unwrap_or(words), class: class.into(), names: at == 0, ..Head::default() }
+        };
+        Heads(Signal::stored(words.iter().enumerate().map(head).collect()))
+    }
+}
+
+impl<const N: usize> From<&'static [&'static str; N]> for Heads {
+    fn from(words: &'static [&'static str; N]) -> Heads {
+        words.as_slice().into()
+    }
+}
+
+impl From<Signal<Vec<Head>>> for Heads {
+    fn from(heads: Signal<Vec<Head>>) -> Heads {
+        Heads(heads)
+    }
+}
+
+/// A state: the class of its shape, the shape, and its words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mark {
+    /// Class of the shape.
+    pub class: &'static str,
+    /// The shape, which says it without a color.
+    pub glyph: String,
+    /// Its words.
+    pub words: String,
+}
+
+/// What stands in one place of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// Words.
+    Text(String),
+    /// Words that matter less.
+    Faint(String),
+    /// Words that stand out.
+    Strong(String),
+    /// Words, and what a pointer that rests there is told.
+    Titled(String, String),
+    /// A name, and what stands faint behind it.
+    Name(String, String),
+    /// The same as a link: its address, the name, what stands faint behind it, and the state that a phone shows there.
+    Link(String, String, String, Mark),
+    /// A number.
+    Number(String),
+    /// A state: whether it is well, and its word.
+    State(bool, String),
+    /// A state of the whole row: its name in `data-state`, how it is shown, and what stands faint behind it.
+    Stands(String, Mark, String),
+    /// How long ago something was, Unix seconds; the word for never.
+    Ago(Option<i64>, &'static str),
+    /// How long until something ends, Unix seconds.
+    Ends(Option<i64>),
+    /// How long something has lasted or lasted, ms since the epoch; without an end it goes on.
+    Lasts(i64, Option<i64>),
+    /// A time of the clock, Unix seconds.
+    At(i64),
+    /// A small line of percentages; without any values nothing.
+    Spark(Vec<Option<f64>>),
+    /// A share, 0 to 1, in words and as a bar that may be marked.
+    Share(Option<f64>, String, bool),
+    /// One of several words, which can be changed: the name of the deed, the words, the present one.
+    Choice(&'static str, Vec<&'static str>, String),
+    /// The heading of a group, in place of all cells: its name, and what is said of it.
+    Group(String, String),
+}
+
+/// One row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Its id; no other row has it.
+    pub id: String,
+    /// What it is called in titles and by screen readers.
+    pub name: String,
+    /// Its cells in the order of the headings.
+    pub cells: Vec<Cell>,
+    /// Names and words of what may be done with it.
+    pub deeds: Vec<(&'static str, &'static str)>,
+}
+
+impl Line {
+    /// What stands in `data-state`, where a cell says how the row stands.
+    pub(super) fn state(&self) -> Option<String> {
+        self.cells.iter().find_map(|cell| match cell {
+            Cell::Stands(state, ..) => Some(state.clone()),
+            _ => None,
+        })
+    }
+
+    /// Name and words of the group that it begins.
+    pub(super) fn group(&self) -> Option<(String, String)> {
+        match self.cells.first() {
+            Some(Cell::Group(name, words)) => Some((name.clone(), words.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// What was done with a row: the row, the deed, and the word that was chosen.
+pub type Done = (Line, &'static str, String);

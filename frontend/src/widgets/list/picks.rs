@@ -1,0 +1,169 @@
+//! A list of sentences of which one stands beside it, or in its place where there is little room. Arrows and `j`, `k` walk in it.
+
+use crate::browser::{self, document};
+use crate::widgets::parts::{Each, If, flag, text};
+use leptos::attr::any_attribute::{AnyAttribute, IntoAnyAttribute};
+use leptos::attr::custom::custom_attribute;
+use leptos::ev::{KeyboardEvent, MouseEvent};
+use leptos::prelude::*;
+
+/// At this width and above the chosen entry stands beside the list, CSS pixels; the stylesheet has the same.
+const WIDE_PX: f64 = 900.0;
+
+/// An entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entry {
+    /// Its id; no other entry has it.
+    pub id: String,
+    /// The address that shows it.
+    pub to: String,
+    /// Values of the attributes that [`Picks`] names.
+    pub marks: Vec<String>,
+    /// The class of its shape, and the shape.
+    pub shape: (&'static str, &'static str),
+    /// The begin of its sentence, which stands out.
+    pub head: String,
+    /// The rest of it.
+    pub rest: String,
+    /// What is said below it.
+    pub below: String,
+}
+
+/// What is listed, and what a person does with it; a copy is the same.
+#[derive(Clone, Copy)]
+pub struct Picks {
+    /// The attribute that names an entry.
+    pub kind: &'static str,
+    /// Further attributes of entries.
+    pub marks: &'static [&'static str],
+    /// What is open.
+    pub open: Signal<Vec<Entry>>,
+    /// What is over.
+    pub over: Signal<Vec<Entry>>,
+    /// The id of the entry that is shown beside the list.
+    pub shown: Signal<Option<String>>,
+    /// Called with an entry that is pressed.
+    pub choose: Callback<String>,
+}
+
+impl Picks {
+    fn ids(self) -> Vec<String> {
+        let ids = |all: &Vec<Entry>| all.iter().map(|one| one.id.clone()).collect::<Vec<String>>();
+        [self.open, self.over].into_iter().flat_map(|part| part.with_untracked(ids)).collect()
+    }
+
+    /// Goes to another entry by a key; true where it was one of those that walk. Where the chosen entry stands beside the list,
+    /// `follow` is called with it.
+    pub fn walk(self, event: &KeyboardEvent, follow: impl FnOnce(String)) -> bool {
+        let by: isize = match event.key().to_ascii_lowercase().as_str() {
+            "arrowdown" | "j" => 1,
+            "arrowup" | "k" => -1,
+            _ => return false,
+        };
+        let ids = self.ids();
+        let active = document().active_element().and_then(|element| element.get_attribute(self.kind));
+        let chosen = active.or_else(|| self.shown.get_untracked());
+        let at = chosen.and_then(|id| ids.iter().position(|other| *other == id));
+        let next = at.map_or(0, |at| at.saturating_add_signed(by).min(ids.len().saturating_sub(1)));
+        let Some(id) = ids.get(next) else { return true };
+        event.prevent_default();
+        if is_wide() {
+            follow(id.clone());
+        }
+        let rows = browser::all(&format!(".findings-list [{}]", self.kind));
+        if let Some(row) = rows.iter().find(|row| row.get_attribute(self.kind).as_ref() == Some(id)) {
+            browser::focus(row);
+        }
+        true
+    }
+}
+
+/// Whether the chosen entry stands beside the list.
+pub fn is_wide() -> bool {
+    browser::viewport().0 > WIDE_PX
+}
+
+/// The list.
+#[component]
+pub fn PickList(
+    /// What is listed.
+    picks: Picks,
+    /// What it is a list of, for screen readers.
+    label: &'static str,
+    /// Ids of its two parts.
+    parts: [&'static str; 2],
+    /// Whether the entries are known.
+    #[prop(into)]
+    known: Signal<bool>,
+    /// What is said until then.
+    asking: &'static str,
+    /// What is said where all is well; None where something is not.
+    #[prop(into)]
+    calm: Signal<Option<&'static str>>,
+    /// What is said where nothing fits the filter.
+    #[prop(optional, into)]
+    none: Signal<Option<&'static str>>,
+    /// The heading of those that are over.
+    #[prop(into)]
+    ended: Signal<String>,
+    /// What stands at the right of an entry.
+    #[prop(optional)]
+    aside: Option<Callback<String, AnyView>>,
+    /// What stands below the list.
+    #[prop(optional, into)]
+    foot: ViewFn,
+) -> impl IntoView {
+    let row = Callback::new(move |id: String| view! { <EntryRow id picks aside/> }.into_any());
+    let keys = |part: Signal<Vec<Entry>>| {
+        Signal::derive(move || part.with(|all| all.iter().map(|one| one.id.clone()).collect::<Vec<String>>()))
+    };
+    let said = move |of: Signal<Option<&'static str>>| text(move || of.get().unwrap_or_default());
+    view! {
+        <section class="panel flush findings-list" aria-label=label>
+            <If when=flag(move || known.get() && calm.get().is_some())>
+                <p class="calm-line"><span class="shape is-ok" aria-hidden="true">"●"</span>" "{said(calm)}</p>
+            </If>
+            <If when=flag(move || known.get() && none.get().is_some())><p class="calm-line u">{said(none)}</p></If>
+            <If when=flag(move || !known.get())><p class="calm-line u">{asking}</p></If>
+            <div id=parts[0]><Each keys=keys(picks.open) row/></div>
+            <If when=flag(move || picks.over.with(|all| !all.is_empty()))><h3 class="below">{ended}</h3></If>
+            <div id=parts[1]><Each keys=keys(picks.over) row/></div>
+            {foot.run()}
+        </section>
+    }
+}
+
+#[component]
+fn EntryRow(id: String, picks: Picks, aside: Option<Callback<String, AnyView>>) -> impl IntoView {
+    let own = StoredValue::new(id.clone());
+    let entry = Memo::new(move |before: Option<&Entry>| {
+        let find = |all: &Vec<Entry>| all.iter().find(|one| own.with_value(|id| one.id == *id)).cloned();
+        // An entry that goes shows what it showed.
+        picks.open.with(find).or_else(|| picks.over.with(find)).or_else(|| before.cloned()).unwrap_or_default()
+    });
+    let of = move |read: fn(&Entry) -> &str| text(move || entry.with(|entry| read(entry).to_string()));
+    let mark = |(at, name): (usize, &&'static str)| -> AnyAttribute {
+        let value = text(move || entry.with(|entry| entry.marks.get(at).cloned().unwrap_or_default()));
+        custom_attribute(*name, value).into_any_attr()
+    };
+    let marks: Vec<AnyAttribute> = picks.marks.iter().enumerate().map(mark).collect();
+    let current = text(move || (picks.shown.with(|shown| own.with_value(|id| shown.as_ref() == Some(id)))).to_string());
+    let press = move |event: MouseEvent| {
+        // With a key the browser opens it where it was asked to.
+        if !(event.ctrl_key() || event.meta_key() || event.shift_key()) {
+            event.prevent_default();
+            picks.choose.run(own.get_value());
+        }
+    };
+    let aside = aside.map(|aside| aside.run(id.clone()));
+    view! {
+        <a {..custom_attribute(picks.kind, id)} {..marks} class="finding" href=of(|entry| &entry.to) aria-current=current on:click=press>
+            <span class=of(|entry| entry.shape.0) aria-hidden="true">{of(|entry| entry.shape.1)}</span>
+            <span class="words">
+                <span class="sentence"><b>{of(|entry| &entry.head)}</b>" "{of(|entry| &entry.rest)}</span>
+                <span class="below">{of(|entry| &entry.below)}</span>
+            </span>
+            {aside}
+        </a>
+    }
+}

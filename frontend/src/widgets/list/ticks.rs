@@ -1,0 +1,63 @@
+//! What is ticked in a list, and the way to compare it.
+
+use crate::widgets::parts::{If, flag, text};
+use leptos::prelude::*;
+
+/// Ids that a person ticked, in the order of their ticks; a copy is the same.
+#[derive(Clone, Copy)]
+pub struct Ticks(pub RwSignal<Vec<String>>);
+
+impl Ticks {
+    /// Ticks a row, or takes its tick away.
+    pub fn toggle(self, id: String) {
+        self.0.update(|chosen| match chosen.iter().position(|known| *known == id) {
+            Some(at) => drop(chosen.remove(at)),
+            None => chosen.push(id),
+        });
+    }
+
+    /// Whether a row is ticked.
+    pub fn has(self, id: &str) -> bool {
+        self.0.with(|chosen| chosen.iter().any(|known| known == id))
+    }
+}
+
+/// What is ticked, and the way to compare it; nothing while nothing is.
+#[component]
+pub fn Ticked(
+    /// The ticks.
+    ticks: Ticks,
+    /// The most that can be compared.
+    most: usize,
+    /// How many there are, in words: `2 runs`.
+    #[prop(into)]
+    count: Signal<String>,
+    /// Their names.
+    #[prop(into)]
+    names: Signal<String>,
+    /// Where they are compared.
+    #[prop(into)]
+    to: Signal<String>,
+) -> impl IntoView {
+    let n = move || ticks.0.with(Vec::len);
+    let why = text(move || match n() {
+        1 => "tick another one to compare".to_string(),
+        n if n > most => format!("at most {most} can be compared"),
+        _ => String::new(),
+    });
+    view! {
+        <If when=flag(move || n() > 0)>
+            <div class="ticked" role="status">
+                <b>{count}</b>
+                <span class="source-name u">{names}</span>
+                <If when=flag(move || (2..=most).contains(&n()))>
+                    <a class="btn primary" data-do="compare" href=to>"Compare"</a>
+                </If>
+                <If when=flag(move || why.with(|why| !why.is_empty()))>
+                    <span class="u">{why}</span>
+                </If>
+                <button class="plain" data-do="untick" on:click=move |_| ticks.0.set(Vec::new())>"Clear"</button>
+            </div>
+        </If>
+    }
+}
