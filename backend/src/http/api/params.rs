@@ -63,7 +63,7 @@ impl Params {
         // Each of a repeated one must be an instant, though only the last counts.
         self.each(name).try_fold(None, |_, text| match when(text) {
             Ok(when) => Ok(Some(when.at(now))),
-            Err(why) => Err(Refusal::bad(format!("{name} {why}"))),
+            Err(why) => Err(Refusal::bad(format!("{name}: {why}"))),
         })
     }
 }
@@ -77,13 +77,14 @@ fn names(path: &str) -> &'static [&'static str] {
 fn checked(path: &str, all: Vec<(String, String)>) -> Result<Params, String> {
     if all.len() > MAX_PARAMETERS {
         return Err(format!(
-            "{} parameters are too many; one question has at most {MAX_PARAMETERS}: ask several, or write * for any text",
+            "{} parameters are too many; a request has at most {MAX_PARAMETERS}: send several, or write * for any \
+            text",
             all.len()
         ));
     }
     let known = names(path);
     match all.iter().find(|(key, _)| !known.contains(&key.as_str())) {
-        Some((unknown, _)) => Err(format!("there is no parameter {unknown:?} here{}", nearest(unknown, known))),
+        Some((unknown, _)) => Err(format!("there is no parameter {unknown:?}{}", nearest(unknown, known))),
         None => Ok(Params(all)),
     }
 }
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(refusal("/api/v1/record", "from"), "");
         assert_eq!(refusal("/base/api/v1/record", "from"), "", "below a base path");
         assert_eq!(refusal("/api/v1/record", "form"), "there is no parameter \"form\" here; did you mean from?");
-        assert_eq!(refusal("/api/v1/record", "tag"), "there is no parameter \"tag\" here; known are from, to");
+        assert_eq!(refusal("/api/v1/record", "tag"), "there is no parameter \"tag\"; known are from, to");
         assert!(refusal("/api/v1/query", "sauce").ends_with("did you mean source?"));
     }
 
