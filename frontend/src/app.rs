@@ -127,7 +127,8 @@ pub fn App() -> impl IntoView {
         <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal>
         <AgainDialog/>
         <p id="how" class="away">
-            "Left and right read values, up and down go to other charts, m opens the menu, question mark lists all keys."
+            "Left and right move between values, up and down between charts, M opens the menu, question mark lists \
+            all keys."
         </p>
         <Changed/>
     }

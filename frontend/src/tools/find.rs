@@ -240,7 +240,7 @@ pub fn Find(
                 aria-expanded="true"
                 aria-controls="hits"
                 aria-activedescendant=move || format!("hit-{}", chosen.get())
-                placeholder="a chart, a metric, a machine, 14:05, last hour, what to do"
+                placeholder="a chart, metric, machine, time such as 14:05 or last hour, or action"
                 autocomplete="off"
                 spellcheck="false"
                 on:input=move |event| {
@@ -261,7 +261,7 @@ pub fn Find(
 fn wrong(page: Page, typed: &str) -> String {
     let like_a_span = typed.contains(|c: char| c.is_ascii_digit());
     match range::read(typed, now() + page.ahead.get_value(), page.longest(), &offset) {
-        Err(words) if like_a_span => format!("Nothing is called so. For a time {words}."),
-        _ => "Nothing is called so.".into(),
+        Err(words) if like_a_span => format!("No results. For a time {words}."),
+        _ => "No results.".into(),
     }
 }

@@ -65,7 +65,7 @@ pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> R
             // A span without a day that would begin after now was yesterday.
             let back = if from > now && timeless(left) { DAY_MS } else { 0 };
             if to <= from {
-                return Err("the end lies before the beginning".into());
+                return Err("the end is before the beginning".into());
             }
             return fits(to - from, longest).map(|()| Asked::Span(from - back, to - back));
         }

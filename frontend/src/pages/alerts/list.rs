@@ -26,8 +26,8 @@ const SPANS: [(&str, &str); 4] = [("", "12 h"), ("7d", "7 days"), ("30d", "30 da
 const STATES: [(&str, &str); 6] = [
     ("", "All"),
     ("firing", "Firing"),
-    ("silenced", "Held back"),
-    ("over", "Over"),
+    ("silenced", "Silenced"),
+    ("over", "Resolved"),
     ("warning", "Warning"),
     ("critical", "Critical"),
 ];
@@ -141,7 +141,7 @@ pub fn List() -> impl IntoView {
         <p class="wrong" role="alert">{trouble}</p>
         <p class="wrong" role="alert">{wrong}</p>
         <div class="alert-filter">
-            <span class="choice" role="group" aria-label="Which alerts">{STATES.map(choice).into_iter().collect_view()}</span>
+            <span class="choice" role="group" aria-label="State of alerts">{STATES.map(choice).into_iter().collect_view()}</span>
             <input
                 type="search"
                 aria-label="Filter alerts: words, source:node-3, gpu:5"
@@ -151,24 +151,24 @@ pub fn List() -> impl IntoView {
                 prop:value=text(move || page.view.with(|view| view.find.clone()))
                 on:input=move |event| page.change(|view| view.find = event_target_value(&event))
             />
-            <label>"Back to " <select aria-label="How far back" on:change=move |event| page.change(|view| view.by = event_target_value(&event))>{span.into_iter().collect_view()}</select></label>
+            <label>"Back to " <select aria-label="Time range" on:change=move |event| page.change(|view| view.by = event_target_value(&event))>{span.into_iter().collect_view()}</select></label>
         </div>
         <div class="findings-body">
             <section class="panel flush findings-list" aria-label="All alerts">
                 <If when=empty>
-                    <p class="calm-line"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing fires."</p>
+                    <p class="calm-line"><span class="shape is-ok" aria-hidden="true">"●"</span>" No alerts firing."</p>
                 </If>
-                <If when=none><p class="calm-line u">"No alert is like that."</p></If>
-                <If when=flag(move || !listed.known.get())><p class="calm-line u">"Asking what fires…"</p></If>
+                <If when=none><p class="calm-line u">"No alert matches."</p></If>
+                <If when=flag(move || !listed.known.get())><p class="calm-line u">"Loading alerts…"</p></If>
                 <div id="open-alerts"><Each keys=Signal::derive(move || listed.open.with(|all| ids(all))) row/></div>
-                <If when=flag(move || listed.over.with(|all| !all.is_empty()))><h3 class="below">"Over"</h3></If>
+                <If when=flag(move || listed.over.with(|all| !all.is_empty()))><h3 class="below">"Resolved"</h3></If>
                 <div id="over-alerts"><Each keys=Signal::derive(move || listed.over.with(|all| ids(all))) row/></div>
             </section>
             <If when=flag(move || listed.shown.with(Option::is_some))>
                 <One alert=listed.shown form wrong/>
             </If>
             <If when=gone>
-                <section class="panel finding-one"><p class="below">"This alert is not known here, or no longer. "<a href=page.address_of_alerts(Tab::Alerts, "")>"All alerts"</a></p></section>
+                <section class="panel finding-one"><p class="below">"This alert does not exist (any more). "<a href=page.address_of_alerts(Tab::Alerts, "")>"All alerts"</a></p></section>
             </If>
         </div>
         <FormDialog form done=Callback::new(move |_| page.alert_changes.update(|n| *n += 1))/>

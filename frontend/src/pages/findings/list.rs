@@ -91,13 +91,13 @@ pub fn FindingsPage() -> impl IntoView {
                         <p class="calm-line"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing is wrong."</p>
                     </If>
                     <If when=flag(move || !known())>
-                        <p class="calm-line u">"Asking what is wrong…"</p>
+                        <p class="calm-line u">"Loading findings…"</p>
                     </If>
                     <div id="open-findings">
                         <Each keys=Signal::derive(move || listed.open.with(|rows| Listed::ids(rows))) row/>
                     </div>
                     <If when=flag(move || listed.over.with(|rows| !rows.is_empty()))>
-                        <h3 class="below">{text(move || if page.is_recorded() { "Over".into() } else { format!("Over, last {}", listed_span()) })}</h3>
+                        <h3 class="below">{text(move || if page.is_recorded() { "Resolved".into() } else { format!("Resolved in the last {}", listed_span()) })}</h3>
                     </If>
                     <div id="over-findings">
                         <Each keys=Signal::derive(move || listed.over.with(|rows| Listed::ids(rows))) row/>
@@ -108,7 +108,7 @@ pub fn FindingsPage() -> impl IntoView {
                     <Detail finding=listed.shown/>
                 </If>
                 <If when=gone>
-                    <section class="panel finding-one"><p class="below">{format!("This finding is not among those of the last {}. ", listed_span())}<a href=page.address_of_finding(None)>"All findings"</a></p></section>
+                    <section class="panel finding-one"><p class="below">{format!("There is no such finding in the last {}. ", listed_span())}<a href=page.address_of_finding(None)>"All findings"</a></p></section>
                 </If>
             </div>
         </main>

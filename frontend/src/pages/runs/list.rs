@@ -169,7 +169,7 @@ pub fn RunsPage() -> impl IntoView {
                         </table>
                     </div>
                     <If when=flag(move || is_empty() && asks())>
-                        <p class="below pad">"No run fits. Take a word of the filter away, or choose All."</p>
+                        <p class="below pad">"No run matches. Change the filter, or choose All."</p>
                     </If>
                     <If when=flag(move || more() > 0 && limit.get() < MAX_LISTED)>
                         <button class="more-rows" data-do="more" on:click=move |_| limit.update(|n| *n = (*n + PAGE).min(MAX_LISTED))>
@@ -177,7 +177,7 @@ pub fn RunsPage() -> impl IntoView {
                         </button>
                     </If>
                     <If when=flag(move || more() > 0 && limit.get() >= MAX_LISTED)>
-                        <p class="below pad">{text(move || format!("{} more: filter them", thousands(more())))}</p>
+                        <p class="below pad">{text(move || format!("{} more: use the filter", thousands(more())))}</p>
                     </If>
                 </section>
                 <Ticked chosen known/>
@@ -215,7 +215,7 @@ fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
     };
     view! {
         <div class="run-tools">
-            <div class="chips" role="group" aria-label="States">
+            <div class="chips" role="group" aria-label="State">
                 <button
                     class="chip"
                     data-do="state"
@@ -260,7 +260,7 @@ fn GroupRow(name: String, known: RwSignal<Option<Known>>) -> impl IntoView {
         known.with(|known| known.as_ref().map_or(String::new(), |known| gist(&known.runs, &by, &own)))
     });
     let columns = text(move || page.view.with(|view| chosen_columns(&view.columns).len() + 1).to_string());
-    let name = if name.is_empty() { "without a name".to_string() } else { name };
+    let name = if name.is_empty() { "No project".to_string() } else { name };
     view! {
         <tr class="group"><th scope="rowgroup" colspan=columns><b class="source-name">{name}</b>" "<span class="u">{said}</span></th></tr>
     }
@@ -322,7 +322,7 @@ fn Ticked(chosen: RwSignal<Vec<String>>, known: RwSignal<Option<Known>>) -> impl
                     <a class="btn primary" data-do="compare" href=to>"Compare"</a>
                 </If>
                 <If when=flag(move || n() == 1)>
-                    <span class="u">"tick another one to compare"</span>
+                    <span class="u">"select another run to compare"</span>
                 </If>
                 <If when=flag(move || n() > MAX_OPENED)>
                     <span class="u">"at most 8 can be compared"</span>
@@ -339,9 +339,9 @@ fn Nothing() -> impl IntoView {
     view! {
         <section class="empty">
             <h2>"No training job yet"</h2>
-            <p>"Put two words before the line that starts yours. It runs as before, and stands here at once."</p>
+            <p>"Put two words before your start command. The run then appears here."</p>
             <p class="codeline"><code>"watchglass run -- python train.py"</code></p>
-            <p class="below">"With torchrun, Slurm, MPI and others its ranks are found by themselves. "<a href="docs/use/runs.html" target="_blank">"How runs are followed"</a></p>
+            <p class="below">"The ranks of torchrun, Slurm, MPI and others are detected. "<a href="docs/use/runs.html" target="_blank">"How runs are detected"</a></p>
         </section>
     }
 }

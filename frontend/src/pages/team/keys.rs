@@ -13,14 +13,14 @@ use shared::role::{KeyScope, Role};
 /// What a scope is for.
 fn means(scope: KeyScope) -> &'static str {
     match scope {
-        KeyScope::DataRead => "data:read, samples, runs and views",
+        KeyScope::DataRead => "data:read, read samples, runs and views",
         KeyScope::MetricsRead => "metrics:read, /metrics for Prometheus",
         KeyScope::RunsWrite => "runs:write, report runs and markers",
         KeyScope::ViewsWrite => "views:write, save views",
-        KeyScope::AlertsWrite => "alerts:write, rules and silences",
-        KeyScope::AuditRead => "audit:read, the audit log",
-        KeyScope::TeamAdmin => "team:admin, people, keys and machines",
-        KeyScope::HubAdmin => "hub:admin, the whole hub",
+        KeyScope::AlertsWrite => "alerts:write, manage rules and silences",
+        KeyScope::AuditRead => "audit:read, read the audit log",
+        KeyScope::TeamAdmin => "team:admin, manage members, keys and machines",
+        KeyScope::HubAdmin => "hub:admin, manage the whole hub",
         KeyScope::AgentJoin | KeyScope::AgentWrite => scope.text(),
     }
 }
@@ -34,28 +34,28 @@ pub fn fields(role: Role, hub_admin: bool) -> Vec<super::form::Field> {
     let scopes = KeyScope::ALL.iter().filter(may).map(|scope| (scope.text(), means(*scope))).collect();
     let times = vec![("90d", "90 days"), ("30d", "30 days"), ("400d", "400 days")];
     vec![
-        ("name", "What uses it", Entry::Text(String::new())),
-        ("scopes", "It may", Entry::Ticks(scopes)),
-        ("expires", "It holds", Entry::Choice(times)),
+        ("name", "Name", Entry::Text(String::new())),
+        ("scopes", "Scopes", Entry::Ticks(scopes)),
+        ("expires", "Expires after", Entry::Choice(times)),
     ]
 }
 
 /// A form that makes a key.
 pub fn new_key(title: String, path: String, role: Role, hub_admin: bool) -> Form {
-    let said = "It never may more than who has it may at that moment.";
+    let said = "It cannot exceed its owner's current rights.";
     Form::ask("key", title, said, "POST", path)
-        .with("Make the key", fields(role, hub_admin))
+        .with("Create key", fields(role, hub_admin))
         .writing(|typed| {
             let (name, scopes) = (typed.of("name"), typed.of("scopes"));
             if name.is_empty() {
-                return Err("Write what uses the key: it is found by that in the list.".into());
+                return Err("Enter a name; the list of keys shows it.".into());
             }
             if scopes.is_empty() {
-                return Err("Choose at least one thing that the key may.".into());
+                return Err("Select at least one scope.".into());
             }
             Ok(vec![("name", name.into()), ("scopes", words(&scopes)), ("expires", typed.of("expires").into())])
         })
-        .showing("key", "Put it where the program finds it.")
+        .showing("key", "Copy it to the program that uses it.")
 }
 
 /// The row of a key.
@@ -72,7 +72,7 @@ pub fn key_row(key: &Json) -> Line {
         Cell::Ago(time("used"), "never"),
         Cell::Ends(time("ends")),
     ];
-    Line { id, name, cells, deeds: vec![("end", "End…")] }
+    Line { id, name, cells, deeds: vec![("end", "Revoke…")] }
 }
 
 /// The headings of keys.
@@ -96,8 +96,8 @@ pub fn KeysPage() -> impl IntoView {
         let at = keys.body.with_untracked(|body| service_of(body.as_ref(), services, &line.id));
         form.set(Some(Form::ask(
             "end-key",
-            format!("End the key {}?", line.name),
-            "The program that uses it is refused at once.",
+            format!("Revoke the key {}?", line.name),
+            "Requests of its program are rejected at once.",
             "DELETE",
             path(at),
         )));
@@ -114,7 +114,7 @@ pub fn KeysPage() -> impl IntoView {
         _ => form.set(Some(Form::ask(
             "remove-service",
             format!("Remove {} and its keys?", line.name),
-            "Its programs are refused at once.",
+            "Requests of its programs are rejected at once.",
             "DELETE",
             path(format!("/services/{}", line.id)),
         ))),
@@ -124,26 +124,25 @@ pub fn KeysPage() -> impl IntoView {
         let roles = Role::ALL.iter().filter(|role| **role <= most).map(|role| (role.text(), role.text())).collect();
         let fields = vec![
             ("name", "Name, such as ci or grafana", Entry::Text(String::new())),
-            ("role", "At most", Entry::Choice(roles)),
+            ("role", "Role", Entry::Choice(roles)),
         ];
-        let said = "An account of a program: it has keys and no password, and stays when people leave.";
+        let said = "A service account has keys but no password, and stays when people leave.";
         form.set(Some(
-            Form::ask("service", "A new service account".into(), said, "POST", path("/services".into()))
-                .with("Make it", fields),
+            Form::ask("service", "New service account".into(), said, "POST", path("/services".into()))
+                .with("Create", fields),
         ));
     };
-    let new_own = move |_| {
-        form.set(Some(new_key("A new key".into(), path("/keys".into()), untrack(role), access.is_hub_admin())))
-    };
+    let new_own =
+        move |_| form.set(Some(new_key("New key".into(), path("/keys".into()), untrack(role), access.is_hub_admin())));
     let end_join = move |(line, _, _): Done| joins.change("DELETE", path(format!("/join/{}", line.id)), Vec::new());
     view! {
         <If when=flag(move || access.team().is_none())>
-            <p class="say calm">"Keys are made by an admin."</p>
+            <p class="say calm">"Only an admin can create keys."</p>
         </If>
         <If when=flag(move || access.team().is_some())>
             <Card
                 title="Keys"
-                note=text(|| "programs read and write with them")
+                note=text(|| "for programs that read or write data")
                 wrong=keys.wrong
                 end=move || view! { <button class="btn primary" data-do="new-key" on:click=new_own>"New key…"</button> }
             >
@@ -153,34 +152,34 @@ pub fn KeysPage() -> impl IntoView {
                     heads=KEY_HEADS
                     rows=rows(keys, "keys", key_row)
                     known=flag(move || keys.known())
-                    empty="No program has a key."
+                    empty="There are no keys."
                     act=Callback::new(of_key)
                 />
             </Card>
             <Card
                 title="Service accounts"
-                note=text(|| "accounts of programs, with several keys")
+                note=text(|| "for programs with several keys")
                 wrong=services.wrong
                 end=move || view! { <button class="btn" data-do="new-service" on:click=new_service>"New…"</button> }
             >
                 <List
                     id="services"
                     label="Table of service accounts"
-                    heads=&["name", "at most", "state", ">keys", ">made"]
+                    heads=&["name", "role", "state", ">keys", ">created"]
                     rows=rows(services, "services", service)
                     known=flag(move || services.known())
-                    empty="There is no service account."
+                    empty="There are no service accounts."
                     act=Callback::new(of_service)
                 />
             </Card>
-            <Card title="Join keys" note=text(|| "they let machines in, and nothing else") wrong=joins.wrong>
+            <Card title="Join keys" note=text(|| "they only let machines join") wrong=joins.wrong>
                 <List
                     id="joins"
                     label="Table of join keys"
-                    heads=&["for", "joined", "asks", ">made", ">ends"]
+                    heads=&["for", "joined", "approval", ">created", ">expires"]
                     rows=rows(joins, "joins", join)
                     known=flag(move || joins.known())
-                    empty="No join key holds. Add machines makes one."
+                    empty="There are no valid join keys. Add machines to create one."
                     act=Callback::new(end_join)
                 />
             </Card>
@@ -205,7 +204,7 @@ fn service_of(keys: Option<&Json>, services: Polled, id: &str) -> String {
 fn service(service: &Json) -> Line {
     let (name, off) = (service.get("name").text(), service.get("disabled").is_true());
     let state =
-        if off { Cell::State(false, "its keys do not hold".into()) } else { Cell::State(true, "in use".into()) };
+        if off { Cell::State(false, "its keys are disabled".into()) } else { Cell::State(true, "in use".into()) };
     let cells = vec![
         Cell::Name(name.clone(), String::new()),
         Cell::Text(service.get("role").text()),
@@ -213,7 +212,7 @@ fn service(service: &Json) -> Line {
         Cell::Number(service.get("keys").number().map_or(String::new(), |n| n.to_string())),
         Cell::Ago(service.get("made").number().map(|t| t as i64), "–"),
     ];
-    let turn = if off { ("enable", "Switch on") } else { ("disable", "Switch off") };
+    let turn = if off { ("enable", "Enable") } else { ("disable", "Disable") };
     let deeds = vec![("new-key", "New key…"), turn, ("remove", "Remove…")];
     Line { id: service.get("id").text(), name, cells, deeds }
 }
@@ -228,7 +227,7 @@ fn join(join: &Json) -> Line {
         Some(left) => format!("{used} of {}", used + left),
         None => used.to_string(),
     };
-    let asks = [("approve", "confirms each"), ("by_name", "by name"), ("ephemeral", "for an hour")];
+    let asks = [("approve", "approve each"), ("by_name", "by name"), ("ephemeral", "for an hour")];
     let asks: Vec<&str> = asks.into_iter().filter(|(key, _)| join.get(key).is_true()).map(|(_, words)| words).collect();
     let cells = vec![
         Cell::Name(name.clone(), from),
@@ -237,5 +236,5 @@ fn join(join: &Json) -> Line {
         Cell::Ago(join.get("made").number().map(|t| t as i64), "–"),
         Cell::Ends(join.get("ends").number().map(|t| t as i64)),
     ];
-    Line { id, name, cells, deeds: vec![("end", "End now")] }
+    Line { id, name, cells, deeds: vec![("end", "Revoke")] }
 }

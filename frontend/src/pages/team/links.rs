@@ -13,18 +13,17 @@ use shared::unit::rough_duration;
 /// A form that makes a link to a view of the page.
 pub fn new_link(path: String, query: String) -> Form {
     let times = vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days"), ("90d", "90 days")];
-    let fields =
-        vec![("note", "For whom or why", Entry::Text(String::new())), ("expires", "It holds", Entry::Choice(times))];
-    let said = "Whoever has the link sees these machines in this span, without an account and without names of processes \
-                and people. While this page is live, the link shows its window, live.";
-    Form::ask("share", "Share what is shown".into(), said, "POST", path)
-        .with("Make the link", fields)
+    let fields = vec![("note", "Note", Entry::Text(String::new())), ("expires", "Expires after", Entry::Choice(times))];
+    let said = "Anyone with the link sees these machines in this span, without an account and without names of \
+        processes and people. If this page is live, the link shows live data.";
+    Form::ask("share", "Share this view".into(), said, "POST", path)
+        .with("Create link", fields)
         .writing(move |typed| {
             let mut body = typed.sent();
             body.push(("query", query.as_str().into()));
             Ok(body)
         })
-        .showing("url", "Send them this link.")
+        .showing("url", "Send this link.")
 }
 
 /// The page.
@@ -39,7 +38,7 @@ pub fn LinksPage() -> impl IntoView {
     let end = move |(line, _, _): Done| {
         form.set(Some(Form::ask(
             "end-share",
-            format!("End the link {}?", line.name),
+            format!("Revoke the link {}?", line.name),
             "Pages that show it are closed within a second.",
             "DELETE",
             format!("api/v1/shares/{}", line.id),
@@ -48,16 +47,16 @@ pub fn LinksPage() -> impl IntoView {
     view! {
         <Card
             title="Share links"
-            note=text(|| "read only, one view each, without an account; the menu Views of a page makes them")
+            note=text(|| "read only, one view each, without an account; create one in the menu Views")
             wrong=shares.wrong
         >
             <List
                 id="shares"
                 label="Table of share links"
-                heads=&["view", "shows", "by", "note", ">opened", ">ends"]
+                heads=&["view", "shows", "by", "note", ">opened", ">expires"]
                 rows
                 known=flag(move || shares.known())
-                empty="Nothing is shared."
+                empty="There are no share links."
                 act=Callback::new(end)
             />
         </Card>
@@ -76,7 +75,7 @@ fn share(share: &Json) -> Line {
     let span = share.get("span");
     let when = match (time(&span, "from"), time(&span, "to"), share.get("window").number()) {
         (Some(from), Some(to), _) => format!("{} to {}", clock(from), clock(to)),
-        (_, _, Some(window)) => format!("live, {} at most", rough_duration((window * 1_000.0) as i64)),
+        (_, _, Some(window)) => format!("live, at most {}", rough_duration((window * 1_000.0) as i64)),
         _ => "live".into(),
     };
     let opens = share.get("opens").number().unwrap_or(0.0);
@@ -95,5 +94,5 @@ fn share(share: &Json) -> Line {
         Cell::Text(opened),
         Cell::Ends(time(share, "ends")),
     ];
-    Line { id, name, cells, deeds: vec![("end", "End now…")] }
+    Line { id, name, cells, deeds: vec![("end", "Revoke…")] }
 }

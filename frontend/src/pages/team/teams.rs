@@ -13,9 +13,9 @@ use shared::role::Role;
 
 /// The form of another team.
 pub fn new_team() -> Form {
-    let said = "A team has its own people, keys and views, and sees the machines that you let it see.";
-    Form::ask("new-team", "A new team".into(), said, "POST", "api/v1/teams".into())
-        .with("Make it", vec![("name", "Name", Entry::Text(String::new()))])
+    let said = "A team has its own members, keys and views, and access to the machines that you grant.";
+    Form::ask("new-team", "New team".into(), said, "POST", "api/v1/teams".into())
+        .with("Create", vec![("name", "Name", Entry::Text(String::new()))])
 }
 
 /// What the team of the page sees, and all teams.
@@ -49,14 +49,14 @@ pub fn Teams(
         });
         let left: Vec<String> = all.into_iter().filter(|name| !known.contains(name)).collect();
         let team = here();
-        let title = format!("Let {team} see a machine");
+        let title = format!("Grant {team} access to a machine");
         if left.is_empty() {
             return team_sees_all(form, title);
         }
-        let said = "Its people see all of it, its history included. Those who see it already go on seeing it.";
+        let said = "Its members see the whole machine with its history. Other teams keep their access.";
         form.set(Some(
             Form::ask("grant", title, said, "PUT", String::new())
-                .with("Let it", vec![("source", "Machine", Entry::Names(left))])
+                .with("Grant", vec![("source", "Machine", Entry::Names(left))])
                 .writing(move |_| Ok(vec![("add", words(&team))]))
                 .at(|typed| format!("api/v1/sources/{}/grants", typed.of("source"))),
         ));
@@ -66,8 +66,8 @@ pub fn Teams(
         form.set(Some(
             Form::ask(
                 "revoke-grant",
-                format!("{team} does not see {} any more?", line.name),
-                "What its people have open of it is closed at once. Its samples stay.",
+                format!("Revoke the access of {team} to {}?", line.name),
+                "Its members' open views of it are closed. Its history stays.",
                 "PUT",
                 format!("api/v1/sources/{}/grants", line.id),
             )
@@ -78,16 +78,23 @@ pub fn Teams(
         let path = format!("api/v1/teams/{}", line.id);
         let name = line.name.clone();
         form.set(Some(match deed {
-            "rename" => Form::ask("rename-team", format!("Another name for {name}"), "Its people, keys and machines stay.", "PATCH", path)
-                .with("Rename", vec![("name", "New name", Entry::Text(name))]),
+            "rename" => Form::ask(
+                "rename-team",
+                format!("Rename {name}"),
+                "Its members, keys and machines stay.",
+                "PATCH",
+                path,
+            )
+            .with("Rename", vec![("name", "New name", Entry::Text(name))]),
             _ => Form::ask(
                 "remove-team",
                 format!("Remove the team {name}?"),
-                "Its keys, views and links go, and what its people have open is closed. A team that still has machines stays.",
+                "Its keys, views and links are removed, and open pages are closed. A team with machines cannot be \
+                removed.",
                 "DELETE",
                 path,
             )
-            .with("Remove it", vec![("name", "Its name, to be sure", Entry::Text(String::new()))]),
+            .with("Remove team", vec![("name", "Type its name to confirm", Entry::Text(String::new()))]),
         }));
     };
     view! {
@@ -97,17 +104,17 @@ pub fn Teams(
                 note=text(move || seen.with(Vec::len).to_string())
                 end=move || view! {
                     <If when=flag(move || access.is_hub_admin())>
-                        <button class="btn" data-do="grant" on:click=let_see>"Let it see a machine…"</button>
+                        <button class="btn" data-do="grant" on:click=let_see>"Grant a machine…"</button>
                     </If>
                 }
             >
                 <List
                     id="seen"
-                    label="Table of machines that the team sees"
-                    heads=&["machine", "why it is seen"]
+                    label="Table of machines of the team"
+                    heads=&["machine", "access"]
                     rows=seen
                     known=flag(move || team.known())
-                    empty="This team sees no machine yet."
+                    empty="This team has no machines yet."
                     act=Callback::new(take)
                 />
             </Card>
@@ -124,7 +131,7 @@ pub fn Teams(
                 <List
                     id="teams"
                     label="Table of teams"
-                    heads=&["team", "who invites"]
+                    heads=&["team", "can invite"]
                     rows=teams
                     known=flag(move || all.known())
                     empty=""
@@ -142,14 +149,14 @@ pub fn Teams(
 
 /// There is nothing to choose.
 fn team_sees_all(form: RwSignal<Option<Form>>, title: String) {
-    let said = "It sees every machine of this hub already.";
+    let said = "It has access to every machine of this hub.";
     form.set(Some(Form::ask("grant", title, said, "GET", "api/v1/teams".into())));
 }
 
 fn machine(source: &Json, hub_admin: bool) -> Line {
     let (id, name, home) = (source.get("id").text(), source.get("name").text(), source.get("home").is_true());
-    let why = if home { "it joined by a line of this team" } else { "an admin of the hub let it" };
-    let deeds = if hub_admin && !home { vec![("revoke-grant", "Take away…")] } else { Vec::new() };
+    let why = if home { "joined this team" } else { "granted by a hub admin" };
+    let deeds = if hub_admin && !home { vec![("revoke-grant", "Revoke…")] } else { Vec::new() };
     Line { id, name: name.clone(), cells: vec![Cell::Name(name, String::new()), Cell::Faint(why.into())], deeds }
 }
 

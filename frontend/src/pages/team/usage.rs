@@ -18,12 +18,12 @@ const MEASURES: [Measure; 10] = [
     ("bytes_in", "Received", Unit::Bytes, true),
     ("bytes_disk", "On disk", Unit::Bytes, false),
     ("series", "Series", Unit::Count, false),
-    ("queries", "Questions", Unit::Count, true),
-    ("viewer_hours", "Hours of viewers", Unit::Count, true),
-    ("viewers_peak", "Viewers at once", Unit::Count, false),
+    ("queries", "Queries", Unit::Count, true),
+    ("viewer_hours", "Viewer-hours", Unit::Count, true),
+    ("viewers_peak", "Peak viewers", Unit::Count, false),
     ("bytes_out", "Sent", Unit::Bytes, true),
     ("late", "Late", Unit::Count, true),
-    ("dropped", "Left out", Unit::Count, true),
+    ("dropped", "Dropped", Unit::Count, true),
 ];
 
 /// How many of them, from the first on, have a tile.
@@ -35,7 +35,8 @@ const BY: [(&str, &str); 3] = [("day", "day"), ("source", "machine"), ("key", "k
 fn said(left_out: f64) -> String {
     let count = Unit::Count.scale(left_out).number(left_out);
     format!(
-        "{count} rows were left out since the hub's start: its database was away for too long. These sums are too small."
+        "{count} rows were dropped since the hub started because its database was unreachable. These sums are too \
+        small."
     )
 }
 
@@ -82,18 +83,18 @@ pub fn UsagePage() -> impl IntoView {
     let end = move || {
         view! {
             <span class="choice" role="group" aria-label="By">{BY.map(choice).into_iter().collect_view()}</span>
-            <a class="btn" data-do="csv" href=csv download="usage.csv">"Take as CSV"</a>
+            <a class="btn" data-do="csv" href=csv download="usage.csv">"Download CSV"</a>
         }
     };
     view! {
-        <section class="tiles" aria-label="In all">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
+        <section class="tiles" aria-label="Total">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
         <Card title="Usage" note=days_of wrong=asked.wrong end=end>
             <If when=flag(move || left_out() > 0.0)>
                 <p class="say" data-say="left-out">{text(move || said(left_out()))}</p>
             </If>
             <List
                 id="usage"
-                label="Table of what was used"
+                label="Table of usage"
                 heads=&[
                     "of",
                     ">samples",
@@ -101,15 +102,15 @@ pub fn UsagePage() -> impl IntoView {
                     ">on disk",
                     ">series",
                     ">questions",
-                    ">hours of viewers",
-                    ">viewers at once",
+                    ">viewer-hours",
+                    ">peak viewers",
                     ">sent",
                     ">late",
-                    ">left out",
+                    ">dropped",
                 ]
                 rows
                 known=flag(move || asked.known())
-                empty="Nothing was counted yet: it is added up each minute."
+                empty="There is no usage yet: it is updated every minute."
                 act=Callback::new(|_| {})
             />
         </Card>

@@ -152,7 +152,7 @@ pub fn FleetMap(
             let said = words::sentence(hosts, &Totals::of(hosts), page.server_now());
             match framed.is_empty() {
                 true => format!("Machines: {} {}", said.head, said.rest),
-                false => format!("Machines: something is wrong with {}.", named(&framed)),
+                false => format!("Machines: {} has a problem.", named(&framed)),
             }
         })
     });

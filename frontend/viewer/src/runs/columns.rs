@@ -88,7 +88,7 @@ fn plain(text: &str) -> Shown {
 pub static COLUMNS: [RunColumn; 22] = [
     column("state", "state", |run, _| Shown::State(run.state)).left().usual().sorts(|a, b, _| a.state.cmp(&b.state)),
     column(NAME, "run", |_, _| Shown::Name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
-    column("spark", "GPU use over its life", |run, _| Shown::Spark(run.spark.clone())).left().usual(),
+    column("spark", "GPU utilization over time", |run, _| Shown::Spark(run.spark.clone())).left().usual(),
     column("use", "mean", |run, _| Shown::Strong(figure(run.figures.utilization.map(f64::round), "%")))
         .usual()
         .sorts(|a, b, _| largest(a.figures.utilization, b.figures.utilization)),
@@ -120,7 +120,7 @@ pub static COLUMNS: [RunColumn; 22] = [
     column("project", "project", |run, _| plain(&run.project)).left().sorts(|a, b, _| named(&a.project, &b.project)),
     column("group", "group", |run, _| plain(&run.group)).left().sorts(|a, b, _| named(&a.group, &b.group)),
     column("type", "type", |run, _| plain(&run.job_type)).left().sorts(|a, b, _| named(&a.job_type, &b.job_type)),
-    column("how", "how it stands", |run, _| plain(&run.sentence)).left(),
+    column("how", "state", |run, _| plain(&run.sentence)).left(),
     column("where", "where", |run, _| plain(&run.hosts.join(", "))).left(),
     column("tags", "tags", |run, _| {
         let tag = |(name, value): &(String, String)| match value.is_empty() {
