@@ -247,10 +247,12 @@ impl Cluster {
             return Some(format!("{}; machines of other hubs are not live here", BusError::Away));
         }
         if !self.holders.is_read() {
-            return Some("the database of this cluster is away; who is linked to which hub may be out of date".into());
+            return Some(
+                "the database of this cluster is unreachable; the assignment of machines to hubs may be out of date"
+                    .into(),
+            );
         }
-        let full =
-            "there are as many machines as a hub of a cluster knows of; those that come now are on their own hub alone";
+        let full = "the limit of machines in this cluster is reached; new machines are visible on their own hub only";
         self.live.is_full().then(|| full.into())
     }
 
@@ -267,11 +269,12 @@ impl Cluster {
         let check = match self.trouble() {
             Some(why) => check(
                 CheckState::Partial,
-                "not all machines of the other hubs are live here",
+                "some machines of other hubs are not live here",
                 why,
-                "watchglass doctor --config FILE with the configuration of this hub tries the database, the sample store and NATS",
+                "check the database, the sample store and NATS with watchglass doctor --config FILE and the \
+                configuration of this hub",
             ),
-            None => check(CheckState::Ok, "the hubs of this cluster see one another", String::new(), ""),
+            None => check(CheckState::Ok, "the hubs of this cluster are connected", String::new(), ""),
         };
         self.live.store().set_check(&check);
     }

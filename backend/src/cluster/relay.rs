@@ -62,12 +62,12 @@ impl Cluster {
                     sleep(LOOK_INTERVAL).await;
                     // What is another hub's now is told by that one.
                     if !own.live.holds(source) {
-                        return "another hub has its link now".to_string();
+                        return "another hub holds its link now".to_string();
                     }
                     // What there is was offered at the begin: what has come in since is offered by beginning anew.
                     let is_whole = own.live.source(source).figures().holes.is_empty();
                     if is_whole && !own.runs(source).iter().all(|run| is_in(*run, &offered)) {
-                        return "more of it has come in".to_string();
+                        return "new samples have arrived".to_string();
                     }
                 }
             };
@@ -104,7 +104,7 @@ impl Cluster {
                 }
                 if running.len() >= MAX_RELAYS {
                     self.counts.refused.fetch_add(1, Relaxed);
-                    self.say_away(source, format!("{MAX_RELAYS} machines of other hubs come here already"));
+                    self.say_away(source, format!("the limit of {MAX_RELAYS} machines from other hubs is reached"));
                     continue;
                 }
                 running.insert(source, tokio::spawn(self.clone().keep_bringing(source)));
@@ -157,9 +157,9 @@ impl Cluster {
             id: AWAY.into(),
             state: CheckState::Partial,
             tried: Vec::new(),
-            found: "not live here: another hub has its link".into(),
+            found: "not live here: another hub holds its link".into(),
             reason,
-            remedy: "it is tried again by itself; meanwhile the page of that hub shows it".into(),
+            remedy: "this hub retries by itself; meanwhile use the page of the other hub".into(),
         });
         store.set_checks(source, checks);
     }
@@ -168,10 +168,10 @@ impl Cluster {
     async fn bring(&self, source: SourceId) -> Result<(), String> {
         let (key, name) = {
             let store = self.live.store();
-            let (info, _) = store.source(source).ok_or("it is not there any more")?;
+            let (info, _) = store.source(source).ok_or("the machine no longer exists")?;
             (info.key.clone(), info.name.clone())
         };
-        let held = self.holders.of(&key).filter(|held| held.alive).ok_or("no hub has its link")?;
+        let held = self.holders.of(&key).filter(|held| held.alive).ok_or("no hub holds its link")?;
         let pipe = new_hub_id();
         let away = |why: super::BusError| why.to_string();
         let heard = self.bus.subscribe(&format!("pipe.{pipe}.asker")).await.map_err(away)?;
@@ -195,7 +195,7 @@ impl Cluster {
                     _ = moved.changed() => {}
                 }
             }
-            (close::GOING, "nobody wants to see it here any more".to_string())
+            (close::GOING, "nobody watches it here".to_string())
         };
         let unwanted = std::pin::pin!(unwanted);
         let taken = async {

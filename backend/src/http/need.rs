@@ -47,12 +47,12 @@ fn forbidden(sentence: impl Into<String>) -> Result<(), Denied> {
 fn scoped(principal: &Principal, scope: KeyScope) -> Result<(), Denied> {
     match principal.allows(scope) {
         true => Ok(()),
-        false => forbidden(format!("this key may not do this; make one with the scope {scope}")),
+        false => forbidden(format!("this key lacks the scope {scope}; create one with it")),
     }
 }
 
 fn missing(role: Role) -> Result<(), Denied> {
-    forbidden(format!("this needs the role {role}; an admin of your team can give it to you"))
+    forbidden(format!("this needs the role {role}; ask an admin of your team for it"))
 }
 
 impl Need {
@@ -77,15 +77,15 @@ impl Need {
     pub fn check(self, principal: &Principal, team: Option<&str>) -> Result<(), Denied> {
         let is_key = principal.scopes.is_some();
         if matches!(principal.who, Who::Share { .. }) && !matches!(self, Need::Open | Need::Session | Need::Shared(_)) {
-            return forbidden("a share link shows one view and nothing else; sign in for more");
+            return forbidden("a share link shows one view only; sign in for more");
         }
         match self {
             Need::Open => Ok(()),
-            Need::Session if is_key => forbidden("a key does not sign in; send it with the request that it is for"),
+            Need::Session if is_key => forbidden("a key cannot sign in; send it with each request"),
             Need::Session => Ok(()),
             Need::Own => match principal.who {
                 Who::Account { .. } => Ok(()),
-                _ => forbidden("this is for people who are signed in, about themselves"),
+                _ => forbidden("this needs a signed-in user; a key cannot do it"),
             },
             Need::Shared(_) if matches!(principal.who, Who::Share { .. }) => Ok(()),
             Need::Shared(scope) => Need::Role(Role::Viewer, scope).check(principal, team),
@@ -96,7 +96,7 @@ impl Need {
             }
             Need::Members(scope) if is_key => scoped(principal, scope),
             Need::Members(scope) => Need::Role(Role::Member, scope).check(principal, team),
-            Need::Person(_) if is_key => forbidden("this is for people; no key is for it"),
+            Need::Person(_) if is_key => forbidden("this needs a signed-in user; a key cannot do it"),
             Need::Person(least) => {
                 let has = principal.hub_admin || principal.teams.iter().any(|team| team.role >= least);
                 if has { Ok(()) } else { missing(least) }
@@ -114,9 +114,9 @@ impl Need {
             }
             Need::HubAdmin => {
                 scoped(principal, KeyScope::HubAdmin)?;
-                if principal.hub_admin { Ok(()) } else { forbidden("this is for admins of the hub") }
+                if principal.hub_admin { Ok(()) } else { forbidden("this needs an admin of the hub") }
             }
-            Need::Key(scope) => forbidden(format!("this is for programs; send a key with the scope {scope}")),
+            Need::Key(scope) => forbidden(format!("this needs a key with the scope {scope}")),
         }
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn end_of(text: Option<&str>, unless_said: Option<i64>, now: i64) -> 
     let length = unit.and_then(|unit| text[..at].parse::<i64>().ok()?.checked_mul(unit));
     match length.filter(|length| (MINUTE..=LONGEST).contains(length)) {
         Some(length) => Ok(Some(now + length)),
-        None => Err(Denied::invalid("say how long it holds as 30min, 24h, 7d or never; at most ten years")),
+        None => Err(Denied::invalid("write the lifetime as 30min, 24h, 7d or never; at most ten years")),
     }
 }
 
