@@ -94,7 +94,7 @@ fn an_alert_is_of_the_run_that_the_kernel_names_and_of_no_other() {
     }
     // Who is outside of all runs may not speak for one that is not there, and who is in one speaks for no other.
     let (status, line) = bench.alert(&["x", "--run", "nobody"]);
-    assert!(status == Some(1) && line.contains("no such run is on this machine"), "{line}");
+    assert!(status == Some(1) && line.contains("no such run on this machine"), "{line}");
     let datagram = "import os, socket, json, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); \
                     s.sendto(json.dumps({'alert': 'from python', 'run': 'other'}).encode(), os.environ['WATCHGLASS_SOCKET']); \
                     sys.stdin.read()";
@@ -169,8 +169,8 @@ fn what_comes_from_outside_stays_data_and_keeps_to_its_bounds() {
         (json!({ "title": "" }), "a title of 1 to 150 bytes"),
         (json!({ "title": "a", "wait": "9d" }), "wait is 0s to 7d"),
         (json!({ "title": "a", "to": "slack" }), "unknown field"),
-        (json!({ "title": "a", "t": 4e9 }), "not ahead of this machine's clock"),
-        (json!(["a"]), "this is no alert"),
+        (json!({ "title": "a", "t": 4e9 }), "not in the future"),
+        (json!(["a"]), "this is not an alert"),
     ] {
         let (status, said) = bench.post(&server, &alert);
         assert!(status == 400 && said["error"].as_str().is_some_and(|said| said.contains(why)), "{alert}: {said}");
@@ -184,7 +184,7 @@ fn what_comes_from_outside_stays_data_and_keeps_to_its_bounds() {
     assert_eq!(taken.iter().filter(|status| **status == 201).count(), 9, "{taken:?}");
     assert_eq!(taken.iter().filter(|status| **status == 429).count(), 11, "{taken:?}");
     let all = bench.records(&server, "that some are left out", |all| all.len() > 10);
-    let said = all.iter().filter(|one| one["title"].as_str().is_some_and(|title| title.starts_with("More alerts")));
+    let said = all.iter().filter(|one| one["title"].as_str().is_some_and(|title| title.starts_with("Limit of alerts")));
     assert_eq!(said.count(), 1, "{all:?}");
 }
 

@@ -93,14 +93,14 @@ impl Stage {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Debian's nats-server, PostgreSQL 15 and victoria-metrics"]
 async fn with_nats_stopped_for_ten_minutes_no_sample_is_lost_or_doubled_and_it_is_said() {
-    let said = "NATS, over which the hubs of this cluster know of one another, is away";
+    let said = "NATS, which connects the hubs of this cluster, is unreachable";
     Stage::start().without(said, |stage| stage.cluster.stop_nats(), |stage| stage.cluster.start_nats()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Debian's nats-server, PostgreSQL 15 and victoria-metrics"]
 async fn with_nats_and_its_postgresql_stopped_for_ten_minutes_no_sample_is_lost_or_doubled_and_it_is_said() {
-    let said = "the database of this cluster is away";
+    let said = "the database of this cluster is unreachable";
     let (stop, start) = (
         |stage: &mut Stage| stage.cluster.postgresql.stop(),
         |stage: &mut Stage| stage.cluster.postgresql.start_again(),
@@ -111,6 +111,6 @@ async fn with_nats_and_its_postgresql_stopped_for_ten_minutes_no_sample_is_lost_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Debian's nats-server, PostgreSQL 15 and victoria-metrics"]
 async fn with_nats_and_its_sample_store_killed_for_ten_minutes_no_sample_is_lost_or_doubled_and_it_is_said() {
-    let said = "what is not taken is sent again, up to 12 h of it";
+    let said = "unsent samples of up to 12 h are retried";
     Stage::start().without(said, |stage| stage.store = None, Stage::start_store).await;
 }

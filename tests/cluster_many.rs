@@ -1,5 +1,5 @@
 //! What all hubs of a cluster must know, over a real NATS and a real PostgreSQL: how machines stand that another holds, what
-//! fires and who has taken it on, and who may see it.
+//! fires and who has already acknowledged it, and who may see it.
 #![cfg(target_os = "linux")]
 
 use crate::hub::sockets::{ended, open_at};
@@ -176,7 +176,7 @@ async fn with_nats_a_session_is_one_over_all_hubs_and_ends_on_all() {
     let ends = by(&cluster, 0, "root", ("DELETE", &format!("teams/main/keys/{id}")), &Value::Null);
     assert_eq!(ends.status, 200, "{ends:?}");
     let (goodbye, _) = ended(script).await;
-    assert_eq!(goodbye.as_deref(), Some("this key was ended"));
+    assert_eq!(goodbye.as_deref(), Some("this key was revoked"));
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     cluster.until("it opens nothing", || status(1, std::slice::from_ref(&key)) == 401);
     // There is an account: no hub gives a code to make the first one.

@@ -45,8 +45,8 @@ fn servers_that_are_away_are_told_each_with_what_to_do() {
     assert_eq!(status, Some(1));
     assert!(!printed.contains("s3cret"), "{printed}");
     assert!(wrong(&servers, "database")[0].contains("the database hub of the PostgreSQL at 127.0.0.1"), "{servers:?}");
-    assert!(wrong(&servers, "remote_write")[0].contains("it does not take samples"), "{servers:?}");
-    assert!(wrong(&servers, "nats")[1].contains("see whether NATS runs"), "{servers:?}");
+    assert!(wrong(&servers, "remote_write")[0].contains("it does not accept samples"), "{servers:?}");
+    assert!(wrong(&servers, "nats")[1].contains("check that NATS runs"), "{servers:?}");
 }
 
 #[test]
@@ -79,15 +79,21 @@ fn with_nats_postgresql_and_a_store_doctor_finds_all_well_or_says_who_is_not_let
     let (all, _, printed) = servers(folder.path(), &text(""));
     assert!(all.len() == 3 && all.iter().all(|server| server["state"] == "ok"), "{all:?}");
     assert!(!printed.contains("s3cret"), "{printed}");
-    assert!(one(&all, "database")["found"].as_str().is_some_and(|found| found.contains("it is empty")), "{all:?}");
-    assert!(one(&all, "nats")["found"].as_str().is_some_and(|found| found.contains("a message came back")), "{all:?}");
+    assert!(
+        one(&all, "database")["found"].as_str().is_some_and(|found| found.contains("the database is empty")),
+        "{all:?}"
+    );
+    assert!(
+        one(&all, "nats")["found"].as_str().is_some_and(|found| found.contains("a test message arrived")),
+        "{all:?}"
+    );
     // Nothing was changed there.
     assert_eq!(postgresql.sql("hub", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "0");
     assert!(!store.get("/api/v1/labels").body.contains("source"));
     std::fs::write(&token, "other").expect("written");
     let (all, status, _) = servers(folder.path(), &text("/elsewhere"));
     assert_eq!(status, Some(1));
-    assert!(wrong(&all, "nats")[0].contains("it does not know us"), "{all:?}");
+    assert!(wrong(&all, "nats")[0].contains("authentication failed"), "{all:?}");
     assert!(wrong(&all, "remote_write")[1].contains("read_url"), "{all:?}");
 }
 
@@ -100,6 +106,9 @@ fn with_nats_that_lets_everybody_in_doctor_warns() {
     });
     let (all, _, printed) = servers(folder.path(), &format!("[cluster]\nnats = \"nats://{}\"\n", nats.addr));
     assert_eq!(one(&all, "nats")["state"], "partial", "{printed}");
-    assert!(one(&all, "nats")["reason"].as_str().is_some_and(|why| why.contains("lets everybody in")), "{printed}");
+    assert!(
+        one(&all, "nats")["reason"].as_str().is_some_and(|why| why.contains("requires no authentication")),
+        "{printed}"
+    );
     assert!(one(&all, "nats")["remedy"].as_str().is_some_and(|what| what.contains("token_file")), "{printed}");
 }

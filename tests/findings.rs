@@ -36,7 +36,7 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
         ("throttle", "throttle.heat", "held back by heat"),
         ("ecc", "ecc.uncorrected", "(XID 48)"),
         ("idle", "hang.idle", "have done nothing"),
-        ("oom", "gpu_memory.ended", "all 4 GPUs are idle since"),
+        ("oom", "gpu_memory.ended", "all 4 GPUs have been idle since"),
     ] {
         let server = Server::start(["demo", "--gpus", "4", "--retention", "1h", "--fail", fail]);
         // What became of the other GPUs is known a moment after the job has ended.
@@ -120,7 +120,7 @@ fn a_finding_that_a_person_calls_wrong_is_dismissed_until_it_is_taken_back() {
         send(&server, "POST", "/api/v1/findings/wrong", &["Content-Type: application/json"], &body.to_string())
     };
     for (body, status, reason) in [
-        (json!({ "id": id, "why": " " }), 400, "say in why"),
+        (json!({ "id": id, "why": " " }), 400, "write in why"),
         (json!({ "id": id, "why": "x".repeat(401) }), 400, "at most 400"),
         (json!({ "id": "hang:nobody:0:1", "why": "x" }), 404, "no such finding"),
         (json!({ "id": id, "because": "x" }), 400, "because"),
@@ -171,7 +171,7 @@ fn the_command_reads_a_folder_and_says_what_it_cannot_read() {
     let rules: Value = serde_json::from_str(&server.get("/api/v1/findings", &[]).body).expect("JSON");
     assert!(rules["rules"].as_array().is_some_and(|rules| rules.len() > 10), "{rules}");
     for (args, status, said) in [
-        (&["findings", "no-such-file"][..], 1, "cannot open no-such-file"),
+        (&["findings", "no-such-file"][..], 1, "no-such-file cannot be opened"),
         (&["findings", "--data-dir", "/nonexistent"], 4, "there is no data folder"),
         (&["findings", "--data-dir", text(&data), "--source", "nobody"], 2, "there is no such machine"),
         (&["findings", "--data-dir", text(&data), "--from", "-1m", "--to", "-2m"], 2, "--from is later than --to"),

@@ -119,7 +119,7 @@ fn a_folder_that_cannot_be_made_is_status_4_and_a_sentence() {
     let run = watchglass(["--port", "0", "--data-dir", below.to_str().expect("text")]).output().expect("it starts");
     let words = String::from_utf8_lossy(&run.stderr).into_owned();
     assert_eq!(run.status.code(), Some(4), "{words}");
-    assert!(words.contains("cannot make the folder") && words.contains("--memory"), "{words}");
+    assert!(words.contains("cannot create the folder") && words.contains("--memory"), "{words}");
 }
 
 #[cfg(target_os = "linux")]

@@ -162,7 +162,7 @@ fn markers_are_taken_from_our_own_programs_only() {
         ("[]", 400, "object"),
         ("{\"markers\": 1}", 400, "list"),
         ("{\"text\": \"x\", \"color\": \"red\"}", 400, "color"),
-        ("{\"text\": \"x\", \"pid\": 1}", 400, "no kernels are looked for here"),
+        ("{\"text\": \"x\", \"pid\": 1}", 400, "this server does not detect kernels"),
         (&format!("{{\"markers\": [{}{{}}]}}", "{},".repeat(256)), 400, "256"),
         (&format!("{{\"text\": \"{}\"}}", "x".repeat(70_000)), 413, "65536"),
     ] {

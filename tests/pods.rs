@@ -134,12 +134,12 @@ fn who_does_not_answer_or_sends_too_much_changes_nothing() {
     };
     let flood = PodBench::new(None, answers);
     flood.ended(1, json!({ "signal": "SIGKILL" }));
-    until("a line in the log", || flood.server.log().contains("it is larger than 8 MiB").then_some(()));
+    until("a line in the log", || flood.server.log().contains("the body is larger than 8 MiB").then_some(()));
     flood.says(1, "crashed (SIGKILL)");
     let hangs = PodBench::new(Some("node-1"), answers);
     let begin = Instant::now();
     (1..=8).for_each(|n| hangs.ended(n, json!({ "signal": "SIGKILL" })));
-    until("a line in the log", || hangs.server.log().contains("no whole answer within 5 s").then_some(()));
+    until("a line in the log", || hangs.server.log().contains("the response timed out after 5 s").then_some(()));
     hangs.says(8, "crashed (SIGKILL)");
     assert!(hangs.server.get("/api/v1/runs", &[]).status == 200 && begin.elapsed() < Duration::from_secs(60));
     assert!(hangs.api.asked().len() <= 3, "it is not asked by each in turn");
@@ -177,10 +177,10 @@ fn doctor_says_which_right_is_missing() {
     let node = [&within[..], &[("NODE_NAME", "node-1".to_string())]].concat();
     assert!(doctor(&node)["remedy"].as_str().is_some_and(|remedy| remedy.contains("ClusterRoleBinding")));
     status.store(401, std::sync::atomic::Ordering::Relaxed);
-    assert!(doctor(&node)["reason"].as_str().is_some_and(|why| why.contains("does not take the token")));
+    assert!(doctor(&node)["reason"].as_str().is_some_and(|why| why.contains("rejects the token")));
     status.store(200, std::sync::atomic::Ordering::Relaxed);
     let well = doctor(&within);
-    assert_eq!((&well["state"], &well["found"]), (&"ok".into(), &"it tells of 1 pods of this namespace".into()));
+    assert_eq!((&well["state"], &well["found"]), (&"ok".into(), &"it reports 1 pods of this namespace".into()));
     assert!(doctor(&[])["reason"].as_str().is_some_and(|why| why.contains("KUBERNETES_SERVICE_HOST is not set")));
     // Another server with another authority is not told the token.
     let other = ApiServer::start(|_| ApiAnswer::Status(200));

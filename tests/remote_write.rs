@@ -155,7 +155,7 @@ fn every_sample_arrives_once_though_the_server_fails() {
         _ => Answer::Take,
     });
     let remote = known.send(receiver.url(), None);
-    until_so("the first failure is told", || remote.check().reason.contains("it answered 500: not today"));
+    until_so("the first failure is told", || remote.check().reason.contains("it returned 500: not today"));
     assert_eq!(remote.check().state, CheckState::Failed);
     until_so("everything is taken", || once(receiver.samples()).0 == known.samples(TICKS));
     let requests = receiver.came().requests.clone();
@@ -409,7 +409,7 @@ fn what_came_late_is_sent_on_once_and_a_refusal_says_what_cures_it() {
     assert!(remote.counts.dropped.load(Relaxed) > 0);
     // It is said as long as the server runs, though all else is taken.
     let check = remote.check();
-    assert!(check.reason.contains("samples that came late were refused"), "{}", check.reason);
+    assert!(check.reason.contains("late samples were rejected"), "{}", check.reason);
     assert!(check.remedy.contains("out_of_order_time_window: 12h"), "{}", check.remedy);
 }
 

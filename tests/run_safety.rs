@@ -131,7 +131,7 @@ fn with_root_a_job_of_root_gives_nothing_of_roots_to_the_user_of_the_server() {
     let linked = run("linked", &data);
     assert_eq!((linked.status.code(), linked.stdout.as_slice()), (Some(0), &b"printed\n"[..]));
     let said = String::from_utf8_lossy(&linked.stderr).into_owned();
-    assert!(said.contains("a link stands there"), "{said}");
+    assert!(said.contains("it is a symbolic link"), "{said}");
     assert_eq!([&secret, &secret.join("program"), &large].map(|path| owner(path)), before);
     assert_eq!(fs::read_dir(&secret).expect("there").count(), 2, "nothing is made and nothing removed");
     // Without one its lines are the service's, as those of its own jobs.

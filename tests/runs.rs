@@ -123,7 +123,7 @@ fn a_run_is_listed_with_its_names_and_how_it_ended() {
     assert!(listed(&["--state", "finished"]).lines().count() == 1 && listed(&["nothing"]).lines().count() == 1);
     assert!(listed(&["LR", "--project", "llm"]).contains("one"));
     let wrong = server.get("/api/v1/runs?state=over", &[]);
-    assert!(wrong.status == 400 && wrong.error().contains("known are running"), "{}", wrong.error());
+    assert!(wrong.status == 400 && wrong.error().contains("states are running"), "{}", wrong.error());
     // Who asks a job to end cancels it.
     let mut job = started(bench.job(&["--id", "two", "--", "sleep", "1000"]));
     bench.sentence(&server, "two", "running");
@@ -162,7 +162,7 @@ fn the_kernel_tells_of_an_end_that_no_launcher_lived_to_tell() {
     assert_eq!(bench.sentence(&server, "left", "running")["ended"], Value::Null, "the job goes on without it");
     kill(child, libc::SIGTERM);
     // Kernels before 6.15 tell that it ended, and not how.
-    let told = ["crashed (SIGTERM)", "ended, how is not known"];
+    let told = ["crashed (SIGTERM)", "ended for an unknown reason"];
     bench.run(&server, "left", "its end", |run| told.iter().any(|told| run["sentence"] == *told));
 }
 
@@ -191,7 +191,7 @@ fn runs_outlive_the_server_that_was_told_of_them() {
     let server = bench.server();
     bench.sentence(&server, "before", "failed (exit 5)");
     bench.sentence(&server, "meanwhile", "cancelled (SIGTERM)");
-    bench.sentence(&server, "alone", "ended, how is not known");
+    bench.sentence(&server, "alone", "ended for an unknown reason");
     bench.sentence(&server, "on", "running");
     kill(child_of(goes_on.id()), libc::SIGSEGV);
     goes_on.wait().expect("it ended");
@@ -257,7 +257,7 @@ fn a_job_that_is_stopped_is_suspended_and_one_that_says_so_is_preempted() {
     let own = watchglass(["mark"]);
     let script = format!("{} mark 'room for others' --kind preempting; exit 0", own.get_program().to_string_lossy());
     bench.job(&["--id", "makes-room", "--", "sh", "-c", &script]).output().expect("it ran");
-    assert_eq!(bench.sentence(&server, "makes-room", "preempted (the job said so)")["state"], "preempted");
+    assert_eq!(bench.sentence(&server, "makes-room", "preempted (reported by the job)")["state"], "preempted");
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
     let joined = by_other(&["run", "--id", "of-root", "--logs", "--", "sh", "-c", "echo printed; exit 4"]);
     assert_eq!((joined.status.code(), joined.stdout.as_slice()), (Some(4), &b"printed\n"[..]), "its job runs");
     let said = String::from_utf8_lossy(&joined.stderr).into_owned();
-    assert!(said.contains("what jobs of other users print is not kept"), "{said}");
+    assert!(said.contains("this server does not record the output of other users' jobs"), "{said}");
     // Nor by its environment, as far as that may be read.
     let script = "WATCHGLASS_RUN_ID=of-root RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 sleep 1000 & wait";
     let mut named = as_user(OTHER, watchglass_tests::server::binary(), |mut command| {
@@ -324,7 +324,7 @@ fn with_root_jobs_of_other_users_are_told_of_and_nobody_speaks_for_another() {
     named.wait().expect("it ended");
     let alerted = by_other(&["alert", "of root", "--run", "of-root"]);
     assert_eq!(alerted.status.code(), Some(1), "{alerted:?}");
-    assert!(String::from_utf8_lossy(&alerted.stderr).contains("no such run is on this machine"), "{alerted:?}");
+    assert!(String::from_utf8_lossy(&alerted.stderr).contains("no such run on this machine"), "{alerted:?}");
     assert_eq!(by_other(&["alert", "of the machine"]).status.code(), Some(0));
     // What comes in order has come.
     by_other(&["run", "--id", "last", "--", "true"]);
@@ -352,7 +352,7 @@ fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
     let begun = told(&server, "/api/v1/runs", &json!({ "name": "lr", "project": "llm", "tags": { "a": "b" } }));
     assert_eq!(begun.status, 201, "{}", begun.body);
     let id = serde_json::from_str::<Value>(&begun.body).expect("JSON")["id"].as_str().expect("an id").to_string();
-    let run = bench.sentence(&server, &id, "running (by report)");
+    let run = bench.sentence(&server, &id, "running (as reported)");
     assert_eq!((&run["name"], &run["tags"]["a"], &run["state"]), (&"lr".into(), &"b".into(), &"running".into()));
     let silent = json!({ "id": "silent" });
     let statuses = [0, 1].map(|_| told(&server, "/api/v1/runs", &silent).status);
@@ -378,12 +378,12 @@ fn a_launcher_without_our_binary_tells_of_its_run_by_requests() {
     job.wait().expect("it ended");
     // A minute without a word is no end, and the next word says so; a server that is begun anew goes on.
     clock.pass(61_000);
-    until_so("it is not heard", || server.get("/api/v1/runs", &[]).body.contains("its launcher is not heard"));
+    until_so("it is not reporting", || server.get("/api/v1/runs", &[]).body.contains("its launcher is not reporting"));
     assert_eq!(event("silent", json!({ "event": "heartbeat" })).0, 200);
-    bench.sentence(&server, "silent", "running (by report)");
+    bench.sentence(&server, "silent", "running (as reported)");
     server.end_by("KILL");
     let server = bench.server_by(&clock);
-    bench.sentence(&server, "silent", "running (by report)");
+    bench.sentence(&server, "silent", "running (as reported)");
     let end = json!({ "event": "end", "signal": "SIGKILL" });
     assert_eq!(told(&server, "/api/v1/runs/silent/events", &end).status, 200);
     bench.sentence(&server, "silent", "crashed (SIGKILL, by report)");
@@ -409,7 +409,7 @@ fn the_silence_of_an_agent_is_no_end_of_its_jobs() {
     fleet.lose_agent();
     // A machine is silent for a minute before that is said.
     clock.pass(61_000);
-    listed(&fleet, "is not heard");
+    listed(&fleet, "is not reporting");
     fleet.start_agent();
     listed(&fleet, "running");
     kill(child, libc::SIGKILL);
@@ -931,7 +931,7 @@ fn lines_outlive_the_server_and_without_one_the_job_runs_and_one_line_says_so() 
     let alone = bench.job(&["--logs", "--", "sh", "-c", "echo out; exit 4"]).output().expect("it ran");
     assert_eq!((alone.status.code(), alone.stdout.as_slice()), (Some(4), &b"out\n"[..]));
     let said = String::from_utf8_lossy(&alone.stderr).into_owned();
-    assert!(said.lines().count() == 1 && said.ends_with("what it prints is not kept\n"), "{said}");
+    assert!(said.lines().count() == 1 && said.ends_with("the output is not recorded\n"), "{said}");
     let server = bench.server();
     let script = "echo before; read line; echo after $line; exit 1";
     let mut job = bench.job(&["--logs", "--id", "long", "--", "sh", "-c", script]);
@@ -950,7 +950,7 @@ fn lines_outlive_the_server_and_without_one_the_job_runs_and_one_line_says_so() 
     let full = bench.job(&["--logs", "--", "sh", "-c", "echo out; exit 5"]).output().expect("it ran");
     assert_eq!((full.status.code(), full.stdout.as_slice()), (Some(5), &b"out\n"[..]));
     let said = String::from_utf8_lossy(&full.stderr).into_owned();
-    assert!(said.lines().count() == 1 && said.contains("what it prints is not kept"), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("the output is not recorded"), "{said}");
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn with_victoria_metrics_away_for_ten_minutes_nothing_is_lost_or_doubled() {
     server.end();
     known.extend_behind_a_gap(120, 30, 720);
     until_so("it is said that it is away", || remote.check().state == CheckState::Failed);
-    assert!(remote.check().reason.contains("sent again, up to 12 h of it"), "{:?}", remote.check());
+    assert!(remote.check().reason.contains("unsent samples of up to 12 h are retried"), "{:?}", remote.check());
     known.fill(120, 150);
     let server = start();
     all_taken(&remote, &known, 720);
@@ -404,7 +404,7 @@ fn with_nginx_the_addresses_of_victoria_metrics_cluster_and_of_mimir_are_written
     // Another tenant is not let in, and what it has is kept until somebody mends the header.
     let url = format!("http://{addr}/api/v1/push");
     let remote = RemoteWriter::start(&known.live, RemoteWrite { url, read_url: None, headers: scope("other") }, None);
-    until_so("it is told", || remote.check().reason.contains("it answered 401"));
+    until_so("it is told", || remote.check().reason.contains("it returned 401"));
     assert_eq!(remote.counts.dropped.load(Relaxed), 0);
 }
 

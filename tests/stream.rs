@@ -289,7 +289,7 @@ fn it_ends_when_asked_with_viewers_connected() {
         let kill = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
         assert!(kill.is_ok_and(|s| s.success()));
         while page.take(&mut connection).await {}
-        assert_eq!(page.goodbye.as_deref(), Some("the server ends"));
+        assert_eq!(page.goodbye.as_deref(), Some("the server is shutting down"));
         assert_eq!(child.wait().expect("it ends").code(), Some(0));
         assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
     });

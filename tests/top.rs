@@ -41,9 +41,9 @@ fn a_recording_is_shown_and_what_is_not_there_is_told_in_a_sentence() {
     let (status, lines, error) = output(&[RECORDING, "--once"]);
     assert!(status == Some(0) && lines.contains("CPU"), "{lines}{error}");
     let (status, _, error) = output(&["/no/such.watchglass"]);
-    assert!(status == Some(1) && error.contains("cannot open /no/such.watchglass"), "{error}");
+    assert!(status == Some(1) && error.contains("/no/such.watchglass cannot be opened"), "{error}");
     let (status, _, error) = output(&["--url", "http://127.0.0.1:1", "--once"]);
-    assert!(status == Some(1) && error.contains("nothing listens there"), "{error}");
+    assert!(status == Some(1) && error.contains("connection refused"), "{error}");
     let (status, _, error) = output(&["--url", "http://127.0.0.1:1", "--demo", "8"]);
     assert!(status == Some(2) && error.contains("cannot be used with"), "{error}");
 }
@@ -195,7 +195,7 @@ mod pty {
         terminal.shows("GPU 7");
         assert!(!terminal.is_plain(), "it takes keys one by one");
         terminal.press("?");
-        terminal.shows("suspend; fg comes back");
+        terminal.shows("suspend; fg resumes");
         terminal.press(&"j".repeat(40));
         terminal.shows("PgUp PgDn");
         terminal.press("\u{1b}");
@@ -218,7 +218,7 @@ mod pty {
         terminal.resize((120, 40));
         terminal.until("a line as wide as the terminal", |text| text.lines().any(|line| line.chars().count() > 100));
         terminal.resize((38, 8));
-        terminal.shows("cells are too few");
+        terminal.shows("is too small");
         terminal.resize(SMALL);
         terminal.shows("Processes");
         until_so("it takes keys", || {
@@ -275,7 +275,7 @@ mod pty {
         terminal.shows("Processes");
         until_so("keys are taken one by one", || !terminal.is_plain());
         terminal.press("?");
-        terminal.shows("suspend; fg comes back");
+        terminal.shows("suspend; fg resumes");
         terminal.press("q");
         terminal.ends();
     }
@@ -325,7 +325,7 @@ mod pty {
     #[test]
     fn what_cannot_be_had_is_told_on_a_plain_terminal() {
         let mut terminal = Terminal::start(top(&["--url", "http://127.0.0.1:1"]), SMALL);
-        terminal.shows("nothing listens there");
+        terminal.shows("connection refused");
         assert_eq!(terminal.did(), Did::Exit(1));
         until_so("the terminal is given back", || terminal.is_plain());
     }

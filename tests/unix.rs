@@ -58,14 +58,14 @@ fn a_unix_socket_is_for_its_user_and_only_one_that_is_dead_is_replaced() {
     assert_eq!(shown.status.code(), Some(0), "{}", String::from_utf8_lossy(&shown.stderr));
     let second = run(["--memory", "--port", "0", "--unix", at]);
     let told = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(second.status.code() == Some(3) && told.contains("a program listens there; end it"), "{told}");
+    assert!(second.status.code() == Some(3) && told.contains("a program listens there; stop it"), "{told}");
     assert_eq!(status(&path, "Host: localhost"), "200", "the first one goes on");
     drop(server);
     let file = folder.path().join("file");
     std::fs::write(&file, "mine").expect("written");
     let wrong = run(["--memory", "--port", "0", "--unix", file.to_str().expect("plain letters")]);
     let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
-    assert!(wrong.status.code() == Some(3) && told.contains("no socket stands there"), "{told}");
+    assert!(wrong.status.code() == Some(3) && told.contains("is not a socket"), "{told}");
     assert_eq!(std::fs::read(&file).expect("there"), b"mine");
 }
 

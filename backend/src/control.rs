@@ -115,7 +115,7 @@ mod unix {
         stream.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
         stream.take(MAX_ANSWER).read_to_end(&mut answer)?;
-        let (status, body) = split(&answer).ok_or_else(|| io::Error::other("it speaks no HTTP"))?;
+        let (status, body) = split(&answer).ok_or_else(|| io::Error::other("the response is not HTTP"))?;
         Ok(Some((status, body.to_vec())))
     }
 
@@ -143,7 +143,7 @@ mod unix {
         };
         let first = next(&mut answer)?.unwrap_or_default();
         let status = first.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse().ok());
-        let status = status.ok_or_else(|| io::Error::other("it speaks no HTTP"))?;
+        let status = status.ok_or_else(|| io::Error::other("the response is not HTTP"))?;
         while next(&mut answer)?.is_some_and(|line| !line.is_empty()) {}
         while let Some(line) = next(&mut answer)? {
             row(status, &line);
@@ -176,13 +176,13 @@ mod unix {
         }
         match path.symlink_metadata() {
             Ok(found) if !found.file_type().is_socket() => {
-                return Err(format!("--unix {at}: a file that is no socket stands there; name another path"));
+                return Err(format!("--unix {at}: the file there is not a socket; name another path"));
             }
             Ok(_) => match UnixStream::connect(path) {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) => return Err(format!("--unix {at}: {error}; remove it, or name another path")),
                 Ok(_) => {
-                    return Err(format!("--unix {at}: a program listens there; end it, or name another path"));
+                    return Err(format!("--unix {at}: a program listens there; stop it, or name another path"));
                 }
             },
             Err(_) => {}
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(at.metadata().expect("there").permissions().mode() & 0o777, 0o600);
         tokio::net::UnixStream::connect(&at).await.expect("it listens");
         let claimed = claim(&at).expect_err("somebody listens");
-        assert!(claimed.contains("a program listens there; end it"), "{claimed}");
+        assert!(claimed.contains("a program listens there; stop it"), "{claimed}");
         drop(second);
         assert!(!at.exists());
         std::mem::forget(claim(&at).expect("bound"));
@@ -304,7 +304,7 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(&at).expect("bound"));
         drop(claim(&at).expect("nobody listens on what was left"));
         std::fs::write(&at, "mine").expect("written");
-        assert!(claim(&at).expect_err("no socket").contains("a file that is no socket"));
+        assert!(claim(&at).expect_err("no socket").contains("is not a socket"));
         assert_eq!(std::fs::read(&at).expect("there"), b"mine");
         let long = claim(&folder.path().join("s".repeat(200))).expect_err("too long");
         assert!(long.contains("at most 107 bytes"), "{long}");

@@ -48,9 +48,9 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
     if config.memory {
         return Ok(None);
     }
-    let ways_out = "choose another folder with --data-dir DIR, or keep nothing on disk with --memory";
+    let ways_out = "choose another folder with --data-dir DIR, or store nothing on disk with --memory";
     let Some(path) = &config.data_dir else {
-        return Err(format!("there is no HOME to keep history in; {ways_out}"));
+        return Err(format!("HOME is not set, so there is no folder for the history; {ways_out}"));
     };
     #[cfg(unix)]
     raise_file_limit();
@@ -60,22 +60,22 @@ pub fn open(config: &Config) -> Result<Option<Data>, String> {
             Ok(Some(Data { path: path.clone(), folder, found }))
         }
         Err(error @ OpenError::Locked { .. }) => {
-            Err(format!("the data folder {} cannot be used: {error}.\nEnd that one, {ways_out}.", path.display()))
+            Err(format!("the data folder {} cannot be used: {error}.\nStop that process, {ways_out}.", path.display()))
         }
         Err(error) => {
             let mend = match &error {
                 OpenError::Io { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => foreign(path),
                 OpenError::Shared(Shared::Mode { ours: true, .. }) => {
-                    Some(format!("Keep them out with \"chmod go-w {}\"", path.display()))
+                    Some(format!("Restrict it with \"chmod go-w {}\"", path.display()))
                 }
                 // A folder of others, or one that is meant for everybody such as /tmp, keeps its mode.
                 OpenError::Shared(Shared::Mode { .. }) => Some(format!(
-                    "Name a folder in it, which is made for you alone, as --data-dir {}",
+                    "Name a folder in it, which is created for you alone, as --data-dir {}",
                     path.join("watchglass").display()
                 )),
                 _ => None,
             };
-            let mend = mend.unwrap_or_else(|| "Mend that".into());
+            let mend = mend.unwrap_or_else(|| "Correct that".into());
             Err(format!("the data folder {} cannot be used: {error}.\n{mend}, {ways_out}.", path.display()))
         }
     }
@@ -96,8 +96,8 @@ fn foreign(path: &Path) -> Option<String> {
         |uid: u32| user::name_of(uid).map_or_else(|| format!("uid {uid}"), |name| format!("{name} (uid {uid})"));
     // A folder that does not exist cannot be given to anybody, so the sentence then tells how to make it.
     let (whole, give) = match there == path {
-        true => ("It or what is in it", format!("give it to you with \"sudo chown -R {own}")),
-        false => ("The folder above it", format!("make it yours with \"sudo install -d -o {own}")),
+        true => ("It or what is in it", format!("change the owner with \"sudo chown -R {own}")),
+        false => ("The folder above it", format!("create yours with \"sudo install -d -o {own}")),
     };
     Some(format!(
         "{whole} belongs to {}, and you are {}: start Watchglass as that user, {give} {}\"",
@@ -139,7 +139,7 @@ fn log_found(path: &Path, found: &Found) {
         tracing::info!("the run before was not ended in order; its ticks were read from the log");
     }
     for (file, offset) in &report.torn {
-        let means = "after a kill nothing that was seen is missing; a file that was cut off ends here";
+        let means = "after a crash no recorded sample is missing; a truncated file ends here";
         tracing::info!("{file} ends in the middle of a record, at byte {offset}: {means}");
     }
 }

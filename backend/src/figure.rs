@@ -156,7 +156,7 @@ fn summary(figure: &Figure, factor: f64) -> String {
         let most = buckets.iter().map(|bucket| bucket.max).fold(f64::NEG_INFINITY, f64::max);
         let sum: f64 = buckets.iter().map(|bucket| bucket.mean * f64::from(bucket.count)).sum();
         if samples == 0 {
-            let _ = write!(text, "\n{name}: no sample");
+            let _ = write!(text, "\n{name}: no samples");
             continue;
         }
         let scale = figure.unit.base().scale(most.abs().max(least.abs()) * factor);

@@ -54,7 +54,7 @@ pub fn run(config: &Config, task: &FindingsTask) -> Result<Listed, FindingsFaile
     let sources = live.store().sources();
     if let Some(unknown) = task.sources.iter().find(|name| !sources.iter().any(|source| source.name == **name)) {
         let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-        let sentence = format!("--source {unknown:?}: there is no such machine; there are {}", names.join(", "));
+        let sentence = format!("--source {unknown:?}: there is no such machine; machines are {}", names.join(", "));
         return Err(FindingsFailed { status: 2, sentence });
     }
     let span = (from.is_some() || to.is_some()).then(|| (from.unwrap_or(i64::MIN / 4), to.unwrap_or(i64::MAX / 4)));
@@ -98,7 +98,7 @@ fn lines(findings: &[Finding], at: i64) -> String {
         let _ = writeln!(text, "{since}  {lasted:>14}  {:<8}  {indent}{sentence}", finding.severity.word());
     }
     if text.is_empty() {
-        text.push_str("Nothing was found.\n");
+        text.push_str("There are no findings.\n");
     }
     text
 }
@@ -106,10 +106,10 @@ fn lines(findings: &[Finding], at: i64) -> String {
 fn of_file(path: &Path) -> Result<(Arc<Live>, Vec<String>), FindingsFailed> {
     let failed = |sentence: String| FindingsFailed { status: 1, sentence };
     let opened = imports::open(path, file::open, collectors::catalog());
-    let opened = opened.map_err(|error| failed(format!("cannot open {}: {error}", path.display())))?;
+    let opened = opened.map_err(|error| failed(format!("{} cannot be opened: {error}", path.display())))?;
     let notes = opened.notes.iter().map(|note| format!("{}: {note}", path.display())).collect();
     let (Some(recorded), simulated) = (opened.told(), opened.simulated()) else {
-        return Err(failed(format!("there is nothing in {}", path.display())));
+        return Err(failed(format!("{} has no samples", path.display())));
     };
     let store = recording::store(opened, &collectors::catalog());
     Ok((Live::of_recording(store, 0, recorded, simulated), notes))
@@ -119,15 +119,15 @@ fn of_folder(config: &Config) -> Result<(Arc<Live>, Vec<String>), FindingsFailed
     let failed = |sentence: String| FindingsFailed { status: 4, sentence };
     let Some(folder) = config.data_dir.as_deref().filter(|folder| !config.memory && folder.is_dir()) else {
         return Err(failed(
-            "there is no data folder to read; name a file, or the server's folder with --data-dir".into(),
+            "there is no data folder to read; name a file, or the folder of the server with --data-dir".into(),
         ));
     };
     let shown = folder.display();
     let found = Folder::read_only(folder)
         .map_err(|error| failed(format!("the data folder {shown} cannot be read: {error}")))?;
-    let mut notes: Vec<String> = found.report.damages.iter().map(|damage| format!("left out: {damage}")).collect();
+    let mut notes: Vec<String> = found.report.damages.iter().map(|damage| format!("skipped: {damage}")).collect();
     if found.sources.is_empty() {
-        notes.push(format!("there is no history in {shown}; name the server's folder with --data-dir"));
+        notes.push(format!("there is no history in {shown}; name the folder of the server with --data-dir"));
     }
     let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
     let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);

@@ -116,10 +116,7 @@ impl StreamPlace {
             }
             StreamPlace::Within(server) => {
                 let (ours, theirs) = tokio::io::duplex(WITHIN_BYTES);
-                server
-                    .send(theirs)
-                    .await
-                    .map_err(|_| Failed { why: "it does not collect any more".into(), again: false })?;
+                server.send(theirs).await.map_err(|_| Failed { why: "it no longer collects".into(), again: false })?;
                 (Box::new(ours), format!("ws://localhost/{PATH}"), None)
             }
         };
@@ -127,7 +124,7 @@ impl StreamPlace {
         if let Some(key) = key {
             let bearer = HeaderValue::from_str(&format!("Bearer {}", key.reveal()));
             let mut bearer = bearer.map_err(|_| Failed {
-                why: "the key cannot be sent: it is to be one line of visible text".into(),
+                why: "the key is invalid: it must be one line of visible text".into(),
                 again: false,
             })?;
             bearer.set_sensitive(true);
@@ -135,7 +132,7 @@ impl StreamPlace {
         }
         let config = WebSocketConfig::default().max_message_size(Some(MAX_BYTES)).max_frame_size(Some(MAX_BYTES));
         let opened = timeout(UPGRADE_TIMEOUT, client_async_with_config(request, wire, Some(config))).await;
-        match opened.map_err(|_| again(format!("no answer within {} s", UPGRADE_TIMEOUT.as_secs())))? {
+        match opened.map_err(|_| again(format!("no response within {} s", UPGRADE_TIMEOUT.as_secs())))? {
             Ok((socket, _)) => Ok(socket),
             Err(Error::Http(answer)) => {
                 let body = answer.body().as_deref().unwrap_or_default();
@@ -144,16 +141,16 @@ impl StreamPlace {
                 let status = answer.status();
                 let why = match (status, said) {
                     (StatusCode::UNAUTHORIZED, _) if key.is_none() => {
-                        "this is a hub, which wants a key; write --hub URL --key-file FILE".into()
+                        "this is a hub, which requires a key; use --hub URL --key-file FILE".into()
                     }
                     (_, Some(said)) => said,
                     (StatusCode::NOT_FOUND, None) => "there is no Watchglass at this address (404)".into(),
-                    (status, None) => format!("it answers {}", status.as_u16()),
+                    (status, None) => format!("it returns {}", status.as_u16()),
                 };
                 Err(Failed { why, again: status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS })
             }
             Err(Error::Io(error)) => Err(again(format!("the connection was lost during the upgrade: {error}"))),
-            Err(error) => Err(Failed { why: format!("what answers there is no Watchglass: {error}"), again: false }),
+            Err(error) => Err(Failed { why: format!("the server is not a Watchglass: {error}"), again: false }),
         }
     }
 }
@@ -200,7 +197,7 @@ async fn serve(
     loop {
         tokio::select! {
             came = timeout(SILENCE, socket.next()) => match came {
-                Err(_) => return Some(format!("nothing has come for {} s", SILENCE.as_secs())),
+                Err(_) => return Some(format!("no data for {} s", SILENCE.as_secs())),
                 Ok(None | Some(Ok(Message::Close(_)))) => return Some("the server has closed the connection".into()),
                 Ok(Some(Err(error))) => return Some(error.to_string()),
                 Ok(Some(Ok(Message::Binary(bytes)))) => {
@@ -214,7 +211,7 @@ async fn serve(
                 Some(StreamWish::Send(bytes)) => {
                     let sent = timeout(SILENCE, socket.send(Message::Binary(bytes.into()))).await;
                     if !matches!(sent, Ok(Ok(()))) {
-                        return Some("the server takes nothing any more".into());
+                        return Some("the server does not receive data any more".into());
                     }
                 }
                 Some(StreamWish::Reopen) | None => {

@@ -83,12 +83,12 @@ pub fn html(summary: &RunSummary, words: Option<&str>, printed: &[(i64, String, 
 fn facts(summary: &RunSummary, html: &mut String) {
     let (run, numbers) = (&summary.run, &summary.numbers);
     let about = &run.about;
-    let ended = run.ended.map_or_else(|| "it has not ended".into(), instant);
+    let ended = run.ended.map_or_else(|| "not ended".into(), instant);
     let tags: Vec<String> =
         about.tags.iter().map(|(name, value)| format!("{name}={value}").trim_end_matches('=').into()).collect();
     let machines: Vec<&str> = summary.machines.keys().map(String::as_str).collect();
     let steps = numbers.step.map(|step| match numbers.steps_per_second {
-        Some(rate) => format!("{step}, {rate:.2} a second"),
+        Some(rate) => format!("{step}, {rate:.2} per second"),
         None => step.to_string(),
     });
     let percent = |share: f64| format!("{share:.0} %");
@@ -101,9 +101,9 @@ fn facts(summary: &RunSummary, html: &mut String) {
         ("Program", Some(about.program.clone()).filter(|program| !program.is_empty())),
         ("Tags", Some(tags.join(", ")).filter(|tags| !tags.is_empty())),
         ("Notes", about.notes.clone()),
-        ("Began", Some(instant(run.began))),
+        ("Started", Some(instant(run.began))),
         ("Ended", Some(ended)),
-        ("Took", Some(duration(numbers.seconds))),
+        ("Duration", Some(duration(numbers.seconds))),
         ("Machines", Some(machines.join(", ")).filter(|machines| !machines.is_empty())),
         ("GPU-hours", numbers.gpu_hours.map(|hours| format!("{hours:.2}"))),
         ("GPUs busy", numbers.gpu_utilization.map(percent)),

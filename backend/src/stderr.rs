@@ -149,11 +149,12 @@ impl Stderr {
         let queue = self.queue();
         let hung = queue.writing.filter(|since| since.elapsed() >= HUNG_AFTER);
         let (state, reason) = match (&queue.failing, hung) {
-            (_, Some(_)) => (CheckState::Hung, "whoever reads standard error takes nothing; lines are dropped".into()),
+            (_, Some(_)) => (CheckState::Hung, "the reader of standard error is blocked; lines are dropped".into()),
             (Some(error), None) => (CheckState::Failed, format!("standard error cannot be written: {error}")),
             (None, None) => return None,
         };
-        let remedy = "see where standard error leads to: a pipe that nobody reads, a full disk; it goes on by itself";
+        let remedy = "check the target of standard error: a pipe without a reader, or a full disk; logging continues \
+            by itself";
         Some(Check { state, reason, remedy: remedy.into(), ..well() })
     }
 }

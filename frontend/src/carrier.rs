@@ -61,8 +61,8 @@ impl Rung {
     pub fn words(self) -> &'static str {
         match self {
             Rung::Socket => "",
-            Rung::Events => "by an event stream",
-            Rung::Polls => "by polling",
+            Rung::Events => "over server-sent events",
+            Rung::Polls => "over polling",
         }
     }
 }

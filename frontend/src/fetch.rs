@@ -135,8 +135,8 @@ impl Answer {
         let said = self.said().error;
         match (said.is_empty(), self.status) {
             (false, _) => said,
-            (true, 0) => "The server does not answer. Nothing was changed; try again.".into(),
-            (true, status) => format!("The server answered {status} without a word; try again."),
+            (true, 0) => "The server does not respond. Nothing was changed; try again.".into(),
+            (true, status) => format!("The server returned {status} without a message; try again."),
         }
     }
 }

@@ -41,18 +41,16 @@ const BLOCKED_SOCKETS: u32 = 2;
 /// How often a socket is tried again while the page is live without one, in ms.
 const PROBE_MS: i64 = 300_000;
 /// What is said when the opening of a socket is answered with a refusal.
-const REFUSED: &str = "the server answers, but WebSockets to it are refused. A proxy, a firewall or an extension of the \
-                       browser must let ws connections to api/v1/live through. The page goes on trying.";
+const REFUSED: &str = "the server responds, but refuses WebSockets. A proxy, a firewall or an extension of the \
+    browser must allow ws connections to api/v1/live. The page retries.";
 /// What is said when the opening of a socket is not answered.
-const SWALLOWED: &str = "the server answers, but a WebSocket to it gets no answer: something on the way swallows it. A \
-                         proxy must pass on the headers Upgrade and Connection for api/v1/live. The page goes on trying.";
+const SWALLOWED: &str = "the server responds, but WebSockets time out. A proxy must pass the headers Upgrade and \
+    Connection for api/v1/live. The page retries.";
 /// What is said when a socket opens and brings nothing.
-const OPENED_ONLY: &str = "the WebSocket to the server opens, but nothing comes through it: something on the way holds its \
-                           messages back. The page goes on trying.";
+const OPENED_ONLY: &str = "the WebSocket opens, but no messages arrive: a proxy buffers them. The page retries.";
 
 /// What is said when a way that needs no WebSocket brings nothing either.
-const NEITHER: &str = "the server answers, but neither WebSockets nor other streams of it pass: something on the way holds them \
-                       back. The page goes on trying.";
+const NEITHER: &str = "the server responds, but a proxy blocks WebSockets and all other streams. The page retries.";
 
 /// The state of the connection. It has one carrier after another.
 #[derive(Default)]

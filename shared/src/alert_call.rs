@@ -73,12 +73,12 @@ impl fmt::Display for BadAlertCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BadAlertCall::Title => write!(f, "an alert has a title of 1 to {MAX_TITLE_BYTES} bytes"),
-            BadAlertCall::Wait => f.write_str("wait is 0s to 7d, as 90s, 30m or 2h"),
-            BadAlertCall::Run => f.write_str("run is the id of a run; `watchglass runs` lists them"),
+            BadAlertCall::Wait => f.write_str("wait is 0s to 7d, such as 90s, 30m or 2h"),
+            BadAlertCall::Run => f.write_str("run is the ID of a run; `watchglass runs` lists them"),
             BadAlertCall::Id => {
-                write!(f, "id is a name of 1 to {MAX_CALL_ID_BYTES} bytes, without spaces, that no other call has")
+                write!(f, "id is a name of 1 to {MAX_CALL_ID_BYTES} bytes, without spaces, unique to the call")
             }
-            BadAlertCall::Time => f.write_str("t is Unix seconds, and not ahead of this machine's clock"),
+            BadAlertCall::Time => f.write_str("t is Unix seconds, and not in the future"),
         }
     }
 }

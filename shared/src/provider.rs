@@ -107,27 +107,34 @@ impl Refused {
     /// What is wrong and what to do, in a sentence or two.
     pub fn sentence(self) -> &'static str {
         match self {
-            Refused::Elsewhere => "This sign-in did not begin in this browser. Begin it here.",
-            Refused::Over => "This sign-in took longer than 10 minutes, or was used before. Begin it again.",
+            Refused::Elsewhere => "This sign-in was started in another browser. Start it here.",
+            Refused::Over => "This sign-in took longer than 10 minutes, or was used before. Start again.",
             Refused::Declined => {
-                "The provider did not let you in, or you went back. Try again, or sign in another way."
+                "The provider rejected the sign-in, or you went back. Try again, or use another sign-in method."
             }
             Refused::Away => {
-                "The provider does not answer as it should. Try again, or sign in another way; the hub's log says why."
+                "The provider does not respond correctly. Try again, or use another sign-in method; the log of the \
+                hub has the reason."
             }
             Refused::Untrusted => {
-                "What the provider said of you did not stand the test, so you are not signed in. The hub's log says why."
+                "The response of the provider is invalid, so you are not signed in. The log of the hub has the \
+                reason."
             }
             Refused::Outside => {
-                "The provider knows you, but you are in no domain, organization or team that may come in. Ask an admin of this hub."
+                "Your account at the provider is in no allowed domain, organization or team. Ask an admin of this \
+                hub."
             }
             Refused::Uninvited => {
-                "The provider knows you, but you have no account here. Take an invitation; or sign in as before, and add this way under \"My account\"."
+                "You have no account here. Accept an invitation; or sign in as before, and add this provider under \
+                \"Your account\"."
             }
             Refused::Disabled => "Your account is disabled. Ask an admin of this hub.",
-            Refused::Taken => "Another account here signs in this way. Sign in by it, or ask an admin of this hub.",
-            Refused::Other => "Somebody else is signed in at the provider than here. Sign out there, and try again.",
-            Refused::Busy => "The hub could not do it just now. Try again in some minutes.",
+            Refused::Taken => "Another account here uses this sign-in. Sign in to it, or ask an admin of this hub.",
+            Refused::Other => {
+                "You are signed in here and at the provider as different users. Sign out at the \
+                provider, and try again."
+            }
+            Refused::Busy => "The hub could not complete the sign-in. Try again in some minutes.",
         }
     }
 

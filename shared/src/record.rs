@@ -50,7 +50,7 @@ impl std::fmt::Display for BadRecord {
                 f,
                 "the kind of a record is 1 to {MAX_KIND_BYTES} lower-case letters, digits, dots, \"_\" and \"-\""
             ),
-            BadRecord::Body => write!(f, "a record holds at most {}: make it shorter", size(MAX_BODY_BYTES as u64)),
+            BadRecord::Body => write!(f, "a record has at most {}: shorten it", size(MAX_BODY_BYTES as u64)),
         }
     }
 }

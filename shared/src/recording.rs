@@ -120,15 +120,15 @@ impl Recording {
         let any = machines.iter().any(|machine: &Machine| !machine.blocks.is_empty());
         if !reader.complete() {
             notes.push(match any {
-                true => "the end of the file is missing: this is all that came before".into(),
-                false => "the file is cut off before its first sample".into(),
+                true => "the end of the file is missing: later samples are lost".into(),
+                false => "the file ends before its first sample".into(),
             });
         }
         if let Some(first) = damages.first {
             let n = damages.places;
             let places = if n == 1 { "1 place is".into() } else { format!("{n} places are") };
-            let rest = if any { "; the rest is sound" } else { "" };
-            notes.push(format!("{places} damaged and left out, the first: {first}{rest}"));
+            let rest = if any { "; the rest is intact" } else { "" };
+            notes.push(format!("{places} damaged and skipped, the first: {first}{rest}"));
         }
         Ok(Recording { catalog, machines, about, notes })
     }
@@ -502,11 +502,11 @@ mod tests {
                 assert!(seen.is_empty(), "cut at {cut}: it was read when it was shorter");
                 continue;
             };
-            let end = "the end of the file is missing: this is all that came before";
+            let end = "the end of the file is missing: later samples are lost";
             let said =
                 opened.notes.iter().map(String::as_str).filter(|note| *note != "mind the gap").collect::<Vec<_>>();
             match counts.iter().sum::<usize>() {
-                0 => assert_eq!((said, opened.told()), (vec!["the file is cut off before its first sample"], None)),
+                0 => assert_eq!((said, opened.told()), (vec!["the file ends before its first sample"], None)),
                 // Of its two trailers one is left.
                 _ if cut == bytes.len() - 28 => assert!(said.is_empty()),
                 _ => assert_eq!(said, [end], "cut at {cut}"),

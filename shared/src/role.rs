@@ -122,7 +122,7 @@ impl fmt::Display for UnknownWord {
 impl std::error::Error for UnknownWord {}
 
 fn unknown(text: &str, known: Vec<&str>) -> UnknownWord {
-    UnknownWord(format!("{text:?} is none of {}", known.join(", ")))
+    UnknownWord(format!("{text:?} is not one of {}", known.join(", ")))
 }
 
 impl FromStr for Role {
@@ -171,7 +171,7 @@ mod tests {
             assert!(wrong.parse::<Role>().is_err() && wrong.parse::<KeyScope>().is_err(), "{wrong:?}");
         }
         let told = "root".parse::<Role>().expect_err("no role").to_string();
-        assert_eq!(told, "\"root\" is none of viewer, member, admin");
+        assert_eq!(told, "\"root\" is not one of viewer, member, admin");
     }
 
     #[test]

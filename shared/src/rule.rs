@@ -509,7 +509,7 @@ impl Condition {
                 )
             }
             Condition::Increases { tag } => format!("{} increases", said_tag(tag)),
-            Condition::SourceLost(hold) => held("machine not heard", *hold),
+            Condition::SourceLost(hold) => held("machine not reporting", *hold),
             Condition::SourceJoined => "a machine joins".into(),
             Condition::Run(states) => format!("run {}", states_text(states).replace('_', " ")),
             Condition::RunLonger(than) => format!("run longer than {}", duration_words(*than)),
@@ -532,7 +532,7 @@ impl Condition {
             Condition::CollectorFailed(hold) => held("collector failed", *hold),
             Condition::HubBehind => "hub behind".into(),
             Condition::HistoryFailed => "history cannot be written".into(),
-            Condition::FromCode => "a program tells it".into(),
+            Condition::FromCode => "alert from code".into(),
         }
     }
 }

@@ -52,7 +52,7 @@ pub fn check_id(id: &str) -> Result<(), String> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match !id.is_empty() && id.len() <= MAX_ID_BYTES && id.chars().all(letter) {
         true => Ok(()),
-        false => Err(format!("the id of a run is 1 to {MAX_ID_BYTES} letters, digits, \"-\" and \"_\"")),
+        false => Err(format!("the ID of a run is 1 to {MAX_ID_BYTES} letters, digits, \"-\" and \"_\"")),
     }
 }
 
@@ -265,7 +265,7 @@ impl Claim {
                 let reason = self.word.strip_prefix(DISRUPTION).and_then(|rest| rest.strip_prefix(": "));
                 format!("{word} (Kubernetes: {})", reason.unwrap_or(&self.word))
             }
-            _ => format!("{word} (the job said so)"),
+            _ => format!("{word} (reported by the job)"),
         })
     }
 }
@@ -555,7 +555,7 @@ impl How {
             RunState::Failed => format!("failed ({ended})"),
             RunState::Finished if self.exit.is_none() => format!("finished ({ended})"),
             RunState::Finished => "finished".into(),
-            _ => "ended, how is not known".into(),
+            _ => "ended for an unknown reason".into(),
         }
     }
 }
@@ -718,7 +718,7 @@ mod tests {
         assert_eq!(said(&how(Some(0), None)), ("finished", "finished".into()));
         assert_eq!(said(&how(Some(3), None)), ("failed", "failed (exit 3)".into()));
         assert_eq!(said(&how(None, Some("SIGSEGV"))), ("crashed", "crashed (SIGSEGV)".into()));
-        assert_eq!(said(&how(None, None)), ("ended", "ended, how is not known".into()));
+        assert_eq!(said(&how(None, None)), ("ended", "ended for an unknown reason".into()));
         let asked = |how| How { asked: Some("SIGTERM".into()), ..how };
         assert_eq!(said(&asked(how(None, Some("SIGTERM")))), ("cancelled", "cancelled (SIGTERM)".into()));
         assert_eq!(said(&asked(how(Some(0), None))).1, "cancelled (SIGTERM), then exit 0");
@@ -767,7 +767,7 @@ mod tests {
         assert_eq!(said(&container(3)), ("failed", "failed (Kubernetes: exit 3)".into()));
         assert_eq!(said(&container(0)).0, "finished");
         let own = How { claim: claim("marker", "PREEMPTED"), ..how(Some(0), None) };
-        assert_eq!(said(&own), ("preempted", "preempted (the job said so)".into()));
+        assert_eq!(said(&own), ("preempted", "preempted (reported by the job)".into()));
         for state in RunState::ALL {
             assert_eq!(RunState::named(state.name()), Some(state));
         }

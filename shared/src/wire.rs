@@ -39,7 +39,7 @@ pub const MAX_OPENED: usize = 8;
 pub const MAX_MESSAGE: usize = 512 * 1024;
 
 /// The reason of [`ServerMessage::Goodbye`] when the server was asked to end; a page then says that it was stopped.
-pub const SERVER_ENDS: &str = "the server ends";
+pub const SERVER_ENDS: &str = "the server is shutting down";
 
 /// Messages of ticks, overviews included, that a page may leave unacknowledged for each source and overview that it
 /// follows; then the server stops sending and later resumes from the page's place.

@@ -124,7 +124,7 @@ fn the_bell_counts_what_fires_lists_it_and_tells_it_once() {
     browser.until("document.documentElement.dataset.alerts === '0'");
     assert_eq!(
         said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"),
-        "Alerts: none fires"
+        "Alerts: none firing"
     );
     no_faults(&browser);
 }
@@ -144,7 +144,7 @@ fn the_list_is_walked_and_filtered_and_one_is_taken_on_and_silenced_by_keys() {
     let first = format!("{ROWS}[0].querySelector('.sentence').innerText");
     assert_eq!(said(&browser, &first), "llama <i>70b</i> crashed: out of memory", "it is text");
     let held = said(&browser, &format!("{ROWS}[2].querySelector('.below').innerText"));
-    assert!(held.ends_with("held back: silenced by sofia until 18:00"), "{held}");
+    assert!(held.ends_with("silenced: silenced by sofia until 18:00"), "{held}");
 
     // One stands beside the list, and follows a walk.
     let shown = "document.querySelector('.finding-one').dataset.alert";
@@ -155,7 +155,7 @@ fn the_list_is_walked_and_filtered_and_one_is_taken_on_and_silenced_by_keys() {
     browser.screenshot("alerts-list-dark");
     browser.press("e");
     browser.until("__done.some(([method, path]) => method === 'POST' && path === 'alerts/ALERTA/ack')");
-    browser.until("document.querySelector('.finding-one').innerText.includes('amira took it on at')");
+    browser.until("document.querySelector('.finding-one').innerText.includes('acknowledged by amira at')");
     assert_eq!(browser.eval("document.querySelector('[data-do=ack]')"), json!(null));
 
     // A key asks how long, another makes it an hour.
@@ -253,7 +253,7 @@ fn a_rule_is_made_over_a_chart_by_dragging_a_line() {
     browser.until("new URLSearchParams(location.search).get('alert').includes(' for 5m, until')");
     browser.eval("(s => { s.value = 'critical'; s.dispatchEvent(new Event('change', { bubbles: true })); return 0; })(document.querySelector('.tok[name=severity]'))");
     browser.eval("(s => { s.value = 'pager'; s.dispatchEvent(new Event('change', { bubbles: true })); return 0; })(document.querySelector('.tok[name=to]'))");
-    browser.until("document.querySelector('[data-do=test-rule]')?.innerText === 'Test: tell pager now'");
+    browser.until("document.querySelector('[data-do=test-rule]')?.innerText === 'Test: notify pager'");
     browser.click("[data-do=test-rule]");
     browser
         .until("document.querySelector('.written .did').innerText === 'pager: accepted with 200 in 164 ms over IPv4'");
@@ -305,7 +305,7 @@ fn the_rules_are_listed_with_who_may_change_them_and_one_is_switched_off() {
         (&json!("rules/run-crashed"), &json!(false), &json!(1))
     );
     browser.click("tr[data-rule='01HOT'] [data-do=edit-rule]");
-    browser.until("document.querySelector('.written h2')?.innerText === 'Change a rule'");
+    browser.until("document.querySelector('.written h2')?.innerText === 'Edit rule'");
     browser.click("[data-do=save-rule]");
     browser.until("__done.some(([method, path, rule]) => method === 'PUT' && path === 'rules/01HOT' && rule.version === 4 && rule.on.project === 'llm' && rule.to[0] === 'lab-slack')");
     no_faults(&browser);
@@ -322,7 +322,9 @@ fn a_channel_is_tested_made_and_changed_and_its_secret_is_never_shown() {
     );
     let pager = said(&browser, &format!("{rows}[1].innerText"));
     assert!(
-        pager.contains("502, tried 4 times") && pager.contains("2 wait, the oldest from ") && pager.contains("1 lost"),
+        pager.contains("502, tried 4 times")
+            && pager.contains("2 queued, the oldest from ")
+            && pager.contains("1 lost"),
         "{pager}"
     );
     assert!(
@@ -412,7 +414,7 @@ fn a_silence_is_made_ended_and_made_again() {
     browser.until(&format!("{rows}.length === 2"));
     assert_eq!(
         browser.eval(&format!("{rows}.map(row => row.querySelector('.deeds').innerText)")),
-        json!(["End now", "Again…"])
+        json!(["End now", "Renew…"])
     );
     assert!(said(&browser, &format!("{rows}[0].innerText")).contains("new <b>fan</b> tonight"), "it is text");
     browser.screenshot("alerts-silences-dark");

@@ -63,8 +63,8 @@ fn lives_through(sockets: Sockets, way: &str) -> (Server, Proxy, Browser) {
 #[test]
 fn where_no_websocket_passes_the_page_is_live_by_an_event_stream_and_says_so() {
     for sockets in [Sockets::Refuse, Sockets::Fail, Sockets::Cut, Sockets::Downgrade, Sockets::Swallow] {
-        let (server, _proxy, browser) = lives_through(sockets, "by an event stream");
-        browser.until("document.querySelector('.link').title.startsWith('live, by an event stream')");
+        let (server, _proxy, browser) = lives_through(sockets, "over server-sent events");
+        browser.until("document.querySelector('.link').title.startsWith('live over server-sent events')");
         assert_eq!(browser.eval(&format!("{BANNER}.includes('No live data')")), false);
         // What the page asks is answered: it goes by POST.
         browser.eval("document.querySelector('.processes summary').click()");
@@ -78,14 +78,14 @@ fn where_no_websocket_passes_the_page_is_live_by_an_event_stream_and_says_so() {
 
 #[test]
 fn where_event_streams_are_held_back_too_the_page_polls_and_a_socket_is_taken_once_one_passes() {
-    let (_server, proxy, browser) = lives_through(Sockets::HoldEvents, "by polling");
+    let (_server, proxy, browser) = lives_through(Sockets::HoldEvents, "over polling");
     browser.eval("document.querySelector('.processes summary').click()");
     browser.until("document.querySelectorAll('.processes tbody td.cmd').length > 0");
     browser.screenshot("live-by-polling");
     // The way that works is taken at once by the next page of this session.
     browser.reload();
     live(&browser);
-    browser.until(&format!("{CHIP}.includes('by polling')"));
+    browser.until(&format!("{CHIP}.includes('over polling')"));
     // Five minutes later a socket is tried beside it.
     proxy.set(Sockets::Pass);
     browser.eval("void (Date.now = (now => () => now() + 301_000)(Date.now.bind(Date)))");

@@ -68,7 +68,7 @@ fn what_changed_is_ranked_and_opens_its_chart() {
     live(&browser);
     browser.press("d");
     let open = r##"document.querySelector("#sheet:not([hidden]) h2 [aria-pressed=true]").textContent"##;
-    browser.until(&format!("{open} === 'What changed'"));
+    browser.until(&format!("{open} === 'Changes'"));
     // The list is made again when the history has come.
     browser.until(r##"!document.querySelector("#sheet ol + p").textContent.includes("on its way")"##);
     let scores = browser.eval(r##"[...document.querySelectorAll("#sheet .score")].map(s => parseInt(s.textContent))"##);

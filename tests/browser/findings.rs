@@ -85,7 +85,7 @@ fn nothing_stands_on_the_page_where_nothing_is_wrong_and_one_line_in_the_list() 
     browser.until("document.querySelector('.calm-line')?.innerText.trim() === '● Nothing is wrong.'");
     assert_eq!(browser.eval("new URLSearchParams(location.search).get('page')"), "findings");
     assert_eq!(browser.eval(&format!("{ROWS}.length")), 0);
-    browser.until("document.querySelector('.rules .gist').innerText === '1 watching, 1 weaker, 1 need more'");
+    browser.until("document.querySelector('.rules .gist').innerText === '1 active, 1 weaker, 1 without data'");
     browser.click(".rules summary");
     browser.until(
         "document.querySelector('[data-rule=\"slow_link.pcie\"] + dd').innerText === 'needs gpu.{i}.pcieLinkWidth'",
@@ -110,7 +110,7 @@ fn the_most_severe_leads_the_page_and_its_button_shows_how_it_began() {
     let below = said(&browser, &format!("{LINE}.querySelector('.below').innerText"));
     assert!(below.starts_with(&format!("warning: throttle, since {clock}, ")), "{below}");
     assert!(
-        below.ends_with("; GPUs 0–2, 4–7 of demo-01 wait for it and 1 more"),
+        below.ends_with("; GPUs 0–2, 4–7 of demo-01 are waiting for it and 1 more"),
         "a note and what follows do not count: {below}"
     );
     browser.until(&format!("{LINE}.querySelector('.sketch path.own')?.getAttribute('d').length > 20"));
@@ -176,7 +176,7 @@ fn the_list_has_causes_with_what_follows_and_one_finding_with_its_evidence() {
         "ecc false true",
     ];
     assert_eq!(order, serde_json::json!(expected));
-    assert_eq!(browser.eval("document.querySelector('.findings-list h3').innerText"), "Over, last 12 h");
+    assert_eq!(browser.eval("document.querySelector('.findings-list h3').innerText"), "Resolved in the last 12 h");
     let sentence = format!("{ROWS}[2].querySelector('.sentence').innerText");
     assert_eq!(said(&browser, &sentence), "GPU 6 waits for <b>its</b> data: 31 % busy, others 99 %.", "it is text");
     assert!(
@@ -196,7 +196,7 @@ fn the_list_has_causes_with_what_follows_and_one_finding_with_its_evidence() {
             .ends_with("GPU 3 against 7 others")
     );
     assert_eq!(browser.eval("document.querySelectorAll('.evidence li a').length"), 3, "what is absent leads nowhere");
-    let moved = "GPU power: 650 W to 400 W GPU 3 of demo-01, and moved first";
+    let moved = "GPU power: 650 W to 400 W GPU 3 of demo-01, changed first";
     browser.until(&format!("document.querySelector('.changed li').innerText.replaceAll('\u{a0}', ' ') === {moved:?}"));
     assert!(said(&browser, "document.querySelector('.finding-one').innerText").contains("at least 98.4 %"));
     browser.screenshot("findings-dark");
@@ -294,7 +294,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     let wrong = r#"__raise("straggler", "critical", 5, 400, { source: "demo-03", affects: [{ source: "demo-04", gpus: [0, 1, 2, 3, 4, 5, 6, 7] }, { source: "demo-05", gpus: [0] }] });"#;
     browser.before_each_page(&format!("{TOLD}{wrong}"));
     browser.open(&server.url);
-    browser.until(&format!("{LINE}?.innerText.includes('9 GPUs on 2 machines wait for it')"));
+    browser.until(&format!("{LINE}?.innerText.includes('9 GPUs on 2 machines are waiting for it')"));
     assert_eq!(browser.eval("__asked[0]"), "?active=1");
     browser.until("document.querySelector('.nav .count')?.innerText === '1'");
     assert_eq!(browser.eval("document.querySelectorAll('.say').length"), 1);
@@ -307,7 +307,7 @@ fn the_page_of_all_machines_leads_to_the_finding() {
     let tip = "document.getElementById('tip').innerText";
     browser.until(&format!("{tip}.startsWith('demo-03') && {tip}.includes('critical: GPU 5 of demo-03 runs at')"));
     let label = said(&browser, "document.getElementById('map').getAttribute('aria-label')");
-    assert_eq!(label, "Machines: something is wrong with demo-03.", "who waits for it has nothing wrong");
+    assert_eq!(label, "Machines: demo-03 has a problem.", "who waits for it has nothing wrong");
     browser.move_to((5.0, 5.0));
     browser.eval("(document.getElementById('map').focus(), 0)");
     // Two machines stand in a column.
@@ -367,8 +367,9 @@ fn a_file_that_is_dropped_tells_what_was_wrong_in_it() {
          document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));",
     );
     browser.until("document.documentElement.dataset.link === 'recorded'");
-    browser
-        .until(&format!("{LINE}?.querySelector('b').innerText.startsWith('GPU 1 has been held back by heat since ')"));
+    browser.until(&format!(
+        "{LINE}?.querySelector('b').innerText.startsWith('GPU 1 has been thermally throttled since ')"
+    ));
     // Its evidence is drawn from the file's own samples.
     browser.until(&format!("{LINE}.querySelector('.sketch path.own')?.getAttribute('d').length > 20"));
     let sides = format!("{LINE}.querySelector('.sides').innerText.replace(/\\s+/g, ' ')");

@@ -280,7 +280,7 @@ fn a_fleet_that_is_cut_off_keeps_what_it_showed_and_says_of_when() {
     let url = crowd.url.clone();
     drop(crowd);
     browser.until(r#"document.documentElement.dataset.link === "reconnecting""#);
-    browser.until(r#"document.querySelector(".mapcard .u").innerText.startsWith("as they were at")"#);
+    browser.until(r#"document.querySelector(".mapcard .u").innerText.startsWith("at ")"#);
     assert_eq!(browser.eval(r#"document.querySelector("main.fleet").dataset.hosts"#), "8", "{url}");
 }
 

@@ -296,10 +296,10 @@ fn anything_is_found_by_a_few_letters() {
     finds("gpu, more", "/^GPU, more.*section$/");
     finds("hide", "/^Hide this chart.*action$/");
     for (words, action) in [
-        ("freeze", "Freeze"),
-        ("who differs", "Who differs"),
+        ("freeze", "Pause or resume"),
+        ("outliers", "Outliers"),
         ("open a rec", "Open a recording"),
-        ("zoom out", "Wider"),
+        ("zoom out", "Zoom out"),
     ] {
         finds(words, &format!("/^{action}.*action$/"));
     }

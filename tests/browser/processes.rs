@@ -94,7 +94,7 @@ fn processes_of_a_gpu_machine_stand_near_its_gpus_and_are_found_folded_and_count
     filter(&browser, &pid);
     browser.until(&format!("{NAMES}.length === 1"));
     filter(&browser, "nothing of the kind");
-    browser.until(r#"document.querySelector(".processes td.rest").textContent === "No process fits.""#);
+    browser.until(r#"document.querySelector(".processes td.rest").textContent === "No process matches.""#);
     filter(&browser, " ");
     // One user.
     let choose = |user: &str| {

@@ -126,13 +126,13 @@ fn who_was_brought_by_a_provider_sets_a_first_password_on_the_page() {
     browser.until(&format!("document.querySelector({BUTTON:?})"));
     browser.click(BUTTON);
     browser.until("document.querySelector('[data-do=password]')");
-    assert_eq!(browser.eval("document.querySelector('[data-do=password]').innerText.trim()"), "First password…");
+    assert_eq!(browser.eval("document.querySelector('[data-do=password]').innerText.trim()"), "Set password…");
     browser.click("[data-do=password]");
     browser.until("document.querySelectorAll('form[data-form=password] input').length === 2");
     fill(&browser, "form[data-form=password] [name=new]", PASSWORD);
     fill(&browser, "form[data-form=password] [name=same]", PASSWORD);
     browser.click("form[data-form=password] button");
-    browser.until("document.querySelector('[data-do=password]').innerText.trim() === 'New password…'");
+    browser.until("document.querySelector('[data-do=password]').innerText.trim() === 'Change password…'");
     browser.until("document.querySelectorAll('#identities tbody tr').length === 2");
     assert_eq!(browser.eval("document.querySelector('#identities tbody').innerText.includes('lab')"), true);
     let body = format!("{{\"name\":\"nora\",\"password\":\"{PASSWORD}\"}}");

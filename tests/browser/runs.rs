@@ -211,14 +211,14 @@ fn runs_are_listed_filtered_shown_with_their_ranks_and_compared() {
     browser.screenshot("runs-compare-dark");
     // By the clock: the address says it, and Back leads to their starts again.
     let pressed = "document.querySelector('[data-do=align][aria-pressed=true]')?.innerText";
-    assert_eq!(browser.eval(pressed), "from their starts");
+    assert_eq!(browser.eval(pressed), "from start");
     let picture = "document.querySelector('[data-measure=cpu] canvas').toDataURL()";
     let before = browser.eval(picture);
     browser.click("[data-do=align][aria-pressed=false]");
-    browser.until(&format!("{pressed} === 'by the clock' && {picture} !== {before}"));
+    browser.until(&format!("{pressed} === 'by time' && {picture} !== {before}"));
     assert_eq!(browser.eval("new URLSearchParams(location.search).get('align')"), "clock");
     browser.eval("history.back()");
-    browser.until(&format!("{pressed} === 'from their starts'"));
+    browser.until(&format!("{pressed} === 'from start'"));
     no_faults(&browser);
 }
 

@@ -83,7 +83,7 @@ fn what_may_not_be_read_says_the_command() {
     let command = "sudo usermod -aG render $USER, then log in again";
     stage.check("amd", CheckState::Denied, "/dev/kfd may not be read by this user", command);
     let browser = open(&stage, "");
-    browser.until(&format!("{LINES}.includes('GPU may not be read: /dev/kfd')"));
+    browser.until(&format!("{LINES}.includes('No permission to read GPU: /dev/kfd')"));
     assert!(browser.eval(LINES).as_str().is_some_and(|l| l.contains(command)));
     assert!(
         browser
@@ -100,7 +100,7 @@ fn a_collector_that_hangs_is_named_until_it_answers_again() {
     let browser = open(&stage, "");
     browser.until(&format!("{LINK} && {SAMPLES} > 200"));
     assert_eq!(browser.eval(r#"document.querySelector(".lines").getAttribute("role")"#), "status", "it is announced");
-    let hung = "nvidia has not answered for more than 10 s; its values are absent until it does";
+    let hung = "nvidia: no response for more than 10 s; its values are absent until it responds";
     stage.check("nvidia", CheckState::Hung, hung, "");
     browser.until(&format!("{LINES}.includes('GPU hangs: nvidia has not answered')"));
     browser.until(r#"document.querySelector(".absent.trouble .shape").innerText === "▲""#);
@@ -121,7 +121,7 @@ fn a_lost_gpu_is_counted_out_and_named() {
     let browser = open(&stage, "");
     let tile = |part: &str| format!(r#"document.querySelector(".tile {part}").innerText"#);
     browser.until(&format!(r#"{} === "mean of 7 of 8""#, tile(".corner")));
-    browser.until(&format!(r#"{} === "▲ GPU 7 gives no data""#, tile(".note")));
+    browser.until(&format!(r#"{} === "▲ GPU 7 has no data""#, tile(".note")));
     stage.lose(None);
     run_until(&stage, &browser, &format!(r#"{} === "mean of 8" && !{}.includes("▲")"#, tile(".corner"), tile(".note")));
     // The check of the demo says what happened and what to do.
@@ -200,7 +200,7 @@ fn a_machine_that_sends_nothing_is_silent_and_not_live() {
     run_until(&stage, &browser, &format!(r#"{LINK} === "live""#));
     stage.stand_still(60);
     browser.until(&format!(r#"{LINK} === "silent""#));
-    browser.until(&format!("/The machine is silent: its last sample is of \\d+:\\d\\d:\\d\\d/.test({BANNER})"));
+    browser.until(&format!("/No data: no samples since \\d+:\\d\\d:\\d\\d/.test({BANNER})"));
     assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "SILENT");
     browser.until(r#"document.querySelector("article.hero").dataset.state === "stale""#);
     // A page that is opened now sees the old samples too.
@@ -306,7 +306,7 @@ fn an_address_that_cannot_be_shown_is_said_with_the_way_back() {
     for (query, words) in [
         ("?w=9y", "w=9y is no window"),
         ("?from=soon&to=1795219500", "from=soon is no time"),
-        ("?from=1795219500&to=1795219200", "to= lies before from="),
+        ("?from=1795219500&to=1795219200", "to= is before from="),
         ("?source=nobody", "there is no machine “nobody” here, this is stage"),
     ] {
         let browser = open(&stage, query);

@@ -56,7 +56,7 @@ fn a_chart_is_a_table() {
     assert_eq!(table["first"][0][0], "TH");
     assert_eq!(table["first"][0][1], "row");
     let caption = table["caption"].as_str().expect("words");
-    assert!(caption.contains('–') && caption.contains('%') && !caption.contains("CSV has all"), "{caption}");
+    assert!(caption.contains('–') && caption.contains('%') && !caption.contains("use CSV for all"), "{caption}");
     let samples = browser.eval(r#"+document.querySelector("article[data-panel=gpu]").dataset.samples"#);
     assert!(samples.as_u64().is_some_and(|n| n > 20));
     assert_eq!(table["rows"], samples, "a row a sample");
@@ -80,7 +80,7 @@ fn a_large_table_is_bounded_and_says_so() {
     browser.until("document.getElementById('dialog').open");
     let caption = browser.eval(r##"document.querySelector("#dialog caption").textContent"##);
     let caption = caption.as_str().expect("words");
-    assert!(caption.contains("24 of 64 series, CSV has all"), "{caption}");
+    assert!(caption.contains("24 of 64 series, use CSV for all"), "{caption}");
     assert_eq!(browser.eval(r##"document.querySelectorAll("#dialog tbody tr:first-child td").length"##), 24);
     no_faults(&browser);
 }
@@ -172,7 +172,7 @@ fn what_is_done_on_labels_is_in_the_menu_too() {
     browser.until("document.getElementById('one').value === '1'");
     for (what, param, kept, said) in [
         ("alone", "only", "gpu~GPU 1", "GPU 1: alone"),
-        ("alone", "only", "", "GPU 1: as the others"),
+        ("alone", "only", "", "GPU 1: default"),
         ("off", "off", "gpu~GPU 1", "GPU 1: hidden"),
         ("pin", "pin", "GPU 1", "GPU 1: followed"),
     ] {

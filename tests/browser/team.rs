@@ -131,7 +131,7 @@ fn people_are_invited_by_a_link_get_roles_and_are_removed() {
     let (_crowd, browser) = at("team");
     browser.until(&format!("{}.innerText.includes('amira')", row("members", "p1")));
     assert_eq!(browser.eval("document.querySelector('[data-row=p1] [data-do=remove]')"), serde_json::Value::Null);
-    assert_eq!(browser.eval("document.querySelector('[data-row=p3]').innerText.includes('may not sign in')"), true);
+    assert_eq!(browser.eval("document.querySelector('[data-row=p3]').innerText.includes('disabled')"), true);
     // With one team no team is shown.
     assert_eq!(browser.eval("/team|main/i.test(document.querySelector('header.bar').innerText)"), false);
     browser.eval("(s => { s.value = 'viewer'; s.dispatchEvent(new Event('change', { bubbles: true })); })(document.querySelector('[data-row=p2] select'))");
@@ -349,7 +349,7 @@ fn the_audit_log_and_what_was_used_are_read() {
         browser.eval("document.querySelector('[data-do=csv]').getAttribute('href').endsWith('by=source&format=csv')"),
         true
     );
-    browser.until("document.querySelector('[data-say=left-out]').innerText.includes('12 rows were left out')");
+    browser.until("document.querySelector('[data-say=left-out]').innerText.includes('12 rows were dropped')");
     browser.screenshot("usage-dark");
     no_faults(&browser);
 }

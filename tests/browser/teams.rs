@@ -203,7 +203,7 @@ fn on_a_real_hub_teams_accounts_and_logins_are_what_its_admin_made_them() {
     assert_eq!(mike, serde_json::json!(["mike", "mschulz"]));
 
     deed_of(&browser, ("accounts", "vera"), "disable", None);
-    browser.until(&format!("{}.innerText.includes('may not sign in')", named("accounts", "vera")));
+    browser.until(&format!("{}.innerText.includes('disabled')", named("accounts", "vera")));
     assert_eq!(hub.send("GET", "/api/v1/me", &[&hub.cookie("vera")], "").status, 401, "at once");
     deed_of(&browser, ("accounts", "vera"), "delete", None);
     browser.until(&format!("!({})", named("accounts", "vera")));
@@ -220,5 +220,5 @@ fn the_admin_of_a_hub_reads_how_many_machines_were_turned_away_and_why() {
     let head = ["Authorization: Bearer wg_a_none", "Sec-WebSocket-Protocol: watchglass.agent.1"];
     assert_eq!(hub.send("GET", "/api/v1/ingest", &head, "").status, 401);
     browser.reload();
-    browser.until("document.querySelector('[data-say=turned-away]')?.innerText.endsWith('1 for their key.')");
+    browser.until("document.querySelector('[data-say=turned-away]')?.innerText.endsWith('1 invalid key.')");
 }

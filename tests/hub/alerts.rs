@@ -79,7 +79,7 @@ fn what_a_team_has_does_not_exist_for_another_and_a_viewer_changes_nothing() {
     assert_eq!(by(&hub, "mike", "POST", "rules", &RULE.replace("cpu >", "cpy >")).status, 400);
     assert_eq!(by(&hub, "mike", "POST", "rules", RULE).status, 409, "the name is taken");
     let unknown = RULE.replace('}', r#", "to": ["nobody"]}"#).replace("CPU", "other");
-    assert!(by(&hub, "mike", "POST", "rules", &unknown).error().contains("known are lab, me, browser"));
+    assert!(by(&hub, "mike", "POST", "rules", &unknown).error().contains("channels are lab, me, browser"));
     assert_eq!(by(&hub, "mike", "DELETE", "rules/run-crashed", "").status, 403, "it comes along");
     assert_eq!(by(&hub, "mike", "DELETE", &format!("silences/{}", silence.id), "").status, 200);
     assert_eq!(by(&hub, "mike", "DELETE", &format!("silences/{}", silence.id), "").status, 409, "it is over");
@@ -164,7 +164,7 @@ fn secrets_are_sealed_kept_and_never_told() {
     let cookies = cookies.into_iter().map(|(name, cookie)| (name, cookie.replace(&old, &new))).collect();
     let hub = Hub { server, cookies, keys, link, folder };
     let channels: Channels = read(&by(&hub, "ada", "GET", "channels", ""));
-    let states: Vec<_> = channels.channels.iter().map(|one| one.delivery.words.contains("key missing")).collect();
+    let states: Vec<_> = channels.channels.iter().map(|one| one.delivery.words.contains("key is missing")).collect();
     assert_eq!(states, [true, true], "{channels:?}");
     assert_eq!(by(&hub, "mike", "POST", "rules", RULE).status, 201);
 }

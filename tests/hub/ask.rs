@@ -86,7 +86,7 @@ fn a_machine_says_itself_how_it_stands_and_one_that_is_away_says_that() {
     drop(machine);
     until("it is said that its link has ended", || {
         let answer = hub.send("GET", "/api/v1/processes?source=node-9", &[&vera], "");
-        (answer.status == 503 && answer.error().contains("no link")).then_some(())
+        (answer.status == 503 && answer.error().contains("not connected")).then_some(())
     });
     assert_eq!(cpu(), Some("ok".into()), "what it said last stays");
 }

@@ -35,7 +35,7 @@ fn a_new_hub_answers_nothing_but_how_its_first_admin_is_made() {
     for path in ["/api/v1/sources", "/api/v1/catalog", "/metrics", "/api/v1/teams/main/agents", "/api/v1/live"] {
         let answer = server.get(path, &[]);
         assert_eq!(answer.status, 503, "{path}");
-        assert!(answer.error().contains("not set up yet"), "{answer:?}");
+        assert!(answer.error().contains("has no admin yet"), "{answer:?}");
     }
     assert_eq!(["/", "/healthz"].map(|path| server.get(path, &[]).status), [200, 200]);
     let before = session(&server.get("/api/v1/session", &[]));
@@ -178,5 +178,5 @@ fn a_join_key_of_the_configuration_stands_in_its_file_and_lets_machines_join() {
     let other = other.path().to_str().expect("plain letters");
     let refused = run(["hub", "--plain-http", "--port", "0", "--no-local", "--data-dir", other, "--config", config]);
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && told.contains("remove it, and the hub makes one"), "{told}");
+    assert!(refused.status.code() == Some(2) && told.contains("remove it, and the hub creates one"), "{told}");
 }

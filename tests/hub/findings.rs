@@ -25,7 +25,7 @@ fn a_machine_that_falls_silent_is_told_of_until_it_comes_back_or_is_removed() {
     fleet.kill_agent();
     let told = fleet.until("it is told", || silent(&fleet, "&active=1").pop());
     let sentence = told["sentence"].as_str().expect("a sentence");
-    assert!(sentence.starts_with("node-7 has been silent since"), "{sentence}");
+    assert!(sentence.starts_with("node-7 has not reported since"), "{sentence}");
     assert_eq!(told["severity"], "critical");
     fleet.kill_hub();
     fleet.start_hub();

@@ -176,7 +176,7 @@ fn a_hub_that_was_restored_from_before_a_machine_joined_lets_it_join_anew() {
     fleet.kill_hub();
     database(&backup, fleet.hub_folder());
     fleet.start_hub();
-    fleet.agent().says("it joins anew by its join key");
+    fleet.agent().says("it joins again with its join key");
     fleet.grows("samples come again");
     assert_eq!(fleet.machines().len(), 1);
     fleet.until("the hub has all that the agent has", || fleet.lacks().is_empty().then_some(()));
@@ -206,7 +206,7 @@ fn a_machine_that_was_removed_is_removed_again_when_an_older_database_is_back() 
     let restored = restore.arg(fleet.hub_folder()).output().expect("the binary starts");
     let said = String::from_utf8_lossy(&restored.stderr);
     assert!(restored.status.success(), "{said}");
-    assert!(said.contains("removed-machines") && said.contains("erase people again"), "{said}");
+    assert!(said.contains("removed-machines") && said.contains("Erase people again"), "{said}");
     fleet.start_hub();
     assert!(fleet.machines().iter().all(|machine| machine.id != id), "{:?}", fleet.machines());
     let key = format!("Authorization: Bearer {}", fleet.keys["data"]);

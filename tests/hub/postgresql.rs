@@ -109,7 +109,7 @@ fn with_postgresql_away_a_sign_in_is_told_so_and_it_comes_back_by_itself() {
     postgresql.stop();
     let refused = sign_in(&hub, "ada");
     assert_eq!(refused.status, 503, "{refused:?}");
-    assert!(refused.error().contains("database cannot be used now"), "{refused:?}");
+    assert!(refused.error().contains("database of the hub is unavailable"), "{refused:?}");
     // Nobody is let in who was not known, and what is changed needs the database.
     until_so("nobody else can be judged", || get("/api/v1/sources", &olga) == 503);
     assert_eq!(get("/api/v1/sources", &hub.key("own")), 503);
@@ -153,7 +153,7 @@ fn with_postgresql_a_hub_moves_there_from_its_file() {
     let (status, people, _) = told(&config, folder.path(), &["user", "list"]);
     assert!(status == Some(0) && people.contains("ada") && people.contains("olga"), "{people}");
     let (status, _, said) = told(&config, folder.path(), &["restore", &file]);
-    assert!(status == Some(4) && said.contains("there is a hub in it already"), "{said}");
+    assert!(status == Some(4) && said.contains("has data of a hub already"), "{said}");
     let (status, _, said) = told(&config, folder.path(), &["backup", "copy"]);
     assert!(status == Some(2) && said.contains("pg_dump"), "{said}");
     let config = config.display().to_string();

@@ -45,8 +45,8 @@ pub async fn all_is_closed(hub: &Hub, database: &Database) {
     other.revoke(&local, "main", "node-9").await.expect("revoked");
     for (stream, expected) in [
         (&mut page, "signed out"),
-        (&mut of_key, "this key was ended"),
-        (&mut of_link, "this link was taken back"),
+        (&mut of_key, "this key was revoked"),
+        (&mut of_link, "this link was revoked"),
         (&mut of_disabled, "signed out"),
     ] {
         let (goodbye, close) = ended(stream).await;

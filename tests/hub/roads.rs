@@ -34,7 +34,7 @@ fn an_agent_trusts_an_authority_and_a_renewed_certificate_needs_no_restart() {
         Agent::start(command)
     };
     let wrong = pinned("sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "wrong");
-    wrong.says("another key than the one that was pinned");
+    wrong.says("a different key than the pinned one");
     let said = wrong.said();
     let pin = said.split("sha256/").nth(1).and_then(|rest| rest.get(..44)).expect("the pin of the key that is shown");
     let right = pinned(&format!("sha256/{pin}"), "right");
@@ -50,7 +50,7 @@ fn an_agent_trusts_an_authority_and_a_renewed_certificate_needs_no_restart() {
         fleet.server().log().contains("the certificate was read anew").then_some(())
     });
     fleet.cutter.cut();
-    right.says("another key than the one that was pinned");
+    right.says("a different key than the pinned one");
     fleet.grows("who trusts the authority comes back");
     let audit = fleet.settle();
     assert!(audit.sound(), "{audit:?}");
@@ -107,8 +107,8 @@ fn doctor_says_where_each_broken_road_ends() {
     let (web_socket, never) = (through(Sockets::Refuse), through(Sockets::Swallow));
     let (in_clear, by_tls) = (fleet.url.replace("https:", "http:"), plain.url.replace("http:", "https:"));
     let cases: [(&str, &[&str], &str, &str); 16] = [
-        ("https://no-such-host.invalid", &[], "name", "there is no host"),
-        (&nobody, &[], "TCP", "nothing listens there"),
+        ("https://no-such-host.invalid", &[], "name", "cannot be resolved"),
+        (&nobody, &[], "TCP", "connection refused"),
         (&plain.url, &["--proxy", &nobody], "TCP", "of the proxy"),
         (&plain.url, &["--proxy", &refuses], "proxy", "answers 403"),
         (&plain.url, &["--proxy", &asks], "proxy", "http://USER:PASSWORD@HOST:PORT"),

@@ -50,7 +50,7 @@ async fn a_link_shows_one_view_to_whoever_has_it_until_it_is_taken_back() {
     let taken = hub.send("DELETE", &format!("/api/v1/shares/{}", made.id), &[&mike, &origin, JSON], "");
     assert_eq!(taken.status, 200, "{taken:?}");
     let (goodbye, close) = ended(stream).await;
-    assert_eq!(goodbye.as_deref(), Some("this link was taken back"));
+    assert_eq!(goodbye.as_deref(), Some("this link was revoked"));
     assert!(close.is_some_and(|close| u16::from(close.code) == 1008));
     assert_eq!(hub.send("GET", "/api/v1/sources", &[&cookie], "").status, 401);
 }

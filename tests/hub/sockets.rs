@@ -96,6 +96,6 @@ async fn the_stream_of_a_key_ends_with_the_key() {
     let leaked = hub.send("GET", &format!("/healthz?{}", hub.keys["data"]), &[], "");
     assert_eq!(leaked.status, 400);
     let (goodbye, close) = ended(stream).await;
-    assert_eq!(goodbye.as_deref(), Some("this key was ended"));
+    assert_eq!(goodbye.as_deref(), Some("this key was revoked"));
     assert!(close.is_some_and(|close| u16::from(close.code) == 1008));
 }

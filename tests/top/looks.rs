@@ -151,7 +151,7 @@ fn the_mouse_is_the_terminals_until_it_is_wanted() {
     terminal.shows("python3");
     assert!(!terminal.has_mouse());
     terminal.press("m");
-    terminal.shows("a click chooses");
+    terminal.shows("mouse enabled: click selects");
     assert!(terminal.has_mouse());
     // Column 10 of row 20, counted from one.
     terminal.press("\u{1b}[<0;10;20M");
@@ -254,7 +254,7 @@ fn with_tmux_it_is_drawn_folded_and_ended() {
     shows("▸ ");
     press("Escape");
     press("?");
-    shows("suspend; fg comes back");
+    shows("suspend; fg resumes");
     press("q");
     until_so("the session ends", || !tmux(&["has-session"]).0);
 }

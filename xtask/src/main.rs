@@ -1,4 +1,4 @@
-//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|insight|torture|fuzz|dist|docs|screenshots|check-page`.
+//! The tool for work on this project: `cargo xtask setup|run|test|build|bench|insight|torture|fuzz|dist|docs|screenshots|strings|check-page`.
 //!
 //! It depends on the standard library alone, so that it compiles in a second or two. It depends on no package of the
 //! workspace, so that it still runs when one of them does not compile. Reading order: [`steps`] (how a step is reported
@@ -25,7 +25,10 @@ mod room;
 mod run;
 mod screenshots;
 mod setup;
+#[path = "../../tests/house/source.rs"]
+mod source;
 mod steps;
+mod strings;
 mod test;
 mod torture;
 
@@ -49,6 +52,7 @@ cargo xtask COMMAND
   screenshots        the pictures of the page in static/, taken anew
   page [--dist]      the page alone, into frontend/dist; the next build of a binary takes it in; --dist: as it is handed out
   check-page [ARGS]  `cargo check` of the page for wasm32 (ARGS go to cargo)
+  strings [PATH]     every text that a user can read, as file:line: text, to be read in one go
   help               this text
 
 Tools are kept in the user's cache folder (XDG_CACHE_HOME or ~/.cache, below watchglass/).
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         "screenshots" => no_more(&args).and_then(|()| screenshots::screenshots()),
         "page" => run::page(&args),
         "check-page" => page::check(&args),
+        "strings" => strings::strings(&args),
         "help" | "--help" | "-h" => {
             eprint!("{HELP}");
             Ok(())

@@ -35,11 +35,11 @@ pub enum BodyError {
 impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BodyError::TooLarge(most) => write!(f, "it is larger than {} MiB", most >> 20),
-            BodyError::TooLargeUnpacked(most) => write!(f, "unpacked it is larger than {} MiB", most >> 20),
-            BodyError::Packed(with) => write!(f, "it is packed with {with:?}, and only gzip was asked for"),
-            BodyError::BrokenOff => f.write_str("it broke off before its end"),
-            BodyError::Unreadable(error) => write!(f, "it could not be read to its end: {error}"),
+            BodyError::TooLarge(most) => write!(f, "the body is larger than {} MiB", most >> 20),
+            BodyError::TooLargeUnpacked(most) => write!(f, "the unpacked body is larger than {} MiB", most >> 20),
+            BodyError::Packed(with) => write!(f, "the body has the encoding {with:?}; only gzip was requested"),
+            BodyError::BrokenOff => f.write_str("the connection closed before the end of the body"),
+            BodyError::Unreadable(error) => write!(f, "the body could not be read to its end: {error}"),
             BodyError::Lost(error) => error.fmt(f),
         }
     }
@@ -94,7 +94,7 @@ struct BeyondCap;
 
 impl fmt::Display for BeyondCap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("more bytes than may come")
+        f.write_str("the body exceeds its limit")
     }
 }
 

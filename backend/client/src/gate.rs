@@ -39,7 +39,7 @@ impl Resolver for Gated {
             let found = DefaultResolver::default().resolve(uri, config, timeout);
             return found.map_err(|error| match error {
                 Error::Timeout(_) => error,
-                _ => Error::Other(Box::new(Refused("the proxy's name is not known".into()))),
+                _ => Error::Other(Box::new(Refused("the name of the proxy cannot be resolved".into()))),
             });
         }
         let within = match timeout.after {

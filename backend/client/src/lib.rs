@@ -28,7 +28,7 @@ use ureq::unversioned::transport::{ConnectProxyConnector, Connector, DefaultConn
 use ureq::{Agent, Error, Proxy};
 
 /// What is said where a connection is refused; a caller may add what should listen.
-pub const NOTHING_LISTENS: &str = "nothing listens there";
+pub const NOTHING_LISTENS: &str = "connection refused";
 
 /// How long a request may take.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ impl Client {
         });
         let certificates: Vec<_> = certificates.collect();
         match certificates.is_empty() {
-            true => Err("there is no certificate in it".into()),
+            true => Err("the file has no certificate".into()),
             false => Ok(Self::trusting(limits, RootCerts::new_with_certs(&certificates))),
         }
     }
@@ -194,10 +194,10 @@ impl Client {
     fn told(&self, uri: &Uri, error: &Error) -> String {
         match error {
             Error::Timeout(ureq::Timeout::Connect) => {
-                format!("no connection within {} s", self.limits.connect.as_secs_f64())
+                format!("the connection timed out after {} s", self.limits.connect.as_secs_f64())
             }
-            Error::Timeout(_) => format!("no whole answer within {} s", self.limits.whole.as_secs_f64()),
-            Error::HostNotFound => format!("there is no host {:?}", uri.host().unwrap_or("")),
+            Error::Timeout(_) => format!("the response timed out after {} s", self.limits.whole.as_secs_f64()),
+            Error::HostNotFound => format!("the host {:?} cannot be resolved", uri.host().unwrap_or("")),
             Error::ConnectionFailed => NOTHING_LISTENS.into(),
             Error::Other(why) => why.to_string(),
             Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => NOTHING_LISTENS.into(),
@@ -207,7 +207,7 @@ impl Client {
 }
 
 /// Why a proxy's address cannot be used.
-const NO_PROXY: &str = "a proxy's address begins with http:// or https:// and has a host and a port";
+const NO_PROXY: &str = "the address of a proxy has http:// or https://, a host and a port";
 
 /// No redirect, no proxy of the environment, no status that is an error.
 fn config(limits: Limits, roots: RootCerts, proxy: Option<Proxy>, kept: usize) -> Config {

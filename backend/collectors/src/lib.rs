@@ -240,7 +240,7 @@ pub static COLLECTORS: &[Entry] = &[
     },
     Entry {
         name: "pressure",
-        about: "Time in which tasks stood still for want of a core, memory or I/O.",
+        about: "Time in which tasks were stalled for lack of CPU, memory or I/O.",
         systems: LINUX,
         metrics: &[rows::cpu::PRESSURE_ROWS],
         options: &[],

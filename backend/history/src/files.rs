@@ -194,7 +194,7 @@ fn private() -> OpenOptions {
 
 /// Opens a file that is there.
 fn plain(options: &OpenOptions, path: &Path) -> io::Result<File> {
-    let strange = || io::Error::other(format!("{} is a link or no plain file; remove it", path.display()));
+    let strange = || io::Error::other(format!("{} is a link or not a plain file; remove it", path.display()));
     let file = options.open(path).map_err(|error| match path.symlink_metadata() {
         Ok(there) if !there.is_file() => strange(),
         _ => error,

@@ -67,13 +67,10 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Locked { pid: Some(pid) } => write!(f, "process {pid} is using it"),
             OpenError::Locked { pid: None } => f.write_str("another process is using it"),
-            OpenError::Shared(Shared::Link { uid }) => write!(f, "it is a link of another user (uid {uid})"),
-            OpenError::Shared(Shared::Mode { mode, .. }) => write!(f, "others may write to it (mode {mode:04o})"),
+            OpenError::Shared(Shared::Link { uid }) => write!(f, "another user owns the link (uid {uid})"),
+            OpenError::Shared(Shared::Mode { mode, .. }) => write!(f, "other users may write to it (mode {mode:04o})"),
             OpenError::Newer { file, version } => {
-                write!(
-                    f,
-                    "{file} was written in format {version} by a newer version of Watchglass; nothing was changed"
-                )
+                write!(f, "a newer version of Watchglass wrote {file} (format {version}); nothing was changed")
             }
             OpenError::Io { what, error } => write!(f, "cannot {what}: {error}"),
         }
@@ -89,8 +86,8 @@ impl Folder {
     /// [`OpenError`]; then no byte was changed.
     pub fn open(path: &Path, options: Options) -> Result<(Folder, Found), OpenError> {
         let disk = Disk::new(path);
-        disk.make().map_err(io("make the folder"))?;
-        if let Some(shared) = disk.shared().map_err(io("look at the folder"))? {
+        disk.make().map_err(io("create the folder"))?;
+        if let Some(shared) = disk.shared().map_err(io("read the folder's properties"))? {
             return Err(OpenError::Shared(shared));
         }
         Self::open_with(Arc::new(disk), options)
@@ -110,8 +107,7 @@ impl Folder {
         let indexes = Arc::<Indexes>::default();
         let (found, read) = read(&*files, &indexes)?;
         lock.sign();
-        segments::remove(&*files, read.leftovers.iter().map(String::as_str))
-            .map_err(io("remove a file that was left over"))?;
+        segments::remove(&*files, read.leftovers.iter().map(String::as_str)).map_err(io("remove a leftover file"))?;
         let serial = AtomicU64::new(read.serial + 1);
         Ok((Folder { files, calls, options, serial, logs: read.logs, indexes, lock }, found))
     }

@@ -157,7 +157,9 @@ impl Replay {
                 Placed::New => self.report.ticks += 1,
                 Placed::Known => {}
                 Placed::Lost => self.report.skipped_ticks += 1,
-                Placed::Misfit => self.damage(file, *offset, format!("a frame of source {source} that does not fit")),
+                Placed::Misfit => {
+                    self.damage(file, *offset, format!("a frame of source {source} with the wrong schema"))
+                }
             }
         }
         for (known, reading) in readings.into_values() {

@@ -196,7 +196,7 @@ impl Log {
     pub fn write(&self, records: Vec<u8>) -> Written {
         let mut state = self.shared.lock();
         if state.accepting && state.queued + records.len() > MAX_QUEUED_BYTES {
-            state.fail("the disk does not answer".into());
+            state.fail("the disk does not respond".into());
         }
         if !state.accepting {
             state.dropped += 1;

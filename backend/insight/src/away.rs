@@ -30,11 +30,11 @@ fn judge(scene: &mut Scene) {
             continue;
         }
         let since = host.newest + host.step;
-        let words = format!("no sample for {silent} s, one comes every {} s", host.step);
+        let words = format!("no sample for {silent} s; the interval is {} s", host.step);
         let facts = vec![evidence(host, host_row_of(HostSig::Cpu), "", words, (f64::NAN, None))];
         let group = scene.group_on(source);
         let affects = group.map(|g| g.devices(scene.hosts).into_iter().filter(|(own, ..)| *own != source).collect());
-        let sentence = format!("{} has been silent since {{since}}, for {silent} s", host.name);
+        let sentence = format!("{} has not reported since {{since}}, for {silent} s", host.name);
         let draft = Draft {
             rule: "host_lost",
             severity: Severity::Critical,

@@ -75,7 +75,7 @@ fn volume(scene: &mut Scene, source: Source, at: usize) {
     let name = format!("{}{}", named.name, of_host(scene.hosts, source));
     let sentence = match rise {
         Some(rise) => format!(
-            "{name} will be full in about {}: {share:.1} % used, {:.2} % more a minute since {{since}}",
+            "{name} will be full in about {}: {share:.1} % used, {:.2} % more per minute since {{since}}",
             lasting(rise.left),
             rise.slope * 60.0
         ),
@@ -83,7 +83,7 @@ fn volume(scene: &mut Scene, source: Source, at: usize) {
     };
     let past = rise.map(|rise| {
         let (left, slope) = (lasting(rise.left), rise.slope * 60.0);
-        let words = format!("{share:.1} % used, {slope:.2} % more a minute when {left} were left");
+        let words = format!("{share:.1} % used, {slope:.2} % more per minute, {left} before it would be full");
         (now + rise.left as i64, format!("{name} was filling up from {{since}} on: {words}"))
     });
     let words = format!("{share:.1} % used, {} % when the rise began", whole(low));

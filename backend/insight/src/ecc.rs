@@ -107,13 +107,13 @@ fn uncorrectable(scene: &mut Scene, source: Source, at: usize, xid: Option<u32>)
             let plural = if n == 1.0 { "" } else { "s" };
             format!("{name} found {} uncorrectable memory error{plural} at {{since}}{by}", whole(n))
         }
-        _ => format!("{name} reported broken memory at {{since}}{by}"),
+        _ => format!("{name} reported defective memory at {{since}}{by}"),
     };
     let row = row_of(device.family, Sig::Uncorrected);
     let count = device.slot(Sig::Uncorrected);
     let words = match count.raw.is_finite() {
         true => format!("{} more, {} in all", number_of(errors, "uncorrectable error"), whole(count.raw)),
-        false => "the count of uncorrectable errors is not measured here".into(),
+        false => "the count of uncorrectable errors is not measured".into(),
     };
     draft.evidence.extend(row.map(|row| evidence(host, row, index, words, (count.raw, None))));
     draft.evidence.extend(xid_fact(scene, source, at, xid));
@@ -135,9 +135,9 @@ fn program(scene: &mut Scene, source: Source, at: usize, xid: u32) {
     let Some(mut draft) = draft(scene, (source, at), "xid", Severity::Note) else { return };
     let name = begin(&devices(scene.hosts, &draft.subject));
     let what = match xid {
-        13 | 31 | 43 | 45 | 68 => ": a program's error, not the board's",
-        74 => ": an error of NVLink",
-        119 | 120 => ": the board's own processor did not answer",
+        13 | 31 | 43 | 45 | 68 => ": caused by a program, not by the board",
+        74 => ": an NVLink error",
+        119 | 120 => ": the GPU's system processor did not respond",
         _ => "",
     };
     draft.sentence = match xid {

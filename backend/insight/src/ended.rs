@@ -209,10 +209,10 @@ fn places(hosts: &Hosts, of: &[(Source, usize)]) -> Vec<At> {
 fn idle_words(hosts: &Hosts, ended: &Ended) -> String {
     let members = places(hosts, &ended.members);
     if members.len() == 1 {
-        return "; it is idle since".into();
+        return "; it has been idle since".into();
     }
     let all = all(hosts, &members);
-    format!("; {} are idle since", all.replacen("All ", "all ", 1).replacen("Both ", "both ", 1))
+    format!("; {} have been idle since", all.replacen("All ", "all ", 1).replacen("Both ", "both ", 1))
 }
 
 /// Raises the finding; its key, and its sentence without what became of the others.
@@ -225,16 +225,16 @@ fn tell(scene: &mut Scene, ended: &Ended, idles: bool) -> (Key, String) {
     let were = if subject.len() == 1 { "was" } else { "were" };
     let sentence = match idles {
         true => format!("The job ended at {{since}}: {named} {were} full"),
-        false => format!("What ran on {named} ended at {{since}}: the memory was full"),
+        false => format!("The job on {named} ended at {{since}}: the memory was full"),
     };
     let key = Key::new("gpu_memory", source, What::Named(format!("ended {}", device.index)));
     let mut facts = Vec::new();
     if let Some(slot) = device.memory_slot() {
-        let words = format!("{}, {} % of it, until it was given back at once", ended.words, whole(ended.most));
+        let words = format!("{}, {} % of the memory, until it was released at once", ended.words, whole(ended.most));
         facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.now, None))));
     }
     if let Some(slot) = device.recent(Sig::Use) {
-        let words = format!("use {} % since then", whole(slot.now));
+        let words = format!("utilization {} % since then", whole(slot.now));
         facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.now, slot.level()))));
     }
     let draft = Draft {

@@ -403,7 +403,7 @@ impl Open {
         let more: Vec<&str> = others.filter_map(|source| Some(hosts.get(source)?.name.as_str())).collect();
         let gpus: usize = subject.iter().map(|place| place.gpus.len()).sum();
         self.finding.sentence = match more.len() {
-            0 => format!("{}; so it is with {gpus} of them", self.own),
+            0 => format!("{}; the same on {gpus} GPUs", self.own),
             n @ 1..=3 => format!("{}; the same on {n} other hosts: {}", self.own, more.join(", "))
                 .replace("1 other hosts", "another host"),
             n => format!("{}; the same on {n} other hosts", self.own),

@@ -291,7 +291,7 @@ fn is_freed(group: &Group, hosts: &Hosts) -> bool {
 /// How the first member's power, links and counters stand, in words for the sentence.
 fn stand(device: &Device) -> String {
     let mut said = Vec::new();
-    said.extend(device.recent(Sig::Use).map(|slot| format!("use {} %", whole(slot.short))));
+    said.extend(device.recent(Sig::Use).map(|slot| format!("utilization {} %", whole(slot.short))));
     if let Some((power, limit)) = device.power() {
         said.push(match limit.is_finite() {
             true => format!("power {} % of the limit", whole(100.0 * power.short / limit)),
@@ -321,7 +321,7 @@ fn facts(host: &Host, device: &Device, cores: Option<f64>, proof: Proof) -> Vec<
     };
     let usage = device.recent(Sig::Use);
     if let Some(slot) = usage.filter(|_| proof == Proof::Use) {
-        fact(Sig::Use, format!("use {} %", whole(slot.now)), slot.now, slot.level());
+        fact(Sig::Use, format!("utilization {} %", whole(slot.now)), slot.now, slot.level());
     }
     if let Some((slot, limit)) = device.power() {
         let share = if limit.is_finite() {
@@ -338,7 +338,7 @@ fn facts(host: &Host, device: &Device, cores: Option<f64>, proof: Proof) -> Vec<
         );
     }
     if let Some(slot) = usage.filter(|slot| proof == Proof::Power && differs(slot.now, slot.level(), USE_STRAYS)) {
-        fact(Sig::Use, format!("use {} %", whole(slot.now)), slot.now, slot.level());
+        fact(Sig::Use, format!("utilization {} %", whole(slot.now)), slot.now, slot.level());
     }
     match device.traffic() {
         Some(traffic) => {
@@ -359,21 +359,19 @@ fn facts(host: &Host, device: &Device, cores: Option<f64>, proof: Proof) -> Vec<
         }
         None => {
             let row = crate::signal::row_of(device.family, Sig::Tensor);
-            facts.extend(row.map(|row| crate::words::absent(host, row, device.index, "work of the cores")));
+            facts.extend(row.map(|row| crate::words::absent(host, row, device.index, "core activity")));
         }
     }
     match host.busiest() {
         Some((sig, slot, moved)) => {
-            let words = format!("of disks and networks none moves more than {}", rate(moved));
+            let words = format!("disk and network traffic at most {}", rate(moved));
             facts.push(evidence(host, host_row_of(sig), "", words, (slot.now, slot.level())));
         }
-        None => {
-            facts.push(crate::words::absent(host, host_row_of(HostSig::DiskOut), "", "traffic of disks and networks"))
-        }
+        None => facts.push(crate::words::absent(host, host_row_of(HostSig::DiskOut), "", "disk and network traffic")),
     }
     let words = match cores {
-        Some(cores) => format!("processes use {cores:.1} cores a GPU"),
-        None => "processors of the job are not measured here".into(),
+        Some(cores) => format!("processes use {cores:.1} cores per GPU"),
+        None => "the CPU use of the job is not measured".into(),
     };
     facts.push(evidence(host, host_row_of(HostSig::Cpu), "", words, (f64::NAN, None)));
     facts
@@ -386,7 +384,7 @@ pub(crate) fn counter(sig: Sig) -> &'static str {
         Sig::Sm => "multiprocessors",
         Sig::Dram => "memory bandwidth",
         Sig::Activity => "memory traffic",
-        _ => "use",
+        _ => "utilization",
     }
 }
 
@@ -418,7 +416,7 @@ fn spun(scene: &mut Scene, (at, places): (usize, &[usize]), since: i64) {
     let host = &scene.hosts[&source];
     let device = &host.devices[position];
     draft.sentence = format!(
-        "{} {} waited in one kernel since {{since}}: {}",
+        "{} {} been stuck in one kernel since {{since}}: {}",
         begin(&all(scene.hosts, &draft.subject)),
         if draft.subject.len() == 1 { "has" } else { "have" },
         stand(device)
@@ -444,13 +442,13 @@ fn stopped_one(scene: &mut Scene, places: &[usize], (source, position): (Source,
     draft.sentence = format!(
         "{} stopped at {{since}}; {n} other{} for it: {}",
         begin(&devices(scene.hosts, &draft.subject)),
-        if n == 1 { " waits" } else { "s wait" },
+        if n == 1 { " is waiting" } else { "s are waiting" },
         stand(device)
     );
     let own = &scene.hosts[&source];
     let stopped = &own.devices[position];
     let usage = stopped.recent(Sig::Use);
-    let words = usage.map_or("it is not there".into(), |slot| format!("its use {} %", whole(slot.now)));
+    let words = usage.map_or("it is missing".into(), |slot| format!("its utilization {} %", whole(slot.now)));
     if let Some(row) = stopped.slot(Sig::Use).row {
         let value = usage.map_or(f64::NAN, |slot| slot.now);
         draft.evidence.push(evidence(own, row, stopped.index, words, (value, stopped.slot(Sig::Use).level())));
@@ -514,7 +512,7 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
     let device = &host.devices[position];
     let memory = device.memory_share().map_or(String::new(), |share| format!(", memory {} %", whole(share)));
     draft.sentence = format!(
-        "{} {} done nothing since {{since}}, and the processes live: use 0 %{memory}",
+        "{} {} been idle since {{since}}, but the processes are still running: utilization 0 %{memory}",
         begin(&all(scene.hosts, &draft.subject)),
         if draft.subject.len() == 1 { "has" } else { "have" },
     );
@@ -522,7 +520,7 @@ fn idle(scene: &mut Scene, at: usize, key: Key, cores: Option<f64>, stands: &Sta
     if let Some(slot) = device.memory_slot()
         && let Some(row) = slot.row
     {
-        let words = format!("memory is held, {}", crate::words::in_unit(slot.now, row.unit));
+        let words = format!("memory is still allocated, {}", crate::words::in_unit(slot.now, row.unit));
         draft.evidence.insert(1, evidence(host, row, device.index, words, (slot.now, slot.level())));
     }
     scene.raise(key, draft);

@@ -86,19 +86,20 @@ fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {
     let share = device.memory_share();
     let memory = share.map_or(String::new(), |share| format!(", memory {} %", whole(share)));
     let sentence = format!(
-        "{} {} been held for {} without work, since {{since}}: use 0 %{memory}",
+        "{} {} been reserved but idle for {}, since {{since}}: utilization 0 %{memory}",
         begin(&devices(scene.hosts, &subject)),
         if subject.len() == 1 { "has" } else { "have" },
         lasting((scene.now - since) as f64),
     );
     let mut facts = Vec::new();
     if let Some(slot) = device.recent(Sig::Use) {
-        facts.extend(
-            slot.row.map(|row| evidence(host, row, device.index, "use at most 1 %".into(), (slot.short, slot.level()))),
-        );
+        facts.extend(slot.row.map(|row| {
+            evidence(host, row, device.index, "utilization at most 1 %".into(), (slot.short, slot.level()))
+        }));
     }
     if let Some(slot) = device.memory_slot() {
-        let words = share.map_or(String::from("memory is held"), |share| format!("memory {} % held", whole(share)));
+        let words =
+            share.map_or(String::from("memory is allocated"), |share| format!("memory {} % allocated", whole(share)));
         facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.now, slot.level()))));
     }
     if let Some((slot, _)) = device.power() {
@@ -106,8 +107,8 @@ fn tell(scene: &mut Scene, source: Source, together: &[usize], since: i64) {
         facts.extend(slot.row.map(|row| evidence(host, row, device.index, words, (slot.short, slot.level()))));
     }
     let words = match device.pids.first() {
-        Some(pid) => format!("process {pid} holds it"),
-        None => "no process is known".into(),
+        Some(pid) => format!("process {pid} uses the GPU"),
+        None => "the process is unknown".into(),
     };
     facts.push(evidence(host, process_row(), device.index, words, (f64::NAN, None)));
     let key = keys.remove(0);

@@ -128,7 +128,7 @@ fn pcie(scene: &mut Scene, source: Source, at: usize) {
         ));
     }
     if let Some(row) = device.slot(Sig::Use).row {
-        facts.push(evidence(host, row, own.2, format!("use {} %", whole(usage)), (usage, None)));
+        facts.push(evidence(host, row, own.2, format!("utilization {} %", whole(usage)), (usage, None)));
     }
     let draft = Draft {
         rule: "slow_link.pcie",
@@ -193,11 +193,11 @@ fn bridges(scene: &mut Scene, source: Source, at: usize) {
     let name = begin(&devices(scene.hosts, &[own]));
     let (sig, words, value) = match few {
         Some(_) => (Sig::LinksUp, format!("{} of {} NVLinks are up", whole(active), whole(most)), active),
-        None => (Sig::LinkCrc, format!("{} a minute on its NVLinks", number_of(errors, "error")), errors),
+        None => (Sig::LinkCrc, format!("{} per minute on its NVLinks", number_of(errors, "error")), errors),
     };
     let sentence = match few {
         Some(_) => format!("{name} has {} of {} NVLinks since {{since}}", whole(active), whole(most)),
-        None => format!("{name} has had {} a minute on its NVLinks since {{since}}", number_of(errors, "error")),
+        None => format!("{name} has had {} per minute on its NVLinks since {{since}}", number_of(errors, "error")),
     };
     let row = crate::signal::row_of(own.1, sig);
     let facts = row.map(|row| evidence(host, row, own.2, words, (value, None))).into_iter().collect();
@@ -362,15 +362,15 @@ fn resends(scene: &mut Scene, source: Source) {
     let rate = if at > from && raw >= before { (raw - before) / (at - from) as f64 } else { rate };
     let less = whole(100.0 * (1.0 - pace));
     let sentence = format!(
-        "{} has resent {} TCP segments a second since {{since}}; the job does {less} % less",
+        "{} has retransmitted {} TCP segments per second since {{since}}; the job runs {less} % slower",
         machine(scene.hosts, source),
         whole(rate)
     );
-    let words = format!("{} segments a second, usually {level:.1}", whole(rate));
+    let words = format!("{} segments per second, usually {level:.1}", whole(rate));
     let mut facts = vec![evidence(host, row, "", words, (rate, Some(level)))];
     if let Some((host, shown)) = scene.group_on(source).and_then(|group| group.shown(scene.hosts, None, by)) {
         let slot = shown.slot(by);
-        let words = format!("the job does {less} % less, by {}", counter(by));
+        let words = format!("the job runs {less} % slower, by {}", counter(by));
         let value = slot.level().map_or(f64::NAN, |level| pace * level);
         facts.extend(slot.row.map(|row| evidence(host, row, shown.index, words, (value, slot.level()))));
     }

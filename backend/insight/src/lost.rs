@@ -71,9 +71,10 @@ fn lose(scene: &mut Scene, (source, at): (u32, usize), xid: bool, said: Option<S
     let others = host.devices.iter().filter(|d| d.family == own.1 && d.answered == now && d.index != own.2).count();
     let sentence = match (by_xid, others) {
         (true, _) => format!("{name} fell off the bus at {{since}} (XID {OFF_THE_BUS})"),
-        (false, 0) => format!("{name} has not answered since {{since}}: {}", said.as_deref().unwrap_or("it is lost")),
+        (false, 0) => format!("{name} has not responded since {{since}}: {}", said.as_deref().unwrap_or("it is lost")),
         (false, n) => format!(
-            "{name} has not answered since {{since}}: {} ticks without its samples, {n} other{} on the machine answer{}",
+            "{name} has not responded since {{since}}: {} ticks without its samples, {n} other{} on the machine \
+            respond{}",
             device.missed,
             if n == 1 { "" } else { "s" },
             if n == 1 { "s" } else { "" },
@@ -82,10 +83,10 @@ fn lose(scene: &mut Scene, (source, at): (u32, usize), xid: bool, said: Option<S
     let mut facts = Vec::new();
     if let Some(row) = device.slot(Sig::Use).row.or(row_of(own.1, Sig::Use)) {
         let words = if gone {
-            let rest = if device.seen == now { " but what is read elsewhere" } else { "" };
-            format!("no sample of it for {} s{rest}, {others} other devices answer", now - device.answered)
+            let rest = if device.seen == now { " except values from other sources" } else { "" };
+            format!("no sample of it for {} s{rest}, {others} other devices respond", now - device.answered)
         } else {
-            "it still answers".into()
+            "it still responds".into()
         };
         facts.push(evidence(host, row, own.2, words, (f64::NAN, device.slot(Sig::Use).level())));
     }

@@ -109,15 +109,20 @@ fn gpu(scene: &mut Scene, source: Source, at: usize) {
     let device = &host.devices[at];
     let name = begin(&devices(scene.hosts, &[own]));
     let amount = match total.is_finite() {
-        true => format!("{}, {} more a minute", size_of(share / 100.0 * total, total), size(rise.slope * 0.6 * total)),
-        false => format!("{} %, {:.1} % more a minute", whole(share), rise.slope * 60.0),
+        true => {
+            format!("{}, {} more per minute", size_of(share / 100.0 * total, total), size(rise.slope * 0.6 * total))
+        }
+        false => format!("{} %, {:.1} % more per minute", whole(share), rise.slope * 60.0),
     };
     let sentence = format!("{name}'s memory will be full in about {}: {amount} since {{since}}", lasting(left));
-    let past = format!("{name}'s memory was filling up from {{since}} on: {amount} when {} were left", lasting(left));
+    let past = format!(
+        "{name}'s memory was filling up from {{since}} on: {amount}, {} before it would be full",
+        lasting(left)
+    );
     let row = device.memory_slot().and_then(|slot| slot.row);
     let slot = device.memory_slot().map_or(f64::NAN, |slot| slot.now);
     let words = format!(
-        "{} % used, {} % when the rise began, {:.1} % more a minute, straight to {:.2}",
+        "{} % used, {} % when the rise began, {:.1} % more per minute, linear fit {:.2}",
         whole(share),
         whole(low),
         rise.slope * 60.0,
@@ -194,16 +199,17 @@ fn host(scene: &mut Scene, source: Source) {
             let took = total.map_or(format!("{:.1} %", rise.slope * 60.0), |total| size(rise.slope * 0.6 * total));
             let share = whole(share);
             past = Some(format!(
-                "{name} was running out of memory from {{since}} on: {share} % used, {took} more a minute when {} were left",
+                "{name} was running out of memory from {{since}} on: {share} % used, {took} more per minute, {} \
+                before it would be full",
                 lasting(left)
             ));
             format!(
-                "{name} will run out of memory in about {}: {share} % used, {took} more a minute since {{since}}",
+                "{name} will run out of memory in about {}: {share} % used, {took} more per minute since {{since}}",
                 lasting(left)
             )
         }
         (None, full) => format!(
-            "{name} is out of memory since {{since}}: {} % used, all tasks wait for memory {} % of the time",
+            "{name} has been out of memory since {{since}}: {} % used, all tasks wait for memory {} % of the time",
             whole(share),
             whole(full.unwrap_or(0.0))
         ),
@@ -220,7 +226,7 @@ fn host(scene: &mut Scene, source: Source) {
             let words = format!("all tasks wait for memory {} % of the time", whole(full));
             evidence(host, host_row_of(HostSig::PressureMemory), "", words, (full, None))
         }
-        None => crate::words::absent(host, host_row_of(HostSig::PressureMemory), "", "pressure of memory"),
+        None => crate::words::absent(host, host_row_of(HostSig::PressureMemory), "", "memory pressure"),
     });
     let draft = Draft {
         rule: "host_memory",

@@ -59,7 +59,7 @@ fn collector(scene: &mut Scene, source: Source, at: usize) {
     let (name, since) = (named.name.clone(), named.hold.since().unwrap_or(now));
     let silent = lasting((now - since) as f64);
     let sentence = format!(
-        "The collector {name}{} has not read all that it should since {{since}}, for {silent}: what is missing is not judged",
+        "The collector {name}{} has been incomplete since {{since}}, for {silent}; missing values are not evaluated",
         of_host(scene.hosts, source)
     );
     let words = format!("0 for {silent}, 1 before");

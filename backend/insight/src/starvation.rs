@@ -173,7 +173,7 @@ fn group(scene: &mut Scene, at: usize) {
     let found = causes.into_iter().next().filter(|_| known).map(|(_, cause)| cause);
     let (severity, why) = match &found {
         Some(cause) => (Severity::Warning, format!("data: {}", cause.words)),
-        None => (Severity::Note, "something that is not measured here".into()),
+        None => (Severity::Note, "an unknown reason".into()),
     };
     let verb = if members.len() == 1 { "has waited" } else { "have waited" };
     let sentence = format!("{name} {verb} {waits} % of the time since {{since}} for {why}");
@@ -182,7 +182,7 @@ fn group(scene: &mut Scene, at: usize) {
     let device = &host.devices[*position];
     let mut facts = Vec::new();
     if let Some(row) = device.slot(Sig::Use).row {
-        let words = format!("use {} % over a minute, usually {} %", whole(worst.minute), whole(worst.level));
+        let words = format!("utilization {} % over a minute, usually {} %", whole(worst.minute), whole(worst.level));
         facts.push(evidence(host, row, device.index, words, (worst.minute, Some(worst.level))));
     }
     let device_name = found.as_ref().and_then(|cause| cause.device.clone());
@@ -196,7 +196,7 @@ fn group(scene: &mut Scene, at: usize) {
     match (worst.power, device.slot(device.power_sig()).row) {
         (Some(share), Some(row)) => {
             let value = device.slot(device.power_sig()).minute;
-            let words = format!("power above idle {} % of what is usual", whole(100.0 * share));
+            let words = format!("power above idle {} % of normal", whole(100.0 * share));
             facts.push(evidence(host, row, device.index, words, (value, Some(device.work_power()))));
         }
         _ => facts.extend(
@@ -252,8 +252,8 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
     }
     for (sig, least, by, what) in [
         (HostSig::Cpu, 92.0, 5.0, "processors"),
-        (HostSig::PressureCpu, 25.0, 10.0, "tasks wait for processors"),
-        (HostSig::Throttled, 20.0, 10.0, "processors throttled in periods"),
+        (HostSig::PressureCpu, 25.0, 10.0, "tasks wait for CPUs"),
+        (HostSig::Throttled, 20.0, 10.0, "CPU throttling"),
     ] {
         if let Some(slot) = over(host, sig, least, by) {
             let words = match sig {
@@ -270,7 +270,7 @@ fn cause(hosts: &Hosts, source: Source) -> Option<Cause> {
     let most = host.marks.received_most;
     let more = received.level().is_some_and(|level| received.minute >= MORE * level);
     if received.minute >= LOADED && flat && more && received.minute >= 0.95 * most {
-        let words = format!("the network brings {}, as much as ever", rate(received.minute));
+        let words = format!("the network receives {}, its maximum so far", rate(received.minute));
         let fact = evidence(host, host_row_of(HostSig::NetIn), "", words.clone(), (received.minute, received.level()));
         return Some(made(words, None, fact));
     }

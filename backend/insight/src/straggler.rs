@@ -453,16 +453,16 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
     let name = begin(&devices(scene.hosts, &subject));
     let pace = group.pace_since(scene.hosts, Some(member), scene.now, from);
     let less = pace.map(|(pace, _)| 100.0 * (1.0 - pace)).filter(|less| *less >= 1.0);
-    let loses = less.map_or(String::new(), |less| format!("; the job does {} % less", whole(less)));
+    let loses = less.map_or(String::new(), |less| format!("; the job runs {} % slower", whole(less)));
     let Since { own, peers, off } = told(how.of);
     let plural = if subject.len() == 1 { "" } else { "s" };
     let (runs, its) = if subject.len() == 1 { ("runs", "its") } else { ("run", "their") };
     let does = match (how.waits, how.of) {
         (true, _) => {
-            let less = less.map_or(String::new(), |less| format!(": they do {} % less", whole(less)));
+            let less = less.map_or(String::new(), |less| format!(": they run {} % slower", whole(less)));
             let unit = row_of(device, how.of).map_or(String::new(), |row| in_unit(own, row.unit));
             format!(
-                "{} for {} since {{since}}{less}, {its} {} {unit}, {} % more beside theirs than usual",
+                "{} for {} since {{since}}{less}, {its} {} {unit}, {} % more relative to theirs than usual",
                 have_waited(affects.len()),
                 devices(scene.hosts, &subject),
                 channel_name(how.of),
@@ -498,7 +498,8 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
         if of != how.of && off.is_none_or(|off| off.abs() <= strays) {
             continue;
         }
-        let off = off.map_or(String::new(), |off| format!(", {:+.0} % of what is usual", 100.0 * off));
+        let side = |off: f64| if off < 0.0 { "below" } else { "above" };
+        let off = off.map_or(String::new(), |off| format!(", {:.0} % {} normal", 100.0 * off.abs(), side(off)));
         let unit = |value| in_unit(value, row.unit);
         let words = format!("{} {}, its peers {}{off}", channel_name(of), unit(own), unit(peers));
         let level = sig_of(device, of).and_then(|sig| device.slot(sig).level());
@@ -506,14 +507,14 @@ fn tell(scene: &mut Scene, at: usize, key: Key, slow: &[(f64, usize, Slow)], sta
     }
     match pace.and_then(|(pace, sig)| Some((pace, sig, group.shown(scene.hosts, Some(member), sig)?))) {
         Some((pace, sig, (host, shown))) => {
-            let words = format!("the others do {} % of what is usual, by {}", whole(100.0 * pace), counter(sig));
+            let words = format!("the other GPUs work at {} % of normal, by {}", whole(100.0 * pace), counter(sig));
             let slot = shown.slot(sig);
             let value = slot.level().map_or(f64::NAN, |level| pace * level);
             facts.extend(slot.row.map(|row| evidence(host, row, shown.index, words, (value, slot.level()))));
         }
         None => {
             let row = device.slot(device.power_sig()).row;
-            let words = || "the others' work is not measured here".to_string();
+            let words = || "the work of the other GPUs is not measured".to_string();
             facts.extend(row.map(|row| evidence(host, row, device.index, words(), (f64::NAN, None))));
         }
     }
@@ -554,8 +555,8 @@ fn channel_name(of: usize) -> &'static str {
     match of {
         CLOCK => "clock",
         POWER => "power",
-        USE => "use",
-        WORK => "work of the cores",
+        USE => "utilization",
+        WORK => "core activity",
         _ => "memory traffic",
     }
 }
@@ -566,8 +567,8 @@ fn reason(device: &Device, host: &crate::host::Host) -> String {
     let lanes = device.recent(Sig::Width).map(|s| s.now).zip(device.recent(Sig::MaxWidth).map(|s| s.now));
     let throttled = host.recent(HostSig::Throttled).map(|slot| slot.minute);
     match () {
-        () if bits & (32 | 64) != 0 => "heat holds it back".into(),
-        () if bits & (8 | 128) != 0 => "the board cuts its power".into(),
+        () if bits & (32 | 64) != 0 => "thermal throttling".into(),
+        () if bits & (8 | 128) != 0 => "the power brake throttles it".into(),
         () if lanes.is_some_and(|(now, most)| now < most) => {
             let (now, most) = lanes.unwrap_or_default();
             format!("it has {} of {} PCIe lanes", whole(now), whole(most))
@@ -576,6 +577,6 @@ fn reason(device: &Device, host: &crate::host::Host) -> String {
         () if throttled.is_some_and(|share| share >= 20.0) => {
             format!("its process was throttled in {} % of periods", whole(throttled.unwrap_or(0.0)))
         }
-        () => "no reason in what is measured".into(),
+        () => "no cause visible in the metrics".into(),
     }
 }

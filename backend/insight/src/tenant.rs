@@ -105,20 +105,23 @@ fn tell(scene: &mut Scene, group: &Group, (member, came, pid): (usize, i64, u32)
     let device = &host.devices[position];
     let affects: Vec<_> = group.devices(scene.hosts).into_iter().filter(|other| *other != subject).collect();
     let held = host.held_by(pid, device.index);
-    let holds = held.map_or(String::new(), |bytes| format!(" and holds {} of its memory", size(bytes)));
+    let holds = held.map_or(String::new(), |bytes| format!(" and uses {} of its memory", size(bytes)));
     let name = devices(scene.hosts, &[subject]);
     let sentence = format!(
-        "{} has been used by process {pid}, too, since {{since}}, which is not of its job{holds}: the job does {} % less",
+        "{} has also been used by process {pid} of another job since {{since}}{holds}: the job runs {} % slower",
         begin(&name),
         whole(100.0 * lost)
     );
     let mut facts: Vec<Evidence> = Vec::new();
-    let words = format!("process {pid} came, beside {}", device.pids.iter().filter(|other| **other != pid).count());
+    let words = format!("process {pid} started, beside {}", device.pids.iter().filter(|other| **other != pid).count());
     let instance = format!("{}.proc.{pid}", device.index);
     facts.push(evidence(host, &gpu_parts::PROCESS_MEMORY, instance, words, (held.unwrap_or(f64::NAN), None)));
     let usual = whole(100.0 * group.marks.pace.mean);
-    let words =
-        format!("the others do {} % of what they can, {usual} % before, by {}", whole(100.0 * pace), counter(sig));
+    let words = format!(
+        "the other GPUs work at {} % of their maximum, {usual} % before, by {}",
+        whole(100.0 * pace),
+        counter(sig)
+    );
     if let Some((host, shown)) = group.shown(scene.hosts, Some(member), sig) {
         let slot = shown.slot(sig);
         let value = slot.level().map_or(f64::NAN, |level| pace * level);

@@ -125,14 +125,14 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
         Some(usual) => format!("{} of {} MHz", whole(clock), whole(usual)),
         None => format!("{} MHz", whole(clock)),
     }));
-    let sentence = format!("{name} has been held back by heat since {{since}}: {}", said.join(", "));
+    let sentence = format!("{name} has been thermally throttled since {{since}}: {}", said.join(", "));
     let raw = device.slot(Sig::Throttle).raw;
     let mut facts = Vec::new();
     let mut fact = |sig: Sig, words: String, value: f64, level: Option<f64>| {
         facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
     };
     if device.has(Sig::Throttle) {
-        fact(Sig::Throttle, "the thermal slowdown was on in half of 30 s".into(), raw, None);
+        fact(Sig::Throttle, "the thermal slowdown was active for half of 30 s".into(), raw, None);
     }
     if let Some(clock) = clock {
         let usually = usual.map_or(String::new(), |usual| format!(", usually {} MHz", whole(usual)));
@@ -142,12 +142,12 @@ fn heat(scene: &mut Scene, source: Source, at: usize) {
         fact(Sig::Temp, format!("{} °C", whole(temp)), temp, device.slot(Sig::Temp).level());
     }
     if let Some(usage) = device.recent(Sig::Use).filter(|usage| differs(usage.short, usage.level(), STRAYS)) {
-        fact(Sig::Use, format!("use {} %", whole(usage.short)), usage.short, usage.level());
+        fact(Sig::Use, format!("utilization {} %", whole(usage.short)), usage.short, usage.level());
     }
     // What proves it comes first, and what is not measured last.
     if !device.has(Sig::Throttle) {
         let row = crate::signal::row_of(own.1, Sig::Throttle);
-        facts.extend(row.map(|row| crate::words::absent(host, row, own.2, "what holds the clocks down")));
+        facts.extend(row.map(|row| crate::words::absent(host, row, own.2, "the throttle reason")));
     }
     let severity = if is_severe(clock, usual) { Severity::Critical } else { Severity::Warning };
     let draft = Draft {
@@ -248,12 +248,20 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
         None => String::new(),
     };
     let sentence = match (by_brake, &low) {
-        (true, _) => format!("{name}'s power has been cut by the board since {{since}}: {} W{at_clock}", whole(watts)),
+        (true, _) => format!("{name}'s power brake has been active since {{since}}: {} W{at_clock}", whole(watts)),
         (false, Some(Low::Fell(before))) => {
-            format!("{name} may take {} W since {{since}}, {} W before{at_clock}", whole(limit), whole(*before))
+            format!(
+                "{name} has a power limit of {} W since {{since}}, {} W before{at_clock}",
+                whole(limit),
+                whole(*before)
+            )
         }
         (false, Some(Low::Peers(others))) => {
-            format!("{name} may take {} W, its peers {} W, since {{since}}{at_clock}", whole(limit), whole(*others))
+            format!(
+                "{name} has a power limit of {} W, its peers {} W, since {{since}}{at_clock}",
+                whole(limit),
+                whole(*others)
+            )
         }
         (false, None) => return,
     };
@@ -262,8 +270,11 @@ fn power(scene: &mut Scene, source: Source, at: usize) {
         facts.extend(device.slot(sig).row.map(|row| evidence(host, row, own.2, words, (value, level))));
     };
     if device.has(Sig::Throttle) {
-        let words =
-            if by_brake { "the power brake was on in half of 30 s" } else { "the power cap was on in half of 30 s" };
+        let words = if by_brake {
+            "the power brake was active for half of 30 s"
+        } else {
+            "the power cap was active for half of 30 s"
+        };
         fact(Sig::Throttle, words.into(), device.slot(Sig::Throttle).raw, None);
     }
     if limit.is_finite() {

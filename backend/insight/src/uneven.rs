@@ -94,7 +94,7 @@ fn tell(scene: &mut Scene, (source, at): (Source, usize), group: &Group, (own, p
     let host = &scene.hosts[&source];
     let device = &host.devices[at];
     let mut facts = Vec::new();
-    for (sig, what) in [(Sig::Clock, "its clock"), (Sig::Use, "its use"), (Sig::Power, "its power")] {
+    for (sig, what) in [(Sig::Clock, "its clock"), (Sig::Use, "its utilization"), (Sig::Power, "its power")] {
         let Some(slot) = device.recent(sig) else { continue };
         let words = if sig == Sig::Clock {
             format!("clock {} MHz, its peers {}", whole(own), whole(peers))

@@ -34,10 +34,10 @@ pub(crate) fn number_of(value: f64, name: &str) -> String {
     format!("{number} {name}{plural}")
 }
 
-/// Others that wait: `1 other GPU has waited`, `7 other GPUs have waited`.
+/// Others that wait: `1 other GPU has been waiting`, `7 other GPUs have been waiting`.
 pub(crate) fn have_waited(others: usize) -> String {
     let has = if others == 1 { "has" } else { "have" };
-    format!("{} {has} waited", number_of(others as f64, "other GPU"))
+    format!("{} {has} been waiting", number_of(others as f64, "other GPU"))
 }
 
 /// A value in its unit, as the chart of it writes sizes and rates.
@@ -174,7 +174,7 @@ pub(crate) fn differs(value: f64, level: Option<f64>, strays: f64) -> bool {
 
 /// A condition that is not measured here.
 pub(crate) fn absent(host: &Host, row: &MetricDef, instance: impl ToString, what: &str) -> Evidence {
-    evidence(host, row, instance, format!("{what} is not measured here"), (f64::NAN, None))
+    evidence(host, row, instance, format!("{what} is not measured"), (f64::NAN, None))
 }
 
 #[cfg(test)]

@@ -88,12 +88,14 @@ pub enum NoKernel {
 impl fmt::Display for NoKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NoKernel::Off => "no kernels are looked for here; send markers to the Watchglass that runs beside Jupyter",
-            NoKernel::Early => "kernels are looked for in a moment; send the markers again",
+            NoKernel::Off => {
+                "this server does not detect kernels; send markers to the Watchglass on the machine of Jupyter"
+            }
+            NoKernel::Early => "kernels are not detected yet; send the markers again in a second",
             NoKernel::NoProcess => "no process with this pid runs here",
             NoKernel::OtherUser => "this pid is a process of another user",
-            NoKernel::NotOne => "this pid is no Jupyter kernel and nothing that one started; leave pid out",
-            NoKernel::Full => "too many kernels run here; shut down those that you do not need",
+            NoKernel::NotOne => "this pid is not a Jupyter kernel or one of its descendants; leave pid out",
+            NoKernel::Full => "too many kernels run here; shut down kernels that you do not need",
         })
     }
 }

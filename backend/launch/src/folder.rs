@@ -45,7 +45,7 @@ impl Folder {
         let fd = walk(path)?;
         let found = rustix::fs::fstat(&fd)?;
         if found.st_uid != server || (found.st_mode as u32) & 0o022 != 0 {
-            return Err(io::Error::other("it is not the server's alone"));
+            return Err(io::Error::other("other users can write to it"));
         }
         Ok(Folder { fd, path: path.into(), acts_as: acting(server, found.st_gid)? })
     }
@@ -88,7 +88,7 @@ impl Folder {
             rustix::fs::openat(&self.fd, name, flags, Mode::empty()).map_err(|error| {
                 match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Symlink => {
-                        io::Error::other("a link stands there, which is not followed")
+                        io::Error::other("it is a symbolic link, which is not followed")
                     }
                     _ => error.into(),
                 }
@@ -188,7 +188,7 @@ fn walk(path: &Path) -> io::Result<OwnedFd> {
         match part {
             Component::RootDir => {}
             Component::Normal(name) => fd = rustix::fs::openat(&fd, name, flags, Mode::empty())?,
-            _ => return Err(io::Error::other("it is no plain path")),
+            _ => return Err(io::Error::other("it is not a plain path")),
         }
     }
     Ok(fd)
@@ -308,7 +308,7 @@ mod tests {
         fs::create_dir(path.join("secret")).expect("made");
         symlink(path.join("secret"), own.path().join("run")).expect("a link");
         let why = own.below("run").expect_err("a link");
-        assert!(why.to_string().contains("a link stands there"), "{why}");
+        assert!(why.to_string().contains("it is a symbolic link"), "{why}");
         fs::write(path.join("file"), "kept").expect("written");
         for name in ["new", "whole", "whole.new"] {
             symlink(path.join("file"), own.path().join(name)).expect("a link");

@@ -197,7 +197,7 @@ impl Files {
         self.unseen = 0;
         bound(&folder, MAX_RUN_BYTES - MAX_FILE_BYTES)?;
         if folder.free().is_some_and(|free| free < LEFT_BYTES) {
-            return Err(io::Error::other(format!("less than {} are left", size(LEFT_BYTES))));
+            return Err(io::Error::other(format!("fewer than {} are free", size(LEFT_BYTES))));
         }
         while self.file.is_none() {
             let name = format!("{}.{:04}.{ENDING}", self.stem, self.number);

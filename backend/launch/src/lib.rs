@@ -115,11 +115,11 @@ pub fn run(
         relay
     });
     match (teller.tell(&Told::Begin(begun.clone())), unkept) {
-        (Err(sentence), Some(_)) => complain(&format!("{sentence}; what it prints is not kept")),
+        (Err(sentence), Some(_)) => complain(&format!("{sentence}; the output is not recorded")),
         (Err(sentence), None) => complain(&sentence),
         (Ok(said), why) => {
             said.iter().for_each(|said| complain(said));
-            why.iter().for_each(|why| complain(&format!("what it prints is not kept: {why}")));
+            why.iter().for_each(|why| complain(&format!("the output is not recorded: {why}")));
             teller.deliver();
         }
     }
@@ -136,7 +136,7 @@ pub fn run(
     if let Some(relay) = kept
         && let Some(why) = relay.end(|| child.give_signals_back())
     {
-        complain(&format!("not all that it printed is kept: {why}"));
+        complain(&format!("some output is not recorded: {why}"));
     }
     match end {
         End::Status(status) => Ended::Status(status),
@@ -147,7 +147,7 @@ pub fn run(
 /// What stands between a job and our streams, and the folder in which its lines are kept.
 fn relay(place: (Folder, String)) -> Result<((Folder, String), Relay, Streams), String> {
     let (relay, streams) =
-        Relay::new().map_err(|error| format!("the system grants no terminal and no pipe: {error}"))?;
+        Relay::new().map_err(|error| format!("the system provides no terminal and no pipe: {error}"))?;
     Ok((place, relay, streams))
 }
 

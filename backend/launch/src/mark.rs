@@ -44,7 +44,7 @@ pub enum Marked {
 
 /// Sends a marker to the first of these sockets on which somebody listens.
 pub fn send(sockets: &[PathBuf], mark: &Mark) -> Marked {
-    ask(sockets, mark, TIMEOUT, ("marker", "nothing is marked"))
+    ask(sockets, mark, TIMEOUT, ("marker", "the marker is lost"))
 }
 
 /// Sends an alert likewise. A text that is too long for a datagram is cut.
@@ -55,7 +55,7 @@ pub fn send_alert(sockets: &[PathBuf], alert: &ToldAlert) -> Marked {
         let Some(text) = alert.text.as_mut().filter(|text| !text.is_empty()) else { break };
         text.truncate(text.floor_char_boundary(text.len() * 9 / 10));
     }
-    ask(sockets, &alert, ALERT_TIMEOUT, ("alert", "nobody is alerted"))
+    ask(sockets, &alert, ALERT_TIMEOUT, ("alert", "the alert is lost"))
 }
 
 /// Sends a message and waits for its answer, `timeout` in all. `what` it is and what comes of it where nobody listens are words
@@ -64,7 +64,7 @@ fn ask(sockets: &[PathBuf], message: &impl Serialize, timeout: Duration, (what, 
     let until = Instant::now() + timeout;
     let message = serde_json::to_vec(message).unwrap_or_default();
     if message.len() > MAX_MARKER_BYTES {
-        return Marked::Refused(format!("this text is too long for a {what}"));
+        return Marked::Refused(format!("the text of this {what} is too long"));
     }
     let sent = |path: &PathBuf| Server::at(path).and_then(|server| server.send(&message).map(|()| server)).ok();
     let Some(server) = sockets.iter().find_map(sent) else {
@@ -73,7 +73,7 @@ fn ask(sockets: &[PathBuf], message: &impl Serialize, timeout: Duration, (what, 
     match server.answer(until) {
         Ok((answer, _)) if answer == TAKEN => Marked::Taken,
         Ok((sentence, _)) => Marked::Refused(sentence),
-        Err(_) => Marked::Nobody(format!("the server does not answer; whether it has the {what} is not known")),
+        Err(_) => Marked::Nobody(format!("the server does not respond; it may have received the {what}")),
     }
 }
 
@@ -120,12 +120,12 @@ mod tests {
         let alert = ToldAlert { alert: "loss is NaN".into(), ..ToldAlert::default() };
         let begin = Instant::now();
         let Marked::Nobody(sentence) = send_alert(&[path.clone(), path.clone()], &alert) else { panic!("it answered") };
-        assert!(sentence.contains("whether it has the alert is not known"), "{sentence}");
+        assert!(sentence.contains("it may have received the alert"), "{sentence}");
         let filler = UnixDatagram::unbound().expect("a socket");
         filler.set_nonblocking(true).expect("a socket");
         while filler.send_to(b"x", &path).is_ok() {}
         let Marked::Nobody(sentence) = send_alert(&[path.clone(), path], &alert) else { panic!("it answered") };
-        assert!(sentence.contains("nobody is alerted"), "{sentence}");
+        assert!(sentence.contains("the alert is lost"), "{sentence}");
         // A machine with much load takes a part of it; one that waited for an answer would wait for good.
         assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     }

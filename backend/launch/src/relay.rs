@@ -218,7 +218,7 @@ impl Relay {
         self.keeper.end();
         match self.written.take().map(|written| written.recv_timeout(WRITE_TIMEOUT)) {
             Some(Ok(())) => self.keeper.failed(),
-            _ => Some("the disk takes too long".into()),
+            _ => Some("the disk is too slow".into()),
         }
     }
 }

@@ -55,7 +55,7 @@ impl Teller {
         let asked = serde_json::to_vec(&LogsOf { logs: run.into() }).unwrap_or_default();
         let Some(server) = self.sent(&asked) else { return Err("no watchglass listens on this machine".into()) };
         let answer = server.answer(Instant::now() + ANSWER_TIMEOUT);
-        let (answer, user) = answer.map_err(|_| "the server does not answer".to_string())?;
+        let (answer, user) = answer.map_err(|_| "the server does not respond".to_string())?;
         let (answer, run) = match answer.split_once('\n').filter(|(_, run)| check_id(run).is_ok()) {
             Some((folder, run)) => (folder.to_string(), run.to_string()),
             None => (answer, run.to_string()),
@@ -64,15 +64,17 @@ impl Teller {
         if !folder.is_absolute() {
             // What a server says that knows of no such question.
             let is_unknown = answer.starts_with("this is no marker");
-            return Err(if is_unknown { "the server keeps no output".into() } else { answer });
+            return Err(if is_unknown { "the server records no output".into() } else { answer });
         }
         if !folder.is_dir() {
-            return Err(format!("{answer} is not seen from here"));
+            return Err(format!("{answer} is not visible to this process"));
         }
-        let user = user.ok_or("this system does not say who answers")?;
+        let user = user.ok_or("this system does not identify the server's user")?;
         if is_open(&server.path, user) {
             let place = server.path.display();
-            return Err(format!("others may write to the folder of {place}: name a socket in a folder of the server"));
+            return Err(format!(
+                "other users can write to the folder of {place}; use a socket in a folder of the server"
+            ));
         }
         let folder = Folder::of_server(folder, user).map_err(|error| format!("{answer} is not used: {error}"))?;
         Ok((folder, run))
@@ -90,7 +92,7 @@ impl Teller {
     /// # Errors
     /// Nobody has taken it; the sentence says what comes of it.
     pub fn tell(&mut self, told: &Told) -> Result<Option<String>, String> {
-        let message = serde_json::to_vec(told).map_err(|error| format!("the run cannot be told of: {error}"))?;
+        let message = serde_json::to_vec(told).map_err(|error| format!("the run cannot be reported: {error}"))?;
         let nobody = match self.sent(&message).map_or(Answered::Nobody, |server| answered(&server)) {
             Answered::Taken(answer, user) => {
                 let folder = answer.folder.map(PathBuf::from).zip(user);
@@ -102,13 +104,13 @@ impl Teller {
                 return Ok(answer.listed.map(|id| format!("another user has a run {run}; this one is listed as {id}")));
             }
             Answered::Refused(sentence) => return Err(format!("{sentence}; this run is not listed")),
-            Answered::Silent => "the server does not answer",
+            Answered::Silent => "the server does not respond",
             Answered::Nobody => "no watchglass listens on this machine",
         };
         match self.keep(told) {
-            Ok(()) => Err(format!("{nobody}; this run is listed once one of yours starts")),
-            Err(None) => Err(format!("{nobody}, and there is no HOME to write to: this run will not be listed")),
-            Err(Some(why)) => Err(format!("{nobody}, and {why}; it will not be listed")),
+            Ok(()) => Err(format!("{nobody}; this run is listed once a server of yours starts")),
+            Err(None) => Err(format!("{nobody}, and HOME is not set, so this run cannot be saved; it is not listed")),
+            Err(Some(why)) => Err(format!("{nobody}, and {why}; this run is not listed")),
         }
     }
 
@@ -314,7 +316,7 @@ mod tests {
         assert_eq!(teller.tell(&Told::Begin(begun())), Ok(None));
         served.join().expect("no panic");
         // It is killed with the end in its queue.
-        assert!(teller.tell(&end()).is_err_and(|why| why.contains("the server does not answer")));
+        assert!(teller.tell(&end()).is_err_and(|why| why.contains("the server does not respond")));
         assert_eq!((kept(&own), kept(&state)), (vec![("abc-7.json".into(), end())], Vec::new()));
         // One that answers once more has all.
         let mut bytes = [0; 4096];
@@ -381,17 +383,17 @@ mod tests {
             let (folder, run) = teller.folder("abc").expect("a folder");
             assert_eq!((folder.path(), run.as_str()), (Path::new(&own), id));
         }
-        assert!(why().contains("is not seen from here"));
-        assert!(why().contains("keeps no output"));
+        assert!(why().contains("is not visible to this process"));
+        assert!(why().contains("records no output"));
         assert_eq!(why(), "it has none");
-        assert!(why().contains("it is not the server's alone"), "everybody may write there");
+        assert!(why().contains("other users can write to it"), "everybody may write there");
         serve.join().expect("no panic");
     }
 
     #[test]
     fn without_a_folder_that_is_said() {
         let mut teller = Teller::new(Vec::new(), None);
-        assert!(teller.tell(&Told::Begin(begun())).unwrap_err().contains("no HOME"));
+        assert!(teller.tell(&Told::Begin(begun())).unwrap_err().contains("HOME is not set"));
         let mut teller = Teller::new(Vec::new(), Some("/dev/null/runs".into()));
         assert!(teller.tell(&Told::Begin(begun())).unwrap_err().contains("cannot be written"));
     }

@@ -129,8 +129,8 @@ impl Allowed {
             let entry = entry.as_ref().trim();
             let wrong = || {
                 format!(
-                    "allow_targets: {entry:?} is neither a host with its port, as mattermost.lab:443, nor a range of \
-                     addresses, as 10.1.2.0/24"
+                    "allow_targets: {entry:?} is neither a host with its port, such as mattermost.lab:443, nor a \
+                    range of addresses, such as 10.1.2.0/24"
                 )
             };
             if let Some((base, bits)) = entry.split_once('/') {
@@ -210,21 +210,19 @@ impl Names for SystemNames {
         match told.recv_timeout(within) {
             Ok(Ok(found)) if !found.is_empty() => Ok(found),
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(UNKNOWN.into()),
-            Err(RecvTimeoutError::Timeout) => Err(format!("its name was not looked up within {} s", within.as_secs())),
+            Err(RecvTimeoutError::Timeout) => Err(format!("the DNS lookup timed out after {} s", within.as_secs())),
         }
     }
 }
 
-const UNKNOWN: &str =
-    "its name is not known: see how it is spelled in the channel, and that this machine can look names up";
+const UNKNOWN: &str = "the name cannot be resolved: check its spelling in the channel, and the DNS of this machine";
 
 /// What is said where a name has no address that may be connected to.
-pub const NOT_PUBLIC: &str =
-    "that name has no public address; [alerts] allow_targets in the configuration can admit it";
+pub const NOT_PUBLIC: &str = "the name has no public address; add it to [alerts] allow_targets in the configuration";
 
 /// What is said where plain http would leave what the configuration names.
 pub const NOT_NAMED: &str =
-    "plain http goes only to what [alerts] allow_targets in the configuration names: write https:// instead";
+    "plain http is allowed only for [alerts] allow_targets in the configuration: write https:// instead";
 
 /// Whether an address is one of this machine: for such a one, and for such a one alone, the system answers with the same
 /// address when it is asked from where it would send there. Nothing is sent.
@@ -299,7 +297,7 @@ fn parts(uri: &Uri) -> Result<(String, u16, bool), String> {
     let tls = uri.scheme_str() == Some("https");
     let host = host(uri.host().unwrap_or(""));
     if host.is_empty() || !(tls || uri.scheme_str() == Some("http")) {
-        return Err("it has no address that can be asked".into());
+        return Err("it has no usable address".into());
     }
     Ok((host, uri.port_u16().unwrap_or(if tls { 443 } else { 80 }), tls))
 }

@@ -29,13 +29,13 @@ impl Settings {
     pub fn check(input: &ChannelInput, allowed: &Allowed, mail: bool) -> Result<Settings, String> {
         let name = input.name.trim();
         if name.is_empty() || name.len() > MAX_TITLE_BYTES || crate::text::clean(name) != name {
-            return Err(format!("a channel's name is one line of 1 to {MAX_TITLE_BYTES} bytes"));
+            return Err(format!("the name of a channel is one line of 1 to {MAX_TITLE_BYTES} bytes"));
         }
         let sink = sinks::find(&input.kind)?;
         for (field, given) in given(input) {
             let asked = sink.needs.contains(&field) || sink.takes.contains(&field);
             if given && !asked {
-                return Err(format!("{} has no use for {}: leave it out", sink.kind, field.word()));
+                return Err(format!("{} does not use {}: leave it out", sink.kind, field.word()));
             }
             if !given && sink.needs.contains(&field) {
                 return Err(format!("{} needs {}: {}", sink.kind, field.word(), sink.help));
@@ -64,7 +64,7 @@ impl Settings {
             cloud_events: match input.format.as_deref() {
                 None | Some("" | "json") => false,
                 Some("cloudevents") => true,
-                Some(_) => return Err("a format is json or cloudevents".into()),
+                Some(_) => return Err("the format is json or cloudevents".into()),
             },
         };
         if sink.signs {
@@ -76,7 +76,7 @@ impl Settings {
                 .collect::<Result<_, _>>()?;
         }
         if sink.kind == "email" && !mail {
-            return Err("no server for e-mail is named: write [smtp] with host and from into the configuration".into());
+            return Err("no SMTP server is configured: write [smtp] with host and from into the configuration".into());
         }
         (sink.check)(&settings)?;
         settings.target = target(sink, &settings);
@@ -134,7 +134,7 @@ fn given(input: &ChannelInput) -> [(Field, bool); 7] {
 /// goes as far as that can be told without a look-up.
 fn checked(written: &Secret, allowed: &Allowed) -> Result<Address, String> {
     let text = written.reveal().trim();
-    let wrong = || "an address is one as https://host/path".to_string();
+    let wrong = || "an address looks like https://host/path".to_string();
     if text.len() > MAX_ADDRESS_BYTES || text.contains(|c: char| c.is_control() || c.is_whitespace()) {
         return Err(format!("{}, without spaces, of at most {MAX_ADDRESS_BYTES} bytes", wrong()));
     }
@@ -143,20 +143,20 @@ fn checked(written: &Secret, allowed: &Allowed) -> Result<Address, String> {
         return Err(wrong());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("an address has no user and no password in it: what proves who we are has its own field".into());
+        return Err("an address must not contain a user or password: use the field for the secret".into());
     }
     // What only a browser keeps is left out.
     let mut url = url;
     url.set_fragment(None);
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Err(wrong()) };
     if url.scheme() == "http" && !allowed.plain(host, port) {
-        return Err("an address begins with https://; plain http goes only to what [alerts] allow_targets in the \
-                    configuration names"
+        return Err("an address begins with https://; plain http is allowed only for [alerts] allow_targets in the \
+            configuration"
             .into());
     }
     let literal = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     if literal.is_ok_and(|ip| !crate::address::is_public(ip) && !allowed.plain(host, port)) {
-        return Err("that address is not public; [alerts] allow_targets in the configuration can admit it".into());
+        return Err("the address is not public; add it to [alerts] allow_targets in the configuration".into());
     }
     let uri: Uri = url.as_str().parse().map_err(|_| wrong())?;
     // Both readers must see the same host, or what was checked would not be what is asked.
@@ -167,12 +167,13 @@ fn checked(written: &Secret, allowed: &Allowed) -> Result<Address, String> {
 fn recipients(written: &[String]) -> Result<Vec<Mailbox>, String> {
     if written.len() > MAX_RECIPIENTS {
         return Err(format!(
-            "a channel has at most {MAX_RECIPIENTS} addresses of e-mail: a list of your mail server has more"
+            "a channel has at most {MAX_RECIPIENTS} e-mail addresses: use a list of your mail server for more"
         ));
     }
     let mut to: Vec<Mailbox> = Vec::new();
     for (i, text) in written.iter().enumerate() {
-        let wrong = || format!("the {}. address of e-mail is none: write one in each field, as ops@example.org", i + 1);
+        let wrong =
+            || format!("the {}. e-mail address is invalid: write one per field, such as ops@example.org", i + 1);
         if text.contains(|c: char| c.is_control()) {
             return Err(wrong());
         }
@@ -190,7 +191,7 @@ fn key(secret: &Secret) -> Result<Key, String> {
     let bytes = BASE64.decode(text.strip_prefix("whsec_").unwrap_or(text)).unwrap_or_default();
     if !(24..=64).contains(&bytes.len()) {
         return Err(
-            "a signing secret is whsec_ and 24 to 64 bytes in base64: `openssl rand -base64 32` makes them".into()
+            "a signing secret is whsec_ and 24 to 64 bytes in base64: create one with `openssl rand -base64 32`".into(),
         );
     }
     Ok(Key(bytes))
@@ -208,7 +209,7 @@ pub fn merged(old: &ChannelInput, mut new: ChannelInput) -> Result<ChannelInput,
     }
     if old.kind != new.kind {
         let missing = new.secret.is_none() && new.address.is_none() && new.addresses.is_empty() && new.to.is_empty();
-        return if missing { Err("the kind changes: write address and secret again".into()) } else { Ok(new) };
+        return if missing { Err("the kind changes: enter address and secret again".into()) } else { Ok(new) };
     }
     let places = |input: &ChannelInput| -> Option<Vec<(String, String, Option<u16>)>> {
         let written = input.address.iter().chain(&input.addresses);
@@ -230,7 +231,7 @@ pub fn merged(old: &ChannelInput, mut new: ChannelInput) -> Result<ChannelInput,
     };
     if new.secret.is_none() && old.secret.is_some() {
         if !all_known {
-            return Err("the host changes: write the secret again".into());
+            return Err("the host changes: enter the secret again".into());
         }
         new.secret.clone_from(&old.secret);
         new.old_secret = new.old_secret.or_else(|| old.old_secret.clone());

@@ -68,12 +68,12 @@ fn odd_addresses_are_what_they_are_or_refused() {
         "https:10.0.0.1",
         "https:\\\\10.0.0.1\\",
     ] {
-        assert!(refused(&at(address)).contains("that address is not public"), "{address}: {}", refused(&at(address)));
+        assert!(refused(&at(address)).contains("the address is not public"), "{address}: {}", refused(&at(address)));
     }
     for (address, part) in [
-        ("https://hooks.slack.com@10.0.0.1/", "no user and no password"),
-        ("https://user:pw@hooks.slack.com/", "no user and no password"),
-        ("https://:pw@hooks.slack.com/", "no user and no password"),
+        ("https://hooks.slack.com@10.0.0.1/", "must not contain a user or password"),
+        ("https://user:pw@hooks.slack.com/", "must not contain a user or password"),
+        ("https://:pw@hooks.slack.com/", "must not contain a user or password"),
         ("http://hooks.slack.com/", "begins with https://"),
         ("ftp://a/", "https://host/path"),
         ("file:///etc/passwd", "https://host/path"),
@@ -117,9 +117,9 @@ fn plain_http_needs_the_configuration() {
 #[test]
 fn each_kind_says_what_it_needs() {
     for (input, part) in [
-        (with("slack", |i| i.kind = "irc".into()), "there are slack, mattermost, discord"),
+        (with("slack", |i| i.kind = "irc".into()), "kinds are slack, mattermost, discord"),
         (with("slack", |i| i.address = None), "slack needs address: the address of an incoming webhook"),
-        (with("slack", |i| i.topic = Some("x".into())), "slack has no use for topic"),
+        (with("slack", |i| i.topic = Some("x".into())), "slack does not use topic"),
         (with("webhook", |i| i.secret = None), "webhook needs secret"),
         (with("webhook", |i| i.secret = Some(Secret::new("short"))), "openssl rand -base64 32"),
         (with("webhook", |i| i.old_secret = Some(Secret::new("not base64!"))), "whsec_"),
@@ -133,7 +133,7 @@ fn each_kind_says_what_it_needs() {
         (with("ntfy", |i| i.topic = Some("a/b".into())), "a topic of ntfy"),
         (with("ntfy", |i| i.secret = Some(Secret::new("a\r\nX: y"))), "visible ASCII"),
         (with("telegram", |i| i.secret = Some(Secret::new("1:../../x"))), "@BotFather"),
-        (with("telegram", |i| i.topic = Some("me".into())), "a chat of Telegram"),
+        (with("telegram", |i| i.topic = Some("me".into())), "a Telegram chat"),
         (with("pagerduty", |i| i.secret = Some(Secret::new("x"))), "32 letters"),
         (with("alertmanager", |i| i.addresses.clear()), "alertmanager needs addresses"),
         (with("alertmanager", |i| i.addresses = vec![Secret::new("https://a.example"); 9]), "at most 8"),
@@ -183,13 +183,13 @@ fn a_secret_that_is_left_out_stays_only_with_its_host() {
         let mut new = input("ntfy");
         (new.secret, new.address) = (None, Some(Secret::new(other)));
         let kept = merged(&old, new);
-        assert!(kept.as_ref().is_err_and(|why| why.contains("write the secret again")), "{other}: {kept:?}");
+        assert!(kept.as_ref().is_err_and(|why| why.contains("enter the secret again")), "{other}: {kept:?}");
     }
     // A kind that changes keeps nothing.
     let mut new = with("webhook", |new| new.secret = None);
     assert_eq!(merged(&old, new.clone()).expect("no secret").secret, None);
     new.address = None;
-    assert!(merged(&old, new).expect_err("nothing is left").contains("write address and secret again"));
+    assert!(merged(&old, new).expect_err("nothing is left").contains("enter address and secret again"));
     let replaced = with("ntfy", |new| new.secret = Some(Secret::new("tk_new")));
     assert_eq!(merged(&old, replaced).expect("replaced").secret, Some(Secret::new("tk_new")));
 }

@@ -60,16 +60,18 @@ impl Smtp {
         let literal = host.trim_matches(['[', ']']).parse::<IpAddr>();
         let named = !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
         if literal.is_err() && !named {
-            return Err("[smtp] host is a host's name or address, without a port".into());
+            return Err("[smtp] host is the name or address of a host, without a port".into());
         }
         let loopback = host.eq_ignore_ascii_case("localhost") || literal.is_ok_and(|ip| ip.is_loopback());
         if tls == SmtpTls::None && !loopback {
-            return Err("[smtp] tls = \"none\" is for a server on this machine only: write starttls or implicit".into());
+            return Err("[smtp] tls = \"none\" is allowed only for a server on this machine: write starttls or \
+                implicit"
+                .into());
         }
         let from: Mailbox = from
             .trim()
             .parse()
-            .map_err(|_| "[smtp] from is an address of e-mail, as watchglass@example.org".to_string())?;
+            .map_err(|_| "[smtp] from is an e-mail address, such as watchglass@example.org".to_string())?;
         let credentials = match (user, password) {
             (None, None) => None,
             (Some(user), Some(password)) => Some((user.to_string(), password)),
@@ -144,7 +146,7 @@ impl Smtp {
         for to in &mail.to {
             message = message.to(to.clone());
         }
-        message.body(mail.text.clone()).map_err(|error| format!("the message cannot be written: {error}"))
+        message.body(mail.text.clone()).map_err(|error| format!("the message cannot be created: {error}"))
     }
 
     /// Sends a message. Where the server refuses some of its addresses for good, the others get it nevertheless.
@@ -170,7 +172,7 @@ impl Smtp {
                 let (mut taken, mut last) = (0, answered(&error));
                 for one in to {
                     if started.elapsed() > WHOLE {
-                        return Answer::Again("no time was left for all of its addresses".into());
+                        return Answer::Again("the timeout was reached before all recipients were tried".into());
                     }
                     match send(vec![one]) {
                         Ok(Ok(_)) => taken += 1,
@@ -191,7 +193,7 @@ impl Smtp {
                 }
             }
             Ok(Err(error)) => answered(&error),
-            Err(_) => Answer::GivenUp("it has no address of e-mail".into()),
+            Err(_) => Answer::GivenUp("it has no e-mail address".into()),
         }
     }
 }
@@ -227,24 +229,23 @@ fn refuses_a_recipient(error: &Error) -> bool {
 fn answered(error: &Error) -> Answer {
     if let Some(code) = code(error) {
         let what = match code.as_str() {
-            "530" => "it wants TLS or a user: see tls, user and password_file of [smtp]",
-            "534" | "535" | "538" => "it refuses our user or password: see user and password_file of [smtp]",
+            "530" => "it requires TLS or a user: check tls, user and password_file of [smtp]",
+            "534" | "535" | "538" => "authentication failed: check user and password_file of [smtp]",
             "550" | "551" | "553" => {
-                "it takes no mail for that address or from ours: see to of the channel and from of [smtp]"
+                "it rejects the recipient or the sender: check to of the channel and from of [smtp]"
             }
-            "552" | "554" => "it does not take the message: see what its log says of it",
-            _ if error.is_permanent() => "it does not take the message: see what its log says of it",
+            "552" | "554" => "it rejects the message: check its log",
+            _ if error.is_permanent() => "it rejects the message: check its log",
             _ => return Answer::Again(code),
         };
         return Answer::GivenUp(format!("{code}: {what}"));
     }
     Answer::Again(if error.is_timeout() {
-        "no whole answer in time".into()
+        "the response timed out".into()
     } else if error.is_tls() || is_tls(error) {
-        "no TLS that this machine trusts: see host and tls of [smtp], and whether the system trusts its certificate"
-            .into()
+        "TLS failed: check host and tls of [smtp], and that the system trusts the server's certificate".into()
     } else if error.is_client() {
-        "it does not offer what [smtp] asks for: see tls and user".into()
+        "it does not support the settings of [smtp]: check tls and user".into()
     } else {
         "no connection to the server of [smtp]".into()
     })

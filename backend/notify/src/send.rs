@@ -117,7 +117,7 @@ impl Sender {
             if started.elapsed() > WHOLE {
                 all.push(Met::Again(
                     None,
-                    format!("no time was left for all of its requests, after {}", time(started)),
+                    format!("the timeout was reached before all requests were sent, after {}", time(started)),
                 ));
                 break;
             }
@@ -138,7 +138,7 @@ impl Sender {
             Request::Post(post) => self.post(settings, post, now, started),
             Request::Mail(mail) => {
                 let Some(smtp) = &self.smtp else {
-                    return Met::GivenUp("no server for e-mail is named: write [smtp] into the configuration".into());
+                    return Met::GivenUp("no SMTP server is configured: write [smtp] into the configuration".into());
                 };
                 let answer = smtp.send(mail, &notice.host);
                 let took = time(started);
@@ -180,7 +180,7 @@ impl Sender {
 
     fn over(&self, met: Option<SocketAddr>) -> &'static str {
         match met {
-            Some(_) if self.by_proxy => " by the proxy",
+            Some(_) if self.by_proxy => " via the proxy",
             Some(address) if address.ip().to_canonical().is_ipv4() => " over IPv4",
             Some(_) => " over IPv6",
             None => "",
@@ -197,15 +197,14 @@ fn advice(status: u16, settings: &Settings) -> String {
     let help = sinks::find(settings.kind()).map_or("", |sink| sink.help);
     match status {
         300..=399 => {
-            "it points to another address, and no notice follows there: write the last address itself into the channel"
-                .into()
+            "it redirects, and notifications do not follow redirects: enter the final address in the channel".into()
         }
-        401 | 403 => format!("it does not know us: write a new secret into the channel ({help})"),
+        401 | 403 => format!("authentication failed: enter a new secret in the channel ({help})"),
         404 | 410 => {
-            format!("there is nothing at that address, or no longer: write a new one into the channel ({help})")
+            format!("the address does not exist (any more): enter a new one in the channel ({help})")
         }
-        413 => "it takes no message of that size".into(),
-        _ => format!("it does not take what {} sends: see that kind and address fit ({help})", settings.kind()),
+        413 => "it rejects messages of that size".into(),
+        _ => format!("it rejects messages of kind {}: check that kind and address match ({help})", settings.kind()),
     }
 }
 
@@ -232,7 +231,7 @@ fn together(all: Vec<Met>, cluster: bool) -> Met {
         (Some(last), ..) if taken > 1 => Met::Done(format!("{taken} times {last}")),
         (Some(last), ..) => Met::Done(last),
         // A group of Alertmanager's without an alert: there is nothing to say.
-        (None, None, None) => Met::Done("nothing was to be sent".into()),
+        (None, None, None) => Met::Done("nothing to send".into()),
     }
 }
 
@@ -256,7 +255,7 @@ fn settled(met: Met, notice: &Notice, attempt: Attempt) -> Outcome {
                 return Outcome::Again { after, sentence: why };
             }
             let pause = duration(i64::try_from(after.as_millis().max(1_000)).unwrap_or(i64::MAX));
-            Outcome::Again { after, sentence: format!("{why}{tried}, again in {pause}") }
+            Outcome::Again { after, sentence: format!("{why}{tried}, retry in {pause}") }
         }
     }
 }

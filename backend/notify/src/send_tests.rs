@@ -89,18 +89,18 @@ fn every_answer_has_its_consequence() {
         let outcome = sent(answer(status, "", "the answer's own words"));
         let Outcome::Again { after, sentence } = outcome else { panic!("{status}: {outcome:?}") };
         assert_eq!(after, Duration::from_secs(1));
-        assert!(sentence.starts_with(&status[..3]) && sentence.ends_with(", again in 1 s"), "{sentence}");
+        assert!(sentence.starts_with(&status[..3]) && sentence.ends_with(", retry in 1 s"), "{sentence}");
     }
     for (status, part) in [
-        ("301 x", "points to another address"),
-        ("308 x", "points to another address"),
-        ("400 x", "it does not take what slack sends"),
-        ("401 x", "write a new secret"),
-        ("403 x", "write a new secret"),
-        ("404 x", "there is nothing at that address"),
-        ("410 x", "there is nothing at that address"),
-        ("413 x", "no message of that size"),
-        ("422 x", "it does not take what slack sends"),
+        ("301 x", "do not follow redirects"),
+        ("308 x", "do not follow redirects"),
+        ("400 x", "it rejects messages of kind slack"),
+        ("401 x", "enter a new secret"),
+        ("403 x", "enter a new secret"),
+        ("404 x", "the address does not exist"),
+        ("410 x", "the address does not exist"),
+        ("413 x", "messages of that size"),
+        ("422 x", "it rejects messages of kind slack"),
     ] {
         let outcome = sent(answer(status, "location: http://127.0.0.1:9/\r\n", "the answer's own words"));
         let Outcome::GivenUp { sentence } = outcome else { panic!("{status}: {outcome:?}") };
@@ -128,7 +128,7 @@ fn what_is_not_taken_for_a_day_is_given_up() {
     let settings = channel("slack", &[format!("http://{addr}/")]);
     let attempt = |now| Attempt { now, tries: 100, random: 0.5 };
     let outcome = sender().send(&settings, &notice(NoticeKind::Firing), attempt(AT + 3_600));
-    assert!(outcome.sentence().ends_with(", tried 100 times, again in 10 min"), "{outcome:?}");
+    assert!(outcome.sentence().ends_with(", tried 100 times, retry in 10 min"), "{outcome:?}");
     let outcome = sender().send(&settings, &notice(NoticeKind::Firing), attempt(AT + 86_000));
     assert!(
         matches!(&outcome, Outcome::GivenUp { sentence } if sentence.contains("given up after 1 d")),
@@ -154,7 +154,7 @@ fn what_breaks_off_or_listens_nowhere_is_tried_again() {
     }
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
     let outcome = sender().send(&channel("slack", &[format!("http://{free}/")]), &test(), FIRST);
-    assert!(matches!(&outcome, Outcome::Again { sentence, .. } if sentence == "nothing listens there"), "{outcome:?}");
+    assert!(matches!(&outcome, Outcome::Again { sentence, .. } if sentence == "connection refused"), "{outcome:?}");
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn line(alert: &Alert, now: i64) -> String {
     let said = if alert.sentence.is_empty() { &alert.subject } else { &alert.sentence };
     let mut line = cut(&clean(said), MAX_LINE_BYTES);
     if alert.count > 1 {
-        line.push_str(&format!(" (told {} times)", alert.count));
+        line.push_str(&format!(" (reported {} times)", alert.count));
     }
     match (alert.state, alert.ended, alert.unknown_since) {
         (AlertState::Resolved, Some(ended), _) => {

@@ -50,10 +50,10 @@ impl ProviderRequests {
     ) -> Result<T, Failure> {
         let at = client::bare(url);
         let away = |why: String| Failure::away(format!("{at}: {why}"));
-        let uri: Uri = url.parse().map_err(|_| away("this is no address".into()))?;
+        let uri: Uri = url.parse().map_err(|_| away("this is not an address".into()))?;
         // What is told to a provider, and what it tells, is secret.
         if uri.scheme_str() != Some("https") && !client::is_local(&uri) {
-            return Err(away("it is no https:// address".into()));
+            return Err(away("it is not an https:// address".into()));
         }
         let client = self.0.get_or_init(|| Client::new(LIMITS));
         let headers = headers.iter().copied().chain([("accept", "application/json")]);
@@ -62,9 +62,9 @@ impl ProviderRequests {
         let bytes = client::read(answer, MAX_ANSWER).map_err(|error| away(client.told_of_body(&uri, error)))?;
         match status {
             200 => serde_json::from_slice(&bytes).map_err(|error| {
-                away(format!("its answer cannot be read at line {}, column {}", error.line(), error.column()))
+                away(format!("the response cannot be parsed at line {}, column {}", error.line(), error.column()))
             }),
-            _ => Err(away(format!("it answered {status}{}", words(&bytes)))),
+            _ => Err(away(format!("it returned {status}{}", words(&bytes)))),
         }
     }
 }

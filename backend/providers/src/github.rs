@@ -70,13 +70,13 @@ impl GitHub {
         // It says by status 200 that a code does not hold.
         let token = token.access_token.ok_or_else(|| {
             let said: String = token.error.unwrap_or_default().chars().take(64).collect();
-            Failure::untrusted(format!("GitHub gives no token for the code: {said:?}; look at client_id and secret"))
+            Failure::untrusted(format!("GitHub returned no token for the code: {said:?}; check client_id and secret"))
         })?;
         let authorization = Secret::new(format!("Bearer {}", token.reveal()));
         let headers = [("authorization", authorization.reveal()), ("x-github-api-version", "2022-11-28")];
         let user: User = client.questions.get(&format!("{}/user", self.api), &headers)?;
         if !self.admits(client, &headers, &user.login) {
-            return Err(Failure::new(Refused::Outside, format!("user {} is in none of orgs and teams", user.id)));
+            return Err(Failure::new(Refused::Outside, format!("user {} is not a member of orgs and teams", user.id)));
         }
         // An address that cannot be had is left out.
         let emails: Vec<Email> =

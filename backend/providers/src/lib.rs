@@ -167,14 +167,14 @@ impl Providers {
         what: impl FnOnce(&Client) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let client = self.find(name).ok_or_else(|| Failure::away("there is no such provider"))?.clone();
-        let busy = |_| Failure::new(Refused::Busy, format!("{AT_ONCE} sign-ins are asked about already"));
+        let busy = |_| Failure::new(Refused::Busy, format!("{AT_ONCE} sign-ins are in progress already"));
         let seat = client.seats.clone().try_acquire_owned().map_err(busy)?;
         let asked = tokio::task::spawn_blocking(move || {
             let answer = what(&client);
             drop(seat);
             answer
         });
-        asked.await.unwrap_or_else(|_| Err(Failure::away("the question broke off")))
+        asked.await.unwrap_or_else(|_| Err(Failure::away("the request was aborted")))
     }
 
     /// Looks at all providers at once and from then on every hour, and says in the log what is wrong with one.
@@ -228,7 +228,7 @@ impl Client {
             Speaks::GitHub(github) => (github.authorization(), github.scopes()),
         };
         let mut url = Url::parse(&address)
-            .map_err(|_| Failure::away(format!("its authorization_endpoint {address:?} is no address")))?;
+            .map_err(|_| Failure::away(format!("its authorization_endpoint {address:?} is not an address")))?;
         let mut query = url.query_pairs_mut();
         query
             .append_pair("response_type", "code")

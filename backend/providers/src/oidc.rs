@@ -127,7 +127,8 @@ impl Oidc {
             (known.provider.clone(), known.failed)
         };
         let rests = failed.is_some_and(|failed| client.clock.steady().saturating_sub(failed) < REST);
-        let fetched = if rests { Err(Failure::away("it did not answer a moment ago")) } else { self.fetch_now(client) };
+        let fetched =
+            if rests { Err(Failure::away("it did not respond a moment ago")) } else { self.fetch_now(client) };
         // Keys of an hour ago are better than none: one that is back soon is not missed.
         fetched.or_else(|failure| old.ok_or(failure))
     }
@@ -171,7 +172,7 @@ impl Oidc {
         let says: Metadata = client.questions.get(&address, &[])?;
         if says.issuer != self.issuer {
             return Err(Failure::away(format!(
-                "its issuer is {:?}, and {:?} is written; write what it says, to the letter",
+                "its issuer is {:?}, but the configuration has {:?}; write the issuer exactly",
                 client::bare(&says.issuer),
                 self.issuer
             )));
@@ -184,10 +185,10 @@ impl Oidc {
         let known = self.discovered(client)?;
         match &answer.issuer {
             Some(issuer) if *issuer != self.issuer => {
-                return Err(Failure::untrusted("the answer is another provider's (iss)"));
+                return Err(Failure::untrusted("the response is from another provider (iss)"));
             }
             None if known.says.authorization_response_iss_parameter_supported => {
-                return Err(Failure::untrusted("the answer does not say whose it is (iss), though the provider would"));
+                return Err(Failure::untrusted("the response has no issuer (iss), though the provider announces it"));
             }
             _ => {}
         }
@@ -203,8 +204,7 @@ impl Oidc {
             }
             judged => judged,
         };
-        let (claims, all) =
-            judged.map_err(|doubt| Failure::untrusted(format!("its ID token does not hold: {doubt}")))?;
+        let (claims, all) = judged.map_err(|doubt| Failure::untrusted(format!("its ID token is invalid: {doubt}")))?;
         self.named(&claims, &all)
     }
 
@@ -236,12 +236,12 @@ impl Oidc {
         let tokens: Result<Tokens, Failure> = client.questions.post(&known.says.token_endpoint, &headers, &form);
         let tokens = tokens.map_err(|failure| Failure {
             why: format!(
-                "{}; look at client_id, at the secret, and whether {} is registered there as redirect_uri",
+                "{}; check client_id, the secret, and that {} is registered there as redirect_uri",
                 failure.why, client.back
             ),
             ..failure
         })?;
-        tokens.id_token.ok_or_else(|| Failure::untrusted("there is no ID token in its answer; scopes need \"openid\""))
+        tokens.id_token.ok_or_else(|| Failure::untrusted("its response has no ID token; scopes need \"openid\""))
     }
 
     /// Whom the claims name, and whether they may come in.
@@ -258,7 +258,7 @@ impl Oidc {
         if !self.domains.is_empty()
             && !domain.is_some_and(|domain| self.domains.iter().any(|own| own.eq_ignore_ascii_case(domain)))
         {
-            return Err(Failure::new(Refused::Outside, "the person is of no domain in domains, by a verified e-mail"));
+            return Err(Failure::new(Refused::Outside, "the user has no verified e-mail address in domains"));
         }
         let roles = match &self.groups_claim {
             Some(claim) => self.roles.of(&groups(all, claim)),

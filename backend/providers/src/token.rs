@@ -146,7 +146,7 @@ pub(super) fn believed(
 ) -> Result<(Claims, Map<String, Value>), Doubt> {
     // Whoever installs it first has installed it: there is no other.
     let _ = RING.install_default();
-    let header = decode_header(text).map_err(|_| whole("it is none"))?;
+    let header = decode_header(text).map_err(|_| whole("there is none"))?;
     let key = key_of(&header, keys)?;
     let mut validation = Validation::new(header.alg);
     validation.set_issuer(&[wanted.issuer]);
@@ -160,27 +160,27 @@ pub(super) fn believed(
     holds(&claims, wanted).map_err(whole)?;
     match all {
         Value::Object(all) => Ok((claims, all)),
-        _ => Err(whole("its claims are no table")),
+        _ => Err(whole("its claims are not an object")),
     }
 }
 
 /// The one key by which a token of this header can be.
 fn key_of<'a>(header: &Header, keys: &'a Keys) -> Result<&'a Jwk, Doubt> {
     if !ALGORITHMS.contains(&header.alg) {
-        return Err(whole("it is signed by a secret, which no provider shares with us for that (alg)"));
+        return Err(whole("it is signed with a shared secret, which is not supported (alg)"));
     }
     if header.typ.as_ref().is_some_and(|typ| !TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ))) {
-        return Err(whole("it is a token of another kind (typ)"));
+        return Err(whole("it is another kind of token (typ)"));
     }
     if header.crit.is_some() || header.cty.is_some() {
-        return Err(whole("it asks for what is not known here (crit, cty)"));
+        return Err(whole("it has an unsupported critical header (crit, cty)"));
     }
     let named = |key: &&Jwk| header.kid.is_none() || header.kid == key.common.key_id;
     let mut fitting = keys.0.iter().filter(named).filter(|key| fits(key, header.alg));
     match (fitting.next(), fitting.next()) {
         (Some(key), None) => Ok(key),
-        (None, _) => Err(Doubt::Keys("the provider shows no such key")),
-        (Some(_), Some(_)) => Err(whole("it does not say by which of the provider's keys it is (kid)")),
+        (None, _) => Err(Doubt::Keys("the provider has no such key")),
+        (Some(_), Some(_)) => Err(whole("it does not name the key of its signature (kid)")),
     }
 }
 
@@ -208,9 +208,9 @@ fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
 fn doubt(error: Error) -> Doubt {
     match error.kind() {
         ErrorKind::InvalidSignature => {
-            Doubt::Keys("no key that the provider shows made it; RSA takes 2048 bits or more")
+            Doubt::Keys("its signature matches no key of the provider; RSA needs 2048 bits or more")
         }
-        ErrorKind::InvalidIssuer => whole("it is of another issuer (iss)"),
+        ErrorKind::InvalidIssuer => whole("it is from another issuer (iss)"),
         ErrorKind::InvalidAudience => whole("it is for another client (aud)"),
         ErrorKind::MissingRequiredClaim(claim) => whole(format!("{claim} is missing in it")),
         _ => whole("it cannot be read"),
@@ -225,16 +225,14 @@ fn holds(claims: &Claims, wanted: &WantedClaims<'_>) -> Result<(), &'static str>
     };
     let now = wanted.now;
     Err(match claims {
-        _ if claims.iss != wanted.issuer => "it is of another issuer (iss)",
+        _ if claims.iss != wanted.issuer => "it is from another issuer (iss)",
         // Each of the others could sign in here with it.
-        _ if !alone => "it is for others, too (aud)",
-        _ if claims.azp.as_ref().is_some_and(|azp| azp != wanted.client) => "it was given to another client (azp)",
-        _ if now.saturating_sub(SKEW) >= claims.exp.0 => "it is over (exp)",
-        _ if claims.nbf.is_some_and(|from| from.0.saturating_sub(SKEW) > now) => "it does not hold yet (nbf)",
-        _ if claims.iat.0.abs_diff(now) > MAX_AGE => {
-            "it was not made just now; one of the two clocks is wrong, or it is an old one (iat)"
-        }
-        _ if claims.nonce != wanted.nonce => "it answers another sign-in (nonce)",
+        _ if !alone => "it is also for other clients (aud)",
+        _ if claims.azp.as_ref().is_some_and(|azp| azp != wanted.client) => "it was issued to another client (azp)",
+        _ if now.saturating_sub(SKEW) >= claims.exp.0 => "it has expired (exp)",
+        _ if claims.nbf.is_some_and(|from| from.0.saturating_sub(SKEW) > now) => "it is not valid yet (nbf)",
+        _ if claims.iat.0.abs_diff(now) > MAX_AGE => "it is too old, or one of the two clocks is wrong (iat)",
+        _ if claims.nonce != wanted.nonce => "it belongs to another sign-in (nonce)",
         _ => return Ok(()),
     })
 }

@@ -26,7 +26,7 @@ fn part_of(path: &Path) -> PathBuf {
 pub async fn backup(folder: &Path, file: &Path, who: &Entry) -> Result<(), OpenError> {
     let from = folder.join(FILE);
     if file.exists() {
-        return Err(failed(file, "write", "it is there already"));
+        return Err(failed(file, "write", "the file exists already; name another one"));
     }
     let connection = copy(&from, file).await?;
     let mut connection = Connection::to_file(connection);
@@ -53,7 +53,7 @@ pub(crate) async fn copy(from: &Path, file: &Path) -> Result<SqliteConnection, O
 /// Whether a file is a hub's database of a version that is known.
 pub(crate) async fn check(file: &Path) -> Result<(), OpenError> {
     if migrate::schema_of(file).await? == 0 {
-        return Err(failed(file, "read", "this is no copy of a hub's database"));
+        return Err(failed(file, "read", "this is not a backup of a hub's database"));
     }
     migrate::refuse_newer(file).await
 }
@@ -65,7 +65,7 @@ pub(crate) async fn check(file: &Path) -> Result<(), OpenError> {
 pub async fn restore(file: &Path, folder: &Path) -> Result<(), OpenError> {
     let to = folder.join(FILE);
     if to.exists() {
-        return Err(failed(&to, "write", "there is a database already; name an empty folder"));
+        return Err(failed(&to, "write", "the folder has a database already; name an empty folder"));
     }
     check(file).await?;
     let part = part_of(&to);

@@ -95,23 +95,23 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Newer { place, schema, known } => write!(
                 f,
-                "{place} was written by a newer version (schema {schema}, this one knows {known}): start that version \
-                 again, or go back to a copy of before (of a file it lies beside it)",
+                "a newer version wrote {place} (schema {schema}, this version knows {known}): use that version, or \
+                restore an older backup (for a file it lies beside it)",
             ),
-            OpenError::Io { path, what, error } => write!(f, "cannot {what} {}: {error}", path.display()),
+            OpenError::Io { path, what, error } => write!(f, "{}: cannot {what}: {error}", path.display()),
             OpenError::Full { path } => {
-                write!(f, "the disk with {} is full: make room there, then start again", path.display())
+                write!(f, "the disk with {} is full: free space there, then start again", path.display())
             }
             OpenError::Behind { place, file } => write!(
                 f,
-                "{place} is empty, and {file} has the accounts and keys of this hub. Bring them over by \
-                 watchglass restore {file}, with this configuration; or move that file away to begin anew",
+                "{place} is empty, and {file} has the accounts and keys of this hub. Import them with watchglass \
+                restore {file}, with this configuration; or move that file away to start empty",
                 file = file.display()
             ),
             OpenError::Server { place, what, error } => {
                 write!(
                     f,
-                    "cannot {what} {place}: {error}; look at [database] of the configuration and at the server's log"
+                    "cannot {what} {place}: {error}; check [database] in the configuration and the log of the server"
                 )
             }
         }

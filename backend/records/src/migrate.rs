@@ -82,13 +82,13 @@ async fn run(pool: &SqlitePool, path: &Path, steps: &[&'static str]) -> Result<(
     }
     for (step, taken) in steps.iter().zip(1_i64..).skip(schema as usize) {
         let mut change = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed(path, "write"))?;
-        sqlx::raw_sql(*step).execute(&mut *change).await.map_err(failed(path, "bring up to date"))?;
+        sqlx::raw_sql(*step).execute(&mut *change).await.map_err(failed(path, "migrate"))?;
         sqlx::query("INSERT INTO meta (key, value) VALUES ('schema', $1) ON CONFLICT (key) DO UPDATE SET value = $1")
             .bind(taken.to_string())
             .execute(&mut *change)
             .await
-            .map_err(failed(path, "bring up to date"))?;
-        change.commit().await.map_err(failed(path, "bring up to date"))?;
+            .map_err(failed(path, "migrate"))?;
+        change.commit().await.map_err(failed(path, "migrate"))?;
     }
     Ok(())
 }
@@ -219,7 +219,7 @@ mod tests {
         run(&pool, &path, STEPS).await.expect("the first schema");
         let wrong = [STEPS, &["CREATE TABLE half (a INTEGER); CREATE TABLE half (a INTEGER);"]].concat();
         let error = run(&pool, &path, &wrong).await.expect_err("the table is there twice").to_string();
-        assert!(error.contains("bring up to date"), "{error}");
+        assert!(error.contains("migrate"), "{error}");
         let mut connection = pool.acquire().await.expect("open");
         assert_eq!(schema(&mut connection).await.expect("read"), STEPS.len() as i64);
         let half = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM half").fetch_one(&mut *connection).await;
@@ -236,7 +236,7 @@ mod tests {
         pool.close().await;
         let before = std::fs::read(&path).expect("the file");
         let error = crate::Records::open(folder.path()).await.expect_err("newer").to_string();
-        let said = format!("newer version (schema 99, this one knows {})", STEPS.len());
+        let said = format!("(schema 99, this version knows {})", STEPS.len());
         assert!(error.contains(&said), "{error}");
         assert_eq!(std::fs::read(&path).expect("the file"), before);
     }

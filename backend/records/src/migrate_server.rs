@@ -77,7 +77,7 @@ impl Server {
 }
 
 async fn run(pool: &PgPool, server: &Server, steps: &[&str]) -> Result<(), OpenError> {
-    let failed = |error: sqlx::Error| server.failed("bring up to date", error);
+    let failed = |error: sqlx::Error| server.failed("migrate", error);
     loop {
         let mut change = pool.begin().await.map_err(failed)?;
         lock(&mut change, SCHEMA_LOCK).await.map_err(failed)?;

@@ -16,12 +16,13 @@ impl Server {
     /// # Errors
     /// A sentence that says what to write; it repeats no password.
     pub fn parse(url: &str, password: Option<&Secret>) -> Result<Server, String> {
-        let wrong = || "a database is written like postgres://watchglass@db.example.org/watchglass".to_string();
+        let wrong =
+            || "the address of a database looks like postgres://watchglass@db.example.org/watchglass".to_string();
         let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://")).ok_or_else(wrong)?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let named = |name: &str| query.split('&').any(|pair| pair.split('=').next() == Some(name));
         if place.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) || named("password") {
-            return Err("write no password into the address; name a file that holds it with password_file".into());
+            return Err("the address must not contain a password; name a file with it in password_file".into());
         }
         let options: PgConnectOptions = url.parse().map_err(|_| wrong())?;
         if options.get_database().is_none_or(str::is_empty) {
@@ -48,7 +49,7 @@ impl Server {
 
     pub(crate) fn failed(&self, what: &'static str, error: sqlx::Error) -> OpenError {
         let error = match error {
-            sqlx::Error::PoolTimedOut => "it does not answer".to_string(),
+            sqlx::Error::PoolTimedOut => "it does not respond".to_string(),
             other => other.to_string(),
         };
         OpenError::Server { place: self.to_string(), what, error }

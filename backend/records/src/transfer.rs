@@ -75,17 +75,17 @@ async fn rows(from: &Records, to: &Records) -> sqlx::Result<()> {
     let refused = |why: String| sqlx::Error::Protocol(why);
     let (mut from, mut to) = (from.read().await?, to.change().await?);
     if meta::get(&mut to, "instance").await?.is_some() {
-        return Err(refused("there is a hub in it already; name an empty database".into()));
+        return Err(refused("the database has data of a hub already; name an empty database".into()));
     }
     {
         let (Engine::Sqlite(from), Engine::Postgres(to)) = (from.engine(), to.engine()) else {
-            return Err(refused("rows go from a file to a server".into()));
+            return Err(refused("rows can only be copied from a file to a server".into()));
         };
         let known =
             sqlx::query_scalar("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
         let known: Vec<String> = known.fetch_all(&mut *from).await?;
         if let Some(other) = known.iter().find(|name| !TABLES.contains(&name.as_str())) {
-            return Err(refused(format!("the table {other} is not known here")));
+            return Err(refused(format!("the table {other} is unknown")));
         }
         sqlx::query("DELETE FROM meta").execute(&mut *to).await?;
         for table in TABLES {
@@ -138,6 +138,6 @@ fn put(values: &mut PgArguments, row: &SqliteRow, at: usize, kind: &str) -> Resu
         "bytea" => values.add(row.try_get::<Option<Vec<u8>>, _>(at)?),
         // It takes no NUL.
         "text" => values.add(row.try_get::<Option<String>, _>(at)?.map(|text| text.replace('\0', "\u{fffd}"))),
-        other => Err(format!("values of the type {other} are not known here").into()),
+        other => Err(format!("values of the type {other} are unknown").into()),
     }
 }

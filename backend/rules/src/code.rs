@@ -17,7 +17,7 @@ const MOST_TITLES: usize = 100;
 const MOST_CALLS: usize = 256;
 
 /// Under this title stand calls that are too many.
-const FURTHER: &str = "more alerts from code than are kept; these are counted only";
+const FURTHER: &str = "the limit of alerts from code is reached; further alerts are only counted";
 
 /// What a call is tied to, by the kernel or by who may tell it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

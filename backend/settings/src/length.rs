@@ -29,9 +29,8 @@ pub fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, S
 /// The rest of a sentence that says what to write.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let ms = time::read(text).and_then(|ms| u64::try_from(ms).ok());
-    ms.map(Duration::from_millis).ok_or_else(|| {
-        format!("\"{text}\" is not a length of time; write a number with its unit, like 100ms, 1s, 5m or 12h")
-    })
+    ms.map(Duration::from_millis)
+        .ok_or_else(|| format!("\"{text}\" is not a duration; write a number with its unit, like 100ms, 1s, 5m or 12h"))
 }
 
 /// Writes a length of time with the largest unit that leaves a whole number: `12h`, `90s`, `100ms`.
@@ -51,7 +50,7 @@ mod tests {
         }
         assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5_400)));
         for wrong in ["", "5", "1.5ms", "1y", "soon"] {
-            assert!(duration(wrong).is_err_and(|why| why.contains("not a length of time")), "{wrong}");
+            assert!(duration(wrong).is_err_and(|why| why.contains("not a duration")), "{wrong}");
         }
         assert!(retention("59s").is_err_and(|why| why.contains("write 1m to 3650d")));
     }

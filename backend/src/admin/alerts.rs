@@ -58,7 +58,7 @@ impl Asking<'_> {
 
 fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, AdminFailed> {
     serde_json::from_value(answer.clone())
-        .map_err(|_| AdminFailed::new("the answer is of another version; use the watchglass of that server"))
+        .map_err(|_| AdminFailed::new("the server has another version; use the watchglass command of its version"))
 }
 
 /// Does what is wanted of alerts.
@@ -85,7 +85,7 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
             let answer = asking.ask(Request::new(Operation::AcknowledgeAlert, &[id]))?;
             let alert: Alert = read(&answer)?;
             Ok(Printed {
-                note: format!("You have {:?}; it is not told again until it ends.", alert.sentence),
+                note: format!("{:?} is acknowledged; its notification is not repeated.", alert.sentence),
                 ..Printed::default()
             })
         }
@@ -96,7 +96,7 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
 fn import(file: &Path) -> Result<Printed, AdminFailed> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| {
-        AdminFailed::new(format!("{name} cannot be read: {error}; name a file of Prometheus' rules"))
+        AdminFailed::new(format!("{name} cannot be read: {error}; name a file with rules of Prometheus"))
     })?;
     let imported = rules::prometheus::import(&text, &collectors::catalog());
     let status = u8::from(!imported.refused.is_empty());
@@ -147,7 +147,7 @@ fn past(asking: &Asking<'_>, history: &AlertHistory) -> Result<Printed, AdminFai
     let (found, answer) = asking.get::<Alerts>(Request::asking(Operation::ListAlerts, &[], &parameters))?;
     let mut printed = asking.printed(&answer, alerts_table(&found.alerts.iter().collect::<Vec<_>>(), now));
     if found.more {
-        printed.note = "There are more; ask with --limit, --from and --to.".into();
+        printed.note = "There are more alerts; narrow the list with --limit, --from and --to.".into();
     }
     Ok(printed)
 }
@@ -164,7 +164,7 @@ fn alerts_table(alerts: &[&Alert], now: i64) -> String {
         let began = ago(now / 1_000, Some(alert.began / 1_000));
         vec![alert.severity.word().into(), state.into(), began, acked, plain(&alert.sentence), alert.id.clone()]
     });
-    headed(["SEVERITY", "STATE", "BEGAN", "TAKEN BY", "WHAT", "ID"], rows)
+    headed(["SEVERITY", "STATE", "BEGAN", "ACKNOWLEDGED BY", "WHAT", "ID"], rows)
 }
 
 /// Text of others on one line of a terminal.
@@ -194,7 +194,7 @@ fn show(asking: &Asking<'_>, name: &str) -> Result<Printed, AdminFailed> {
 fn shown(row: &RuleRow, last: Option<&Alert>) -> String {
     let rule = &row.rule;
     let Some(alert) = last else {
-        return format!("{}\n{}\nIt has not fired yet, so that there are no values to show.\n", rule.name, row.words);
+        return format!("{}\n{}\nIt has not fired yet, so there are no values to show.\n", rule.name, row.words);
     };
     let value = |name: &str| match name {
         "rule" => rule.name.clone(),
@@ -213,7 +213,7 @@ fn shown(row: &RuleRow, last: Option<&Alert>) -> String {
 fn check(asking: &Asking<'_>, file: &Path, from: i64) -> Result<Printed, AdminFailed> {
     let ago = clock::System.wall() - from;
     if !(1_000..=LONGEST_CHECK + 1_000).contains(&ago) {
-        return Err(AdminFailed::usage("--from is at most 12 h back, as -12h"));
+        return Err(AdminFailed::usage("--from must be within the last 12 h, such as -12h"));
     }
     let span = u64::try_from(ago.min(LONGEST_CHECK) / 1_000).unwrap_or(0);
     let (mut text, mut all) = (String::new(), Vec::new());
@@ -246,7 +246,7 @@ fn apply(asking: &Asking<'_>, file: &Path) -> Result<Printed, AdminFailed> {
                 asking.ask(asking.of_team(Operation::AddRule).with(&rule))?;
                 "made"
             }
-            Some(old) if rule == (Rule { id: String::new(), by: String::new(), ..old.clone() }) => "as it was",
+            Some(old) if rule == (Rule { id: String::new(), by: String::new(), ..old.clone() }) => "unchanged",
             Some(old) => {
                 asking.ask(Request::new(Operation::ChangeRule, &[&old.id]).with(&rule))?;
                 "changed"
@@ -263,7 +263,7 @@ fn add_silence(asking: &Asking<'_>, task: &SilenceTask) -> Result<Printed, Admin
     let given = [("source", &task.source), ("rule", &task.rule), ("run", &task.run)];
     matches.extend(given.into_iter().filter_map(|(label, pattern)| Some((label.to_string(), pattern.clone()?))));
     if matches.is_empty() {
-        return Err(AdminFailed::usage("say what is silenced: --source, --rule, --run or --match LABEL=PATTERN"));
+        return Err(AdminFailed::usage("a silence needs a matcher: --source, --rule, --run or --match LABEL=PATTERN"));
     }
     let length = task.length.unwrap_or(0);
     let from = clock::System.wall() / 1_000;
@@ -274,7 +274,7 @@ fn add_silence(asking: &Asking<'_>, task: &SilenceTask) -> Result<Printed, Admin
     let made: Silence = read(&answer)?;
     let mut printed = asking.printed(&answer, format!("{}\n", made.id));
     printed.note = format!(
-        "Nobody is told of it for {}; watchglass alerts silence --end {} ends that.",
+        "Matching alerts are silenced for {}; end it with watchglass alerts silence --end {}.",
         duration_words(length),
         made.id
     );

@@ -24,10 +24,12 @@ const MAX_ANSWER: u64 = 32 << 20;
 /// The data folder of the hub of this machine.
 fn own_folder<'a>(config: &'a Config, hub: Option<&HubEntry>) -> Result<&'a Path, AdminFailed> {
     if hub.is_some() {
-        return Err(AdminFailed::usage("this works on the hub's own machine, on its data folder; leave --hub out"));
+        return Err(AdminFailed::usage(
+            "this command needs the data folder of the hub; leave --hub out and run it on the hub's machine",
+        ));
     }
     config.data_dir.as_deref().filter(|_| !config.memory).ok_or_else(|| {
-        AdminFailed::folder("there is no data folder; name the hub's with --data-dir, or the hub with --hub URL")
+        AdminFailed::folder("there is no data folder; name it with --data-dir, or name the hub with --hub URL")
     })
 }
 
@@ -53,12 +55,12 @@ pub(super) fn backup(
     let folder = own_folder(config, hub)?;
     if let Some(server) = database(config, folder)?.server() {
         return Err(AdminFailed::usage(format!(
-            "what this hub knows is in {server}, which has tools of its own for copies, such as pg_dump"
+            "the data of this hub is in {server}; back it up with the tools of the database, such as pg_dump"
         )));
     }
     wait(team::accounts::backup(folder, file, &clock::System, user::own_uid()))?;
     let mut note = format!(
-        "{} holds accounts, keys, views and settings, and no samples. Keep it as safe as the hub itself.",
+        "{} contains accounts, keys, views and settings, without samples. Keep it as safe as the hub itself.",
         file.display()
     );
     if with_key {
@@ -67,7 +69,8 @@ pub(super) fn backup(
         let failed = |error| AdminFailed::folder(format!("{} cannot be copied: {error}", key.display()));
         note += &match SealingKey::copy(&key, &copy).map_err(failed)? {
             true => format!(
-                "\n{} opens the addresses and keys of channels in it: bring it back as secret.key, and keep the two apart.",
+                "\n{} decrypts the addresses and keys of channels in it. Restore it as secret.key, and keep the two \
+                files apart.",
                 copy.display()
             ),
             false => "\nThere is no secret.key: no channel has a secret yet.".into(),
@@ -84,14 +87,13 @@ pub(super) fn restore(config: &Config, hub: Option<&HubEntry>, file: &Path) -> R
     let disk = Disk::new(folder);
     disk.make().map_err(|error| failed(error.to_string()))?;
     let _lock = disk.lock().map_err(|error| match error {
-        LockError::Held { .. } => AdminFailed::new("a Watchglass runs with this folder; end it first"),
+        LockError::Held { .. } => AdminFailed::new("a Watchglass uses this folder; stop it first"),
         LockError::Io(error) => failed(error.to_string()),
     })?;
     wait(database(config, folder)?.restore(file))?;
     let note = format!(
-        "{} is back; start the hub. It knows nothing of what was done since that copy was made: machines that were removed \
-         since are removed again at the start where {} has the list of them; erase people again, and look through accounts, \
-         keys and links.",
+        "{} is restored; start the hub. Changes since the backup are lost. Machines that were removed since are \
+        removed again at the start if {} lists them. Erase people again, and check accounts, keys and links.",
         file.display(),
         folder.join(REMOVALS_FILE).display()
     );
@@ -110,7 +112,7 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
     match control::ask(folder, request.operation.method().text(), &request.path, body.as_deref()).map_err(failed)? {
         Some((status, body)) => judged(status, &body),
         None if matches!(order, HubOrder::Runs(_) | HubOrder::Alerts(..)) => Err(AdminFailed::folder(format!(
-            "no watchglass runs with {}; start it, or name another folder with --data-dir, or a hub with --hub URL",
+            "no watchglass runs with {}; start it, name another folder with --data-dir, or a hub with --hub URL",
             folder.display()
         ))),
         None => on_file(config, folder, order),
@@ -121,20 +123,21 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
 fn by_network(hub: &HubEntry, order: &HubOrder) -> Result<Value, AdminFailed> {
     let key = match &hub.key {
         Some(KeyFrom::File(path)) => std::fs::read_to_string(path)
-            .map_err(|error| AdminFailed::usage(format!("cannot read the key in {}: {error}", path.display())))?,
+            .map_err(|error| AdminFailed::usage(format!("the key in {} cannot be read: {error}", path.display())))?,
         Some(KeyFrom::Given(key)) => key.clone(),
         Some(KeyFrom::Stdin) => {
             let mut line = String::new();
             io::stdin()
                 .read_line(&mut line)
-                .map_err(|error| AdminFailed::usage(format!("no key can be read: {error}")))?;
+                .map_err(|error| AdminFailed::usage(format!("the key cannot be read: {error}")))?;
             line
         }
-        None => return Err(AdminFailed::answered(401, "name the file with your key: --key-file FILE")),
+        None => return Err(AdminFailed::answered(401, "a key is missing; name its file with --key-file FILE")),
     };
     if hub.ca.is_some() || hub.pin.is_some() {
         return Err(AdminFailed::usage(
-            "--ca and --pin are for agents; this command trusts what the system trusts (SSL_CERT_FILE adds to it)",
+            "--ca and --pin apply to agents only; this command trusts the system's CA certificates (SSL_CERT_FILE \
+            adds to them)",
         ));
     }
     let request = order.request();
@@ -161,14 +164,14 @@ fn on_file(config: &Config, folder: &Path, order: &HubOrder) -> Result<Value, Ad
     let adds = matches!(order, HubOrder::AddPerson(_) | HubOrder::Join(..) | HubOrder::AddKey(..));
     if !adds && !database.is_there() {
         return Err(failed(
-            "no hub has been here; start one with watchglass hub, or name its folder with --data-dir".into(),
+            "the folder has no data of a hub; start one with watchglass hub, or name its folder with --data-dir".into(),
         ));
     }
     let disk = Disk::new(folder);
     disk.make().map_err(|error| failed(error.to_string()))?;
     let _lock = disk.lock().map_err(|error| match error {
         LockError::Held { .. } => AdminFailed::new(
-            "a Watchglass runs with this folder, and its control socket does not answer; ask it with --hub URL --key-file FILE",
+            "a Watchglass uses this folder, and its control socket does not respond; use --hub URL --key-file FILE",
         ),
         LockError::Io(error) => failed(error.to_string()),
     })?;
@@ -191,13 +194,12 @@ fn judged(status: u16, body: &[u8]) -> Result<Value, AdminFailed> {
             [] => Ok(Value::Object(serde_json::Map::new())),
             // A document is a text, and no JSON.
             html if html.starts_with(b"<!doctype html>") => Ok(String::from_utf8_lossy(html).into_owned().into()),
-            body => {
-                serde_json::from_slice(body).map_err(|_| AdminFailed::new("what answers is no hub: it speaks no JSON"))
-            }
+            body => serde_json::from_slice(body)
+                .map_err(|_| AdminFailed::new("the server is not a hub: its response is not JSON")),
         };
     }
     let sentence = serde_json::from_slice::<Problem>(body).map(|problem| problem.error);
-    Err(AdminFailed::answered(status, sentence.unwrap_or_else(|_| format!("what answers is no hub: status {status}"))))
+    Err(AdminFailed::answered(status, sentence.unwrap_or_else(|_| format!("the server is not a hub: status {status}"))))
 }
 
 #[cfg(test)]
@@ -210,7 +212,7 @@ mod tests {
         assert_eq!((failed.status(), failed.to_string().as_str()), (5, "only an admin"));
         assert_eq!(judged(401, b"{\"error\":\"sign in\"}").expect_err("refused").status(), 6);
         assert_eq!(judged(400, b"{\"error\":\"wrong\"}").expect_err("refused").status(), 2);
-        assert_eq!(judged(502, b"<html>").expect_err("a proxy").to_string(), "what answers is no hub: status 502");
+        assert_eq!(judged(502, b"<html>").expect_err("a proxy").to_string(), "the server is not a hub: status 502");
         assert!(judged(200, b"<html>").is_err() && judged(204, b"").is_ok());
     }
 }

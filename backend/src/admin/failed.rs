@@ -44,7 +44,7 @@ impl AdminFailed {
     pub(super) fn naming(self, named: Option<(&str, &str, &str)>) -> Self {
         match named.filter(|_| self.is_unknown) {
             Some((what, name, list)) => {
-                let sentence = format!("no {what} here is called {name:?}; `watchglass {list}` names them");
+                let sentence = format!("there is no {what} {name:?}; `watchglass {list}` lists them");
                 AdminFailed { sentence, ..self }
             }
             None => self,

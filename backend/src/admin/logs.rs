@@ -40,12 +40,13 @@ pub fn logs(
 ) -> Result<(), AdminFailed> {
     if hub.is_some() {
         return Err(AdminFailed::usage(
-            "no key reads what a job printed; leave --hub out and ask on its machine, or read it in the page",
+            "output cannot be read with a key; run this without --hub on the machine of the job, or read it in the \
+            page",
         ));
     }
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
-    let folder =
-        folder.ok_or_else(|| AdminFailed::folder("there is no data folder; name the server's with --data-dir"))?;
+    let folder = folder
+        .ok_or_else(|| AdminFailed::folder("there is no data folder; name that of the server with --data-dir"))?;
     let mut known: HashSet<Place> = HashSet::new();
     let (mut newest, mut reads) = (i64::MIN, true);
     let mut print = |row: &str, known: &mut HashSet<Place>, newest: &mut i64, reads: &mut bool| {
@@ -93,7 +94,7 @@ fn question(task: &LogsTask, from: Option<i64>, limit: Option<u32>) -> String {
 /// A line for people.
 fn shown(line: &Value, with_rank: bool) -> String {
     if let Some(lost) = line["lost"].as_u64() {
-        return format!("({lost} lines not kept)\n");
+        return format!("({lost} lines dropped)\n");
     }
     let text = plain(line["text"].as_str().unwrap_or_default());
     let mark = if line["cut"] == true { "…" } else { "" };
@@ -109,14 +110,14 @@ fn ask(folder: &Path, path: &str, row: &mut dyn FnMut(&str)) -> Result<(), Admin
         200 => row(text),
         _ => problem += text,
     };
-    let failed = |error: std::io::Error| AdminFailed::new(format!("the control socket does not answer: {error}"));
+    let failed = |error: std::io::Error| AdminFailed::new(format!("the control socket does not respond: {error}"));
     match control::ask_rows(folder, path, &mut all).map_err(failed)? {
         Some(200) => Ok(()),
         Some(status) => {
             let sentence = serde_json::from_str::<Problem>(&problem).map(|problem| problem.error);
             Err(AdminFailed::answered(
                 status,
-                sentence.unwrap_or_else(|_| format!("what answers is no hub: status {status}")),
+                sentence.unwrap_or_else(|_| format!("the server is not a hub: status {status}")),
             ))
         }
         None => Err(AdminFailed::folder(format!(
@@ -143,7 +144,7 @@ mod tests {
         let line = json!({ "text": "\u{1b}[31mred\u{1b}[0m", "rank": 3, "cut": true });
         assert_eq!((shown(&line, true), shown(&line, false)), ("rank 3: red…\n".into(), "red…\n".into()));
         assert_eq!(shown(&json!({ "text": "[rank3]: x", "rank": 3 }), true), "[rank3]: x\n");
-        assert_eq!(shown(&json!({ "lost": 12 }), true), "(12 lines not kept)\n");
+        assert_eq!(shown(&json!({ "lost": 12 }), true), "(12 lines dropped)\n");
     }
 
     #[test]

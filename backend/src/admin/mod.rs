@@ -84,7 +84,7 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
     if let (HubOrder::Join(_, join), false, Some(key)) = (&order, wanted.json, text("key"))
         && join.expires.as_deref() == Some("never")
     {
-        note = format!("Write this key into FILE, for its owner alone to read:\n{key}");
+        note = format!("Write this key into FILE, and let only its owner read it:\n{key}");
     }
     Ok(Printed { output, note, status: 0 })
 }
@@ -135,11 +135,11 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             (HubOrder::AddPerson(new), format!("{person} can sign in now."))
         }
         AdminTask::User(UserTask::Reset { person, .. }) if wanted.hub.is_some() => {
-            (HubOrder::ResetPerson(person.clone()), "By this link the password is set, once and within 24 h:".into())
+            (HubOrder::ResetPerson(person.clone()), "This link sets the password. It works once, within 24 h:".into())
         }
         AdminTask::User(UserTask::Reset { person, password_file }) => {
             let password = Some(read(password_file, person)?);
-            let note = format!("{person} has a new password, and no session any longer.");
+            let note = format!("{person} has a new password; all sessions have ended.");
             change(person, PersonChange { password, ..PersonChange::default() }, note)
         }
         AdminTask::User(UserTask::Role { person, role }) => {
@@ -149,42 +149,44 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
             };
             let to =
                 PersonChange { hub_admin: Some(hub_admin), role, team: wanted.team.clone(), ..PersonChange::default() };
-            change(person, to, format!("{person} is {may} now."))
+            change(person, to, format!("{person} is now {may}."))
         }
         AdminTask::User(UserTask::Disable { person }) => {
             let to = PersonChange { disabled: Some(true), ..PersonChange::default() };
-            change(person, to, format!("{person} cannot sign in any longer."))
+            change(person, to, format!("{person} can no longer sign in."))
         }
         AdminTask::User(UserTask::Enable { person }) => {
             let to = PersonChange { disabled: Some(false), ..PersonChange::default() };
             change(person, to, format!("{person} can sign in again."))
         }
         AdminTask::User(UserTask::Remove { person }) => {
-            (HubOrder::RemovePerson(person.clone()), format!("{person} is removed."))
+            (HubOrder::RemovePerson(person.clone()), format!("{person} has been removed."))
         }
         AdminTask::User(UserTask::Invite { role, email, expires }) => {
             let new = NewInvite { role: Some(*role), email: email.clone(), expires: expires.clone() };
-            (HubOrder::Invite(team(), new), "Who opens this link comes into the team, once:".into())
+            (HubOrder::Invite(team(), new), "This link adds one person to the team. It works once:".into())
         }
         AdminTask::User(UserTask::Logins { person, logins }) => {
             let note = match &logins[..] {
-                [] => format!("{person} has no login in {} now.", team()),
-                some => format!("Runs of {} are {person}'s in {} now.", some.join(", "), team()),
+                [] => format!("{person} now has no user names in {}.", team()),
+                some => format!("Runs of {} now belong to {person} in {}.", some.join(", "), team()),
             };
             let to = MemberChange { role: None, logins: Some(logins.clone()) };
             (HubOrder::ChangeMember(team(), person.clone(), to), note)
         }
         AdminTask::User(UserTask::Leave { person }) => {
-            (HubOrder::RemoveMember(team(), person.clone()), format!("{person} is not in {} any longer.", team()))
+            (HubOrder::RemoveMember(team(), person.clone()), format!("{person} is no longer a member of {}.", team()))
         }
         AdminTask::Team(task) => of_team(task, team()),
         AdminTask::View(ViewTask::List) => (HubOrder::Views(wanted.team.clone()), String::new()),
         AdminTask::View(ViewTask::Save { title: name, query, mine }) => {
             let scope = if *mine { Reach::Mine } else { Reach::Team };
             let new = NewView { name: name.clone(), query: query.clone(), scope };
-            (HubOrder::AddView(wanted.team.clone(), new), format!("{name} is saved."))
+            (HubOrder::AddView(wanted.team.clone(), new), format!("{name} has been saved."))
         }
-        AdminTask::View(ViewTask::Remove { id }) => (HubOrder::RemoveView(id.clone()), format!("{id} is removed.")),
+        AdminTask::View(ViewTask::Remove { id }) => {
+            (HubOrder::RemoveView(id.clone()), format!("{id} has been removed."))
+        }
         AdminTask::Share(ShareTask::List) => (HubOrder::Shares(wanted.team.clone()), String::new()),
         AdminTask::Share(ShareTask::Add { view, expires, note }) => {
             let (view, query) = if view.contains('=') { (None, Some(view)) } else { (Some(view), None) };
@@ -195,18 +197,23 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                 expires: expires.clone(),
                 note: note.clone(),
             };
-            (HubOrder::AddShare(wanted.team.clone(), new), "Who has this link sees this view and nothing else:".into())
+            (HubOrder::AddShare(wanted.team.clone(), new), "This link opens this view only, without an account:".into())
         }
-        AdminTask::Share(ShareTask::Remove { id }) => (HubOrder::EndShare(id.clone()), format!("{id} is taken back.")),
+        AdminTask::Share(ShareTask::Remove { id }) => {
+            (HubOrder::EndShare(id.clone()), format!("{id} has been revoked."))
+        }
         AdminTask::Erase(EraseTask { user: Some(person), .. }) => {
             let note = format!(
-                "{person} is erased. The log has this name in its place; files that it was written to besides keep the old one."
+                "{person} has been erased. The audit log shows this name instead; copies of the log in files keep \
+                the old name."
             );
             (HubOrder::ErasePerson(person.clone()), note)
         }
         AdminTask::Erase(EraseTask { source, .. }) => {
             let machine = source.clone().unwrap_or_default();
-            let note = format!("{machine} is erased. What its agent keeps itself goes with its own data folder.");
+            let note = format!(
+                "{machine} has been erased. Data on the machine itself stays until its data folder is removed."
+            );
             (HubOrder::RemoveAgent(machine), note)
         }
         AdminTask::Backup(..) | AdminTask::Restore(_) | AdminTask::Logs(_) | AdminTask::Alerts(_) => {
@@ -263,7 +270,7 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                 (None, Some(person)) => HubOrder::AddKeyOfPerson(person.clone(), new),
                 (None, None) => HubOrder::AddKey(team(), new),
             };
-            (order, "Keep it: it is shown this once.".into())
+            (order, "Copy this key now: it is not shown again.".into())
         }
         AdminTask::Service(task) => of_service(task, team()),
         AdminTask::Key(KeyTask::Remove { id, user }) => {
@@ -271,7 +278,7 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                 Some(person) => HubOrder::EndKeyOfPerson(person.clone(), id.clone()),
                 None => HubOrder::EndKey(team(), id.clone()),
             };
-            (order, format!("{id} is ended."))
+            (order, format!("{id} has been revoked."))
         }
         AdminTask::Agents(task) => {
             let team = team();
@@ -283,24 +290,24 @@ fn order(wanted: &Administration) -> Result<(HubOrder, String), AdminFailed> {
                     (HubOrder::Join(team, new), String::new())
                 }
                 AgentsTask::Approve { machine } => {
-                    let note = format!("{machine} may send now.");
+                    let note = format!("{machine} can now send samples.");
                     (HubOrder::Approve(team, machine), note)
                 }
                 AgentsTask::Rename { machine, new } => {
-                    let note = format!("{machine} is {new} now; the old name leads to it for 90 days.");
+                    let note = format!("{machine} is now {new}; the old name redirects for 90 days.");
                     (HubOrder::ChangeAgent(team, machine, AgentChange { name: Some(new), labels: None }), note)
                 }
                 AgentsTask::Label { machine, labels } => {
-                    let note = format!("{machine} has {} labels now.", labels.len());
+                    let note = format!("{machine} now has {} labels.", labels.len());
                     let labels = Some(labels.into_iter().collect());
                     (HubOrder::ChangeAgent(team, machine, AgentChange { name: None, labels }), note)
                 }
                 AgentsTask::Revoke { machine } => {
-                    let note = format!("{machine} may not send any longer; what it sent stays.");
+                    let note = format!("{machine} can no longer send samples; its history stays.");
                     (HubOrder::Revoke(team, machine), note)
                 }
                 AgentsTask::Remove { machine } => {
-                    let note = format!("{machine} is removed.");
+                    let note = format!("{machine} has been removed.");
                     (HubOrder::RemoveAgent(machine), note)
                 }
             }
@@ -316,24 +323,24 @@ fn of_service(task: &ServiceTask, team: String) -> (HubOrder, String) {
         ServiceTask::List => (HubOrder::Services(team), String::new()),
         ServiceTask::Add { program, role } => {
             let note = format!(
-                "{program} is there; make its keys with watchglass key add NAME --scope S --service {program}."
+                "{program} has been created; add keys with watchglass key add NAME --scope S --service {program}."
             );
             (HubOrder::AddService(team, NewService { name: program, role: Some(role) }), note)
         }
         ServiceTask::Role { program, role } => {
-            let note = format!("Keys of {program} may what a {role} may, at most.");
+            let note = format!("Keys of {program} now have at most the role {role}.");
             change(program, ServiceChange { role: Some(role), disabled: None }, note)
         }
         ServiceTask::Disable { program } => {
-            let note = format!("No key of {program} holds now.");
+            let note = format!("{program} is disabled; its keys do not work.");
             change(program, ServiceChange { role: None, disabled: Some(true) }, note)
         }
         ServiceTask::Enable { program } => {
-            let note = format!("Keys of {program} hold again.");
+            let note = format!("{program} is enabled; its keys work again.");
             change(program, ServiceChange { role: None, disabled: Some(false) }, note)
         }
         ServiceTask::Remove { program } => {
-            let note = format!("{program} and its keys are removed.");
+            let note = format!("{program} and its keys have been removed.");
             (HubOrder::RemoveService(team, program), note)
         }
     }
@@ -345,28 +352,29 @@ fn of_team(task: &TeamTask, named: String) -> (HubOrder, String) {
         TeamTask::List => (HubOrder::Teams, String::new()),
         TeamTask::Show { title: name } => (HubOrder::Team(name), String::new()),
         TeamTask::Add { title: name } => {
-            let note = format!("{name} is there; grant it machines with watchglass team grant MACHINE --team {name}.");
+            let note =
+                format!("{name} has been created; grant machines with watchglass team grant MACHINE --team {name}.");
             (HubOrder::AddTeam(NewTeam { name }), note)
         }
         TeamTask::Rename { title: name, new } => {
-            let note = format!("{name} is {new} now.");
+            let note = format!("{name} is now {new}.");
             (HubOrder::ChangeTeam(name, TeamChange { name: Some(new), members_invite: None }), note)
         }
         TeamTask::Remove { title: name } => {
-            let note = format!("{name} is removed.");
+            let note = format!("{name} has been removed.");
             (HubOrder::RemoveTeam(name.clone(), TeamEnd { name }), note)
         }
         TeamTask::Grant { machine } => {
-            let note = format!("{named} sees {machine} now.");
+            let note = format!("{named} now has access to {machine}.");
             (HubOrder::Grant(machine, GrantChange { add: vec![named], ..GrantChange::default() }), note)
         }
         TeamTask::Revoke { machine } => {
-            let note = format!("{named} does not see {machine} any longer.");
+            let note = format!("{named} no longer has access to {machine}.");
             (HubOrder::Grant(machine, GrantChange { remove: vec![named], ..GrantChange::default() }), note)
         }
         TeamTask::Set { members_invite } => {
-            let may = if members_invite { "may" } else { "may not" };
-            let note = format!("Members of {named} {may} invite.");
+            let may = if members_invite { "may" } else { "cannot" };
+            let note = format!("Members of {named} {may} invite members and viewers.");
             (HubOrder::ChangeTeam(named, TeamChange { name: None, members_invite: Some(members_invite) }), note)
         }
     }

@@ -18,11 +18,13 @@ pub(super) fn read(file: Option<&Path>, person: &str) -> Result<Secret, AdminFai
     match file {
         Some(path) if path == Path::new("-") => first_line(io::stdin().lock(), "standard input"),
         Some(path) => {
-            let failed = |error: io::Error| AdminFailed::usage(format!("cannot read {}: {error}", path.display()));
+            let failed = |error: io::Error| AdminFailed::usage(format!("{} cannot be read: {error}", path.display()));
             first_line(BufReader::new(File::open(path).map_err(failed)?), &path.display().to_string())
         }
         None if io::stdin().is_terminal() => typed(person),
-        None => Err(AdminFailed::usage("give the password with --password-file FILE, or - for standard input")),
+        None => Err(AdminFailed::usage(
+            "there is no terminal to prompt for the password; use --password-file FILE, or - for standard input",
+        )),
     }
 }
 
@@ -30,25 +32,21 @@ fn first_line(from: impl BufRead, name: &str) -> Result<Secret, AdminFailed> {
     let mut line = String::new();
     from.take(LONGEST)
         .read_line(&mut line)
-        .map_err(|error| AdminFailed::usage(format!("cannot read {name}: {error}")))?;
+        .map_err(|error| AdminFailed::usage(format!("{name} cannot be read: {error}")))?;
     let line = line.trim_end_matches(['\n', '\r']);
-    if line.is_empty() {
-        Err(AdminFailed::usage(format!("there is no password in {name}")))
-    } else {
-        Ok(Secret::new(line))
-    }
+    if line.is_empty() { Err(AdminFailed::usage(format!("{name} has no password"))) } else { Ok(Secret::new(line)) }
 }
 
 fn typed(person: &str) -> Result<Secret, AdminFailed> {
-    let first = ask(&format!("Password of {person}, 12 bytes and more: "))?;
-    match first == ask("The same again: ")? {
+    let first = ask(&format!("Password of {person}, at least 12 bytes: "))?;
+    match first == ask("Repeat the password: ")? {
         true => Ok(first),
-        false => Err(AdminFailed::usage("these are two different passwords; try again")),
+        false => Err(AdminFailed::usage("the two passwords differ; try again")),
     }
 }
 
 fn ask(question: &str) -> Result<Secret, AdminFailed> {
-    let failed = |error: io::Error| AdminFailed::new(format!("cannot ask for a password: {error}"));
+    let failed = |error: io::Error| AdminFailed::new(format!("the prompt for the password failed: {error}"));
     let mut out = io::stderr();
     out.write_all(question.as_bytes()).and_then(|()| out.flush()).map_err(failed)?;
     let hidden = Hidden::new().map_err(failed)?;
@@ -101,7 +99,7 @@ struct Hidden;
 #[cfg(not(unix))]
 impl Hidden {
     fn new() -> io::Result<Self> {
-        Err(io::Error::other("this system shows what is typed; give the password with --password-file FILE"))
+        Err(io::Error::other("this system cannot hide typed text; use --password-file FILE"))
     }
 }
 

@@ -84,10 +84,10 @@ pub enum BusError {
 impl fmt::Display for BusError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            BusError::Away => "NATS, over which the hubs of this cluster know of one another, is away",
-            BusError::Nobody => "the other hub is away",
-            BusError::Late => "the other hub did not answer in time",
-            BusError::TooLong => "this is more than one message to another hub may hold",
+            BusError::Away => "NATS, which connects the hubs of this cluster, is unreachable",
+            BusError::Nobody => "the other hub is unreachable",
+            BusError::Late => "the request to the other hub timed out",
+            BusError::TooLong => "the message is larger than the limit between hubs",
         })
     }
 }
@@ -161,7 +161,7 @@ pub(super) fn options(settings: &ClusterSettings, called: &str) -> Result<Connec
         .subscription_capacity(UNREAD);
     if let Some(path) = &settings.credentials_file {
         let credentials = read(path)?;
-        let wrong = || format!("[cluster]: {} holds no credentials of a user of NATS", path.display());
+        let wrong = || format!("[cluster]: {} has no credentials of a NATS user", path.display());
         options = options.credentials(credentials.reveal()).map_err(|_| wrong())?;
     }
     if let Some(path) = &settings.token_file {

@@ -88,8 +88,8 @@ impl Cluster {
         let call = Call::Relay { source: source.into(), pipe: pipe.into() };
         match self.others.call(hub, &call, RELAY_TIMEOUT).await {
             Ok(CallReply::Telling) => Ok(()),
-            Ok(CallReply::Busy) => Err("the hub that has this machine's link tells as much as it can".into()),
-            Ok(_) => Err("the hub that had this machine's link has it no more".into()),
+            Ok(CallReply::Busy) => Err("the hub that holds this machine's link is overloaded".into()),
+            Ok(_) => Err("the hub no longer holds this machine's link".into()),
             Err(why) => Err(why.to_string()),
         }
     }

@@ -42,7 +42,7 @@ impl Cluster {
                 self.others.live.store().source(*source).map(|(source, _)| source.key.clone()).unwrap_or_default();
             match self.others.holders.of(&key).filter(|held| held.alive) {
                 Some(held) => hubs.entry(held.hub).or_default().push((*source, key)),
-                None => drop(told.insert(*source, Err("no hub has its link".to_string()))),
+                None => drop(told.insert(*source, Err("no hub holds its link".to_string()))),
             }
         }
         let asked = hubs.into_iter().map(|(hub, own)| async move {
@@ -58,7 +58,7 @@ impl Cluster {
         for (own, answer) in futures_util::future::join_all(asked).await {
             match answer {
                 Ok(values) => {
-                    let none = || Err("the other hub has it no more".to_string());
+                    let none = || Err("the other hub no longer has it".to_string());
                     let one = values.into_iter().map(|values| values.ok_or(()).or_else(|()| none()));
                     told.extend(own.into_iter().map(|(source, _)| source).zip(one));
                 }

@@ -24,11 +24,12 @@ pub async fn examine(settings: &ClusterSettings) -> Check {
     match tried_out(settings).await {
         Ok(Found { words, asks_who: true }) => check(CheckState::Ok, words, String::new(), String::new()),
         Ok(Found { words, asks_who: false }) => {
-            let reason = "it lets everybody in: whoever reaches it reads and forges what hubs send one another";
+            let reason = "NATS requires no authentication: anyone who reaches it can read and forge messages between \
+                hubs";
             let remedy = "require a token or credentials in NATS, and name token_file or credentials_file in [cluster]";
             check(CheckState::Partial, words, reason.into(), remedy.into())
         }
-        Err((reason, remedy)) => check(CheckState::Failed, "the hubs of a cluster meet there".into(), reason, remedy),
+        Err((reason, remedy)) => check(CheckState::Failed, "it connects the hubs of a cluster".into(), reason, remedy),
     }
 }
 
@@ -41,7 +42,7 @@ struct Found {
 
 async fn tried_out(settings: &ClusterSettings) -> Result<Found, Wrong> {
     let file =
-        |why| (why, "correct the files that [cluster] names; the user of the hub must be able to read them".into());
+        |why| (why, "correct the files named in [cluster]; the user of the hub must be able to read them".into());
     let connected = options(settings, "watchglass doctor").map_err(file)?.connect(servers(settings));
     let client = match timeout(ANSWER_TIMEOUT * 2, connected).await {
         Ok(Ok(client)) => client,
@@ -50,8 +51,9 @@ async fn tried_out(settings: &ClusterSettings) -> Result<Found, Wrong> {
     };
     let info = client.server_info();
     if info.max_payload < MAX_BUS_MESSAGE {
-        let reason = format!("it takes messages of {} bytes, and hubs say up to {MAX_BUS_MESSAGE}", info.max_payload);
-        return Err((reason, "set max_payload of NATS to 1MB, as it is unless it is written".into()));
+        let reason =
+            format!("its limit for messages is {} bytes, and hubs send up to {MAX_BUS_MESSAGE}", info.max_payload);
+        return Err((reason, "set max_payload of NATS to 1MB, its default".into()));
     }
     // Its user may be allowed to connect, and nothing else: what is not allowed is dropped without a word to who says it.
     let subject = format!("{}over.doctor-{}", prefix(settings), new_hub_id());
@@ -63,39 +65,39 @@ async fn tried_out(settings: &ClusterSettings) -> Result<Found, Wrong> {
     };
     match timeout(ANSWER_TIMEOUT, there_and_back).await {
         Ok(Some(_)) => Ok(Found {
-            words: format!("NATS {} answers, and a message came back", info.version),
+            words: format!("NATS {} responds, and a test message arrived", info.version),
             asks_who: info.auth_required,
         }),
         _ => {
             let subjects = format!("{}>", prefix(settings));
-            let reason = format!("it lets us in, and no message came back on {subjects}");
+            let reason = format!("it accepts the connection, but no message arrived on {subjects}");
             Err((reason, format!("let this user publish and subscribe to {subjects} and _INBOX.>")))
         }
     }
 }
 
 fn late() -> Wrong {
-    let reason = format!("it has not answered within {} s", (ANSWER_TIMEOUT * 2).as_secs());
-    (reason, "see whether NATS runs, and whether this machine may connect to it".into())
+    let reason = format!("no response within {} s", (ANSWER_TIMEOUT * 2).as_secs());
+    (reason, "check that NATS runs, and that this machine can connect to it".into())
 }
 
 /// Why it does not let us in.
 fn refused(error: &ConnectError) -> Wrong {
     let with = |reason: &str, remedy: &str| (reason.to_string(), remedy.to_string());
     match error.kind() {
-        ConnectErrorKind::Dns => with("the name of its machine is not known", "correct nats of [cluster]"),
+        ConnectErrorKind::Dns => with("its host name cannot be resolved", "correct nats of [cluster]"),
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => with(
-            "it does not know us",
-            "name the user of this hub by credentials_file or token_file of [cluster], as NATS has it",
+            "authentication failed",
+            "name the credentials of this hub in credentials_file or token_file of [cluster]",
         ),
         ConnectErrorKind::Tls => (
             format!("TLS with it failed: {error}"),
-            "name who signed its certificate by ca of [cluster], and its name as the certificate has it".into(),
+            "name the CA of its certificate in ca of [cluster], and use the host name of the certificate".into(),
         ),
         ConnectErrorKind::TimedOut => late(),
         _ => (
             format!("it cannot be reached: {error}"),
-            "see whether NATS runs, and whether this machine may connect to it".into(),
+            "check that NATS runs, and that this machine can connect to it".into(),
         ),
     }
 }

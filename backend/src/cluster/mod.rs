@@ -255,11 +255,12 @@ impl Cluster {
         let check = match self.trouble() {
             Some(why) => check(
                 CheckState::Partial,
-                "not all machines of the other hubs are live here",
+                "some machines of other hubs are not live here",
                 why,
-                "watchglass doctor --config FILE with the configuration of this hub tries the database, the sample store and NATS",
+                "check the database, the sample store and NATS with watchglass doctor --config FILE and the \
+                configuration of this hub",
             ),
-            None => check(CheckState::Ok, "the hubs of this cluster see one another", String::new(), ""),
+            None => check(CheckState::Ok, "the hubs of this cluster are connected", String::new(), ""),
         };
         self.others.live.store().set_check(&check);
     }

@@ -67,7 +67,7 @@ impl Cluster {
                     // What there is was offered at the begin: what has come in since is offered by beginning anew.
                     let is_whole = own.others.live.source(source).figures().holes.is_empty();
                     if is_whole && !own.runs(source).iter().all(|run| is_in(*run, &offered)) {
-                        return "more of it has come in".to_string();
+                        return "new samples have arrived".to_string();
                     }
                 }
             };
@@ -104,7 +104,7 @@ impl Cluster {
                 }
                 if running.len() >= MAX_RELAYS {
                     self.counts.refused.fetch_add(1, Relaxed);
-                    self.say_away(source, format!("{MAX_RELAYS} machines of other hubs come here already"));
+                    self.say_away(source, format!("the limit of {MAX_RELAYS} machines from other hubs is reached"));
                     continue;
                 }
                 running.insert(source, tokio::spawn(self.clone().keep_bringing(source)));
@@ -158,9 +158,9 @@ impl Cluster {
             id: AWAY.into(),
             state: CheckState::Partial,
             tried: Vec::new(),
-            found: "not live here: another hub has its link".into(),
+            found: "not live here: another hub holds its link".into(),
             reason,
-            remedy: "it is tried again by itself; meanwhile the page of that hub shows it".into(),
+            remedy: "this hub retries by itself; meanwhile use the page of the other hub".into(),
         });
         store.set_checks(source, checks);
     }
@@ -196,7 +196,7 @@ impl Cluster {
                     _ = moved.changed() => {}
                 }
             }
-            (close::GOING, "nobody wants to see it here any more".to_string())
+            (close::GOING, "nobody watches it here".to_string())
         };
         let unwanted = std::pin::pin!(unwanted);
         let taken = async {

@@ -70,10 +70,10 @@ pub enum AdminTask {
 /// What all of these commands take.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdminFlags {
-    /// Team that it is about [default: the only one]
+    /// Team to act on [default: the only one]
     #[arg(long, value_name = "TEAM", global = true)]
     team: Option<String>,
-    /// JSON instead of a table
+    /// Print JSON instead of a table
     #[arg(long, global = true)]
     json: bool,
 }
@@ -98,9 +98,7 @@ impl AdminFlags {
             [] => None,
             [hub] => Some(hub.clone()),
             _ => {
-                return Err(ConfigError::new(
-                    "there are several hubs in the configuration file; name one with --hub URL",
-                ));
+                return Err(ConfigError::new("the configuration file names several hubs; choose one with --hub URL"));
             }
         };
         Ok(Administration { task, hub, json: self.json, team: self.team, labels: labels.into_iter().collect() })
@@ -112,81 +110,81 @@ impl AdminFlags {
 pub enum UserTask {
     /// List accounts
     List,
-    /// Make an account; asks for its password
+    /// Create an account; prompts for its password
     Add {
-        /// Its name
+        /// Account name
         #[arg(value_name = "NAME")]
         person: String,
-        /// It may all in every team, and alone decides about accounts
+        /// Grant all rights in every team and the management of accounts
         #[arg(long)]
         admin: bool,
-        /// What it may in the team: viewer, member or admin [default: viewer; with --admin admin]
+        /// Role in the team: viewer, member or admin [default: viewer; with --admin admin]
         #[arg(long, value_name = "ROLE")]
         role: Option<Role>,
-        /// File with the password; - reads it from standard input
+        /// File with the password, or - for standard input
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
     },
-    /// Set a new password and end all sessions of an account; through --hub it prints a link for the person instead
+    /// Reset a password and end all sessions; with --hub print a link
     Reset {
-        /// Its name
+        /// Account name
         #[arg(value_name = "NAME")]
         person: String,
-        /// File with the password; - reads it from standard input
+        /// File with the password, or - for standard input
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
     },
-    /// Make a link by which somebody comes into a team, once; it is the only line on standard output
+    /// Print an invitation link to a team; it works once
     Invite {
-        /// What they may: viewer, member or admin
+        /// Role: viewer, member or admin
         #[arg(long, value_name = "ROLE", default_value = "viewer")]
         role: Role,
-        /// For whom it is, as a note; nothing is sent
+        /// E-mail address as a note; nothing is sent
         #[arg(long, value_name = "EMAIL")]
         email: Option<String>,
-        /// How long it holds: 24h, 7d, at most 30d [default: 7d]
+        /// Lifetime: 24h, 7d, at most 30d [default: 7d]
         #[arg(long, value_name = "DUR")]
         expires: Option<String>,
     },
-    /// Take an account out of a team; what it had open closes at once
+    /// Remove an account from a team and close its connections
     Leave {
-        /// Its name
+        /// Account name
         #[arg(value_name = "NAME")]
         person: String,
     },
-    /// Say what an account may in a team
+    /// Set the role of an account in a team
     Role {
-        /// Its name
+        /// Account name
         #[arg(value_name = "NAME")]
         person: String,
         /// viewer, member or admin; hub-admin for all teams
         #[arg(value_name = "ROLE", value_parser = granted)]
         role: Granted,
     },
-    /// Keep an account from signing in; its sessions end at once
+    /// Disable an account and end its sessions
     Disable {
-        /// Its name
+        /// Account name
         #[arg(value_name = "NAME")]
         person: String,
     },
-    /// Let a disabled account sign in again
+    /// Enable a disabled account
     Enable {
-        /// Its name
+        /// Account name
         #[arg(value_name = "NAME")]
         person: String,
     },
-    /// Say by which names a person works on machines: runs of these users are theirs
+    /// Set an account's user names on machines; their runs become its own
     Logins {
-        /// Its name
+        /// Account name
         #[arg(value_name = "NAME")]
         person: String,
-        /// Names of users on machines; without one there are none
+        /// User names on machines; none removes them all
         #[arg(value_name = "LOGIN")]
         logins: Vec<String>,
     },
     /// Remove an account with its sessions and keys
     Remove {
-        /// Its name
+        /// Account name
         #[arg(value_name = "NAME")]
         person: String,
     },
@@ -214,39 +212,39 @@ fn granted(text: &str) -> Result<Granted, String> {
 /// What is to be done with keys of programs.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum KeyTask {
-    /// List the keys of a team's programs
+    /// List the keys of a team
     List {
-        /// Those of this service account alone
+        /// Only keys of this service account
         #[arg(long, value_name = "SERVICE")]
         service: Option<String>,
-        /// Those of this person instead
+        /// Only keys of this person
         #[arg(long, value_name = "NAME", conflicts_with = "service")]
         user: Option<String>,
     },
-    /// Make a key; it is the only line on standard output
+    /// Create a key; standard output has the key alone
     Add {
-        /// What it is for
+        /// Name that says its purpose
         #[arg(value_name = "NAME")]
         program: String,
-        /// What it may: data:read, metrics:read, runs:write, views:write, alerts:write, audit:read, team:admin, hub:admin
+        /// Scopes: data:read, metrics:read, runs:write, views:write, alerts:write, audit:read, team:admin, hub:admin
         #[arg(long, value_name = "SCOPE", value_delimiter = ',', required = true)]
         scope: Vec<KeyScope>,
-        /// How long it holds: 90d, 24h, never [default: 400d]
+        /// Lifetime: 90d, 24h, never [default: 400d]
         #[arg(long, value_name = "DUR")]
         expires: Option<String>,
-        /// The service account whose key it is; it may no more than that one [default: the team itself]
+        /// Service account of the key; limits its rights [default: the team]
         #[arg(long, value_name = "SERVICE")]
         service: Option<String>,
-        /// The person whose key it is; on the hub's own machine only
+        /// Person of the key; only on the hub's own machine
         #[arg(long, value_name = "NAME", conflicts_with = "service")]
         user: Option<String>,
     },
-    /// End a key; its sockets close at once
+    /// Revoke a key and close its connections
     Remove {
-        /// Its id, which is the third part of it
+        /// Key ID, its third part
         #[arg(value_name = "ID")]
         id: String,
-        /// The person whose key it is [default: a program of the team]
+        /// Person of the key [default: a key of the team]
         #[arg(long, value_name = "NAME")]
         user: Option<String>,
     },
@@ -257,39 +255,39 @@ pub enum KeyTask {
 pub enum ServiceTask {
     /// List the service accounts of a team
     List,
-    /// Make a service account; its keys come by watchglass key add --service
+    /// Create a service account; add keys with watchglass key add --service
     Add {
-        /// Its name
+        /// Service account name
         #[arg(value_name = "NAME")]
         program: String,
-        /// The most that its keys may: viewer, member or admin
+        /// Highest role of its keys: viewer, member or admin
         #[arg(long, value_name = "ROLE", default_value = "viewer")]
         role: Role,
     },
-    /// Say the most that its keys may
+    /// Set the highest role of its keys
     Role {
-        /// Its name
+        /// Service account name
         #[arg(value_name = "NAME")]
         program: String,
         /// viewer, member or admin
         #[arg(value_name = "ROLE")]
         role: Role,
     },
-    /// Let none of its keys hold for now
+    /// Disable a service account; its keys stop working
     Disable {
-        /// Its name
+        /// Service account name
         #[arg(value_name = "NAME")]
         program: String,
     },
-    /// Let its keys hold again
+    /// Enable a disabled service account
     Enable {
-        /// Its name
+        /// Service account name
         #[arg(value_name = "NAME")]
         program: String,
     },
-    /// Remove it with its keys
+    /// Remove a service account with its keys
     Remove {
-        /// Its name
+        /// Service account name
         #[arg(value_name = "NAME")]
         program: String,
     },
@@ -300,46 +298,46 @@ pub enum ServiceTask {
 pub enum TeamTask {
     /// List teams
     List,
-    /// Show a team: its people and the machines that it sees
+    /// Show a team: its members and machines
     Show {
-        /// Its name
+        /// Team name
         #[arg(value_name = "TEAM")]
         title: String,
     },
-    /// Make a team
+    /// Create a team
     Add {
-        /// Its name
+        /// Team name
         #[arg(value_name = "TEAM")]
         title: String,
     },
-    /// Give a team another name
+    /// Rename a team
     Rename {
-        /// Its name
+        /// Team name
         #[arg(value_name = "TEAM")]
         title: String,
-        /// Its new name
+        /// New name
         #[arg(value_name = "NAME")]
         new: String,
     },
-    /// Remove a team that no machine has joined by
+    /// Remove a team; no machine may belong to it
     Remove {
-        /// Its name
+        /// Team name
         #[arg(value_name = "TEAM")]
         title: String,
     },
-    /// Let the team of --team see a machine
+    /// Grant the team of --team access to a machine
     Grant {
-        /// The machine's name
+        /// Machine name
         #[arg(value_name = "MACHINE")]
         machine: String,
     },
-    /// Take a machine out of the sight of the team of --team
+    /// Revoke the access of the team of --team to a machine
     Revoke {
-        /// The machine's name
+        /// Machine name
         #[arg(value_name = "MACHINE")]
         machine: String,
     },
-    /// Set what the members of the team of --team may
+    /// Set what members of the team of --team may do
     Set {
         /// members_invite=true lets members invite viewers and members
         #[arg(value_name = "KEY=VALUE", value_parser = members_invite, action = clap::ArgAction::Set)]
@@ -358,23 +356,23 @@ fn members_invite(text: &str) -> Result<bool, String> {
 /// What is to be done with saved views.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ViewTask {
-    /// List the views of a team
+    /// List the saved views of a team
     List,
-    /// Save a view for the team; with --mine for oneself
+    /// Save a view for the team, or with --mine for yourself
     Save {
-        /// Its name
+        /// View name
         #[arg(value_name = "NAME")]
         title: String,
-        /// What the address of the page holds behind its ?
+        /// Query of the page's address, the part after ?
         #[arg(value_name = "QUERY")]
         query: String,
-        /// For who has the key alone
+        /// Keep the view private to the owner of the key
         #[arg(long)]
         mine: bool,
     },
     /// Remove a view
     Remove {
-        /// Its id
+        /// View ID
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -383,23 +381,23 @@ pub enum ViewTask {
 /// What is to be done with share links.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum ShareTask {
-    /// List the links of a team
+    /// List the share links of a team
     List,
-    /// Make a link to a view; it is the only line on standard output
+    /// Create a share link to a view; standard output has the link alone
     Add {
-        /// The view's id, or a query with a = in it
+        /// View ID, or a query with = in it
         #[arg(value_name = "VIEW")]
         view: String,
-        /// How long it holds: 24h, 7d, at most 90d [default: 7d]
+        /// Lifetime: 24h, 7d, at most 90d [default: 7d]
         #[arg(long, value_name = "DUR")]
         expires: Option<String>,
-        /// What it is for
+        /// Note that says its purpose
         #[arg(long, value_name = "TEXT", default_value = "")]
         note: String,
     },
-    /// Take a link back; what it has open closes at once
+    /// Revoke a share link and close its connections
     Remove {
-        /// Its id
+        /// Link ID
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -409,10 +407,10 @@ pub enum ShareTask {
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[group(required = true, multiple = false)]
 pub struct EraseTask {
-    /// A person: the account goes, and its name in the audit log becomes another
+    /// Person: removes the account and replaces its name in the audit log
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
-    /// A machine, and all of its samples
+    /// Machine: removes it with all its samples
     #[arg(long, value_name = "MACHINE")]
     pub source: Option<String>,
 }
@@ -420,19 +418,19 @@ pub struct EraseTask {
 /// Which rows of the audit log are asked for.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditTask {
-    /// First instant: Unix seconds, a date and time, or before now, such as -1h
+    /// First instant: Unix seconds, a date and time, or relative, such as -1h
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
-    /// Last instant, likewise
+    /// Last instant, in the same forms
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub to: Option<When>,
-    /// By whom
+    /// Only actions of this actor
     #[arg(long, value_name = "NAME")]
     pub who: Option<String>,
-    /// The begin of the action, such as key.
+    /// Only actions with this prefix (key. for all actions on keys)
     #[arg(long, value_name = "ACTION")]
     pub action: Option<String>,
-    /// At most so many rows, the newest first [default: 200]
+    /// Maximum number of rows, newest first [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: Option<u32>,
 }
@@ -440,16 +438,16 @@ pub struct AuditTask {
 /// What was used, divided by what.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageTask {
-    /// Each day as a whole, each machine or each key
+    /// Usage by day, machine or key
     #[arg(long, value_name = "WHAT", value_parser = ["day", "source", "key"], default_value = "day")]
     pub by: String,
-    /// A time of the first day: Unix seconds, a date and time, or before now, such as -7d [default: 30 days]
+    /// A time on the first day, such as a date or -7d [default: 30 days]
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
-    /// A time of the last day, likewise
+    /// A time on the last day, in the same forms
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub to: Option<When>,
-    /// CSV instead of a table
+    /// Print CSV instead of a table
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 }
@@ -459,60 +457,60 @@ pub struct UsageTask {
 pub enum AgentsTask {
     /// List the machines that joined
     List,
-    /// Make a join key; the line to start a machine with is the only one on standard output
+    /// Create a join key; standard output has the join line alone
     Join {
-        /// How many machines may join by it [default: any number]
+        /// Maximum number of machines [default: any number]
         #[arg(long, value_name = "N")]
         uses: Option<u32>,
-        /// How long it holds: 30min, 24h, 7d, never [default: 24h]
+        /// Lifetime: 30min, 24h, 7d, never [default: 24h]
         #[arg(long, value_name = "DUR")]
         expires: Option<String>,
-        /// The machine that takes this place; so one that was revoked comes back
+        /// Machine to replace, such as one that was revoked
         #[arg(long = "as", value_name = "MACHINE")]
         source: Option<String>,
-        /// Its machines are gone for good when they have been away for an hour
+        /// Remove its machines after an hour of absence
         #[arg(long)]
         ephemeral: bool,
-        /// A container is known again by its name
+        /// Recognize a container by its name
         #[arg(long)]
         by_name: bool,
-        /// An admin confirms each machine
+        /// Require an admin to approve each machine
         #[arg(long = "approve")]
         confirmed: bool,
     },
-    /// Confirm a machine that waits for it
+    /// Approve a machine that waits for approval
     Approve {
-        /// Its name
+        /// Machine name
         #[arg(value_name = "MACHINE")]
         machine: String,
     },
-    /// Give a machine another name; the old one leads to it for 90 days
+    /// Rename a machine; the old name redirects for 90 days
     Rename {
-        /// Its name
+        /// Machine name
         #[arg(value_name = "MACHINE")]
         machine: String,
-        /// Its new name
+        /// New name
         #[arg(value_name = "NAME")]
         new: String,
     },
-    /// Set the labels of a machine in place of those that it has
+    /// Replace the labels of a machine
     Label {
-        /// Its name
+        /// Machine name
         #[arg(value_name = "MACHINE")]
         machine: String,
-        /// Labels such as rack=r12; none at all removes them
+        /// Labels such as rack=r12; none removes them all
         #[arg(value_name = "K=V", value_parser = label)]
         labels: Vec<(String, String)>,
     },
-    /// End a machine's key; its samples stay
+    /// Revoke a machine's key and keep its samples
     Revoke {
-        /// Its name
+        /// Machine name
         #[arg(value_name = "MACHINE")]
         machine: String,
     },
     /// Remove a machine for good
     Remove {
-        /// Its name
+        /// Machine name
         #[arg(value_name = "MACHINE")]
         machine: String,
     },

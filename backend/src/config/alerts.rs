@@ -61,7 +61,7 @@ impl<C> OptionKind<C> for FileRules<C> {
     }
 
     fn check(&self, _: &str) -> Result<(), String> {
-        Err("it can be written in the configuration file only".into())
+        Err("this key belongs in the configuration file".into())
     }
 
     fn set(&self, _: &mut C, _: &[String]) -> Result<(), String> {
@@ -87,14 +87,14 @@ impl<C> OptionKind<C> for FileRules<C> {
 /// Which one is wrong, and what to write instead.
 fn file_rules(all: Vec<Rule>) -> Result<Vec<Rule>, String> {
     if all.len() > RULES {
-        return Err(format!("rules: there are {} of them; a file has at most {RULES}", all.len()));
+        return Err(format!("rules: the file has {} rules; write at most {RULES}", all.len()));
     }
     let catalog = collectors::catalog();
     let mut checked: Vec<Rule> = Vec::with_capacity(all.len());
     for rule in all {
         shared::rule::check(&rule, &catalog).map_err(|why| format!("rules {:?}: {why}", rule.name))?;
         if checked.iter().any(|known| known.name == rule.name) {
-            return Err(format!("rules: two are called {:?}; give each its own name", rule.name));
+            return Err(format!("rules: two rules have the name {:?}; give each its own name", rule.name));
         }
         checked.push(Rule { id: id(&rule.name), origin: Origin::File, by: String::new(), version: 0, ..rule });
     }
@@ -117,7 +117,7 @@ pub fn rules_of_file(path: &Path) -> Result<Vec<Rule>, String> {
     let text = super::read_file(path).map_err(|error| failed(error.to_string()))?;
     let file: RulesFile = toml::from_str(&text).map_err(|error| failed(error.to_string()))?;
     if file.rules.is_empty() {
-        return Err(failed("there is no [[rules]] in it".into()));
+        return Err(failed("the file has no [[rules]]".into()));
     }
     file_rules(file.rules).map_err(failed)
 }
@@ -167,7 +167,7 @@ impl TryFrom<BTreeMap<String, bool>> for BuiltInRules {
             None => Ok(BuiltInRules(all)),
             Some(other) => {
                 let known: Vec<&str> = rules::builtin::TABLE.iter().map(|row| row.id).collect();
-                Err(format!("rules_builtin: there is no rule `{other}` that comes along{}", nearest(other, &known)))
+                Err(format!("rules_builtin: there is no built-in rule `{other}`{}", nearest(other, &known)))
             }
         }
     }
@@ -340,8 +340,8 @@ fn password(path: &Path) -> Result<Secret, String> {
     let file = system::file::open(path).map_err(|error| failed(error.to_string()))?;
     file.take(MAX_PASSWORD).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
     match text.trim_end_matches(['\r', '\n']) {
-        "" => Err(failed("it is empty".into())),
-        line if line.contains('\n') => Err(failed("it has more than one line".into())),
+        "" => Err(failed("the file is empty".into())),
+        line if line.contains('\n') => Err(failed("the file has more than one line".into())),
         line => Ok(Secret::new(line)),
     }
 }

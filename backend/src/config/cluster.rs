@@ -67,7 +67,7 @@ impl TryFrom<RawCluster> for ClusterSettings {
             return Err(format!("cluster.name: write 1 to {MAX_NAME} letters, digits, - and _"));
         }
         if raw.credentials_file.is_some() && raw.token_file.is_some() {
-            return Err("cluster: credentials_file and token_file both say who we are; choose one".into());
+            return Err("cluster: credentials_file and token_file exclude each other; write one of them".into());
         }
         let nats = raw.nats.split(',').map(str::trim).collect::<Vec<_>>().join(",");
         let (credentials_file, token_file) = (raw.credentials_file, raw.token_file);
@@ -105,12 +105,14 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     let wrong = |sentence: &str| Err(ConfigError::new(sentence));
     if config.database.url.is_none() {
         return wrong(
-            "[cluster]: hubs of a cluster share one database; write [database] url = \"postgres://...\", the same for all",
+            "[cluster]: the hubs of a cluster share one database; write [database] url = \"postgres://...\", the \
+            same for all",
         );
     }
     if config.remote_write.as_ref().is_none_or(|remote| remote.read_url.is_none()) {
         return wrong(
-            "[cluster]: hubs of a cluster share one sample store; write [remote_write] with url and read_url, the same for all",
+            "[cluster]: the hubs of a cluster share one sample store; write [remote_write] with url and read_url, \
+            the same for all",
         );
     }
     Ok(())

@@ -30,12 +30,13 @@ impl TryFrom<RawDatabase> for DatabaseSettings {
 
     fn try_from(raw: RawDatabase) -> Result<Self, String> {
         if raw.url.is_none() && raw.password_file.is_some() {
-            return Err("database.url: write the address that the password is for".into());
+            return Err("database.url: write the address of the database that the password belongs to".into());
         }
         if let Some(url) = &raw.url {
             let place = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
             let place = place.ok_or(
-                "database.url: write it like postgres://watchglass@db.example.org/watchglass; without it the file hub.db is taken",
+                "database.url: write it like postgres://watchglass@db.example.org/watchglass; without it the hub \
+                uses the file hub.db",
             )?;
             let user = place.split_once('?').map_or(place, |(place, _)| place).rsplit_once('@').map(|(user, _)| user);
             if user.is_some_and(|user| user.contains(':')) || place.contains("password=") {

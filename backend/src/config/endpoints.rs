@@ -74,7 +74,7 @@ pub fn told_apart(endpoints: &[Endpoint]) -> Result<(), ConfigError> {
     let twice = endpoints.iter().enumerate().find(|(i, e)| endpoints[..*i].iter().any(|other| other.name == e.name));
     match twice {
         Some((_, endpoint)) => Err(ConfigError::new(format!(
-            "openmetrics: two endpoints are called {:?}; give each its own name",
+            "openmetrics: two endpoints have the name {:?}; give each its own name",
             endpoint.name
         ))),
         None => Ok(()),
@@ -102,7 +102,9 @@ impl TryFrom<Raw> for Checked {
     fn try_from(raw: Raw) -> Result<Self, String> {
         let header = |(name, value): (String, Value)| match value {
             Value::String(value) => Ok((name, value)),
-            other => Err(format!("the header {name:?} is a {}; write it in quotation marks", other.type_str())),
+            other => {
+                Err(format!("the value of header {name:?} is a {}; write it in quotation marks", other.type_str()))
+            }
         };
         let headers = raw.headers.unwrap_or_default().into_iter().map(header).collect::<Result<_, _>>()?;
         let every: Option<Duration> = raw.every.as_deref().map(value::every).transpose()?;
@@ -114,7 +116,7 @@ impl TryFrom<Raw> for Checked {
 /// A list of expressions, or a table from each to its labels: `{ "DCGM_.*" = { gpu = "[01]" } }`.
 fn filters(value: Value) -> Result<Vec<Filter>, String> {
     let wrong =
-        || "filters are a list of expressions, or a table like { \"DCGM_.*\" = { gpu = \"[01]\" } }".to_string();
+        || "filters must be a list of expressions, or a table like { \"DCGM_.*\" = { gpu = \"[01]\" } }".to_string();
     let text = |value: Value| value.as_str().map(str::to_string).ok_or_else(wrong);
     match value {
         Value::String(name) => Ok(vec![Filter { name, labels: Vec::new() }]),

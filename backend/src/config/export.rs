@@ -7,15 +7,15 @@ use std::path::PathBuf;
 
 /// Below the flags in `--help`.
 pub const AFTER: &str = "\
-Times are Unix seconds (1700000000.5), a date and time (2026-05-01T14:00:00Z, with +02:00 for the Z as it may be), or
-before now (-1h, -2d, now). All that is kept is written, unless --from or --to is given. A server that uses the data
-folder may run on meanwhile; its last seconds are there too.
+Times are Unix seconds (1700000000.5), a date and time (2026-05-01T14:00:00Z or with an offset such as +02:00), or
+relative (-1h, -2d, now). Without --from and --to, all stored samples are written. The server may keep running; the
+export includes its last seconds.
 
   csv          time,source,tag,value; with --step time,source,tag,min,max,mean,last,count. Text that a spreadsheet
-               would take for a formula gets a ' in front
-  json         one object a line: {\"t\":..,\"source\":..,\"tag\":..,\"value\":..}, with --step min, max, mean, last, count
-  openmetrics  names and labels as at /metrics, with time stamps; promtool tsdb create-blocks-from openmetrics reads it
-  wandb-jsonl  a line an instant, as in W&B's wandb-events.jsonl
+               would read as a formula gets a leading '
+  json         one object per line: {\"t\":..,\"source\":..,\"tag\":..,\"value\":..}, with --step min, max, mean, last, count
+  openmetrics  names and labels as at /metrics, with time stamps; for promtool tsdb create-blocks-from openmetrics
+  wandb-jsonl  one line per instant, as in W&B's wandb-events.jsonl
 
 Examples:
   watchglass export --tag 'gpu.*' --from -1h --format csv --output gpu.csv
@@ -25,29 +25,29 @@ Examples:
 /// What is written, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Export {
-    /// Series to write: a tag in any spelling, or * for any text in it; repeat it for more
+    /// Tag of the series, or * for any text in it; may be repeated
     #[arg(long = "tag", value_name = "PATTERN", required = true)]
     pub tags: Vec<String>,
-    /// Machines by name, with * for any text; repeat it for more [default: all]
+    /// Machine name, or * for any text; may be repeated [default: all]
     #[arg(long = "source", value_name = "NAME")]
     pub sources: Vec<String>,
-    /// From this time on [default: all that is kept]
+    /// First instant [default: all stored data]
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
-    /// Up to this time
+    /// Last instant
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true, default_value = "now")]
     pub to: When,
-    /// Roll samples up: min, max, mean, last and count of each 10s, 5m, 1d ...
+    /// Aggregate samples to min, max, mean, last and count per 10s, 5m, 1d
     #[arg(long, value_name = "DUR", value_parser = step)]
     pub step: Option<i64>,
-    /// Counters as their increase per second, resets left out
+    /// Convert counters to their increase per second, without resets
     #[arg(long)]
     pub rate: bool,
-    /// csv, json, openmetrics or wandb-jsonl
+    /// Format: csv, json, openmetrics or wandb-jsonl
     #[arg(long, value_name = "FORMAT", hide_possible_values = true,
         value_parser = PossibleValuesParser::new(["csv", "json", "openmetrics", "wandb-jsonl"]))]
     pub format: String,
-    /// Write this file, which appears when it is whole, or - [default: standard output]
+    /// File to write, complete when it appears, or - [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

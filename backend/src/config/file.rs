@@ -19,7 +19,7 @@ pub fn read_file(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let read = system::file::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
     match read as u64 > MAX_FILE_BYTES {
-        true => Err(std::io::Error::other("it is longer than 1 MiB, which no configuration is")),
+        true => Err(std::io::Error::other("the file is longer than 1 MiB; a configuration file is shorter")),
         false => Ok(text),
     }
 }

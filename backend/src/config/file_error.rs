@@ -17,7 +17,7 @@ pub struct FileError {
 /// That a type cannot stand where it does.
 pub fn misplaced(found: &str, wanted: &str) -> String {
     let article = if found.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    format!("{article} {found} cannot stand here; write {wanted}")
+    format!("{article} {found} is not allowed here; write {wanted}")
 }
 
 /// A value of the file as a type that serde reads.
@@ -57,5 +57,5 @@ fn reworded(message: &str) -> String {
 
 /// That there is no such key, and which one was perhaps meant.
 pub fn unknown_key(key: &str, known: &[&str]) -> String {
-    format!("there is no key `{key}` here{}", nearest(key, known))
+    format!("unknown key `{key}`{}", nearest(key, known))
 }

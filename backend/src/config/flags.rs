@@ -24,12 +24,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const ABOUT: &str =
-    "Shows this machine live in the browser: CPU, memory, disk, network, GPUs and the processes that you name";
+const ABOUT: &str = "Shows this machine live in the browser: CPU, memory, disk, network, GPUs and chosen processes";
 
 /// Below the flags in `--help`.
 const AFTER: &str =
-    "Lists are written with commas or by repeating the flag, '' for none. Flags win over the configuration file.";
+    "Lists have commas or repeat the flag; '' is the empty list. Flags override the configuration file.";
 
 const AFTER_COMPLETIONS: &str = "\
 In this shell:  source <(watchglass completions bash)
@@ -55,46 +54,46 @@ const ADMIN_FLAGS: [&str; 2] = ["team", "json"];
 /// A command, with the flags that it alone has.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Word {
-    /// Collect on this machine and serve the page (what happens without a command)
+    /// Collect on this machine and serve the page (the default command)
     Serve,
-    /// Collect on this machine and send it to a hub; no page, no listening
+    /// Collect on this machine and send samples to a hub, without a page
     Agent(AgentFlags),
-    /// Show many machines to a team: accounts, and agents that send what they measure
+    /// Serve many machines to a team: accounts, and agents that send samples
     Hub,
-    /// Say per collector what was tried, what was found and what to do; takes the same flags
+    /// Diagnose each collector: what works, what is missing, how to fix it
     Doctor {
-        /// JSON instead of text
+        /// Print JSON instead of text
         #[arg(long)]
         json: bool,
-        /// Also write a report to this file, without names, addresses and secrets, to be passed on
+        /// Also write a report without names, addresses and secrets to this file
         #[arg(long, value_name = "FILE")]
         bundle: Option<PathBuf>,
     },
-    /// Write what is stored as text: CSV, JSON lines or OpenMetrics; also while a server runs
+    /// Export stored samples: CSV, JSON lines, OpenMetrics or W&B events
     #[command(after_help = export::AFTER)]
     Export(Export),
-    /// Say what is wrong, and what was: of this machine, of a recording, or of what others recorded
+    /// Show detected problems of this machine, a recording or an import
     #[command(after_help = findings::AFTER)]
     Findings(FindingsTask),
-    /// Write what is stored to one file that plays back anywhere
+    /// Write stored history to one file that can be replayed anywhere
     Record {
-        /// The file to write
+        /// File to write
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// First instant: Unix seconds, a date and time such as 2026-05-01T14:00:00Z, or before now, such as -1h [default: all that is stored]
+        /// First instant: Unix seconds, a date and time, or relative, such as -1h [default: all stored data]
         #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
         from: Option<When>,
-        /// Last instant, likewise
+        /// Last instant, in the same forms
         #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true, default_value = "now")]
         to: When,
     },
-    /// Show a recording in the page, with a clock of its own; nothing is measured, nothing leaves this machine
+    /// Replay a recording in the page; nothing is measured or sent
     Replay {
-        /// The file to show
+        /// Recording to show
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Show the system metrics of a W&B run, or of a CSV or JSON export, like a recording
+    /// Show the system metrics of a W&B run, or of a CSV or JSON export
     Import {
         /// run-*.wandb, wandb-events.jsonl, a run's folder, or the CSV of a chart
         #[arg(value_name = "FILE")]
@@ -102,155 +101,156 @@ pub enum Word {
         /// Write a recording instead of showing it
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// The file is a wandb/settings: print what it says of this machine as our configuration
+        /// Print the configuration that corresponds to a wandb/settings file
         #[arg(long, conflicts_with = "output")]
         settings: bool,
     },
-    /// Show simulated machines instead of this one: without a GPU, for pictures, for load
+    /// Show simulated machines with GPUs, to try the page or for load tests
     Demo {
-        /// GPUs of each machine, 1 to 512
+        /// Number of GPUs per machine, 1 to 512
         #[arg(long, value_name = "N", value_parser = fleet::gpus, default_value = "8")]
         gpus: u32,
-        /// Machines, 1 to 64; 4096 GPUs in all
+        /// Number of machines, 1 to 64; 4096 GPUs in all
         #[arg(long, value_name = "N", value_parser = fleet::hosts, default_value = "1")]
         hosts: u32,
-        /// What went wrong three minutes ago, idle twenty: none, lost, hang, throttle, ecc, straggler, oom, starvation, link, memory, idle or links
+        /// Fault to simulate, three minutes ago (idle: twenty): none, lost, hang, throttle, ecc, straggler, oom,
+        /// starvation, link, memory, idle or links
         #[arg(long, value_name = "KIND", value_parser = fleet::fail)]
         fail: Option<Fail>,
-        /// Another number is another fleet; the same number is the same fleet again
+        /// Seed of the simulation; the same seed gives the same machines
         #[arg(long, value_name = "N", default_value = "1")]
         seed: u64,
     },
     /// Show this machine, a server, a hub or a recording in the terminal
     #[command(after_help = top::AFTER)]
     Top(TopFlags),
-    /// Start a training job, and keep when it began and how it ended
+    /// Start a training job and record its start, end and exit status
     #[command(after_help = run::AFTER)]
     Run(RunTask),
-    /// Put a marker on the charts of this machine, and of the training job that this is called in
+    /// Add a marker to the charts of this machine and of the current job
     #[command(after_help = run::AFTER_MARK)]
     Mark(MarkTask),
-    /// Alert from a script: something is wrong with this job, or this machine
+    /// Send an alert from a script about this job or machine
     #[command(after_help = run::AFTER_ALERT)]
     Alert(AlertTask),
-    /// List the training jobs of this machine, or of a hub's, with how they ended
+    /// List training jobs of this machine or of a hub, and how they ended
     Runs {
         #[command(flatten)]
         task: RunsTask,
-        /// JSON instead of a table
+        /// Print JSON instead of a table
         #[arg(long)]
         json: bool,
     },
-    /// Print what a training job printed, where it was started with run --logs
+    /// Print the output of a training job started with run --logs
     #[command(after_help = run::AFTER_LOGS)]
     Logs(LogsTask),
-    /// Accounts of a hub: who may sign in, and what they may
+    /// Manage the accounts of a hub and their roles
     User {
         #[command(subcommand)]
         task: UserTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Keys of programs that ask a hub
+    /// Manage the API keys of a hub
     Key {
         #[command(subcommand)]
         task: KeyTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Accounts of programs in a team of a hub
+    /// Manage the service accounts of a team
     Service {
         #[command(subcommand)]
         task: ServiceTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Machines that joined a hub, and the lines by which they join
+    /// Manage the machines of a hub and their join keys
     Agents {
         #[command(subcommand)]
         task: AgentsTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Teams of a hub, and which of them see which machines
+    /// Manage the teams of a hub and their machines
     Team {
         #[command(subcommand)]
         task: TeamTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Saved views of a hub
+    /// Manage the saved views of a hub
     View {
         #[command(subcommand)]
         task: ViewTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Links by which somebody without an account sees one view
+    /// Manage share links, each to one view without an account
     Share {
         #[command(subcommand)]
         task: ShareTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Copy the accounts, keys, views and settings of a hub to a file, also while it runs; samples are not in it
+    /// Back up accounts, keys, views and settings of a hub, without samples
     Backup {
-        /// The file to write
+        /// File to write
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Copy secret.key, too, to FILE.key: with both files whoever has them reads the addresses and keys of channels
+        /// Also copy secret.key to FILE.key, which decrypts channels' secrets
         #[arg(long)]
         with_key: bool,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Bring such a file back into a data folder without a hub's database
+    /// Restore a backup into a data folder without a hub's database
     Restore {
-        /// The file to read
+        /// File to read
         #[arg(value_name = "FILE")]
         file: PathBuf,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Forget a person, or a machine with its samples; nothing brings them back
+    /// Erase a person, or a machine with its samples, for good
     Erase {
         #[command(flatten)]
         task: EraseTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Say who did what on a hub
+    /// Show the audit log of a hub: who did what
     Audit {
         #[command(flatten)]
         task: AuditTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Say what a team used: samples, bytes, series, viewers and questions
+    /// Show a team's usage: samples, bytes, series, viewers and queries
     Usage {
         #[command(flatten)]
         task: UsageTask,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Say what fires and fired, try rules and channels, and let nobody be told for a while
+    /// Show firing and past alerts, test rules and channels, silence alerts
     Alerts {
         #[command(subcommand)]
         task: Option<AlertsTask>,
         #[command(flatten)]
         flags: AdminFlags,
     },
-    /// Print what completes the words of this program in a shell
+    /// Generate shell completions
     #[command(after_help = AFTER_COMPLETIONS)]
     Completions {
-        /// The shell
+        /// Name of the shell
         #[arg(value_name = "SHELL")]
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or write those of all commands into a folder
+    /// Print the manual page, or write those of all commands to a folder
     #[command(after_help = AFTER_MAN)]
     Man {
-        /// The folder for them; it is made
+        /// Folder for the manual pages; created if it is missing
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
@@ -259,16 +259,16 @@ pub enum Word {
 /// Flags of an agent alone.
 #[derive(Args, Clone, Debug)]
 pub struct AgentFlags {
-    /// How long samples are kept for a hub that is away
+    /// Retention of samples on disk while the hub is unreachable
     #[arg(long, value_name = "DUR", value_parser = value::retention)]
     spool: Option<Duration>,
-    /// The most that they take of the disk [default: 256MiB]
+    /// Maximum size of these samples on disk [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = value::bytes)]
     spool_bytes: Option<u64>,
-    /// Print a unit of systemd for this command
+    /// Print a systemd unit for this command
     #[arg(long)]
     unit: bool,
-    /// Print how the agent does that runs with this data folder, as JSON; exit status 0 while its links stand
+    /// Print the state of the running agent as JSON; exit 0 if it is connected
     #[arg(long, conflicts_with = "unit")]
     status: bool,
 }
@@ -289,7 +289,7 @@ impl AgentFlags {
         config.retention_bytes = self.spool_bytes.or(config.retention_bytes).or(Some(SPOOL_BYTES));
         match config.hubs.is_empty() && self.task() == AgentTask::Run {
             true => Err(ConfigError::new(
-                "an agent sends what it measures to a hub; name it with --hub URL and the key of its join line with --key",
+                "an agent needs a hub; name it with --hub URL, and the key of its join line with --key",
             )),
             false => Ok(()),
         }
@@ -394,10 +394,9 @@ fn shared() -> Vec<Arg> {
     let flags = |general: bool| of_section(general).filter(|row| !row.flag.is_empty()).map(flag);
     let global = |name: &'static str| Arg::new(name).long(name).global(true).help_heading(GENERAL);
     let config =
-        global(CONFIG).value_name("FILE").value_parser(value_parser!(PathBuf)).help("Configuration file, TOML");
-    let print = global(PRINT_CONFIG)
-        .action(ArgAction::SetTrue)
-        .help("Print what is in force as a configuration file, and leave");
+        global(CONFIG).value_name("FILE").value_parser(value_parser!(PathBuf)).help("Configuration file (TOML)");
+    let print =
+        global(PRINT_CONFIG).action(ArgAction::SetTrue).help("Print the effective configuration as a file and exit");
     let hub = HubFlags::augment_args(Command::new("hub"));
     flags(false).chain([config, print]).chain(flags(true)).chain(hub.get_arguments().cloned()).collect()
 }

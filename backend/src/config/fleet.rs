@@ -80,7 +80,7 @@ impl Fleet {
         let all = self.gpus * self.hosts;
         if self.fail == Some(Fail::Links) && self.hosts < HOSTS_WITH_LINKS {
             return Err(ConfigError::new(format!(
-                "--fail links is about the links of machines; write --hosts {HOSTS_WITH_LINKS} or more"
+                "--fail links needs links between machines; write --hosts {HOSTS_WITH_LINKS} or more"
             )));
         }
         if all <= MAX_FLEET_GPUS {
@@ -89,8 +89,8 @@ impl Fleet {
         let Fleet { gpus, hosts, .. } = self;
         let fewer = MAX_FLEET_GPUS / hosts;
         Err(ConfigError::new(format!(
-            "--gpus {gpus} on each of --hosts {hosts} are {all} GPUs, and a demo has {MAX_FLEET_GPUS} at most; \
-             write --gpus {fewer} or fewer"
+            "--gpus {gpus} on each of --hosts {hosts} makes {all} GPUs, and a demo has at most {MAX_FLEET_GPUS}; \
+            write --gpus {fewer} or fewer"
         )))
     }
 }
@@ -107,12 +107,12 @@ pub(super) fn hosts(text: &str) -> Result<u32, String> {
 
 fn within(text: &str, most: u32, what: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|n| (1..=most).contains(n));
-    number.ok_or_else(|| format!("\"{text}\" does not fit; a demo has 1 to {most} {what}"))
+    number.ok_or_else(|| format!("\"{text}\" is out of range; a demo has 1 to {most} {what}"))
 }
 
 /// Reads what goes wrong.
 pub(super) fn fail(text: &str) -> Result<Fail, String> {
     let found = Fail::ALL.iter().find(|(name, _)| *name == text).map(|(_, fail)| *fail);
     let names: Vec<&str> = Fail::ALL.iter().map(|(name, _)| *name).collect();
-    found.ok_or_else(|| format!("\"{text}\" is not known; write one of {}", names.join(", ")))
+    found.ok_or_else(|| format!("\"{text}\" is unknown; write one of {}", names.join(", ")))
 }

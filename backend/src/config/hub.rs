@@ -98,14 +98,15 @@ impl HubEntry {
         let unencrypted = |url: &&HubUrl| !url.tls && !url.is_local();
         if let Some(url) = self.urls.iter().find(unencrypted).filter(|_| !self.plain_http && !plain) {
             return Err(format!(
-                "{url} would send keys and samples unencrypted; write https://, or --plain-http where the network may be trusted"
+                "{url} would send keys and samples unencrypted; write https://, or --plain-http in a network that \
+                you trust"
             ));
         }
         if self.ca.is_some() && self.pin.is_some() {
-            return Err("--ca and --pin both say whom to trust; choose one".into());
+            return Err("--ca and --pin exclude each other; write one of them".into());
         }
         if self.pin.is_some() && self.urls.iter().any(|url| !url.tls) {
-            return Err("--pin is of a certificate, and http:// has none; write https://".into());
+            return Err("--pin needs a certificate, and http:// has none; write https://".into());
         }
         Ok(())
     }
@@ -121,13 +122,13 @@ fn name(text: &str) -> Result<String, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     match !text.is_empty() && text.len() <= MAX_NAME && text.chars().all(fits) {
         true => Ok(text.into()),
-        false => Err(format!("\"{text}\" is no name; write 1 to {MAX_NAME} letters, digits, dots, - and _")),
+        false => Err(format!("\"{text}\" is not a valid name; write 1 to {MAX_NAME} letters, digits, dots, - and _")),
     }
 }
 
 /// `KEY=VALUE`.
 fn label(text: &str) -> Result<(String, String), String> {
-    let wrong = || format!("\"{text}\" is no label; write it like rack=r12");
+    let wrong = || format!("\"{text}\" is not a label; write it like rack=r12");
     let (key, value) = text.split_once('=').ok_or_else(wrong)?;
     labeled(key, value)
 }
@@ -136,11 +137,14 @@ fn labeled(key: &str, value: &str) -> Result<(String, String), String> {
     let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b);
     if key.is_empty() || key.len() > MAX_LABEL_KEY || !key.bytes().all(letter) {
         return Err(format!(
-            "the label {key:?} has no key that can be; write 1 to {MAX_LABEL_KEY} lower-case letters, digits, dots, _, / and -"
+            "the label key {key:?} is invalid; write 1 to {MAX_LABEL_KEY} lower-case letters, digits, dots, _, / and \
+            -"
         ));
     }
     if value.len() > MAX_LABEL_VALUE || value.chars().any(char::is_control) {
-        return Err(format!("the value of the label {key} is to be one line of at most {MAX_LABEL_VALUE} bytes"));
+        return Err(format!(
+            "the value of the label {key} is invalid; write one line of at most {MAX_LABEL_VALUE} bytes"
+        ));
     }
     Ok((key.into(), value.into()))
 }
@@ -225,7 +229,7 @@ impl TryFrom<Raw> for HubEntry {
     fn try_from(raw: Raw) -> Result<Self, String> {
         let urls = match raw.url {
             Urls::One(url) => urls(&url)?,
-            Urls::All(all) if all.is_empty() => return Err("`url` names no hub".into()),
+            Urls::All(all) if all.is_empty() => return Err("`url` has no address; name a hub".into()),
             Urls::All(all) => all.iter().map(|url| HubUrl::parse(url)).collect::<Result<_, _>>()?,
         };
         let labels = raw.labels.iter().map(|(key, value)| labeled(key, value)).collect::<Result<_, _>>()?;
@@ -266,28 +270,28 @@ fn print(hub: &HubEntry) -> Value {
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = HUB)]
 pub struct HubFlags {
-    /// Key of the join line; - reads it from standard input
+    /// Key of the join line, or - for standard input
     #[arg(long, value_name = "KEY", global = true, hide = true)]
     key: Option<String>,
     /// File with the key of the join line; also WATCHGLASS_KEY_FILE
     #[arg(long, value_name = "FILE", global = true, hide = true, conflicts_with = "key")]
     key_file: Option<PathBuf>,
-    /// What this machine is to be called there [default: its host name]
+    /// Name of this machine on the hub [default: its host name]
     #[arg(long, value_name = "NAME", global = true, hide = true, value_parser = name)]
     name: Option<String>,
-    /// A label of this machine, such as rack=r12
+    /// Label of this machine, such as rack=r12; may be repeated
     #[arg(long, value_name = "K=V", global = true, hide = true, value_parser = label)]
     label: Vec<(String, String)>,
-    /// Certificates in PEM of the authorities to trust in place of the system's
+    /// PEM file of CA certificates to trust instead of the system's
     #[arg(long, value_name = "FILE", global = true, hide = true)]
     ca: Option<PathBuf>,
-    /// The one public key of a certificate to trust, from the join line
+    /// Pinned public key of the hub's certificate, from the join line
     #[arg(long, value_name = "PIN", global = true, hide = true, value_parser = Pin::parse)]
     pin: Option<Pin>,
-    /// Proxy on the way, like http://proxy:3128, or none [default: that of the environment]
+    /// Proxy such as http://proxy:3128, or none [default: from the environment]
     #[arg(long, value_name = "URL|none", global = true, hide = true, value_parser = ProxyChoice::parse)]
     proxy: Option<ProxyChoice>,
-    /// Join as another machine than the one that the data folder knows
+    /// Join as a new machine instead of the one in the data folder
     #[arg(long, global = true, hide = true)]
     pub new_identity: bool,
 }
@@ -315,7 +319,7 @@ impl HubFlags {
             [hub] => hub,
             _ if given => {
                 return Err(ConfigError::new(
-                    "there are several hubs in the configuration file; write there what belongs to each",
+                    "the configuration file names several hubs; write this option at the hub that it belongs to",
                 ));
             }
             hubs => return hubs.iter().try_for_each(|hub| hub.check(plain).map_err(wrong)),
@@ -370,8 +374,8 @@ mod tests {
         let shown = format!("{hub:?} {}", print(&hub));
         assert!(shown.contains("node-7") && !shown.contains("s3cret"), "{shown}");
         for (text, why) in [
-            ("url = []", "names no hub"),
-            ("url = \"https://a\"\nname = \"a b\"", "is no name"),
+            ("url = []", "has no address"),
+            ("url = \"https://a\"\nname = \"a b\"", "is not a valid name"),
             ("url = \"https://a\"\nlabels = { Rack = \"r\" }", "lower-case"),
             ("url = \"https://a\"\nurls = 1", "unknown field `urls`"),
             ("url = \"https://a\"\nproxy = \"socks5://a\"", "http://"),

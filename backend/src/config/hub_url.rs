@@ -23,7 +23,7 @@ impl HubUrl {
     /// # Errors
     /// The rest of a sentence that says what to write.
     pub fn parse(text: &str) -> Result<HubUrl, String> {
-        let wrong = || format!("\"{text}\" is no address of a hub; write it like https://watch.example.org");
+        let wrong = || format!("\"{text}\" is not the address of a hub; write it like https://watch.example.org");
         let uri: Uri = text.parse().map_err(|_| wrong())?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(wrong()) };
         let tls = match scheme {
@@ -32,7 +32,7 @@ impl HubUrl {
             _ => return Err(wrong()),
         };
         if authority.as_str().contains('@') {
-            return Err("the address of a hub has no user and no password; give the key with --key".into());
+            return Err("the address of a hub must not contain a user or password; give the key with --key".into());
         }
         if uri.query().is_some() || text.contains('#') {
             return Err(wrong());

@@ -72,7 +72,7 @@ impl TryFrom<RawInsight> for InsightSettings {
             |name: &str| known.iter().any(|one| one.rule == name || one.rule.split('.').next() == Some(name));
         if let Some(unknown) = silence.iter().find(|name| !is_known(name)) {
             let names: Vec<&str> = known.iter().map(|one| one.rule.as_str()).collect();
-            return Err(format!("insight.silence: there is no rule {unknown:?}; known are {}", names.join(", ")));
+            return Err(format!("insight.silence: unknown rule {unknown:?}; known rules are {}", names.join(", ")));
         }
         Ok(InsightSettings {
             enabled: raw.enabled.unwrap_or(usual.enabled),

@@ -32,7 +32,9 @@ impl TryFrom<RawRule> for KeepRule {
 
     fn try_from(raw: RawRule) -> Result<Self, String> {
         if raw.labels.is_empty() {
-            return Err("agents.keep.match: write a label, such as { tier = \"gpu\" }; --retention is for all".into());
+            return Err("agents.keep.match: write a label, such as { tier = \"gpu\" }; --retention applies to all \
+                machines"
+                .into());
         }
         let retention = value::retention(&raw.retention).map_err(|why| format!("agents.keep.retention: {why}"))?;
         Ok(KeepRule { labels: raw.labels, retention })
@@ -50,7 +52,7 @@ impl TryFrom<Vec<KeepRule>> for KeepRules {
     fn try_from(all: Vec<KeepRule>) -> Result<Self, String> {
         match all.len() {
             ..=MOST => Ok(KeepRules(all)),
-            _ => Err(format!("agents.keep: at most {MOST} tables")),
+            _ => Err(format!("agents.keep: write at most {MOST} tables")),
         }
     }
 }
@@ -97,7 +99,7 @@ mod tests {
         let one = "[[keep]]\nmatch = { a = \"b\" }\nretention = \"1d\"\n";
         for (text, sentence) in [
             ("[[keep]]\nretention = \"1d\"".to_string(), "match"),
-            ("[[keep]]\nmatch = {}\nretention = \"1d\"".to_string(), "--retention is for all"),
+            ("[[keep]]\nmatch = {}\nretention = \"1d\"".to_string(), "--retention applies to all"),
             (one.replace("1d", "1 day"), "agents.keep.retention"),
             (one.replace("1d", "1s"), "out of range"),
             (format!("{one}for = 3"), "for"),

@@ -314,7 +314,7 @@ fn parse_with(
     };
     if let Some(path) = &flags.config {
         let text = read_file(path).map_err(|error| {
-            ConfigError::new(format!("cannot read the configuration file {}: {error}", path.display()))
+            ConfigError::new(format!("the configuration file {} cannot be read: {error}", path.display()))
         })?;
         file::apply(&path.display().to_string(), &text, &mut config)?;
     }
@@ -325,7 +325,7 @@ fn parse_with(
     let fleet = flags.command.as_ref().and_then(Word::fleet).map(Fleet::check).transpose()?;
     if let (Some(_), Some(flag)) = (fleet, flags.of_real_machines()) {
         return Err(ConfigError::new(format!(
-            "--{flag} chooses what is read of this machine; a demo reads none of it"
+            "--{flag} selects what is read from this machine; a demo reads nothing from it"
         )));
     }
     flags.apply(&mut config)?;
@@ -395,8 +395,8 @@ fn check_bind(config: &Config) -> Result<(), ConfigError> {
     let Some(wide) = config.bind.iter().find(|ip| !ip.is_loopback()) else { return Ok(()) };
     let port = if config.port == 0 { 7171 } else { config.port };
     Err(ConfigError::new(format!(
-        "--bind {wide} would let other machines in, and without accounts nobody can tell who calls.\n\
-         Stay on 127.0.0.1 and ::1 and choose one of these:\n  \
+        "--bind {wide} would let other machines connect, and without accounts users cannot be authenticated.\n\
+         Keep 127.0.0.1 and ::1 and choose one of these:\n  \
          for a team:            watchglass hub   (accounts, and agents on other machines)\n  \
          from another machine:  ssh -L {port}:localhost:{port} USER@HOST   then open http://localhost:{port}/\n  \
          behind a proxy here:   --host NAME --allow-user USER   (the name people type, the proxy's user)\n  \

@@ -172,7 +172,7 @@ impl<C, T: Written, S: Slot<T>> OptionKind<C> for Texts<C, T, S> {
 pub fn single(texts: &[String]) -> Result<&str, String> {
     match texts {
         [text] => Ok(text),
-        _ => Err("one value stands here, not a list".into()),
+        _ => Err("only one value is allowed here, not a list".into()),
     }
 }
 

@@ -14,7 +14,8 @@ impl Pin {
     /// # Errors
     /// The rest of a sentence that says what to write.
     pub fn parse(text: &str) -> Result<Pin, String> {
-        let wrong = || format!("\"{text}\" is no pin; copy it from the hub's join line, like sha256/47DEQpj8HBSa...");
+        let wrong =
+            || format!("\"{text}\" is not a pin; copy it from the hub's join line, like sha256/47DEQpj8HBSa...");
         let inner = text.strip_prefix("sha256/").ok_or_else(wrong)?;
         let bytes = STANDARD_NO_PAD.decode(inner.trim_end_matches('=')).map_err(|_| wrong())?;
         bytes.try_into().map(Pin).map_err(|_| wrong())

@@ -25,7 +25,7 @@ impl ProxyUrl {
     /// # Errors
     /// The rest of a sentence that says what to write; it repeats no password.
     pub fn parse(text: &str) -> Result<ProxyUrl, String> {
-        let wrong = || "a proxy is written like http://proxy.example.org:3128; other kinds are not known".to_string();
+        let wrong = || "unknown kind of proxy; write it like http://proxy.example.org:3128".to_string();
         let whole = if text.contains("://") { text.to_string() } else { format!("http://{text}") };
         let uri: Uri = whole.parse().map_err(|_| wrong())?;
         let authority = uri.authority().filter(|_| uri.scheme_str() == Some("http")).ok_or_else(wrong)?;
@@ -123,9 +123,9 @@ impl ProxyEnvironment {
         let (name, own) = if url.tls { ("HTTPS_PROXY", &self.https) } else { ("HTTP_PROXY", &self.http) };
         let (name, found) = if own.is_some() { (name, own) } else { ("ALL_PROXY", &self.all) };
         match found {
-            Some(text) if !url.is_local() && !self.passes_by(url) => ProxyUrl::parse(text)
-                .map(Some)
-                .map_err(|why| format!("{name} of the environment: {why}; choose another by --proxy, or --proxy none")),
+            Some(text) if !url.is_local() && !self.passes_by(url) => ProxyUrl::parse(text).map(Some).map_err(|why| {
+                format!("{name} in the environment: {why}; choose another with --proxy, or --proxy none")
+            }),
             _ => Ok(None),
         }
     }

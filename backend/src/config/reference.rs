@@ -9,13 +9,13 @@ use collectors::COLLECTORS;
 const HEAD: &str = "\
 # Options
 
-Every option of Watchglass, from the one table in `backend/src/config/table.rs` and from the collectors. This file is \
-generated: `UPDATE=1 cargo test -p watchglass-tests options` writes it.
+This page lists every option of Watchglass: the table in `backend/src/config/table.rs` and the options of the collectors. \
+The file is generated: `UPDATE=1 cargo test -p watchglass-tests options` writes it.
 
-A flag wins over the configuration file, in both directions: `--memory=false` switches off what the file switches on, and an \
-empty list, as in `--gpu ''`, clears the file's list. The file wins over the defaults. It is TOML and `--config` names it; \
-`--print-config` prints what is in force as such a file. A list may be written as one value if it has one. Besides, each \
-command has flags of its own: `watchglass COMMAND --help`.
+A flag overrides the configuration file: `--memory=false` switches off `memory = true`, and an empty list, as in `--gpu ''`, \
+clears the list of the file. The file overrides the defaults. It is a TOML file that `--config` names; `--print-config` \
+prints the effective configuration in this form. A list with one value may be written as that value. Each command also has \
+flags of its own: `watchglass COMMAND --help`.
 ";
 
 /// All options, as Markdown.
@@ -25,7 +25,7 @@ pub fn reference() -> String {
     for row in OPTIONS {
         if section != row.section {
             section = row.section;
-            text += &format!("\n## {section}\n\n| flag | key | default | what it is |\n| --- | --- | --- | --- |\n");
+            text += &format!("\n## {section}\n\n| flag | key | default | description |\n| --- | --- | --- | --- |\n");
         }
         // Where the default is no value, its words stand in the help.
         let (help, words) = row.help.split_once(" [default: ").unwrap_or((row.help, ""));
@@ -33,10 +33,10 @@ pub fn reference() -> String {
         text += &format!("| {} | {} | {default} | {help} |\n", flag(row), code(row.key));
     }
     for row in OPTIONS.iter().filter(|row| !row.kind.keys().is_empty()) {
-        text += &format!("\n## In `{}`\n\n| key | what it is |\n| --- | --- |\n", row.key);
+        text += &format!("\n## In `{}`\n\n| key | description |\n| --- | --- |\n", row.key);
         row.kind.keys().iter().for_each(|(key, help)| text += &format!("| {} | {help} |\n", code(key)));
     }
-    text += "\n## In `[collectors.NAME]`\n\n| collector | key | value | what it is |\n| --- | --- | --- | --- |\n";
+    text += "\n## In `[collectors.NAME]`\n\n| collector | key | value | description |\n| --- | --- | --- | --- |\n";
     let line = |owner: &str, key: &str, value: &str, help: &str| {
         format!("| {owner} | {} | {} | {help} |\n", code(key), code(value).replace('|', "\\|"))
     };

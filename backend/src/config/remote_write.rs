@@ -46,7 +46,7 @@ impl<C> OptionKind<C> for RemoteWrites<C> {
     }
 
     fn check(&self, _: &str) -> Result<(), String> {
-        Err("it can be written in the configuration file only".into())
+        Err("this key belongs in the configuration file".into())
     }
 
     fn set(&self, _: &mut C, _: &[String]) -> Result<(), String> {
@@ -88,7 +88,7 @@ impl TryFrom<Raw> for RemoteWrite {
         }
         for (name, value) in &raw.headers {
             if HeaderName::from_bytes(name.as_bytes()).is_err() || HeaderValue::from_str(value).is_err() {
-                return Err(format!("the header {name:?} cannot be sent; use a name and one line of visible text"));
+                return Err(format!("the header {name:?} is invalid; write a name and one line of visible text"));
             }
         }
         Ok(RemoteWrite { url: raw.url, read_url: raw.read_url, headers: raw.headers.into_iter().collect() })
@@ -99,7 +99,8 @@ fn address(key: &str, url: &str, example: &str) -> Result<(), String> {
     let uri: Option<Uri> = url.parse().ok();
     match uri.as_ref().and_then(|uri| Some((uri.scheme_str()?, uri.authority()?))) {
         Some(("http" | "https", authority)) if authority.as_str().contains('@') => Err(format!(
-            "`{key}` has a user or password in it; send them as a header: headers = {{ Authorization = \"Basic ...\" }}"
+            "`{key}` contains a user or password; send them as a header: headers = {{ Authorization = \"Basic ...\" \
+            }}"
         )),
         Some(("http" | "https", _)) => Ok(()),
         _ => Err(format!("`{key}` is not an address; write it like {example}")),

@@ -12,8 +12,8 @@ use std::ffi::OsString;
 
 /// Below the flags in `--help`.
 pub const AFTER: &str = "\
-Runs the command as it would run without it: same terminal, files, signals, and its status is the status. With no server on
-this machine the command runs all the same, and the run is listed once one starts.
+The command runs unchanged: it has the same terminal, files and signals, and its exit status is returned. Without a server
+on this machine the command runs too; the run is listed as soon as a server starts.
 
   watchglass run -- python train.py
   watchglass run --name lr-3e-4 --project llm -- torchrun --nproc-per-node 8 train.py";
@@ -21,31 +21,31 @@ this machine the command runs all the same, and the run is listed once one start
 /// A training job, and its names.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct RunTask {
-    /// A name for people
+    /// Display name
     #[arg(id = "name", long = "name", value_name = "NAME", value_parser = text)]
     name: Option<String>,
-    /// The project that it belongs to
+    /// Project of the run
     #[arg(long, value_name = "NAME", value_parser = text)]
     project: Option<String>,
-    /// The group of runs that it belongs to
+    /// Group of the run
     #[arg(long, value_name = "NAME", value_parser = text)]
     group: Option<String>,
-    /// What it does in its group, as train or eval
+    /// Task in the group, such as train or eval
     #[arg(long = "job-type", value_name = "TYPE", value_parser = text)]
     job_type: Option<String>,
-    /// A tag and its value; may be repeated
+    /// Tag with a value; may be repeated
     #[arg(long = "tag", value_name = "K=V", value_parser = tag)]
     tags: Vec<(String, String)>,
-    /// Notes for people
+    /// Notes
     #[arg(long, value_name = "TEXT", value_parser = text)]
     notes: Option<String>,
-    /// Its id [default: that of the run it is started in, else a new one]
+    /// Run ID [default: that of the enclosing run, else a new one]
     #[arg(long, value_name = "ID", value_parser = id)]
     pub id: Option<String>,
-    /// Keep what it prints, line by line, without what looks like a secret; members alone read it
+    /// Keep the output, with secrets redacted; only members can read it
     #[arg(long)]
     pub logs: bool,
-    /// The program, and its arguments
+    /// Program and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,
 }
@@ -76,24 +76,24 @@ impl RunTask {
 
 /// Below the flags in `--help`.
 pub const AFTER_MARK: &str = "\
-In a job that `watchglass run` started, or whose ranks were found, it is a marker of that run. With no server on this machine
-it says so, and the status is 0 all the same: a script that goes by the status goes on.
+In a job that `watchglass run` started, or whose ranks were detected, the marker belongs to that run. Without a server on this
+machine the command prints a note and exits with 0, so that scripts continue.
 
   watchglass mark \"epoch 3\" --step 1200";
 
 /// A marker.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct MarkTask {
-    /// What it says
+    /// Text of the marker
     #[arg(value_name = "TEXT", value_parser = mark)]
     text: String,
-    /// The number of the training step; several of them say how fast the job goes
+    /// Training step; several of them give the speed of the job
     #[arg(long, value_name = "N")]
     step: Option<u64>,
-    /// The run that it is of [default: the run that this is called in]
+    /// Run to mark [default: the current run]
     #[arg(long = "run", value_name = "ID", value_parser = id)]
     run: Option<String>,
-    /// What it is
+    /// Kind of the marker
     #[arg(long, value_name = "KIND", value_parser = MARKS, default_value = "note")]
     kind: String,
 }
@@ -107,27 +107,27 @@ impl MarkTask {
 
 /// Below the flags in `--help`.
 pub const AFTER_ALERT: &str = "\
-In a job that `watchglass run` started, or whose ranks were found, it is an alert of that run. It ends within a second; with no
-server on this machine it says so, and the status is 1. Who is told is a matter of the server's channels.
+In a job that `watchglass run` started, or whose ranks were detected, the alert belongs to that run. The command ends within a
+second. Without a server on this machine it exits with 1. The channels of the server receive the notification.
 
   watchglass alert \"loss is NaN\" --text \"step 1200, lr 3e-4\" --severity critical --wait 30m";
 
 /// An alert from a script.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct AlertTask {
-    /// What is wrong, on one line; what is said again within --wait is the same alert
+    /// Title of one line; the same title within --wait is the same alert
     #[arg(value_name = "TITLE", value_parser = title)]
     title: String,
-    /// More of it
+    /// Details
     #[arg(long, value_name = "TEXT", value_parser = alert_text)]
     text: Option<String>,
-    /// How much it matters: info, warning or critical
+    /// Severity: info, warning or critical
     #[arg(long, value_name = "SEVERITY", value_parser = severity, default_value = "warning")]
     severity: AlertSeverity,
-    /// For how long repeats are counted and tell nobody, 0s to 7d [default: 10m]
+    /// Period in which repeats are counted, not sent, 0s to 7d [default: 10m]
     #[arg(long, value_name = "DURATION", value_parser = wait)]
     wait: Option<String>,
-    /// The run that it is of [default: the run that this is called in]
+    /// Run of the alert [default: the current run]
     #[arg(long = "run", value_name = "ID", value_parser = id)]
     run: Option<String>,
 }
@@ -142,30 +142,30 @@ impl AlertTask {
 /// Which runs are to be listed.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsTask {
-    /// Those in this state alone: running, finished, failed, crashed, out_of_memory, cancelled, lost ...
+    /// Only runs in this state: running, finished, failed, crashed, out_of_memory, cancelled, lost ...
     #[arg(long, value_name = "STATE", value_parser = state, value_delimiter = ',')]
     pub state: Vec<RunState>,
-    /// Those of this project
+    /// Only runs of this project
     #[arg(long, value_name = "NAME")]
     pub project: Option<String>,
-    /// Those with this text in id, name or program; the word report prints the report of the run that follows
+    /// Text in ID, name or program; or report, to print the report of a run
     #[arg(value_name = "TEXT")]
     pub part: Option<String>,
-    /// Behind the word report: the run, by its id; its report is HTML, or JSON with --json
+    /// Run ID after report; prints HTML, or JSON with --json
     #[arg(value_name = "ID", value_parser = id, requires = "part")]
     pub run: Option<String>,
-    /// Those that began since: Unix seconds, a date and time, or before now, such as -1d
+    /// Only runs started since: Unix seconds, a date and time, or -1d
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
-    /// At most so many, 1 to 1000
+    /// Maximum number of runs, 1 to 1000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), default_value = "50")]
     pub limit: u16,
 }
 
 /// Below the flags in `--help`.
 pub const AFTER_LOGS: &str = "\
-Lines are kept on the machine where the job ran, as long as its samples, the last 100 of a rank as long as the run. It is asked
-there: no key reads them through a hub.
+Lines stay on the machine where the job ran, for the retention of its samples; the last 100 lines of a rank stay as long as
+the run. Run this command on that machine: lines cannot be read through a hub with a key.
 
   watchglass logs a1b2c3d4 --rank 3 --last 50
   watchglass logs a1b2c3d4 --grep error --follow";
@@ -173,65 +173,65 @@ there: no key reads them through a hub.
 /// Which lines of a training job are to be printed.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogsTask {
-    /// The run, by its id
+    /// Run ID
     #[arg(value_name = "RUN", value_parser = id)]
     pub run: String,
-    /// Those of this rank alone
+    /// Only lines of this rank
     #[arg(long, value_name = "N")]
     pub rank: Option<u32>,
-    /// Those of one stream: out, err, or tty for a terminal
+    /// Only lines of this stream: out, err, or tty for a terminal
     #[arg(long, value_name = "STREAM", value_parser = stream)]
     pub stream: Option<OutputStream>,
-    /// Those with this text, in large or small letters
+    /// Only lines with this text, ignoring case
     #[arg(long, value_name = "TEXT")]
     pub grep: Option<String>,
-    /// Go on until the job has ended
+    /// Print new lines until the job ends
     #[arg(long)]
     pub follow: bool,
-    /// The last so many, 1 to 10000 [default: all; with --follow 100]
+    /// Number of last lines, 1 to 10000 [default: all; with --follow 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub last: Option<u32>,
-    /// A row of JSON for each line: when, rank, stream and text
+    /// Print JSON lines: time, rank, stream and text
     #[arg(long)]
     pub json: bool,
 }
 
 fn stream(name: &str) -> Result<OutputStream, String> {
     OutputStream::named(name)
-        .ok_or_else(|| format!("known are {}", OutputStream::ALL.map(OutputStream::name).join(", ")))
+        .ok_or_else(|| format!("known kinds are {}", OutputStream::ALL.map(OutputStream::name).join(", ")))
 }
 
 fn text(text: &str) -> Result<String, String> {
     match text.len() <= MAX_TEXT_BYTES && !text.chars().any(char::is_control) {
         true => Ok(text.into()),
-        false => Err(format!("at most {MAX_TEXT_BYTES} bytes on one line")),
+        false => Err(format!("write at most {MAX_TEXT_BYTES} bytes on one line")),
     }
 }
 
 fn mark(text: &str) -> Result<String, String> {
     match (1..=MAX_MARK_BYTES).contains(&text.len()) && !text.chars().any(char::is_control) {
         true => Ok(text.into()),
-        false => Err(format!("1 to {MAX_MARK_BYTES} bytes on one line")),
+        false => Err(format!("write 1 to {MAX_MARK_BYTES} bytes on one line")),
     }
 }
 
 fn title(text: &str) -> Result<String, String> {
     match text.len() <= MAX_TITLE_BYTES && !clean(text, MAX_TITLE_BYTES, false).is_empty() {
         true => Ok(text.into()),
-        false => Err(format!("1 to {MAX_TITLE_BYTES} bytes")),
+        false => Err(format!("write 1 to {MAX_TITLE_BYTES} bytes")),
     }
 }
 
 fn alert_text(text: &str) -> Result<String, String> {
     match text.len() <= MAX_ALERT_TEXT {
         true => Ok(text.into()),
-        false => Err(format!("at most {MAX_ALERT_TEXT} bytes")),
+        false => Err(format!("write at most {MAX_ALERT_TEXT} bytes")),
     }
 }
 
 fn severity(word: &str) -> Result<AlertSeverity, String> {
     let all = [AlertSeverity::Info, AlertSeverity::Warning, AlertSeverity::Critical];
-    all.into_iter().find(|one| one.word() == word).ok_or_else(|| "known are info, warning and critical".into())
+    all.into_iter().find(|one| one.word() == word).ok_or_else(|| "write info, warning or critical".into())
 }
 
 fn wait(text: &str) -> Result<String, String> {
@@ -250,5 +250,5 @@ fn id(text: &str) -> Result<String, String> {
 }
 
 fn state(name: &str) -> Result<RunState, String> {
-    RunState::named(name).ok_or_else(|| format!("known are {}", RunState::ALL.map(RunState::name).join(", ")))
+    RunState::named(name).ok_or_else(|| format!("known states are {}", RunState::ALL.map(RunState::name).join(", ")))
 }

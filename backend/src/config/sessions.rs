@@ -49,7 +49,7 @@ impl TryFrom<RawSessions> for SessionSettings {
         let usual = SessionSettings::default();
         let (idle, longest) = (read("idle", raw.idle, usual.idle)?, read("longest", raw.longest, usual.longest)?);
         match idle > longest {
-            true => Err("sessions.longest: a session that is used lasts as long as an unused one at least; write no less than idle".into()),
+            true => Err("sessions.longest: it is shorter than sessions.idle; write at least the value of idle".into()),
             false => Ok(SessionSettings { idle, longest }),
         }
     }
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(read(&own.print().to_string()).expect("a table"), own);
         for (wrong, said) in [
             ("idle = \"1m\"", "sessions.idle: write 5m to 400d"),
-            ("longest = \"1h\"", "no less than idle"),
+            ("longest = \"1h\"", "the value of idle"),
             ("idle = \"soon\"", "sessions.idle"),
             ("ever = true", "ever"),
         ] {

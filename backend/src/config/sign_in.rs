@@ -58,12 +58,15 @@ impl TryFrom<RawSignInWays> for SignInWays {
         }
         for (at, provider) in providers.iter().enumerate() {
             if providers[..at].iter().any(|other| other.name == provider.name) {
-                return Err(format!("sign_in.oidc: two are called {:?}; each has a name of its own", provider.name));
+                return Err(format!(
+                    "sign_in.oidc: two providers have the name {:?}; give each its own name",
+                    provider.name
+                ));
             }
         }
         let password = raw.password.unwrap_or(true);
         if !password && providers.is_empty() && raw.proxy.is_none() {
-            return Err("sign_in.password: without it nobody could sign in; write another way, too".into());
+            return Err("sign_in.password: nobody could sign in without it; configure another method first".into());
         }
         Ok(SignInWays { password, new_accounts: raw.new_accounts, providers, proxy: raw.proxy })
     }
@@ -137,9 +140,7 @@ impl TryFrom<RawProxySignIn> for ProxySignIn {
         let (unix, addresses): (Vec<_>, Vec<_>) = raw.from.iter().partition(|text| *text == UNIX);
         let from: Vec<_> = addresses.into_iter().map(|text| address_range(text)).collect::<Result<_, _>>()?;
         if from.iter().any(AddressRange::is_everybody) {
-            return Err(
-                "sign_in.proxy.from: every address would count, so anybody could be anybody; name the proxy".into()
-            );
+            return Err("sign_in.proxy.from: it would trust every address; name the address of the proxy".into());
         }
         if from.is_empty() && unix.is_empty() {
             return Err("sign_in.proxy.from: name the address of the proxy, such as 10.0.0.5, or \"unix\"".into());
@@ -147,10 +148,10 @@ impl TryFrom<RawProxySignIn> for ProxySignIn {
         let (user, email) = (header(&raw.user)?, raw.email.as_deref().map(header).transpose()?);
         let groups = raw.groups.as_deref().map(header).transpose()?;
         if email.as_ref() == Some(&user) {
-            return Err("sign_in.proxy.email: it is another header than that of user".into());
+            return Err("sign_in.proxy.email: it is the header of user; name another one".into());
         }
         if groups.is_some() && (groups == email || groups.as_ref() == Some(&user)) {
-            return Err("sign_in.proxy.groups: it is another header than those of user and email".into());
+            return Err("sign_in.proxy.groups: it is the header of user or email; name another one".into());
         }
         if groups.is_some() == raw.roles.is_empty() {
             return Err("sign_in.proxy: groups and roles belong together; write both".into());
@@ -170,7 +171,7 @@ fn header(text: &str) -> Result<String, String> {
     let good = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
     match (1..=64).contains(&name.len()) && name.bytes().all(good) && !TAKEN.contains(&name.as_str()) {
         true => Ok(name),
-        false => Err(format!("sign_in.proxy: {text:?} cannot be the header; write one like X-Forwarded-User")),
+        false => Err(format!("sign_in.proxy: {text:?} is not a valid header; write one like X-Forwarded-User")),
     }
 }
 
@@ -276,11 +277,11 @@ mod tests {
         for (wrong, said) in [
             ("password = false".to_string(), "nobody could sign in"),
             (oidc.replace("keycloak", "password"), "choose another name"),
-            (oidc.replace("keycloak", "A b"), "is no name"),
-            (format!("{oidc}{oidc}"), "two are called"),
+            (oidc.replace("keycloak", "A b"), "is not a valid name"),
+            (format!("{oidc}{oidc}"), "two providers have"),
             (oidc.replace("https://", "http://"), "write https://"),
-            (oidc.replace("/lab", "/lab?x=1"), "behind ?"),
-            (oidc.replace("https://", "https://me:s3cret@"), "is no address"),
+            (oidc.replace("/lab", "/lab?x=1"), "from ? or #"),
+            (oidc.replace("https://", "https://me:s3cret@"), "is not an address"),
             (format!("{oidc}scopes = [\"email\"]"), "openid"),
             (format!("{oidc}groups_claim = \"groups\""), "belong together"),
             (format!("{oidc}client_secret = \"s3cret\"\nclient_secret_file = \"/a\""), "choose one"),
@@ -310,12 +311,12 @@ mod tests {
         assert!(!only.counts_from("fd00::6".parse().ok()), "an address without a length is that address");
         for (wrong, said) in [
             ("proxy = { from = [], user = \"x-user\" }", "name the address"),
-            ("proxy = { from = [\"0.0.0.0/0\"], user = \"x-user\" }", "anybody"),
-            ("proxy = { from = [\"::/0\"], user = \"x-user\" }", "anybody"),
-            ("proxy = { from = [\"10.0.0.1/8\"], user = \"x-user\" }", "behind its length"),
-            ("proxy = { from = [\"unix\"], user = \"Cookie\" }", "cannot be the header"),
-            ("proxy = { from = [\"unix\"], user = \"a b\" }", "cannot be the header"),
-            ("proxy = { from = [\"unix\"], user = \"x-u\", email = \"X-U\" }", "another header"),
+            ("proxy = { from = [\"0.0.0.0/0\"], user = \"x-user\" }", "trust every address"),
+            ("proxy = { from = [\"::/0\"], user = \"x-user\" }", "trust every address"),
+            ("proxy = { from = [\"10.0.0.1/8\"], user = \"x-user\" }", "beyond its prefix length"),
+            ("proxy = { from = [\"unix\"], user = \"Cookie\" }", "is not a valid header"),
+            ("proxy = { from = [\"unix\"], user = \"a b\" }", "is not a valid header"),
+            ("proxy = { from = [\"unix\"], user = \"x-u\", email = \"X-U\" }", "it is the header of"),
             ("proxy = { from = [\"unix\"], user = \"x-u\", sign_out = \"/out\" }", "sign_out"),
             ("proxy = { from = [\"unix\"] }", "missing field `user`"),
             ("new_accounts = \"admin\"", "unknown variant"),

@@ -33,7 +33,7 @@ impl TryFrom<Vec<StandingJoin>> for StandingJoins {
 
     fn try_from(all: Vec<StandingJoin>) -> Result<Self, String> {
         if all.len() > MOST {
-            return Err(format!("agents.join: at most {MOST} keys"));
+            return Err(format!("agents.join: write at most {MOST} keys"));
         }
         let (mut names, mut files) = (BTreeSet::new(), BTreeSet::new());
         for join in &all {
@@ -44,7 +44,10 @@ impl TryFrom<Vec<StandingJoin>> for StandingJoins {
                 return Err(format!("agents.join {:?}: token_file: write an absolute path", join.name));
             }
             if !names.insert(&join.name) || !files.insert(&join.token_file) {
-                return Err(format!("agents.join {:?}: each has a name and a file of its own", join.name));
+                return Err(format!(
+                    "agents.join {:?}: another key has this name or file; give each its own",
+                    join.name
+                ));
             }
         }
         Ok(StandingJoins(all))
@@ -89,8 +92,8 @@ mod tests {
         let file = "token_file = \"/etc/wg/join\"";
         for (text, sentence) in [
             (one("token_file = \"join\""), "absolute path"),
-            (one(file) + &one("token_file = \"/other\""), "a name and a file of its own"),
-            (one(file) + &one(file).replace("\"a\"", "\"b\""), "a name and a file of its own"),
+            (one(file) + &one("token_file = \"/other\""), "give each its own"),
+            (one(file) + &one(file).replace("\"a\"", "\"b\""), "give each its own"),
             (format!("[[join]]\nname = \" \"\n{file}"), "1 to 64 letters"),
             (one(""), "token_file"),
             (one(&format!("{file}\nuses = 3")), "uses"),

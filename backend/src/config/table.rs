@@ -91,72 +91,72 @@ options! {
     /// TCP port; 0 is any free one.
     port: u16 = 7171, Texts(value::port) {
         flag: "port", key: "port", value: "N", section: PAGE, commands: &["serve", "hub", "doctor", "record", "replay", "import", "demo", "top"],
-        help: "Port to listen on, 0 for any free one",
+        help: "Port to listen on, or port of the running server (0: any free one)",
     }
     /// Addresses to listen on, all on one port; loopback only, never empty.
     bind: Vec<IpAddr> = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()], Texts(value::bind) {
         flag: "bind", key: "bind", value: "ADDR", section: PAGE, commands: ADDRESSING,
-        help: "Addresses to listen on, this machine's own only",
+        help: "Addresses to listen on, only those of this machine",
     }
     /// A Unix socket, for this user alone; of a server to show, where `top` is asked.
     unix: Option<PathBuf> = None, Texts(value::file) {
         flag: "unix", key: "unix", value: "PATH", section: PAGE, commands: &["serve", "replay", "import", "demo", "top"],
-        help: "Unix socket to listen on in place of a port; with --port both; with top: a server's",
+        help: "Unix socket to listen on instead of a port, or of a running server",
     }
     /// Whether connections of the Unix socket go on to the process that has the data folder, where there is one.
     join: bool = false, Texts(value::switch) {
         flag: "join", key: "join", value: "BOOL", section: PAGE, commands: &["serve"],
-        help: "With --unix: show the page of a Watchglass that runs already, until it ends",
+        help: "With --unix: show the page of a running Watchglass until it ends",
     }
     /// Whether the end of the program that started this one ends it.
     exit_with_parent: bool = false, Texts(value::switch) {
         flag: "exit-with-parent", key: "exit_with_parent", value: "BOOL", section: PAGE, commands: &["serve", "replay", "import", "demo"],
-        help: "End when the program that started this one ends; the status is then 143",
+        help: "Exit with status 143 when the parent process ends",
     }
     /// Path below which everything is served; begins and ends with a slash.
     base_path: String = "/".into(), Texts(value::base_path) {
         flag: "base-path", key: "base_path", value: "PATH", section: PAGE, commands: ADDRESSING,
-        help: "Path below which a proxy serves the page, if it does not strip it",
+        help: "Path below which a proxy serves the page without stripping it",
     }
     /// Other names the page is reached by; lower case, without port.
     hosts: Vec<String> = Vec::new(), Texts(value::host) {
         flag: "host", key: "hosts", value: "NAME", section: READERS, commands: SERVING,
-        help: "Another name the page is reached by, for example through a proxy",
+        help: "Additional host name of the page, for example through a proxy",
     }
     /// Other origins that may call: `scheme://host[:port]`, lower case, no default port.
     origins: Vec<String> = Vec::new(), Texts(value::origin) {
         flag: "origin", key: "origins", value: "URL", section: READERS, commands: SERVING,
-        help: "Another web origin that may call, like https://tools.example.org",
+        help: "Web origin allowed to call the API, like https://tools.example.org",
     }
     /// Origins that may show the page in a frame, written as in `origins`.
     embed: Vec<String> = Vec::new(), Texts(value::embedder) {
         flag: "embed", key: "embed", value: "ORIGIN", section: READERS, commands: SERVING,
-        help: "A web origin that may show the page in a frame",
+        help: "Web origin allowed to show the page in a frame",
     }
     /// Uids of other local users who may read.
     allow_users: Vec<u32> = Vec::new(), Texts(value::user) {
         flag: "allow-user", key: "allow_users", value: "USER", section: READERS, commands: SERVING,
-        help: "Another local user who may read, by name or uid",
+        help: "Local user allowed to read, by name or uid",
     }
     /// Whether local callers are told apart.
     local_auth: LocalAuth = LocalAuth::Uid, Texts(value::local_auth) {
         flag: "local-auth", key: "local_auth", value: "uid|off", section: READERS, commands: SERVING,
-        help: "How local users are told apart: uid, or off to let all of them read",
+        help: "Authentication of local users: uid, or off to let all users read",
     }
     /// The address that people and agents type; none: that of the listener.
     public_url: Option<PublicUrl> = None, Texts(team::public_url) {
         flag: "public-url", key: "public_url", value: "URL", section: TEAM, commands: &["hub"],
-        help: "The address that people and agents type, like https://watch.example.org/",
+        help: "Public address for users and agents, like https://watch.example.org/",
     }
     /// Certificates of our name, our own first, PEM.
     tls_cert: Option<PathBuf> = None, Texts(value::file) {
         flag: "tls-cert", key: "tls_cert", value: "FILE", section: TEAM, commands: &["hub"],
-        help: "Our certificate and its chain, PEM; read anew when it changes",
+        help: "PEM file of the certificate and its chain; reloaded when it changes",
     }
     /// The private key of the certificate, PEM.
     tls_key: Option<PathBuf> = None, Texts(value::file) {
         flag: "tls-key", key: "tls_key", value: "FILE", section: TEAM, commands: &["hub"],
-        help: "The private key of the certificate, PEM",
+        help: "PEM file of the private key of the certificate",
     }
     /// A hub does not measure its own machine.
     no_local: bool = false, Texts(value::switch) {
@@ -166,22 +166,22 @@ options! {
     /// Whose word about callers counts.
     trusted_proxies: Proxies = Proxies::default(), Tables {
         flag: "", key: "proxy", value: "TABLE", section: TEAM, commands: &[],
-        help: "Proxies in front of the hub",
+        help: "Trusted proxies in front of the hub",
     }
     /// How people sign in, beside passwords.
     sign_in: SignInWays = SignInWays::default(), Tables {
         flag: "", key: "sign_in", value: "TABLE", section: TEAM, commands: &[],
-        help: "How people sign in to the hub, beside passwords",
+        help: "Sign-in methods of the hub, beside passwords",
     }
     /// What agents may send.
     agent_limits: AgentLimits = AgentLimits::default(), Tables {
         flag: "", key: "agents", value: "TABLE", section: TEAM, commands: &[],
-        help: "What machines that joined may send",
+        help: "Limits and keys for the machines of a hub",
     }
     /// Where a hub keeps its records.
     database: DatabaseSettings = DatabaseSettings::default(), Tables {
         flag: "", key: "database", value: "TABLE", section: TEAM, commands: &[],
-        help: "Where a hub keeps accounts, keys and views",
+        help: "Database of the hub for accounts, keys and views",
     }
     /// The other hubs that share our database.
     cluster: ClusterSettings = ClusterSettings::default(), Tables {
@@ -191,27 +191,27 @@ options! {
     /// The audit log of a hub.
     audit: AuditSettings = AuditSettings::default(), Tables {
         flag: "", key: "audit", value: "TABLE", section: TEAM, commands: &[],
-        help: "Who did what on the hub: how long it is kept, and where it is written besides",
+        help: "Audit log of the hub: retention, and a file to copy it to",
     }
     /// How training jobs are followed.
     runs: RunsSettings = RunsSettings::default(), Tables {
         flag: "", key: "runs", value: "TABLE", section: MEASURED, commands: &[],
-        help: "How training jobs are followed",
+        help: "Detection of training jobs",
     }
     /// What GPU-time and energy cost.
     cost: CostSettings = CostSettings::default(), Tables {
         flag: "", key: "cost", value: "TABLE", section: MEASURED, commands: &[],
-        help: "What GPU-time and energy cost",
+        help: "Prices of GPU time and energy",
     }
     /// What is looked for in the samples.
     insight: InsightSettings = InsightSettings::default(), Tables {
         flag: "", key: "insight", value: "TABLE", section: MEASURED, commands: &[],
-        help: "What is looked for in the samples, and after how long it is told",
+        help: "Detection of problems in the samples",
     }
     /// When people of a hub have to sign in again.
     sessions: SessionSettings = SessionSettings::default(), Tables {
         flag: "", key: "sessions", value: "TABLE", section: TEAM, commands: &[],
-        help: "When people of the hub have to sign in again",
+        help: "Session lifetimes",
     }
     /// Time between ticks, 100 ms to 60 s.
     interval: Duration = Duration::from_secs(1), Texts(value::interval) {
@@ -221,17 +221,17 @@ options! {
     /// Processes to watch, with descendants; empty: none.
     pids: Vec<u32> = Vec::new(), Texts(value::pid) {
         flag: "pid", key: "pid", value: "PID", section: MEASURED, commands: MEASURING,
-        help: "Process to watch, with all it starts",
+        help: "Process to watch, with its descendants",
     }
     /// Whether arguments of processes are read and shown, without what looks like a secret.
     show_args: bool = false, Texts(value::switch) {
         flag: "show-args", key: "show_args", value: "BOOL", section: MEASURED, commands: MEASURING,
-        help: "Read arguments of processes and show them, without what looks like a secret",
+        help: "Show process arguments (secrets are redacted)",
     }
     /// GPUs to keep, by their vendor's own number; empty: all.
     gpus: Vec<u32> = Vec::new(), Texts(value::gpu) {
         flag: "gpu", key: "gpu", value: "INDEX", section: MEASURED, commands: MEASURING,
-        help: "GPU to keep, by its number in nvidia-smi or N of cardN [default: all]",
+        help: "GPU to watch, by its index in nvidia-smi or N of cardN [default: all]",
     }
     /// Paths whose file systems are watched; absolute.
     disk_paths: Vec<PathBuf> = vec![collectors::default_disk_path(cfg!(windows), None)], Texts(value::absolute) {
@@ -241,84 +241,84 @@ options! {
     /// Endpoints to scrape, each name once.
     endpoints: Vec<Endpoint> = Vec::new(), Endpoints {
         flag: "openmetrics", key: "openmetrics", value: "NAME=URL", section: MEASURED, commands: MEASURING,
-        help: "Prometheus endpoint to scrape, under a name of yours",
+        help: "Prometheus endpoint to scrape, with a name of your choice",
     }
     /// Settings of every collector, in the order of the registration table.
     collectors: Vec<CollectorConfig> = defaults(), Collectors {
         flag: "collectors", key: "collectors", value: "LIST", section: MEASURED, commands: MEASURING,
-        help: "Collectors to keep (cpu,memory), or to leave out (-disk) or bring back (+disk)",
+        help: "Collectors to use (cpu,memory), to leave out (-disk) or to add (+disk)",
     }
     /// Folder below which /proc and /sys are read; none: this machine's own.
     root: Option<PathBuf> = None, Texts(value::folder) {
         flag: "root", key: "root", value: "DIR", section: MEASURED, commands: MEASURING,
-        help: "Folder that holds the proc and sys to read, such as a host's mounted into a container",
+        help: "Folder with the proc and sys to read, such as those of a host",
     }
     /// What is watched besides what comes along.
     rules: Vec<Rule> = Vec::new(), FileRules {
         flag: "", key: "rules", value: "TABLES", section: ALERTS, commands: &[],
-        help: "What is watched, each rule a table",
+        help: "Alert rules, one table each",
     }
     /// Which of the rules that come along watch.
     rules_builtin: BuiltInRules = BuiltInRules::default(), Tables {
         flag: "", key: "rules_builtin", value: "TABLE", section: ALERTS, commands: &[],
-        help: "Which of the rules that come along watch",
+        help: "Built-in alert rules to enable or disable",
     }
     /// Where notices may go, and how many.
     alerts: AlertSettings = AlertSettings::default(), Tables {
         flag: "", key: "alerts", value: "TABLE", section: ALERTS, commands: &[],
-        help: "Where notices may go, and how many",
+        help: "Limits of notifications and their destinations",
     }
     /// The server of e-mail.
     smtp: SmtpSettings = SmtpSettings::default(), Tables {
         flag: "", key: "smtp", value: "TABLE", section: ALERTS, commands: &[],
-        help: "The server by which notices go out as e-mail",
+        help: "SMTP server for e-mail notifications",
     }
     /// How long ticks are kept, at least 1 minute.
     retention: Duration = Duration::from_secs(12 * 3600), Texts(value::retention) {
         flag: "retention", key: "retention", value: "DUR", section: STORAGE, commands: &["serve", "hub", "doctor", "demo"],
-        help: "How long samples are kept",
+        help: "Retention of samples",
     }
     /// Keep nothing on disk.
     memory: bool = false, Texts(value::switch) {
         flag: "memory", key: "memory", value: "BOOL", section: STORAGE, commands: KEEPING,
-        help: "Keep nothing on disk, and at most 256 MiB in memory, oldest out first",
+        help: "Keep history in memory alone, at most 256 MiB",
     }
     /// Folder of the history; none where the environment names no place for it.
     data_dir: Option<PathBuf> = None, Texts(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
         commands: &["serve", "agent", "hub", "doctor", "export", "findings", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "mark", "alert", "runs", "logs", "alerts", "top"],
-        help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
+        help: "Folder of the history [default: watchglass in ~/.local/state]",
     }
     /// Sync the log every second, not every five.
     durable: bool = false, Texts(value::switch) {
         flag: "durable", key: "durable", value: "BOOL", section: STORAGE, commands: KEEPING,
-        help: "Lose at most a second to a power cut, not five, for a sync every second",
+        help: "Sync every second: a power cut loses 1 s of samples instead of 5 s",
     }
     /// The most bytes of sealed history on disk; none: as many as the retention takes.
     retention_bytes: Option<u64> = None, Texts(value::bytes) {
         flag: "", key: "retention_bytes", value: "SIZE", section: STORAGE, commands: &[],
-        help: "The most that history takes of the disk, such as 2GiB",
+        help: "Maximum size of the history on disk, such as 2GiB",
     }
     /// A server that samples are also sent to.
     remote_write: Option<RemoteWrite> = None, RemoteWrites {
         flag: "", key: "remote_write", value: "TABLE", section: STORAGE, commands: &[],
-        help: "A server that samples are also sent to",
+        help: "Server that also receives the samples (remote write)",
     }
     /// Hubs that this machine sends what it measures to.
     hubs: Vec<HubEntry> = Vec::new(), Hubs {
         flag: "hub", key: "hub", value: "URL", section: HUB,
         commands: &["serve", "agent", "doctor", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "runs", "alerts", "top"],
-        help: "Hub to send what is measured to, or to administer",
+        help: "Hub that receives the samples, or hub to administer",
     }
     /// Whether keys and samples may travel unencrypted.
     plain_http: bool = false, Texts(value::switch) {
         flag: "plain-http", key: "plain_http", value: "BOOL", section: HUB, commands: MEASURING,
-        help: "Let http:// lead to other machines: keys and samples travel unencrypted",
+        help: "Allow http:// to other machines; keys and samples are unencrypted",
     }
     /// What to log: a level, or directives of `tracing`.
     log: String = "info".into(), Texts(value::log) {
         flag: "log", key: "log", value: "LEVEL", section: GENERAL,
         commands: &["serve", "agent", "hub", "doctor", "record", "replay", "import", "demo"],
-        help: "What to log: error, warn, info, debug or trace; also WATCHGLASS_LOG",
+        help: "Log level: error, warn, info, debug or trace; also WATCHGLASS_LOG",
     }
 }

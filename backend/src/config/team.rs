@@ -72,21 +72,22 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     }
     if config.unix.is_some() {
         return wrong(
-            "a hub cannot tell who calls at --unix; leave it out, and have the proxy call --bind and --port".into(),
+            "a hub cannot authenticate users at --unix; leave it out, and let the proxy connect to --bind and --port"
+                .into(),
         );
     }
     if config.bind.is_empty() {
         return wrong("bind: write at least one address, 127.0.0.1 or 0.0.0.0".into());
     }
     if config.tls_cert.is_some() != config.tls_key.is_some() {
-        return wrong("a certificate and its key belong together; give both --tls-cert and --tls-key".into());
+        return wrong("--tls-cert and --tls-key belong together; give both".into());
     }
     if config.tls_cert.is_some() && config.plain_http {
-        return wrong("with a certificate there is no plain http; leave out --plain-http or --tls-cert".into());
+        return wrong("--plain-http and --tls-cert exclude each other; leave one out".into());
     }
     if let (Some(provider), None) = (config.sign_in.providers.first(), &config.public_url) {
         return wrong(format!(
-            "people come back from {:?} to the hub's own address, which it never takes from a request; write --public-url https://NAME/",
+            "{:?} redirects users to the hub's own address, which is not known; write --public-url https://NAME/",
             provider.name
         ));
     }
@@ -95,15 +96,16 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
         return wrong(format!(
             "--bind {ip} would send passwords and samples unencrypted. Choose one of these:\n  \
              with a certificate:  --tls-cert FILE --tls-key FILE\n  \
-             behind a proxy that has one, or in a network that may be trusted:  --plain-http"
+             behind a proxy that has one, or in a network that you trust:  --plain-http"
         ));
     }
     match &config.public_url {
         Some(url) if !url.is_https() && !url.is_loopback() && !config.plain_http => wrong(format!(
-            "people would type passwords at {url} unencrypted; write https://, or --plain-http where the network may be trusted"
+            "users would send passwords to {url} unencrypted; write https://, or --plain-http in a network that you \
+            trust"
         )),
         Some(url) if !url.is_https() && config.tls_cert.is_some() => wrong(format!(
-            "with a certificate we answer https alone; write --public-url {}",
+            "a hub with a certificate serves https only; write --public-url {}",
             url.to_string().replacen("http:", "https:", 1)
         )),
         _ => Ok(()),
@@ -139,7 +141,7 @@ impl AddressRange {
 
 /// Reads `10.0.0.5`, `10.0.0.0/8`, `fd00::/64`.
 pub(super) fn address_range(text: &str) -> Result<AddressRange, String> {
-    let wrong = || format!("\"{text}\" is not an address; write one, or the beginning of many: 10.0.0.5, 10.0.0.0/24");
+    let wrong = || format!("\"{text}\" is not an address; write an address or a range: 10.0.0.5, 10.0.0.0/24");
     let (ip, length) = text.split_once('/').map_or((text, None), |(ip, length)| (ip, Some(length)));
     let first = value::bind(ip).map_err(|_| wrong())?;
     let (own, all) = bits(first);
@@ -148,7 +150,7 @@ pub(super) fn address_range(text: &str) -> Result<AddressRange, String> {
     // An address with bits behind its length is most likely not what was meant.
     match own & !u128::MAX.checked_shl(u32::from(rest)).unwrap_or(0) {
         0 => Ok(AddressRange { first, bits }),
-        _ => Err(format!("\"{text}\" has bits set behind its length; write the first address of the range")),
+        _ => Err(format!("\"{text}\" has bits set beyond its prefix length; write the first address of the range")),
     }
 }
 
@@ -279,7 +281,7 @@ impl<C, T: FileTable> OptionKind<C> for Tables<C, T> {
     }
 
     fn check(&self, _: &str) -> Result<(), String> {
-        Err("it can be written in the configuration file only".into())
+        Err("this key belongs in the configuration file".into())
     }
 
     fn set(&self, _: &mut C, _: &[String]) -> Result<(), String> {

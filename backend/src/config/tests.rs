@@ -84,7 +84,10 @@ fn a_demo_has_limits_and_reads_nothing_of_this_machine() {
         (&["--gpus", "0"], "1 to 512"),
         (&["--hosts", "65"], "1 to 64 machines"),
         // 17 x 241 = 4,097.
-        (&["--hosts", "17", "--gpus", "241"], "are 4097 GPUs, and a demo has 4096 at most; write --gpus 240 or fewer"),
+        (
+            &["--hosts", "17", "--gpus", "241"],
+            "makes 4097 GPUs, and a demo has at most 4096; write --gpus 240 or fewer",
+        ),
         (&["--fail", "fire"], "write one of none, lost, hang, throttle, ecc, straggler, oom, starvation"),
         (&["--hosts", "4", "--fail", "links"], "write --hosts 5 or more"),
         (&["--seed=-1"], "--seed"),
@@ -167,8 +170,8 @@ fn unknown_flags_name_the_nearest() {
 #[test]
 fn unknown_keys_name_the_nearest_with_file_and_line() {
     let cases = [
-        ("port = 1\n\nintervall = \"1s\"", "w.toml, line 3: there is no key `intervall` here; did you mean interval?"),
-        ("[collectors.disk]\nevry = \"1s\"", "w.toml, line 2: there is no key `evry` here; did you mean every?"),
+        ("port = 1\n\nintervall = \"1s\"", "w.toml, line 3: unknown key `intervall`; did you mean interval?"),
+        ("[collectors.disk]\nevry = \"1s\"", "w.toml, line 2: unknown key `evry`; did you mean every?"),
         (
             "\n[collectors.nvidea]\nenabled = true",
             "w.toml, line 2: there is no collector \"nvidea\"; did you mean nvidia?",
@@ -180,19 +183,19 @@ fn unknown_keys_name_the_nearest_with_file_and_line() {
         assert_eq!(file_error(file), format!("error: {sentence}"));
     }
     let far = file_error("[a_table_of_another_program]\nurl = \"x\"");
-    assert!(far.contains("line 1: there is no key `a_table_of_another_program` here; known are port, bind"), "{far}");
+    assert!(far.contains("line 1: unknown key `a_table_of_another_program`; known are port, bind"), "{far}");
 }
 
 #[test]
 fn a_wrong_value_in_the_file_has_its_line_and_says_what_to_write() {
     for (file, words) in [
         ("\ninterval = \"10ms\"", "line 2: 10ms is out of range; write 100ms to 1m"),
-        ("interval = 1", "line 1: \"1\" is not a length of time"),
+        ("interval = 1", "line 1: \"1\" is not a duration"),
         ("port = 70000", "line 1: an integer does not fit here; write u16"),
-        ("memory = \"yes\"", "line 1: a string cannot stand here; write a boolean"),
+        ("memory = \"yes\"", "line 1: a string is not allowed here; write a boolean"),
         ("port = ", "line 1"),
         ("hosts = true", "a boolean cannot stand here"),
-        ("interval = [\"1s\", \"2s\"]", "one value stands here, not a list"),
+        ("interval = [\"1s\", \"2s\"]", "only one value is allowed here, not a list"),
         ("root = \"\"", "leave it out"),
         ("bind = []", "at least one address"),
         ("bind = \"0.0.0.0\"", "0.0.0.0 would let other machines in"),
@@ -207,7 +210,7 @@ fn a_wrong_value_in_the_file_has_its_line_and_says_what_to_write() {
         &|_| Err(std::io::ErrorKind::NotFound.into()),
         known(),
     );
-    assert!(missing.expect_err("no file").to_string().contains("cannot read the configuration file no.toml"));
+    assert!(missing.expect_err("no file").to_string().contains("the configuration file no.toml cannot be read"));
 }
 
 #[test]
@@ -216,8 +219,8 @@ fn wrong_values_say_what_to_write() {
         (["--interval", "99ms"], "99ms is out of range; write 100ms to 1m"),
         (["--interval", "61s"], "out of range"),
         (["--interval", "5"], "like 100ms, 1s, 5m or 12h"),
-        (["--interval", "1.0005s"], "not a length of time"),
-        (["--retention", "12"], "not a length of time"),
+        (["--interval", "1.0005s"], "not a duration"),
+        (["--retention", "12"], "not a duration"),
         (["--port", "70000"], "70000"),
         (["--bind", "localhost:80"], "not an IP address"),
         (["--base-path", "/a/../b"], "not a path of a URL"),
@@ -460,12 +463,12 @@ fn endpoints_that_cannot_be_say_why_and_no_secret() {
         assert!(error.contains("w.toml, line ") && !error.contains("secret"), "{written}: {error}");
     }
     for (keys, part) in [
-        ("filters = [\"a(\"]", "is no regular expression"),
-        ("filters = 3", "filters are a list"),
-        ("filters = { a = \"b\" }", "filters are a list"),
-        ("headers = { \"a b\" = \"secret\" }", "the header \"a b\" cannot be sent"),
+        ("filters = [\"a(\"]", "is not a regular expression"),
+        ("filters = 3", "filters must be a list"),
+        ("filters = { a = \"b\" }", "filters must be a list"),
+        ("headers = { \"a b\" = \"secret\" }", "the header \"a b\" is invalid"),
         ("headers = { Token = 12345 }", "write it in quotation marks"),
-        ("every = \"1\"", "length of time"),
+        ("every = \"1\"", "is not a duration"),
         ("evry = \"1s\"", "did you mean every?"),
         ("url = \"x\"", "duplicate key"),
     ] {

@@ -10,46 +10,46 @@ use std::time::Duration;
 
 /// Below the flags in `--help`.
 pub const AFTER: &str = "\
-Without an address it shows the server of your data folder, if one runs. Else it collects by itself: it opens no port, writes
-nothing, and its windows begin when it began. A pipe or a file in place of the terminal gets one picture in plain lines.
+Without an address, top connects to the server of your data folder, if one runs. Otherwise it runs standalone: it opens no
+port, history starts now and nothing is saved. If standard output is a pipe or a file, top prints one plain snapshot.
 
-Keys: ? lists them, q ends. They are those of the page.";
+Keys: ? lists them, q quits. The page has the same keys.";
 
 /// Flags of `watchglass top` alone.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct TopFlags {
-    /// A recording, or what others recorded, to show
+    /// Recording or exported file to show
     #[arg(value_name = "FILE", conflicts_with_all = ["url", "gpus"])]
     file: Option<PathBuf>,
-    /// The machine to show, by its name [default: the first]
+    /// Machine name [default: the first]
     #[arg(long = "source", value_name = "NAME")]
     pub source: Option<String>,
-    /// Address of a server, such as http://localhost:7171; of a hub give --hub and --key-file instead
+    /// Server address such as http://localhost:7171; for a hub use --hub
     #[arg(long, value_name = "URL", value_parser = HubUrl::parse, conflicts_with = "gpus")]
     url: Option<HubUrl>,
-    /// Show a simulated machine with so many GPUs [default: 8]
+    /// Show a simulated machine with this number of GPUs [default: 8]
     #[arg(long = "demo", id = "gpus", value_name = "GPUS", value_parser = fleet::gpus, num_args = 0..=1, default_missing_value = "8")]
     gpus: Option<u32>,
-    /// Print one picture and end
+    /// Print one snapshot and exit
     #[arg(long)]
     pub once: bool,
-    /// Print it as JSON
+    /// Print JSON
     #[arg(long, requires = "once")]
     pub json: bool,
-    /// Print plain lines again and again, for a screen reader or a log [default: every 10s]
+    /// Print plain lines repeatedly, for screen readers or logs [default: every 10s]
     #[arg(long, value_name = "DUR", value_parser = value::interval, num_args = 0..=1, require_equals = true,
         default_missing_value = "10s", conflicts_with_all = ["once", "json"])]
     pub plain: Option<Duration>,
-    /// Write ASCII alone
+    /// Write only ASCII characters
     #[arg(long)]
     pub ascii: bool,
-    /// Colors for a light ground [default: the terminal is asked]
+    /// Use colors for a light background [default: asks the terminal]
     #[arg(long, conflicts_with = "dark")]
     pub light: bool,
-    /// Colors for a dark ground
+    /// Use colors for a dark background
     #[arg(long)]
     pub dark: bool,
-    /// Take the mouse: a click chooses, the wheel leafs through; the key M does, too
+    /// Enable the mouse: click selects, wheel scrolls; also the key M
     #[arg(long)]
     pub mouse: bool,
 }
@@ -87,7 +87,7 @@ impl TopFlags {
         let others = self.file.is_some() || self.url.is_some() || self.gpus.is_some();
         if [others, hub, port, unix].into_iter().filter(|named| *named).count() > 1 {
             return Err(ConfigError::new(
-                "--hub, --port and --unix say where a server is, and so do --url, --demo and a file; choose one",
+                "--hub, --port, --unix, --url, --demo and a file exclude each other; choose one",
             ));
         }
         let of_url = |url: HubUrl| {

@@ -17,7 +17,7 @@ const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"]
 
 /// True or false.
 pub fn switch(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("\"{text}\" is not known; write true or false"))
+    text.parse().map_err(|_| format!("\"{text}\" is not a boolean; write true or false"))
 }
 
 /// A TCP port.
@@ -154,7 +154,7 @@ pub fn user(text: &str) -> Result<u32, String> {
         Ok(None) => {
             Err(format!("there is no user \"{text}\" on this machine; write a user name or a uid (see: id -u NAME)"))
         }
-        Err(error) => Err(format!("the user \"{text}\" cannot be looked up ({error}); write the uid")),
+        Err(error) => Err(format!("the user \"{text}\" cannot be looked up: {error}; write the uid")),
     }
 }
 
@@ -163,14 +163,14 @@ pub fn local_auth(text: &str) -> Result<LocalAuth, String> {
     match text {
         "uid" => Ok(LocalAuth::Uid),
         "off" => Ok(LocalAuth::Off),
-        _ => Err(format!("\"{text}\" is not known; write uid or off")),
+        _ => Err(format!("\"{text}\" is unknown; write uid or off")),
     }
 }
 
 /// A folder, relative to where the program was started or absolute.
 pub fn folder(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
-        Err("the name of the folder is empty; leave it out to read this machine".into())
+        Err("the folder name is empty; leave the option out to read this machine".into())
     } else {
         Ok(text.into())
     }
@@ -178,13 +178,13 @@ pub fn folder(text: &str) -> Result<PathBuf, String> {
 
 /// A file, relative to where the program was started or absolute.
 pub fn file(text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() { Err("the name of the file is empty; write a path".into()) } else { Ok(text.into()) }
+    if text.is_empty() { Err("the file name is empty; write a path".into()) } else { Ok(text.into()) }
 }
 
 /// Folder that history is kept in, relative to where the program was started or absolute.
 pub fn data_dir(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
-        Err("the name of the folder is empty; write a path, like /var/lib/watchglass".into())
+        Err("the folder name is empty; write a path, like /var/lib/watchglass".into())
     } else {
         Ok(text.into())
     }
@@ -194,7 +194,7 @@ pub fn data_dir(text: &str) -> Result<PathBuf, String> {
 pub fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a size; write a whole number with its unit, like 500MiB or 2GiB");
     match size::read(text).ok_or_else(wrong)? {
-        bytes if bytes < 16 << 20 => Err(format!("{text} is too little for an hour of history; write 16MiB or more")),
+        bytes if bytes < 16 << 20 => Err(format!("{text} is too small for an hour of history; write 16MiB or more")),
         bytes => Ok(bytes),
     }
 }

@@ -166,3 +166,27 @@ fn the_help_of_a_command_has_the_flags_that_mean_something_to_it() {
         }
     }
 }
+
+/// Words that begin a clause, where a help has a verb or a noun.
+const CLAUSES: [&str; 8] = ["Who", "Whose", "What", "How", "Of", "When", "Where", "Whether"];
+
+/// The helps of a command and of those below it that are no short line. Values that a help lists do not count.
+fn long_helps(command: &clap::Command) -> Vec<String> {
+    let helps = command.get_arguments().filter_map(|arg| arg.get_help()).chain(command.get_about());
+    let is_bad = |help: &String| {
+        let own = help.split(" [default: ").next().unwrap_or_default();
+        let words = own.split(": ").next().unwrap_or_default();
+        let first = own.split(' ').next().unwrap_or_default();
+        words.chars().count() > 72 || own.ends_with('.') || CLAUSES.contains(&first)
+    };
+    let below = command.get_subcommands().flat_map(long_helps);
+    helps.map(ToString::to_string).filter(is_bad).chain(below).collect()
+}
+
+#[test]
+fn helps_are_short_lines_like_those_of_clap() {
+    let planted = clap::Command::new("a").about("What it does").arg(clap::Arg::new("b").help("Ends with a stop."));
+    assert_eq!(long_helps(&planted), ["Ends with a stop.", "What it does"]);
+    let found = long_helps(&super::flags::told());
+    assert!(found.is_empty(), "{found:#?}");
+}

@@ -103,9 +103,9 @@ fn object(name: &str, text: &str) -> Result<serde_json::Map<String, Value>, Stri
     let read = serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace('\'', "\"")));
     match read {
         Ok(Value::Object(object)) => Ok(object),
-        _ => {
-            Err(format!("{name} is {text:?}; it is read as JSON, like {{\"dcgm\": \"http://localhost:9400/metrics\"}}"))
-        }
+        _ => Err(format!(
+            "{name} is {text:?}, which is not JSON; write it like {{\"dcgm\": \"http://localhost:9400/metrics\"}}"
+        )),
     }
 }
 

@@ -8,49 +8,49 @@ use std::path::PathBuf;
 /// What is to be done with alerts.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum AlertsTask {
-    /// List what fires or is about to (what happens without a word)
+    /// List firing and pending alerts (the default command)
     List {
-        /// Exit with 0 where nothing fires, 10 at a warning, 11 at something critical
+        /// Exit with 0 if nothing fires, 10 at a warning, 11 at a critical alert
         #[arg(long)]
         exit_code: bool,
     },
-    /// List what fired, newest first
+    /// List past alerts, newest first
     History(AlertHistory),
-    /// Send a test to a channel, or show what a rule's notice says; that sends nothing
+    /// Send a test notification to a channel, or print a rule's notification
     Test {
-        /// The channel, by name or id
+        /// Channel, by name or ID
         #[arg(value_name = "CHANNEL", required_unless_present = "rule")]
         channel: Option<String>,
-        /// The rule whose text is shown, with its last values
+        /// Rule whose notification is printed with its last values
         #[arg(long, value_name = "RULE", conflicts_with = "channel")]
         rule: Option<String>,
     },
-    /// Say what the rules of a file would have done
+    /// Evaluate the rules of a file over the stored history
     Check {
-        /// TOML with [[rules]], as in the configuration
+        /// TOML file with [[rules]], as in the configuration
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// From when on, at most 12 h back
+        /// First instant, at most 12 h ago
         #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true, default_value = "-12h")]
         from: When,
     },
-    /// Make the rules of a file, or change those of the same names; others stay
+    /// Create the rules of a file, or update those with the same names
     Apply {
-        /// TOML with [[rules]], as in the configuration
+        /// TOML file with [[rules]], as in the configuration
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Print the rules of a Prometheus file as [[rules]], and why others are not translated (status 1 if any is)
+    /// Translate a rule file of Prometheus to [[rules]]; exit 1 if incomplete
     Import {
-        /// YAML as Prometheus or its operator reads it
+        /// YAML file of Prometheus or its operator
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Let nobody be told of what fits, for a while; without anything list what is silenced
+    /// Silence matching alerts for a while; without arguments list silences
     Silence(SilenceTask),
-    /// Take an alert on: its notice is not repeated until it ends
+    /// Acknowledge an alert; its notification is not repeated
     Ack {
-        /// The alert, by id
+        /// Alert ID
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -59,25 +59,25 @@ pub enum AlertsTask {
 /// Which alerts are listed.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AlertHistory {
-    /// What happened to this alert, by its id [default: all alerts]
+    /// Alert ID [default: all alerts]
     #[arg(value_name = "ALERT", conflicts_with_all = ["from", "to", "source", "run", "rule", "limit"])]
     pub alert: Option<String>,
-    /// Not over before: Unix seconds, a date and time, or before now, such as -1d
+    /// First instant: Unix seconds, a date and time, or relative, such as -1d
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub from: Option<When>,
-    /// Begun by then, likewise
+    /// Last instant, in the same forms
     #[arg(long, value_name = "T", value_parser = when, allow_hyphen_values = true)]
     pub to: Option<When>,
-    /// Of this machine
+    /// Only alerts of this machine
     #[arg(long, value_name = "MACHINE")]
     pub source: Option<String>,
-    /// Of this run
+    /// Only alerts of this run
     #[arg(long, value_name = "RUN")]
     pub run: Option<String>,
-    /// Of this rule, by name or id
+    /// Only alerts of this rule, by name or ID
     #[arg(long, value_name = "RULE")]
     pub rule: Option<String>,
-    /// At most so many [default: 200]
+    /// Maximum number of alerts [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: Option<u32>,
 }
@@ -94,16 +94,16 @@ pub struct SilenceTask {
     /// Runs
     #[arg(long, value_name = "PATTERN")]
     pub run: Option<String>,
-    /// Another label of alerts
+    /// Other label of the alerts
     #[arg(long = "match", value_name = "LABEL=PATTERN", value_parser = matching)]
     pub labels: Vec<(String, String)>,
-    /// For how long, such as 2h, at most 30d
+    /// Duration, such as 2h, at most 30d
     #[arg(long = "for", value_name = "DUR", value_parser = length, required_unless_present_any = ["end", "list"])]
     pub length: Option<u32>,
-    /// Why
+    /// Reason
     #[arg(long, value_name = "TEXT")]
     pub comment: Option<String>,
-    /// End the silence of this id
+    /// Silence to end, by ID
     #[arg(long, value_name = "ID", conflicts_with_all = ["source", "rule", "run", "labels", "length", "comment"])]
     pub end: Option<String>,
     /// List silences

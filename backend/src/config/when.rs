@@ -38,8 +38,8 @@ fn length(text: &str) -> Option<i64> {
 pub fn when(text: &str) -> Result<When, String> {
     let wrong = || {
         format!(
-            "is a time in Unix seconds, such as 1700000000.5, a date and time, such as 2026-05-01T14:00:00Z, or one \
-             before now, such as -1h or now, not {text:?}"
+            "{text:?} is not a time; write Unix seconds, such as 1700000000.5, a date and time, such as \
+            2026-05-01T14:00:00Z, or a time before now, such as -1h or now"
         )
     };
     let before_now = text.strip_prefix("now").map(|rest| rest.strip_prefix('-').ok_or(rest));
@@ -63,7 +63,7 @@ pub fn when(text: &str) -> Result<When, String> {
 /// What to write instead, the rest of a sentence.
 pub fn step(text: &str) -> Result<i64, String> {
     let ms = length(text).filter(|ms| *ms >= 1);
-    ms.ok_or_else(|| format!("is a duration above zero, such as 10s, 500ms, 5m or 1d, not {text:?}"))
+    ms.ok_or_else(|| format!("{text:?} is not a duration above zero; write one like 10s, 500ms, 5m or 1d"))
 }
 
 #[cfg(test)]

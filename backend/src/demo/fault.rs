@@ -153,7 +153,7 @@ impl Fault {
     pub fn words(&self, host: u32) -> Option<(String, String)> {
         let gpu = self.gpu;
         (self.fail == Fail::Lost && host == 0).then(|| {
-            (format!("GPU {gpu} does not answer: it has fallen off the bus (XID 79)"), "restart the machine".into())
+            (format!("GPU {gpu} does not respond: it has fallen off the bus (XID 79)"), "restart the machine".into())
         })
     }
 

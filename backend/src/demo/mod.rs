@@ -163,7 +163,7 @@ impl Demo {
         let (back, took) = (ticks * self.interval, (clock.steady() - begin).as_secs_f64());
         let history = crate::config::show_duration(Duration::from_millis(back as u64));
         let Fleet { gpus, hosts, seed, .. } = *fleet;
-        let whole = if ticks == all { "all of the retention" } else { "the rest comes newest first" };
+        let whole = if ticks == all { "full retention" } else { "older history follows, newest first" };
         tracing::info!(gpus, hosts, seed, "simulated; {history} of history in {took:.1} s, {whole}");
         back
     }

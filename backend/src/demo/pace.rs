@@ -75,8 +75,8 @@ impl Pace {
         self.said = Some(now);
         let window = crate::config::show_duration(Duration::from_millis((window - window % 1_000).max(1_000) as u64));
         Some(PaceNews::Behind(format!(
-            "this machine is too slow to simulate {}: the newest values are {:.1} s old, and {dropped} of {due} ticks of the \
-             last {window} were dropped",
+            "this machine is too slow to simulate {}: the newest values are {:.1} s old, and {dropped} of {due} \
+            ticks of the last {window} were dropped",
             self.what,
             lag as f64 / 1_000.0
         )))

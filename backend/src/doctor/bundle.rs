@@ -27,13 +27,13 @@ pub struct Bundle<'a> {
 impl Bundle<'_> {
     /// The report, with everything taken out that names somebody or some place.
     pub fn write(&self, scrub: &Scrub) -> String {
-        let mut text = String::from("Watchglass report. Names, addresses and secrets have been taken out.\n\n");
+        let mut text = String::from("Watchglass report. Names, addresses and secrets have been removed.\n\n");
         text.push_str(&report(self.examination));
         text.push_str("\n== Machine ==\n\n");
         for (word, value) in self.facts {
             let _ = writeln!(text, "{word}: {value}");
         }
-        text.push_str("\n== Checks, in full ==\n\n");
+        text.push_str("\n== Checks ==\n\n");
         for check in &self.examination.checks {
             let line = serde_json::to_string(check).unwrap_or_default();
             let _ = writeln!(text, "{line}");
@@ -43,7 +43,7 @@ impl Bundle<'_> {
             let (number, symbol) = quantity(*value, *unit);
             let _ = writeln!(text, "{tag}: {number} {symbol}");
         }
-        text.push_str("\n== Configuration in force ==\n\n");
+        text.push_str("\n== Effective configuration ==\n");
         text.push_str(self.configuration.trim_end());
         text.push_str("\n\n== Log ==\n\n");
         text.push_str(if self.log.is_empty() { "nothing was logged\n" } else { self.log });

@@ -13,8 +13,11 @@ pub fn complete(mut checks: Vec<Check>) -> Vec<Check> {
             if !entry.systems.contains(&System::HERE) {
                 return vec![absent(entry.name, entry.about, entry.elsewhere(), String::new())];
             }
-            let remedy = format!("--collectors {}, or enabled = true below [collectors.{}]", entry.name, entry.name);
-            vec![absent(entry.name, entry.about, "left out by the configuration".into(), remedy)]
+            let remedy = format!(
+                "enable it with --collectors {}, or enabled = true below [collectors.{}]",
+                entry.name, entry.name
+            );
+            vec![absent(entry.name, entry.about, "disabled by the configuration".into(), remedy)]
         };
         all.extend(if own.is_empty() { out() } else { own });
     }

@@ -137,10 +137,10 @@ fn faults(checks: &[Check], config: &Config, gpus: &BTreeSet<u32>) -> Vec<(Strin
     let mut faults = Vec::new();
     for check in checks {
         let words = asked.iter().find(|(id, _)| *id == check.id).map(|(_, words)| words);
-        let reason = if check.state == CheckState::Starting { "no answer yet" } else { &check.reason };
+        let reason = if check.state == CheckState::Starting { "no result yet" } else { &check.reason };
         let sentence = match (check.state, words) {
             (CheckState::Ok, _) | (CheckState::Absent, None) => continue,
-            (_, Some(words)) => format!("{}, asked for by {words}: {reason}", check.id),
+            (_, Some(words)) => format!("{}, requested by {words}: {reason}", check.id),
             (_, None) => format!("{}: {reason}", check.id),
         };
         faults.push((check.id.clone(), sentence));
@@ -148,8 +148,12 @@ fn faults(checks: &[Check], config: &Config, gpus: &BTreeSet<u32>) -> Vec<(Strin
     let missing: Vec<String> = config.gpus.iter().filter(|gpu| !gpus.contains(gpu)).map(u32::to_string).collect();
     if !missing.is_empty() {
         let here: Vec<String> = gpus.iter().map(u32::to_string).collect();
-        let here = if here.is_empty() { "there is none".into() } else { format!("there are {}", here.join(", ")) };
-        faults.push((String::new(), format!("GPU {}, asked for by --gpu: {here}", missing.join(", "))));
+        let here = if here.is_empty() {
+            "the machine has none".into()
+        } else {
+            format!("the machine has {}", here.join(", "))
+        };
+        faults.push((String::new(), format!("GPU {}, requested by --gpu: {here}", missing.join(", "))));
     }
     faults
 }

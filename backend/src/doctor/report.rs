@@ -11,11 +11,11 @@ const COLUMNS: usize = 100;
 /// Mark and word of a state; where the heading says it already there is no word.
 fn word(state: CheckState) -> (&'static str, &'static str) {
     match state {
-        CheckState::Denied => ("■", "not allowed: "),
+        CheckState::Denied => ("■", "not permitted: "),
         CheckState::Failed => ("■", "failed: "),
         CheckState::Hung => ("■", "hung: "),
-        CheckState::Partial => ("▲", "in part: "),
-        CheckState::Starting => ("◌", "no answer yet: "),
+        CheckState::Partial => ("▲", "partly: "),
+        CheckState::Starting => ("◌", "no result yet: "),
         CheckState::Ok => ("●", ""),
         CheckState::Absent => ("◌", ""),
     }
@@ -33,7 +33,7 @@ pub fn report(examination: &Examination) -> String {
         checks.len()
     );
     let width = checks.iter().map(|c| c.id.chars().count()).max().unwrap_or(0);
-    for (place, heading) in ["Needs attention", "Works", "Not here"].into_iter().enumerate() {
+    for (place, heading) in ["Needs attention", "Works", "Not available"].into_iter().enumerate() {
         let of = |check: &Check| match check.state {
             _ if examination.faults.iter().any(|(id, _)| *id == check.id) => 0,
             CheckState::Absent => 2,
@@ -47,9 +47,9 @@ pub fn report(examination: &Examination) -> String {
     }
     text.push('\n');
     match &examination.faults[..] {
-        [] => text.push_str("Everything that was asked for works.\n"),
+        [] => text.push_str("All requested collectors work.\n"),
         faults => {
-            text.push_str("Not everything works:\n");
+            text.push_str("Problems:\n");
             faults.iter().for_each(|(_, fault)| paragraph(&mut text, "  - ", fault));
         }
     }
@@ -59,8 +59,7 @@ pub fn report(examination: &Examination) -> String {
 /// The servers that a hub needs.
 pub fn servers(checks: &[Check]) -> String {
     let width = checks.iter().map(|c| c.id.chars().count()).max().unwrap_or(0);
-    let mut text =
-        if checks.is_empty() { String::new() } else { "\nThe servers that the configuration names\n".to_string() };
+    let mut text = if checks.is_empty() { String::new() } else { "\nServers in the configuration\n".to_string() };
     checks.iter().for_each(|check| one(&mut text, check, width));
     text
 }

@@ -60,14 +60,14 @@ fn absent_is_a_fault_only_when_it_was_asked_for() {
     let plain = Config::default();
     assert_eq!(faults(&absent, &plain, &none), Vec::<String>::new());
     let watched = Config { pids: vec![9], ..Config::default() };
-    assert_eq!(faults(&absent, &watched, &none), ["process, asked for by --pid 9: no such process"]);
+    assert_eq!(faults(&absent, &watched, &none), ["process, requested by --pid 9: no such process"]);
     let mut library = Config::default();
     let nvidia = library.collectors.iter_mut().find(|collector| collector.name == "nvidia").expect("it is known");
     nvidia.own.insert("library", vec!["/x/nvml.so".into()]);
-    assert!(faults(&absent, &library, &none)[0].starts_with("nvidia, asked for by library of [collectors.nvidia]"));
+    assert!(faults(&absent, &library, &none)[0].starts_with("nvidia, requested by library of [collectors.nvidia]"));
     let gpus = Config { gpus: vec![0, 7], ..Config::default() };
-    assert_eq!(faults(&absent, &gpus, &none), ["GPU 0, 7, asked for by --gpu: there is none"]);
-    assert_eq!(faults(&absent, &gpus, &BTreeSet::from([0, 1])), ["GPU 7, asked for by --gpu: there are 0, 1"]);
+    assert_eq!(faults(&absent, &gpus, &none), ["GPU 0, 7, requested by --gpu: the machine has none"]);
+    assert_eq!(faults(&absent, &gpus, &BTreeSet::from([0, 1])), ["GPU 7, requested by --gpu: the machine has 0, 1"]);
     assert_eq!(faults(&absent, &gpus, &BTreeSet::from([0, 7])), Vec::<String>::new());
     for state in [CheckState::Failed, CheckState::Denied, CheckState::Hung, CheckState::Partial, CheckState::Starting] {
         assert_eq!(
@@ -86,7 +86,7 @@ fn the_report_names_reason_remedy_and_what_was_tried() {
     let faults = super::faults(&checks, &Config::default(), &BTreeSet::new());
     let text = report(&Examination { checks, faults, health: Vec::new() });
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
-    assert!(at("Needs attention") < at("nvidia") && at("nvidia") < at("Works") && at("Works") < at("Not here"));
+    assert!(at("Needs attention") < at("nvidia") && at("nvidia") < at("Works") && at("Works") < at("Not available"));
     assert!(at("why    the library is of another") < at("do     sudo reboot") && at("tried  /somewhere") < at("Works"));
     assert!(text.contains("1 of 3 families work here") && text.contains("only on macOS"));
     assert!(

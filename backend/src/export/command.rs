@@ -48,7 +48,9 @@ pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Fail
     let format = Format::of(&wanted.format).map_err(|why| Failed::Wrong(format!("--format {why}")))?;
     let shown = folder.display();
     if !folder.is_dir() {
-        return Err(Failed::Folder(format!("there is no data folder {shown}; name the server's with --data-dir")));
+        return Err(Failed::Folder(format!(
+            "there is no data folder {shown}; name that of the server with --data-dir"
+        )));
     }
     let found = Folder::read_only(folder)
         .map_err(|error| Failed::Folder(format!("the data folder {shown} cannot be read: {error}")))?;
@@ -70,27 +72,25 @@ pub fn run(folder: &Path, wanted: &Export, now: i64) -> Result<Vec<String>, Fail
     let pieces = Pieces::new(selection, form);
     match wanted.output.as_deref().filter(|path| !is_stdout(path)) {
         Some(path) => {
-            let cannot = |error: io::Error| Failed::Output(format!("cannot write {}: {error}", path.display()));
+            let cannot = |error: io::Error| Failed::Output(format!("{} cannot be written: {error}", path.display()));
             let mut file = Whole::create(path).map_err(cannot)?;
             write(pieces, &mut file).and_then(|()| file.finish()).map_err(cannot)?;
         }
         None => match write(pieces, &mut io::stdout().lock()) {
             // The reader has what it wanted, as `head` has.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            written => written.map_err(|error| Failed::Output(format!("cannot write: {error}")))?,
+            written => written.map_err(|error| Failed::Output(format!("the output cannot be written: {error}")))?,
         },
     }
-    let mut notes: Vec<String> = found.report.damages.iter().map(|damage| format!("left out: {damage}")).collect();
+    let mut notes: Vec<String> = found.report.damages.iter().map(|damage| format!("skipped: {damage}")).collect();
     let columns = store.damages().count();
     if found.sources.is_empty() {
-        notes.push(format!("there is no history in {shown}; name the server's folder with --data-dir"));
+        notes.push(format!("there is no history in {shown}; name the folder of the server with --data-dir"));
     } else if nothing {
-        notes.push(
-            "nothing is stored of that in this time; --tag '*' without --from and --to writes all there is".into(),
-        );
+        notes.push("no stored sample matches; --tag '*' without --from and --to exports everything".into());
     }
     if columns > 0 {
-        notes.push(format!("left out: {columns} damaged columns"));
+        notes.push(format!("skipped: {columns} damaged columns"));
     }
     Ok(notes)
 }

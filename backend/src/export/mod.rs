@@ -68,13 +68,13 @@ impl Format {
             Format::Json => Box::new(forms::JsonLines::default()),
             Format::OpenMetrics if selection.ask.step.is_some() || selection.ask.rate => {
                 return Err(Refused::Wrong(
-                    "openmetrics holds samples as they were taken: leave out step and fn, or take csv or json".into(),
+                    "openmetrics exports samples without aggregation; leave out step and fn, or use csv or json".into(),
                 ));
             }
             Format::OpenMetrics => Box::new(forms::Open::new(selection)),
             Format::WandbJsonl if selection.ask.step.is_some() || selection.ask.rate => {
                 return Err(Refused::Wrong(
-                    "wandb-jsonl holds samples as they were taken: leave out step and fn, or take csv or json".into(),
+                    "wandb-jsonl exports samples without aggregation; leave out step and fn, or use csv or json".into(),
                 ));
             }
             Format::WandbJsonl => Box::new(forms::EventLines),

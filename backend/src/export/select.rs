@@ -78,8 +78,8 @@ impl fmt::Display for Refused {
             Refused::Unknown(error) => error.fmt(f),
             Refused::Large { series, values, most, step } => write!(
                 f,
-                "{series} series have about {values} values in this span, and an answer holds {most} at most; ask for \
-                 fewer tags, for one source=, for a shorter span, or for step={}s; api/v1/export has no limit",
+                "the response would have about {values} values of {series} series, and the limit is {most}; use \
+                fewer tags, one source=, a shorter span or step={}s. api/v1/export has no limit",
                 (step + 999) / 1000
             ),
         }
@@ -150,7 +150,7 @@ impl Selection {
 /// [`Refused`], but never for the size of the answer.
 pub fn select(store: &impl Look, ask: Ask) -> Result<Selection, Refused> {
     if ask.tags.is_empty() {
-        return Err(Refused::Wrong("say which: ?tag=TAG, in any spelling, repeated, or with * for any text".into()));
+        return Err(Refused::Wrong("a tag is missing; write ?tag=TAG, repeated, or with * for any text".into()));
     }
     if ask.from > ask.to {
         return Err(Refused::Wrong("from is later than to".into()));
@@ -195,7 +195,7 @@ pub fn fitting(sources: &[Arc<Source>], patterns: &[String]) -> Result<Vec<Arc<S
 
 fn no_source(name: &str, sources: &[Arc<Source>]) -> Refused {
     let known: Vec<&str> = sources.iter().map(|s| s.name.as_str()).take(8).collect();
-    Refused::NoSource(format!("there is no source {name:?}; there are {}", known.join(", ")))
+    Refused::NoSource(format!("there is no source {name:?}; sources are {}", known.join(", ")))
 }
 
 /// The series of a question that have a sample in its span, each once, in the order asked.
@@ -224,7 +224,7 @@ pub fn chosen(
     let any_counts = |row: u16| (0..).take(catalog.metrics.len()).any(|one| same_tag(catalog, row, one) && counts(one));
     if let Some(gauge) = patterns.written_out().find(|found| ask.rate && !any_counts(found.metric)) {
         let tag = catalog.tag(&SeriesDef { metric: gauge.metric, instance: gauge.instance.clone() });
-        return Err(Refused::Wrong(format!("{tag} does not count, so it has no rate; leave out fn=rate for it")));
+        return Err(Refused::Wrong(format!("{tag} is not a counter, so it has no rate; leave out fn=rate for it")));
     }
     let mut search = Search::new(from_here);
     let mut wanted = Vec::new();

@@ -136,7 +136,7 @@ fn rates_are_of_counters_in_base_units_without_resets() {
     let disk = answer(&store, Ask { step: Some(60_000), ..alpha(&["disk.in"]) });
     let bucket = &disk["series"][0]["buckets"][0];
     assert_eq!((&bucket["min"], &bucket["max"]), (&Value::from(524_288), &Value::from(524_288)), "MiB are bytes now");
-    let gauge = select(&store, alpha(&["gpu.0.temp"])).err().expect("no counter");
+    let gauge = select(&store, alpha(&["gpu.0.temp"])).err().expect("not a counter");
     assert!(gauge.to_string().contains("fn=rate"), "{gauge}");
     let all = answer(&store, alpha(&["*"]));
     assert_eq!(all["series"].as_array().map(Vec::len), Some(2), "a pattern takes what counts");

@@ -78,7 +78,9 @@ impl Asker {
             return Ok((from, to));
         }
         let seen = self.bounds.within(now, from, to);
-        seen.ok_or_else(|| Refusal::new(StatusCode::FORBIDDEN, "this link does not show that time; name from= and to="))
+        seen.ok_or_else(|| {
+            Refusal::new(StatusCode::FORBIDDEN, "this link does not include that time; give from= and to=")
+        })
     }
 
     /// Names of sources as they are called now, where they are called by one that they had once.
@@ -122,8 +124,9 @@ impl<S: Sync> FromRequestParts<S> for Asker {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
         // Every route stands behind `admit`, which puts it there.
-        let missing =
-            || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "nobody asked who calls; this is a fault of ours");
+        let missing = || {
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request was not authenticated; please report this bug")
+        };
         parts.extensions.get::<Asker>().cloned().ok_or_else(missing)
     }
 }
@@ -253,16 +256,20 @@ async fn at_hub(app: &App, hub: &Hub, need: Need, carries: Carries, request: &mu
         app.guard.own_page(request.uri(), headers)?;
     }
     if asker.bearer.is_some() && asker.who.is_none() {
-        return Err(Refusal::new(StatusCode::UNAUTHORIZED, "this key does not hold, or not any more; make a new one"));
+        return Err(Refusal::new(
+            StatusCode::UNAUTHORIZED,
+            "this key is invalid, expired or revoked; create a new one",
+        ));
     }
     match &asker.who {
         None if need == Need::Session => {}
         None if !need.before_setup() && !hub.accounts.is_set_up() => {
-            let sentence = "this hub is not set up yet; its log says by which address the first admin is made";
+            let sentence = "this hub has no admin yet; its log has the address that creates the first one";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence));
         }
         None if asker.vouched.is_some() => {
-            let sentence = "the proxy has signed you in, but you have no account here; take an invitation, or give your password once";
+            let sentence = "the proxy has signed you in, but you have no account here; accept an invitation, or \
+                enter your password once";
             return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
         }
         None => return Err(Refusal::sign_in()),
@@ -337,7 +344,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Refusal> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (first, second) = (values.next(), values.next());
     if second.is_some() {
-        return Err(Refusal::bad("send one Authorization header, not several"));
+        return Err(Refusal::bad("the request has several Authorization headers; send one"));
     }
     let text = first.and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (scheme, key) = text.split_once(' ').unwrap_or((text, ""));

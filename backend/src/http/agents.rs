@@ -63,12 +63,12 @@ pub(super) async fn link(
         hub.ingest.turned_away(Cause::Handshake);
         let (least, most) = COME_BACK;
         let wait = Duration::from_secs(least + spread(asker.network.text()) % (most - least + 1));
-        let sentence = "many agents begin at once; come back in a few seconds";
+        let sentence = "too many agents connect at once; retry in a few seconds";
         return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence).again_in(wait).into());
     }
     let (mut response, stream) = upgrade(request).map_err(|why| {
         let sentence = format!(
-            "this is the link of agents, a WebSocket ({why}); a proxy on the way has to pass the headers Connection and Upgrade on"
+            "this address is a WebSocket for agents ({why}); a proxy must pass the headers Connection and Upgrade"
         );
         upgrade_required(Refusal::new(StatusCode::UPGRADE_REQUIRED, sentence))
     })?;
@@ -89,7 +89,7 @@ pub(super) async fn link(
                     let why = ended.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
                     // Where nobody can say why, the agent comes back and is told then.
                     let code = why.as_ref().and_then(LinkDenied::close_code).unwrap_or(close::GOING);
-                    (code, why.map_or_else(|| "the hub ends".to_owned(), |why| why.to_string()))
+                    (code, why.map_or_else(|| "the hub is shutting down".to_owned(), |why| why.to_string()))
                 });
                 ingest.link_until(arrival, socket, denied).await;
             }
@@ -116,7 +116,7 @@ fn common_protocol(headers: &HeaderMap) -> Result<&'static str, Refusal> {
     }
     let theirs = if offered.is_empty() { "none".into() } else { offered.join(", ") };
     let sentence = format!(
-        "this hub ({}) speaks {PROTOCOL_NAME}, the agent offers {theirs}; bring the older of the two up to date",
+        "this hub ({}) speaks {PROTOCOL_NAME}, the agent offers {theirs}; update the older of the two",
         env!("CARGO_PKG_VERSION")
     );
     Err(Refusal::new(StatusCode::UPGRADE_REQUIRED, sentence))

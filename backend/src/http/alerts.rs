@@ -40,7 +40,7 @@ impl FromRequestParts<Arc<App>> for Writer {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Refusal> {
         let asker = Asker::from_request_parts(parts, app).await?;
         if app.live.provenance.recorded.is_some() {
-            return Err(Refusal::new(StatusCode::CONFLICT, "this is a recording, of which nobody is told any more"));
+            return Err(Refusal::new(StatusCode::CONFLICT, "this is a recording; it sends no notifications"));
         }
         if app.hub.is_some() {
             return asker.principal().cloned().map(Writer);
@@ -59,10 +59,10 @@ fn owner(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap) -> Result<Pr
         return Ok(Principal::local(uid));
     }
     let Some(uid) = caller.uid.filter(|_| caller.names == super::guard::HostNames::Own) else {
-        return forbidden("here it cannot be told who calls; change it on this machine with watchglass alerts");
+        return forbidden("requests are not authenticated here; use watchglass alerts on this machine");
     };
     if !app.guard.lets_write(uid) {
-        return forbidden("only the user who runs this Watchglass may change this; others may read");
+        return forbidden("only the user who runs this Watchglass can change this");
     }
     if headers.contains_key(header::ORIGIN) || headers.contains_key(header::COOKIE) {
         app.guard.own_page(uri, headers)?;
@@ -126,7 +126,7 @@ pub(super) async fn check(
         None => owner(&app, caller, &uri, &headers)?,
     };
     if !(1..=LONGEST_CHECK).contains(&body.span) {
-        return Err(Refusal::bad(format!("span is 1 to {LONGEST_CHECK} seconds back from now")));
+        return Err(Refusal::bad(format!("span is 1 to {LONGEST_CHECK} seconds before now")));
     }
     app.alerts()?.may_check(&by, &body.rule, &catalog(&app, &asker))?;
     let checker = StoredChecker { runs: app.runs.clone(), findings: app.findings.clone() };

@@ -38,7 +38,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
             _ => 0,
         };
         let large = || {
-            let sentence = format!("the body of this request has more than {most} bytes");
+            let sentence = format!("the body of the request has more than {most} bytes");
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, sentence)
         };
         // What it says of itself spares us the reading; what it does not say is counted.
@@ -50,7 +50,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
         let Ok(read) = timeout(BODY_TIMEOUT, to_bytes(request.into_body(), most)).await else {
             visitor.inspect(Visitor::is_late);
             let sentence =
-                format!("the body of this request did not come within {} s; send it again", BODY_TIMEOUT.as_secs());
+                format!("the body of the request timed out after {} s; send it again", BODY_TIMEOUT.as_secs());
             return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, sentence));
         };
         let bytes = read.map_err(|_| large())?;
@@ -63,8 +63,8 @@ fn told(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let names = ["missing field", "unknown field"].iter().any(|begin| text.starts_with(begin));
     match names {
-        true => format!("the body does not fit: {text}"),
-        false => format!("the body cannot be read at line {}, column {}", error.line(), error.column()),
+        true => format!("the body is invalid: {text}"),
+        false => format!("the body cannot be parsed at line {}, column {}", error.line(), error.column()),
     }
 }
 

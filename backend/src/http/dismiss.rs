@@ -19,13 +19,15 @@ pub(super) async fn post(
 ) -> Result<Response<Body>, Refusal> {
     let why = said.why.map(|why| why.trim().to_string());
     match &why {
-        Some(why) if why.is_empty() => return Err(Refusal::bad("say in why what is wrong about it")),
+        Some(why) if why.is_empty() => {
+            return Err(Refusal::bad("the reason is missing; write in why what is wrong with the finding"));
+        }
         Some(why) if why.chars().count() > MAX_REASON => {
             return Err(Refusal::bad(format!("why has at most {MAX_REASON} characters")));
         }
         _ => {}
     }
-    let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no such finding here; api/v1/findings lists them");
+    let none = || Refusal::new(StatusCode::NOT_FOUND, "there is no such finding; api/v1/findings lists them");
     let reader = asker.reader(&app);
     let machines = app.findings.machines_of(&said.id, |key| reader.scope().sees(key)).ok_or_else(none)?;
     if app.hub.is_some() && !app.alerts()?.may_dismiss(&by, &machines).await? {

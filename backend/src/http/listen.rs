@@ -296,7 +296,7 @@ impl Shared {
             }
             Err(error) => {
                 if let Some(before) = came(&self.not_known) {
-                    let way = "--local-auth off admits everybody on this machine";
+                    let way = "--local-auth off allows every user of this machine to read";
                     tracing::warn!(%error, before, "cannot tell who calls; refused ({way})");
                 }
                 Some(Caller { admitted: false, ..caller })

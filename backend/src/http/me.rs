@@ -32,10 +32,7 @@ pub(super) async fn remove(State(app): State<Arc<App>>, asker: Asker) -> Answer 
 pub(super) async fn password(State(app): State<Arc<App>>, asker: Asker, Json(body): Json<NewPassword>) -> Answer {
     let hub = app.hub()?;
     if !hub.password {
-        return Err(Refusal::new(
-            StatusCode::CONFLICT,
-            "people do not sign in by a password here; no use is made of one",
-        ));
+        return Err(Refusal::new(StatusCode::CONFLICT, "passwords are disabled here"));
     }
     hub.accounts.set_password(asker.principal()?, body.old.as_ref(), &body.new).await?;
     Ok(json(StatusCode::OK, &Nothing {}))

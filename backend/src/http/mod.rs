@@ -195,8 +195,10 @@ impl App {
     /// 503, with the time after which it is worth to come back here.
     fn lets_in(&self) -> Result<(), Refusal> {
         match self.drain().is_some_and(Drain::has_begun) {
-            true => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "this hub ends; come back in a few seconds")
-                .again_in(ENDS_WITHIN)),
+            true => {
+                Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "this hub is shutting down; retry in a few seconds")
+                    .again_in(ENDS_WITHIN))
+            }
             false => Ok(()),
         }
     }
@@ -285,10 +287,10 @@ async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
     };
     let is_page = kind == Resource::Page;
     let mut response = match caller {
-        None => error(StatusCode::FORBIDDEN, "this connection did not come through the guard"),
+        None => error(StatusCode::FORBIDDEN, "the connection was not authenticated"),
         Some(Caller { admitted: false, .. }) => error(
             StatusCode::FORBIDDEN,
-            "this Watchglass belongs to another user of this machine; its owner can start it with --allow-user NAME to let you read",
+            "this Watchglass belongs to another user of this machine; its owner can allow you with --allow-user NAME",
         ),
         Some(caller) => match at_door(&app, caller, request.uri(), request.headers(), kind).await {
             Ok(()) => next.run(request).await,
@@ -311,8 +313,8 @@ async fn at_door(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap, kind
     if let (Some(hub), Some(key)) = (&app.hub, uri.query().and_then(admit::key_in)) {
         hub.accounts.leaked(key.reveal(), &hub.network(caller, headers)).await?;
         return Err(Refusal::bad(
-            "a key is no part of an address, where logs keep it; this one was ended, make a new one \
-                                 and send it as Authorization: Bearer",
+            "a key in an address ends up in logs. It was revoked; create a new one and send it as Authorization: \
+            Bearer",
         ));
     }
     Ok(())
@@ -320,11 +322,11 @@ async fn at_door(app: &App, caller: Caller, uri: &Uri, headers: &HeaderMap, kind
 
 /// 404: what is asked for is a matter of accounts.
 fn no_accounts() -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "there are no accounts here; watchglass hub has them")
+    Refusal::new(StatusCode::NOT_FOUND, "this server has no accounts; watchglass hub has them")
 }
 
 async fn only_get() -> Response<Body> {
-    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "this cannot be changed; ask with GET");
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "this cannot be changed; use GET");
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET,HEAD"));
     response
 }

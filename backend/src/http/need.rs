@@ -12,12 +12,12 @@ fn forbidden(sentence: impl Into<String>) -> Result<(), Denied> {
 fn scoped(principal: &Principal, scope: KeyScope) -> Result<(), Denied> {
     match principal.allows(scope) {
         true => Ok(()),
-        false => forbidden(format!("this key may not do this; make one with the scope {scope}")),
+        false => forbidden(format!("this key lacks the scope {scope}; create one with it")),
     }
 }
 
 fn missing(role: Role) -> Result<(), Denied> {
-    forbidden(format!("this needs the role {role}; an admin of your team can give it to you"))
+    forbidden(format!("this needs the role {role}; ask an admin of your team for it"))
 }
 
 /// Whether somebody may ask; `team` is the id or name in the path.

@@ -69,7 +69,7 @@ impl RequestPace {
 
 /// 429, with the time to wait.
 pub fn too_often(wait: Duration) -> Refusal {
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests; wait a little and ask again").again_in(wait)
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests; retry in a few seconds").again_in(wait)
 }
 
 /// Who holds how many of what one may hold a few of.
@@ -100,7 +100,7 @@ impl Seats {
 
     /// The answers with stored samples that each principal is reading.
     pub fn of_queries() -> Self {
-        let what = "answers with stored samples; try again when one has ended";
+        let what = "responses with stored samples; try again when one has ended";
         Seats { most: MAX_QUERIES, what, held: Arc::default() }
     }
 
@@ -112,7 +112,7 @@ impl Seats {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let count = held.entry(holder.clone()).or_default();
         if *count >= self.most {
-            let sentence = format!("you hold {} {}", self.most, self.what);
+            let sentence = format!("the limit of {} {} is reached", self.most, self.what);
             return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, sentence));
         }
         *count += 1;

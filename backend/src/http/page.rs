@@ -93,7 +93,7 @@ pub(super) async fn serve(State(app): State<Arc<App>>, uri: Uri, headers: Header
         }
         return error(
             StatusCode::NOT_FOUND,
-            format!("there is nothing at /{path}; the page is at /, the data below /api/v1/"),
+            format!("there is nothing at /{path}; the page is at /, the API below /api/v1/"),
         );
     };
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).unwrap_or("");

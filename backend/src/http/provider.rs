@@ -26,10 +26,10 @@ pub(super) async fn begin(
 ) -> Result<Response<Body>, Refusal> {
     let hub = app.hub()?;
     if !hub.providers.has(&body.provider) {
-        return Err(Refusal::bad("this hub has no such provider; GET /api/v1/session lists the ways to sign in"));
+        return Err(Refusal::bad("this hub has no such provider; GET /api/v1/session lists the sign-in methods"));
     }
     if !hub.accounts.is_set_up() {
-        let sentence = "this hub has no account yet; the first admin is made by the address that the hub printed";
+        let sentence = "this hub has no account yet; create the first admin with the address that the hub printed";
         return Err(Refusal::new(StatusCode::CONFLICT, sentence));
     }
     let next = next_of(&hub.public.base, body.next.as_deref().unwrap_or_default());
@@ -38,7 +38,8 @@ pub(super) async fn begin(
     let place = hub.providers.place(&body.provider, &flow, body.purpose == Purpose::Again).await;
     let url = place.map_err(|failure| {
         tracing::warn!("sign-in by {:?} does not work now: {}", body.provider, failure.why);
-        let sentence = format!("{} does not answer as it should; try again, or sign in another way", body.provider);
+        let sentence =
+            format!("{} does not respond correctly; try again, or use another sign-in method", body.provider);
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, sentence)
     })?;
     let mut response = json(StatusCode::OK, &Away { url });
@@ -71,7 +72,7 @@ pub(super) async fn back(
     };
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
-    let place = HeaderValue::try_from(place).map_err(|_| Refusal::bad("this answer cannot be read"))?;
+    let place = HeaderValue::try_from(place).map_err(|_| Refusal::bad("the response cannot be read"))?;
     let headers = response.headers_mut();
     headers.insert(header::LOCATION, place);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -113,7 +113,8 @@ impl Rights {
             tokio::select! {
                 biased;
                 why = gone(&mut held.ended) => return Changed::Ended(why),
-                () = over(&*held.clock, held.principal.ends) => return Changed::Ended("your sign-in has ended; sign in again".into()),
+                () = over(&*held.clock, held.principal.ends) => return Changed::Ended("your session has expired; \
+                    sign in again".into()),
                 news = held.sources.changed() => {
                     // Nobody is left who could tell: the server ends, which the viewer hears elsewhere.
                     if news.is_err() {
@@ -125,7 +126,7 @@ impl Rights {
                     held.asked = None;
                     // What was taken back by another hub, or by a command, would not be heard of.
                     if !known {
-                        return Changed::Ended("the hub's database cannot be used now; it is tried again".into());
+                        return Changed::Ended("the database of the hub is unavailable; the hub retries".into());
                     }
                 }
                 _ = held.used.tick(), if held.asked.is_none() => {
@@ -241,6 +242,6 @@ mod tests {
             }
             assert!(begun.elapsed() < USE_INTERVAL * 2, "it goes on");
         };
-        assert!(why.contains("database cannot be used"), "{why}");
+        assert!(why.contains("database of the hub is unavailable"), "{why}");
     }
 }

@@ -98,7 +98,7 @@ pub(super) async fn invite(
 }
 
 fn no_passwords() -> Refusal {
-    Refusal::new(StatusCode::FORBIDDEN, "this hub takes no passwords; sign in by one of its providers")
+    Refusal::new(StatusCode::FORBIDDEN, "passwords are disabled on this hub; sign in with one of its providers")
 }
 
 /// The session that has begun, and its cookie.
@@ -132,7 +132,7 @@ pub(super) async fn sign_out(State(app): State<Arc<App>>, asker: Asker) -> Resul
     }
     if let (Some(_), Some(proxy)) = (&asker.vouched, &hub.proxy) {
         let place = proxy.sign_out.as_deref().unwrap_or("the proxy");
-        let sentence = format!("the proxy in front of this hub signs you in, so sign out there: {place}");
+        let sentence = format!("the proxy in front of this hub signs you in; sign out there: {place}");
         return Err(Refusal::new(StatusCode::CONFLICT, sentence));
     }
     let mut response = json(StatusCode::OK, &told(hub, None).await?);

@@ -210,8 +210,7 @@ impl Strangers {
             if !held.end_request(|one| !own_is_full || of_network(one)) {
                 drop(held);
                 self.turned_away.fetch_add(1, Ordering::Relaxed);
-                let sentence =
-                    "too many requests of callers who are not signed in are answered now; try again in a moment";
+                let sentence = "too many unauthenticated requests; try again in a moment";
                 return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, sentence).again_in(Duration::from_secs(1)));
             }
             self.closed.fetch_add(1, Ordering::Relaxed);

@@ -111,7 +111,7 @@ fn read(chain: &Path, key: &Path) -> Result<Shown, String> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect);
     let certificates = certificates.map_err(|why| cannot(chain, &why))?;
     let Some(own) = certificates.first() else {
-        return Err(cannot(chain, &"there is no certificate in it; write PEM, our own certificate first"));
+        return Err(cannot(chain, &"the file has no certificate; write PEM, with the server's certificate first"));
     };
     let pin = pin(own);
     let private = PrivateKeyDer::from_pem_file(key).map_err(|why| cannot(key, &why))?;
@@ -121,7 +121,7 @@ fn read(chain: &Path, key: &Path) -> Result<Shown, String> {
         .map_err(|why| why.to_string())?
         .with_no_client_auth()
         .with_single_cert(certificates, private)
-        .map_err(|why| format!("{} and {} do not fit together: {why}", chain.display(), key.display()))?;
+        .map_err(|why| format!("{} and {} do not match: {why}", chain.display(), key.display()))?;
     Ok(Shown { config: Arc::new(config), pin })
 }
 
@@ -221,6 +221,6 @@ mod tests {
         assert!(said(&folder.path().join("none"), &key).contains("none"));
         assert!(said(&key, &key).contains("no certificate"));
         assert!(said(&chain, &chain).contains("a.pem"));
-        assert!(said(&chain, &other).contains("do not fit"));
+        assert!(said(&chain, &other).contains("do not match"));
     }
 }

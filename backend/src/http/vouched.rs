@@ -10,7 +10,7 @@ use team::accounts::Vouched;
 const MAX_NAME: usize = 512;
 const MAX_EMAIL: usize = 254;
 /// What is said of a header whose second copy may be anybody's.
-const TWICE: &str = "came twice; let the proxy replace it and not add to it";
+const TWICE: &str = "is repeated; configure the proxy to replace it, not to add it";
 /// Groups of one person.
 const MAX_GROUPS: usize = 1_000;
 
@@ -29,14 +29,14 @@ pub(super) fn vouched(
     let of = |name: &str, why: &str| Refusal::bad(format!("the header {name} {why}"));
     let bad = |why: &str| of(&proxy.user, why);
     if !proxy.counts_from(caller.peer) {
-        return Err(bad("counts from the proxy alone that sign_in.proxy.from names; leave it out"));
+        return Err(bad("is accepted only from the proxy in sign_in.proxy.from; leave it out"));
     }
     if values.next().is_some() {
         return Err(bad(TWICE));
     }
-    let subject = std::str::from_utf8(value.as_bytes()).map_err(|_| bad("is no UTF-8"))?.trim();
+    let subject = std::str::from_utf8(value.as_bytes()).map_err(|_| bad("is not UTF-8"))?.trim();
     if subject.len() > MAX_NAME || subject.chars().any(char::is_control) {
-        return Err(bad("is longer than 512 bytes, or no plain text"));
+        return Err(bad("is longer than 512 bytes, or not plain text"));
     }
     let email = proxy.email.as_ref().and_then(|name| headers.get(name)).and_then(|value| value.to_str().ok());
     let email = email.map(str::trim).filter(|email| email.contains('@') && email.len() <= MAX_EMAIL);
@@ -47,7 +47,7 @@ pub(super) fn vouched(
             if lists.next().is_some() {
                 return Err(of(name, TWICE));
             }
-            let list = std::str::from_utf8(list).map_err(|_| of(name, "is no UTF-8"))?;
+            let list = std::str::from_utf8(list).map_err(|_| of(name, "is not UTF-8"))?;
             let all = list.split(',').map(str::trim).filter(|group| !group.is_empty());
             proxy.roles.of(&all.take(MAX_GROUPS).map(String::from).collect::<Vec<_>>())
         }

@@ -91,12 +91,14 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     let unencrypted = Hub::is_unencrypted(config, &public);
     let first = code.map(|code| {
         let code = code.reveal();
-        Secret::new(format!("No account yet. Open {public}#setup={code} to become its first admin (24 h, once)."))
+        Secret::new(format!(
+            "There is no account yet. Open {public}#setup={code} to create the first admin (24 h, once)."
+        ))
     });
     let machine = join.map(|key| {
         let pin = certificate.as_ref().and_then(|certificate| certificate.pin());
         let line = JoinRoad { public: &public, unencrypted, pin }.line(&key, true);
-        Secret::new(format!("To add a machine, start there (24 h, any number of machines):\n  {line}"))
+        Secret::new(format!("To add machines, run this on each of them (24 h, any number of machines):\n  {line}"))
     });
     let bus = match &config.cluster.nats {
         Some(_) => Some(Bus::connect(&config.cluster, &called(address.port())).await.map_err(|why| (2, why))?),

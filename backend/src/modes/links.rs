@@ -30,7 +30,7 @@ pub fn check(config: &Config) -> Result<(), String> {
 /// The exit status, and a sentence.
 pub fn status(config: &Config) -> Result<(String, bool), (u8, String)> {
     let folder = config.data_dir.as_deref().filter(|_| !config.memory).ok_or_else(|| {
-        (2, "an agent that keeps nothing on disk cannot be asked; name its folder with --data-dir DIR".to_string())
+        (2, "an agent without a data folder has no control socket; name the folder with --data-dir DIR".to_string())
     })?;
     let failed = |why: String| (1, format!("what runs with the data folder {} {why}", folder.display()));
     let answer = control::ask(folder, "GET", &Operation::ListUplinks.at(&[]), None);
@@ -39,7 +39,7 @@ pub fn status(config: &Config) -> Result<(String, bool), (u8, String)> {
         None => return Err((1, format!("no agent runs with the data folder {}", folder.display()))),
     };
     let told: Option<serde_json::Value> = serde_json::from_slice(&body).ok().filter(|_| status == 200);
-    let told = told.ok_or_else(|| failed(format!("answers {status}; it is of another version, or a hub")))?;
+    let told = told.ok_or_else(|| failed(format!("returns {status}; it has another version, or is a hub")))?;
     let hubs = told["hubs"].as_array().map_or(&[][..], Vec::as_slice);
     let live = !hubs.is_empty() && hubs.iter().all(|hub| hub["state"] == "live");
     Ok((format!("{}\n", escaped_json(format!("{told:#}"))), live))

@@ -42,7 +42,7 @@ async fn database(config: &Config) -> Check {
         remedy: remedy.into(),
     };
     let (url, password) = (config.database.url.as_deref(), config.database.password_file.as_deref());
-    let kept = "accounts, keys and views are kept there".to_string();
+    let kept = "it stores accounts, keys and views".to_string();
     let database = match Database::of(Path::new(""), url, password) {
         Ok(database) => database,
         Err(why) => return check(CheckState::Failed, Vec::new(), kept, why, "correct [database] in the configuration"),
@@ -51,13 +51,14 @@ async fn database(config: &Config) -> Check {
     let tried = vec![server.to_string()];
     match server.look().await {
         Ok(look) if look.schema == 0 => {
-            let found = format!("PostgreSQL {} answers; it is empty, and the hub makes its tables", look.version);
+            let found =
+                format!("PostgreSQL {} responds; the database is empty, and the hub creates its tables", look.version);
             check(CheckState::Ok, tried, found, String::new(), "")
         }
-        Ok(look) => check(CheckState::Ok, tried, format!("PostgreSQL {} answers", look.version), String::new(), ""),
+        Ok(look) => check(CheckState::Ok, tried, format!("PostgreSQL {} responds", look.version), String::new(), ""),
         Err(why) => {
             let remedy =
-                "see whether PostgreSQL runs and lets this user in, and correct url and password_file of [database]";
+                "check that PostgreSQL runs and accepts this user; correct url and password_file of [database]";
             check(CheckState::Failed, tried, kept, why.to_string(), remedy)
         }
     }

@@ -125,7 +125,7 @@ fn mark(config: &Config, task: config::MarkTask) -> ExitCode {
 /// `watchglass mark`.
 #[cfg(not(unix))]
 fn mark(_: &Config, _: config::MarkTask) -> ExitCode {
-    complain("watchglass: mark is not there on this system yet; nothing is marked");
+    complain("watchglass: mark is not supported on this system; nothing was marked");
     ExitCode::SUCCESS
 }
 
@@ -146,7 +146,7 @@ fn alert(config: &Config, task: config::AlertTask) -> ExitCode {
 /// `watchglass alert`.
 #[cfg(not(unix))]
 fn alert(_: &Config, _: config::AlertTask) -> ExitCode {
-    complain("watchglass: alert is not there on this system yet; POST to api/v1/alerts");
+    complain("watchglass: alert is not supported on this system; POST to api/v1/alerts");
     ExitCode::from(1)
 }
 
@@ -173,7 +173,7 @@ fn launch(config: &Config, task: config::RunTask, about: About) -> ExitCode {
 /// `watchglass run`.
 #[cfg(not(unix))]
 fn launch(_: &Config, _: config::RunTask, _: About) -> ExitCode {
-    complain("watchglass: run is not there on this system yet; start the command without it");
+    complain("watchglass: run is not supported on this system; start the command without it");
     ExitCode::from(1)
 }
 
@@ -225,7 +225,7 @@ fn administer(config: &Config, wanted: &config::Administration) -> ExitCode {
 /// `watchglass export`.
 fn write_stored(config: &Config, wanted: &config::Export) -> ExitCode {
     let Some(folder) = config.data_dir.as_deref().filter(|_| !config.memory) else {
-        complain("watchglass: there is no data folder; name the server's with --data-dir");
+        complain("watchglass: there is no data folder; name that of the server with --data-dir");
         return ExitCode::from(4);
     };
     match crate::export::command::run(folder, wanted, clock::System.wall()) {
@@ -327,11 +327,11 @@ fn doctor(config: &Config, json: bool, bundle: Option<&Path>) -> ExitCode {
         let written =
             Whole::create(path).and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.finish()));
         if let Err(error) = written {
-            complain(&format!("watchglass: cannot write {}: {error}", path.display()));
+            complain(&format!("watchglass: {} cannot be written: {error}", path.display()));
             return ExitCode::from(1);
         }
         if !is_stdout(path) {
-            complain(&format!("The report is in {}. Read it before you pass it on.", path.display()));
+            complain(&format!("The report is in {}. Read it before you share it.", path.display()));
         }
     }
     if examination.healthy() { said } else { ExitCode::from(1) }
@@ -372,14 +372,14 @@ fn agent(config: Config) -> ExitCode {
 /// Runs what serves or sends, with a log and a runtime.
 fn run(mut config: Config, work: impl AsyncFnOnce(Config, &Stderr) -> ExitCode) -> ExitCode {
     if let Err(error) = read_keys(&mut config) {
-        complain(&format!("watchglass: no key can be read from standard input: {error}"));
+        complain(&format!("watchglass: the key cannot be read from standard input: {error}"));
         return ExitCode::from(2);
     }
     let stderr = match threads().and_then(|()| Stderr::start()) {
         Ok(stderr) => stderr,
         Err(error) => {
-            complain(&format!("watchglass: the system grants not even {MIN_THREADS} threads: {error}"));
-            complain("Raise the limit of processes (ulimit -u, a container's pids) or of memory (ulimit -v).");
+            complain(&format!("watchglass: the system does not allow {MIN_THREADS} threads: {error}"));
+            complain("Raise the process limit (ulimit -u, a container's pids) or the memory limit (ulimit -v).");
             return ExitCode::from(1);
         }
     };
@@ -409,7 +409,7 @@ fn read_keys(config: &mut Config) -> io::Result<()> {
         let mut line = String::new();
         io::stdin().lock().take(MAX_KEY_BYTES).read_line(&mut line)?;
         match line.trim() {
-            "" => return Err(io::Error::other("it is empty")),
+            "" => return Err(io::Error::other("the file is empty")),
             key => hub.key = Some(KeyFrom::Given(key.into())),
         }
     }
@@ -456,11 +456,11 @@ async fn open_hub(
     stderr: &Stderr,
 ) -> Result<modes::hub::Opened, ExitCode> {
     let Some(data) = data else {
-        stderr.line("watchglass: a hub keeps accounts and history on disk; name a folder with --data-dir DIR");
+        stderr.line("watchglass: a hub stores accounts and history on disk; name a folder with --data-dir DIR");
         return Err(ExitCode::from(4));
     };
     let Some(address) = address else {
-        stderr.line("watchglass: a hub listens on an address; name one with --bind");
+        stderr.line("watchglass: a hub needs an address to listen on; name one with --bind");
         return Err(ExitCode::from(3));
     };
     match modes::hub::open(config, data, address).await {
@@ -487,7 +487,7 @@ async fn serve_until_asked(config: Config, shown: Shown, page: EmbeddedPage, std
             let port = config.port;
             stderr.line(&format!("watchglass: cannot listen on port {port}: {error}"));
             if error.kind() == io::ErrorKind::AddrInUse {
-                stderr.line("Another program holds it, perhaps another Watchglass. Take any free port with --port 0.");
+                stderr.line("Another program uses it, perhaps another Watchglass. Use any free port with --port 0.");
             }
             return ExitCode::from(3);
         }

@@ -39,7 +39,7 @@ fn failed(sentence: String) -> ExitCode {
 /// Opens a recording or what others recorded; what is damaged is said.
 fn open(file: &Path) -> Result<Recording, String> {
     let opened = imports::open(file, file::open, collectors::catalog());
-    let recording = opened.map_err(|error| format!("cannot open {}: {error}", file.display()))?;
+    let recording = opened.map_err(|error| format!("{} cannot be opened: {error}", file.display()))?;
     for note in &recording.notes {
         complain(&format!("watchglass: {}: {note}", file.display()));
     }
@@ -50,12 +50,12 @@ fn open(file: &Path) -> Result<Recording, String> {
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 fn settings(file: &Path) -> Result<(), String> {
-    let cannot = |error: io::Error| format!("cannot read {}: {error}", file.display());
+    let cannot = |error: io::Error| format!("{} cannot be read: {error}", file.display());
     let mut text = String::new();
     file::open(file).map_err(cannot)?.take(MAX_SETTINGS_BYTES).read_to_string(&mut text).map_err(cannot)?;
     let ours = translated(&text).map_err(|why| format!("{}: {why}", file.display()))?;
     if ours.is_empty() {
-        complain(&format!("watchglass: {} says nothing of a machine", file.display()));
+        complain(&format!("watchglass: {} has no settings for a machine", file.display()));
     }
     // Whoever reads it may have gone.
     let _ = io::stdout().write_all(ours.as_bytes());
@@ -63,7 +63,7 @@ fn settings(file: &Path) -> Result<(), String> {
 }
 
 fn convert(recording: &Recording, output: &Path) -> Result<(), String> {
-    let cannot = |error: io::Error| format!("cannot write {}: {error}", output.display());
+    let cannot = |error: io::Error| format!("{} cannot be written: {error}", output.display());
     let whole = recording.write(Whole::create(output).map_err(cannot)?).map_err(cannot)?;
     whole.finish().map_err(cannot)?;
     if !is_stdout(output) {
@@ -86,13 +86,13 @@ fn record(config: &Config, file: &Path, from: Option<When>, to: When) -> Result<
         return write(file, || answer.piece());
     }
     let Some(folder) = folder else {
-        let other = "and there is no data folder to read; start one, or name its --port or --data-dir";
-        return Err(format!("no Watchglass answers on port {port} of this machine, {other}"));
+        let other = "and there is no data folder to read; start a server, or name its --port or --data-dir";
+        return Err(format!("no Watchglass responds on port {port} of this machine, {other}"));
     };
     let unread =
         |error: &dyn std::fmt::Display| format!("the data folder {} cannot be read: {error}", folder.display());
     let found = Folder::read_only(folder).map_err(|error| unread(&error))?;
-    found.report.damages.iter().for_each(|damage| complain(&format!("watchglass: left out: {damage}")));
+    found.report.damages.iter().for_each(|damage| complain(&format!("watchglass: skipped: {damage}")));
     let limits = Limits { retention: i64::MAX / 4, bytes: usize::MAX };
     let (store, _) = Store::of_found(Arc::new(collectors::catalog()), &found, limits, None);
     let now = clock::System.wall();
@@ -116,10 +116,10 @@ fn written(when: When) -> String {
 
 /// Writes a recording piece by piece; the file stands at its name once it is whole.
 fn write(file: &Path, mut piece: impl FnMut() -> io::Result<Option<Vec<u8>>>) -> Result<(), String> {
-    let cannot = |error: io::Error| format!("cannot write {}: {error}", file.display());
+    let cannot = |error: io::Error| format!("{} cannot be written: {error}", file.display());
     let mut whole = Whole::create(file).map_err(cannot)?;
     let mut len = 0;
-    while let Some(piece) = piece().map_err(|error| format!("the recording broke off: {error}"))? {
+    while let Some(piece) = piece().map_err(|error| format!("the recording ended early: {error}"))? {
         whole.write_all(&piece).map_err(cannot)?;
         len += piece.len();
     }
@@ -138,7 +138,7 @@ struct Answer(BufReader<TcpStream>);
 /// # Errors
 /// A sentence: it could not be asked, or refused in its own words.
 fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, String> {
-    let broken = |error: io::Error| format!("{address} does not answer: {error}");
+    let broken = |error: io::Error| format!("{address} does not respond: {error}");
     stream.set_read_timeout(Some(Duration::from_secs(60))).map_err(broken)?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     (&stream).write_all(request.as_bytes()).map_err(broken)?;
@@ -155,7 +155,8 @@ fn ask(stream: TcpStream, address: SocketAddr, path: &str) -> Result<Answer, Str
     let _ = reader.take(64 * 1024).read_to_string(&mut text); // What came of the reason is enough.
     let reason =
         serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|v| Some(v.get("error")?.as_str()?.to_string()));
-    Err(reason.unwrap_or_else(|| format!("{address} is no Watchglass that records: it answered {:?}", status.trim())))
+    Err(reason
+        .unwrap_or_else(|| format!("{address} is not a Watchglass that can record: it answered {:?}", status.trim())))
 }
 
 impl Answer {

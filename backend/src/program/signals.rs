@@ -61,7 +61,7 @@ pub async fn ending(parent: Option<Parent>) -> Asked {
     };
     tokio::select! {
         asked = asked_to_end() => asked,
-        () = gone => Asked { name: "parent", meaning: "the program that started this one has ended: ending", wanted: true },
+        () = gone => Asked { name: "parent", meaning: "the parent process has ended: exiting", wanted: true },
     }
 }
 
@@ -75,10 +75,10 @@ async fn asked_to_end() -> Asked {
         () = received(SignalKind::interrupt()) => wanted("SIGINT"),
         () = received(SignalKind::terminate()) => wanted("SIGTERM"),
         () = received(SignalKind::hangup()), if !stays => {
-            Asked { meaning: "the terminal has gone: ending", ..wanted("SIGHUP") }
+            Asked { meaning: "the terminal has closed: exiting", ..wanted("SIGHUP") }
         }
         () = received(SignalKind::from_raw(libc::SIGXCPU)) => {
-            Asked { name: "SIGXCPU", meaning: "the limit of CPU time (ulimit -t) is used up: ending", wanted: false }
+            Asked { name: "SIGXCPU", meaning: "the CPU time limit (ulimit -t) is reached: exiting", wanted: false }
         }
     }
 }

@@ -91,7 +91,7 @@ fn show(config: Config, top: &Top) -> Result<(), String> {
 }
 
 fn no_thread(error: &io::Error) -> String {
-    format!("the system grants no thread: {error}")
+    format!("the system does not allow another thread: {error}")
 }
 
 /// Hands on what comes of the stream and of signals.
@@ -155,9 +155,9 @@ fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
         }
         Origin::File(path) => {
             let opened = imports::open(path, system::file::open, collectors::catalog());
-            let recording = opened.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+            let recording = opened.map_err(|error| format!("{} cannot be opened: {error}", path.display()))?;
             if recording.told().is_none() {
-                return Err(format!("{} has no sample", path.display()));
+                return Err(format!("{} has no samples", path.display()));
             }
             within("", |serving| modes::replay::run(config, recording, serving))
         }
@@ -166,7 +166,7 @@ fn find(mut config: Config, origin: &Origin) -> Result<Found, String> {
             None => {
                 // It writes nothing and sends nothing.
                 (config.memory, config.remote_write, config.hubs) = (true, None, Vec::new());
-                let origin = "collecting by itself: nothing is written, and windows begin now  ? keys  q end";
+                let origin = "standalone: history starts now and is not saved  ? keys  q quit";
                 within(origin, |serving| modes::machine::run(config, None, serving))
             }
         },
@@ -178,10 +178,10 @@ fn key(from: &KeyFrom) -> Result<Secret, String> {
     let mut text = String::new();
     let read = match from {
         KeyFrom::Given(key) => return Ok(Secret::new(key.as_str())),
-        KeyFrom::Stdin => return Err("standard input has the keys of the terminal; write --key-file FILE".into()),
+        KeyFrom::Stdin => return Err("standard input is the keyboard here; write --key-file FILE".into()),
         KeyFrom::File(path) => system::file::open(path)
             .and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text))
-            .map_err(|error| format!("cannot read the key in {}: {error}", path.display())),
+            .map_err(|error| format!("the key in {} cannot be read: {error}", path.display())),
     };
     read.map(|_| Secret::new(text.trim()))
 }

@@ -116,7 +116,7 @@ impl ReadBack {
         }
         if by_row.len() * window.parts().count() * FUNCTIONS.len() > MAX_QUESTIONS {
             return Err(format!(
-                "{} metrics are too many to read back at once; ask for fewer or with a longer step",
+                "{} metrics are too many to read back; request fewer, or use a longer step",
                 by_row.len()
             ));
         }
@@ -192,7 +192,7 @@ fn ask(server: &Server, query: &str, first: i64, last: i64, step: i64) -> Result
     ];
     let text = server.read("/api/v1/query_range", &parameters)?;
     let answer: Answer =
-        serde_json::from_str(&text).map_err(|_| "its answer is not that of Prometheus's query_range")?;
+        serde_json::from_str(&text).map_err(|_| "the response is not that of Prometheus's query_range")?;
     Ok(answer.data.result)
 }
 
@@ -232,7 +232,7 @@ pub(super) fn raw(
     let seconds = format!("{}.{:03}", to.div_euclid(1000), to.rem_euclid(1000));
     let query = format!("{{{}}}[{window}ms]", selector.join(","));
     let text = server.read("/api/v1/query", &[("query", query), ("time", seconds), ("nocache", "1".into())])?;
-    let answer: Answer = serde_json::from_str(&text).map_err(|_| "its answer is not that of Prometheus's query")?;
+    let answer: Answer = serde_json::from_str(&text).map_err(|_| "the response is not that of Prometheus's query")?;
     let series = |mut matrix: Matrix| {
         let name = matrix.metric.remove("__name__")?;
         let sample = |(time, value): (f64, String)| {

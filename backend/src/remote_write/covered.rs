@@ -215,7 +215,7 @@ pub async fn keep(covered: &Covered, table: impl CoverageTable, mut stop: watch:
 }
 
 async fn bounded<T>(asked: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-    let late = |_| format!("the database has not answered within {} s", TABLE_TIMEOUT.as_secs());
+    let late = |_| format!("the database timed out after {} s", TABLE_TIMEOUT.as_secs());
     tokio::time::timeout(TABLE_TIMEOUT, asked).await.map_err(late)?
 }
 

@@ -25,17 +25,17 @@ pub fn examine(settings: RemoteWrite) -> Check {
     if let Err(SendError::Refused(reason) | SendError::Later { reason, .. }) =
         server.write(&WriteRequest::default().pack())
     {
-        let reason = format!("it does not take samples: {reason}");
-        let remedy = "see whether the server runs, and correct url and headers of [remote_write]";
+        let reason = format!("it does not accept samples: {reason}");
+        let remedy = "check that the server runs, and correct url and headers of [remote_write]";
         return check(CheckState::Failed, found, reason, remedy);
     }
     if !server.reads() {
-        return check(CheckState::Ok, "the server takes samples", String::new(), "");
+        return check(CheckState::Ok, "the server accepts samples", String::new(), "");
     }
     match server.read("/api/v1/query", &[("query", "vector(1)".into())]) {
-        Ok(_) => check(CheckState::Ok, "the server takes samples and answers questions", String::new(), ""),
+        Ok(_) => check(CheckState::Ok, "the server accepts samples and queries", String::new(), ""),
         Err(why) => {
-            let reason = format!("it takes samples, and what is older than our own history cannot be read back: {why}");
+            let reason = format!("it accepts samples, but older history cannot be read back: {why}");
             let remedy = "correct read_url of [remote_write]: the address below which /api/v1/query is";
             check(CheckState::Failed, found, reason, remedy)
         }

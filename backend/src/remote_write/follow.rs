@@ -176,7 +176,7 @@ impl Follower {
         let since = *self.refused.get_or_insert_with(|| {
             tracing::warn!(
                 source = self.source.name,
-                "the disk does not hand out what is to be sent next; it is waited for"
+                "the disk does not return the next samples; the sender waits for it"
             );
             now
         });

@@ -47,11 +47,13 @@ use stream::live::Live;
 use stream::throttle::Throttle;
 
 /// What helps where a server takes no samples that are older than its newest.
-const LATE_CURE: &str = "let the server take what comes late: Prometheus by storage.tsdb.out_of_order_time_window: 12h in its configuration file, Mimir by limits.out_of_order_time_window: 12h; VictoriaMetrics takes all within its -retentionPeriod";
+const LATE_CURE: &str = "allow out-of-order samples: storage.tsdb.out_of_order_time_window: 12h in the configuration \
+    of Prometheus, limits.out_of_order_time_window: 12h for Mimir; VictoriaMetrics accepts them within its \
+    -retentionPeriod";
 
 /// What helps where a server keeps a sample twice that was sent twice.
 const TWICE_CURE: &str =
-    "start VictoriaMetrics with -dedup.minScrapeInterval=1ms; its cluster wants it on vmselect and vmstorage";
+    "start VictoriaMetrics with -dedup.minScrapeInterval=1ms; in its cluster set it on vmselect and vmstorage";
 
 /// The name of our check.
 pub const CHECK: &str = "remote_write";
@@ -248,20 +250,20 @@ impl RemoteWriter {
             Standing::Starting => (CheckState::Starting, String::new(), ""),
             Standing::Well if self.disorder.get().is_some() => {
                 let words = self.disorder.get().map_or("", String::as_str);
-                (CheckState::Partial, format!("samples that came late were refused and dropped: {words}"), LATE_CURE)
+                (CheckState::Partial, format!("late samples were rejected and dropped: {words}"), LATE_CURE)
             }
             Standing::Well if self.doubled.met() > 0 => {
-                let reason = "it keeps samples twice that were sent twice, and counts them twice in sums and means";
+                let reason = "it stores repeated samples twice, and counts them twice in sums and means";
                 (CheckState::Partial, reason.into(), TWICE_CURE)
             }
             Standing::Well => (CheckState::Ok, String::new(), ""),
             Standing::Refused(reason) => {
                 let cure = if self.disorder.get().is_some() { LATE_CURE } else { "" };
-                (CheckState::Partial, format!("samples were refused and dropped: {reason}"), cure)
+                (CheckState::Partial, format!("samples were rejected and dropped: {reason}"), cure)
             }
             Standing::Waiting(reason) => (
                 CheckState::Failed,
-                format!("{reason}; what is not taken is sent again, up to 12 h of it"),
+                format!("{reason}; unsent samples of up to 12 h are retried"),
                 "start the server, or correct [remote_write] in the configuration file",
             ),
         };

@@ -66,7 +66,7 @@ impl Server {
     /// # Errors
     /// [`SendError`]: to be dropped, or to be sent again.
     pub fn write(&self, body: &[u8]) -> Result<(), SendError> {
-        let uri: Uri = self.settings.url.parse().map_err(|_| SendError::Refused("its address is none".into()))?;
+        let uri: Uri = self.settings.url.parse().map_err(|_| SendError::Refused("its address is invalid".into()))?;
         let own = [
             ("Content-Type", "application/x-protobuf"),
             ("Content-Encoding", "snappy"),
@@ -114,12 +114,12 @@ impl Server {
             300..=399 => {
                 format!("it redirects ({status}) to {to:?}, which is not followed: write that address if you trust it")
             }
-            401 => "it answered 401, it wants to know who writes: see `headers`".into(),
-            403 => "it answered 403, what we send does not let us in: see `headers`".into(),
-            404 => "it answered 404, there is no such path: see `url`".into(),
+            401 => "it returned 401, authentication required: check `headers`".into(),
+            403 => "it returned 403, access denied: check `headers`".into(),
+            404 => "it returned 404, not found: check `url`".into(),
             code => match words(response) {
-                words if words.is_empty() => format!("it answered {code}"),
-                words => format!("it answered {code}: {words}"),
+                words if words.is_empty() => format!("it returned {code}"),
+                words => format!("it returned {code}: {words}"),
             },
         };
         Err(match status.as_u16() {
@@ -143,16 +143,16 @@ impl Server {
     /// # Errors
     /// Why there is none, a sentence without a full stop.
     pub fn read(&self, path: &str, parameters: &[(&str, String)]) -> Result<String, String> {
-        let base = self.settings.read_url.as_deref().ok_or("no server to read from is named")?;
-        let uri: Uri = format!("{}{path}", base.trim_end_matches('/')).parse().map_err(|_| "its address is none")?;
+        let base = self.settings.read_url.as_deref().ok_or("no server to read from is configured")?;
+        let uri: Uri = format!("{}{path}", base.trim_end_matches('/')).parse().map_err(|_| "its address is invalid")?;
         let response = self.reader.get(&uri, parameters, self.headers())?;
         let status = response.status().as_u16();
         if status != 200 {
-            return Err(format!("it answered {status}: {}", words(response)));
+            return Err(format!("it returned {status}: {}", words(response)));
         }
         let most = MaxBytes { sent: MAX_ANSWER_BYTES, unpacked: MAX_ANSWER_BYTES };
         let bytes = client::read(response, most).map_err(|error| self.reader.told_of_body(&uri, error))?;
-        String::from_utf8(bytes).map_err(|_| "its answer is not UTF-8 text".into())
+        String::from_utf8(bytes).map_err(|_| "its response is not UTF-8 text".into())
     }
 }
 

@@ -80,9 +80,8 @@ impl Checks {
         let before = self.all[entry].warns(OPENING, CheckState::Hung);
         let check = &mut self.all[entry].check;
         check.state = CheckState::Hung;
-        check.reason =
-            format!("opening it has not ended for more than {} s: its driver or tool hangs", limit.as_secs());
-        check.remedy = "see what the vendor's own tool says; it goes on by itself once it is answered".into();
+        check.reason = format!("opening has taken more than {} s: the driver or tool hangs", limit.as_secs());
+        check.remedy = "check the vendor's own tool; this collector continues when it responds".into();
         if let Some(before) = before {
             tracing::warn!(collector = check.id, reason = check.reason, before, "Hung");
         }
@@ -110,12 +109,12 @@ impl Checks {
 
     pub(super) fn hung(&mut self, entry: usize, part: usize, limit: Duration) {
         let reason =
-            format!("has not answered for more than {} s; its values are absent until it does", limit.as_secs());
+            format!("no response for more than {} s; its values are absent until it responds", limit.as_secs());
         self.set(entry, part, Some((CheckState::Hung, reason)));
     }
 
     pub(super) fn no_thread(&mut self, entry: usize, part: usize) {
-        let reason = "the system has no thread left to read it with; end some of what runs here".into();
+        let reason = "the system does not allow another thread; end some processes".into();
         self.set(entry, part, Some((CheckState::Failed, reason)));
     }
 

@@ -91,7 +91,7 @@ pub(super) fn open(
                 kind: OpenErrorKind::Failed,
                 tried: Vec::new(),
                 reason: "it panicked while opening".into(),
-                remedy: "report it, with the log".into(),
+                remedy: "report it with the log".into(),
             })
         });
         let event = match result {
@@ -240,7 +240,7 @@ fn read(Request { part, at, wall, mut sensor }: Request) -> ReadingReport {
     let micros = begin.elapsed().as_micros() as u64;
     let ended = read.is_err();
     let result = read.unwrap_or_else(|_| {
-        Err(CollectError::failed("it panicked and was stopped; the log says where; restart to try again"))
+        Err(CollectError::failed("it panicked and was stopped; see the log, and restart Watchglass to try again"))
     });
     let new = sensor.out.news();
     let values = sensor.out.values().to_vec();

@@ -55,9 +55,8 @@ pub(super) async fn upgrade(road: &Road, url: &HubUrl, key: &str, trail: &mut Tr
     let scheme = if url.tls { "wss" } else { "ws" };
     let target = format!("{scheme}://{}{}{LINK_PATH}", url.authority(), url.base.trim_end_matches('/'));
     let mut request = target.into_client_request().map_err(|error| failed(error.to_string()))?;
-    let mut secret = HeaderValue::from_str(&authorization(key)).map_err(|_| {
-        UplinkEnd::Refused(NO_KEY, "the key cannot be sent: it is to be one line of visible text".into())
-    })?;
+    let mut secret = HeaderValue::from_str(&authorization(key))
+        .map_err(|_| UplinkEnd::Refused(NO_KEY, "the key is invalid: it must be one line of visible text".into()))?;
     secret.set_sensitive(true);
     let headers = request.headers_mut();
     headers.insert(header::AUTHORIZATION, secret);
@@ -65,7 +64,7 @@ pub(super) async fn upgrade(road: &Road, url: &HubUrl, key: &str, trail: &mut Tr
     headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("watchglass/", env!("CARGO_PKG_VERSION"))));
     let config = WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
     let opened = timeout(STEP_TIMEOUT, client_async_with_config(request, wire, Some(config))).await;
-    let opened = opened.map_err(|_| failed(format!("no upgrade within {} s", STEP_TIMEOUT.as_secs())))?;
+    let opened = opened.map_err(|_| failed(format!("the upgrade timed out after {} s", STEP_TIMEOUT.as_secs())))?;
     match opened {
         Ok((socket, answer)) => {
             trail.push((Stage::Upgrade, PROTOCOL_NAME.into()));
@@ -81,23 +80,23 @@ pub(super) async fn upgrade(road: &Road, url: &HubUrl, key: &str, trail: &mut Tr
             let said = |other: &str| said.clone().unwrap_or_else(|| other.into());
             let status = answer.status();
             Err(match status {
-                StatusCode::UNAUTHORIZED => UplinkEnd::Refused(NO_KEY, said("the hub does not know this key")),
+                StatusCode::UNAUTHORIZED => UplinkEnd::Refused(NO_KEY, said("the hub rejects this key")),
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                     UplinkEnd::Later(said("the hub is busy"), text(header::RETRY_AFTER).and_then(pause))
                 }
                 StatusCode::UPGRADE_REQUIRED => {
-                    failed(said("the hub speaks another protocol; install its version here"))
+                    failed(said("the hub has another protocol version; install the version of the hub here"))
                 }
                 StatusCode::NOT_FOUND => failed("there is no Watchglass hub at this address (404)".into()),
                 status if status.is_redirection() => {
                     failed(text(header::LOCATION).map_or("it redirects".into(), moved))
                 }
-                status => failed(said(&format!("the hub, or a proxy before it, answers {}", status.as_u16()))),
+                status => failed(said(&format!("the hub, or a proxy before it, returns {}", status.as_u16()))),
             })
         }
         Err(Error::Protocol(ProtocolError::HttparseError(_))) => Err(failed(no_web_server(url))),
         Err(Error::Io(error)) => Err(failed(format!("the connection was lost during the upgrade: {error}"))),
-        Err(error) => Err(failed(format!("what answers there does not upgrade to a WebSocket: {error}"))),
+        Err(error) => Err(failed(format!("the server does not upgrade to a WebSocket: {error}"))),
     }
 }
 
@@ -237,7 +236,7 @@ pub(super) async fn greet(
     let welcome = welcome.map_err(|_| lost(format!("no welcome within {} s", STEP_TIMEOUT.as_secs())))??;
     match welcome.holds < MAX_SEQUENCE / 2 {
         true => Ok(welcome),
-        false => Err(lost("the hub says that it holds a tick that nobody can have sent".into())),
+        false => Err(lost("the hub claims to have a tick from the future".into())),
     }
 }
 
@@ -264,7 +263,7 @@ where
             Some(Ok(Message::Binary(bytes))) => match agent::decode_hub(&bytes) {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) => {}
-                Err(why) => return Err(lost(format!("the hub sends what is {why}"))),
+                Err(why) => return Err(lost(format!("the message of the hub is {why}"))),
             },
             Some(Ok(Message::Close(Some(frame)))) => {
                 return Err(goodbye(frame.code.into(), frame.reason.as_str().into(), 0));
@@ -272,7 +271,7 @@ where
             Some(Ok(Message::Close(None))) | None => return Err(lost("the hub has closed the link".into())),
             Some(Ok(_)) => {}
             Some(Err(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake))) => {
-                return Err(lost("the link was lost: the hub, or something on the way, has cut it".into()));
+                return Err(lost("the link was lost: the hub or the network closed it".into()));
             }
             Some(Err(error)) => return Err(lost(format!("the link was lost: {error}"))),
         }

@@ -109,7 +109,10 @@ impl AgentFile {
         let content = match &path {
             None => Content::default(),
             Some(path) => read(path).map_err(|why| {
-                format!("{} cannot be read: {why}. Mend it, or remove it and join anew by a join line", path.display())
+                format!(
+                    "{} cannot be read: {why}. Repair it, or remove it and join again with a join line",
+                    path.display()
+                )
             })?,
         };
         let content = Content { folder: if content.folder == 0 { folder } else { content.folder }, ..content };
@@ -191,7 +194,7 @@ fn read(path: &Path) -> Result<Content, String> {
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).map_err(|error| error.to_string())?;
     // What serde says of a text may repeat a part of it, and there are keys in it.
-    serde_json::from_str(&text).map_err(|error| format!("line {}: it is not what an agent writes", error.line()))
+    serde_json::from_str(&text).map_err(|error| format!("line {}: it is not in the format of an agent", error.line()))
 }
 
 /// Writes it beside its place, and puts it there once it is on the disk.
@@ -275,6 +278,6 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(AGENT_FILE), "{\"hubs\": \"wg_a_s3cret\"").expect("written");
         let why = AgentFile::open(Some(folder.path()), 7).err().expect("refused");
-        assert!(why.contains("join anew") && !why.contains("s3cret"), "{why}");
+        assert!(why.contains("join again") && !why.contains("s3cret"), "{why}");
     }
 }

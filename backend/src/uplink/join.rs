@@ -56,7 +56,7 @@ pub(super) async fn join(road: &Road, url: &HubUrl, key: &str, request: &EnrolRe
             _ => Ok(answer),
         }
     };
-    let late = || lost(format!("no answer within {} s", STEP_TIMEOUT.as_secs()));
+    let late = || lost(format!("no response within {} s", STEP_TIMEOUT.as_secs()));
     let answer = timeout(STEP_TIMEOUT, asked).await.map_err(|_| late())?.map_err(|error| lost(error.to_string()))?;
     let answer = Reply::read(&answer).ok_or_else(|| lost(no_web_server(url)))?;
     if let Some(to) = answer.header("location").filter(|_| (300..400).contains(&answer.status)) {
@@ -65,12 +65,11 @@ pub(super) async fn join(road: &Road, url: &HubUrl, key: &str, request: &EnrolRe
     let said = || {
         let said: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
         let said = said.and_then(|said| said["error"].as_str().map(str::to_string));
-        said.unwrap_or_else(|| format!("the hub answers {}", answer.status))
+        said.unwrap_or_else(|| format!("the hub returns {}", answer.status))
     };
     Ok(match answer.status {
         200 | 201 => Joining::Joined(
-            serde_json::from_slice(&answer.body)
-                .map_err(|_| lost("the hub's answer to joining is no answer of a hub".into()))?,
+            serde_json::from_slice(&answer.body).map_err(|_| lost("the response is not that of a hub".into()))?,
         ),
         202 => Joining::Pending,
         404 if answer.header("content-type").is_none_or(|kind| !kind.contains("json")) => {

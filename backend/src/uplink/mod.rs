@@ -134,8 +134,8 @@ impl Uplink {
             let url = hub.url();
             if hub.key.is_none() && (config.new_identity || !file.knows(&url.to_string())) {
                 return Err(format!(
-                    "there is no key to join {url}; take a join line of that hub (\"watchglass agents join\" there prints one) \
-                     and give its key by --key or --key-file"
+                    "there is no key to join {url}; create a join line with \"watchglass agents join\" on that hub, \
+                    and give its key with --key or --key-file"
                 ));
             }
             Road::new(hub, &config.proxies).map(drop)
@@ -286,12 +286,13 @@ impl Uplink {
         // Once only: who is refused with a new key is not let in by the next one.
         let anew = anew && !self.anew.swap(anew, Relaxed);
         let means = match code {
-            _ if anew => "it joins anew by its join key",
+            _ if anew => "it joins again with its join key",
             close::IN_USE => {
-                "another process has this machine's key; if this is a copy of that machine, start it once with --new-identity and a join key"
+                "another process has this machine's key; if this is a copy of that machine, start it once with \
+                --new-identity and a join key"
             }
-            close::REVOKED => "to bring it back, start it with a new join line",
-            _ => "to join anew, start it with a join line of the hub",
+            close::REVOKED => "to restore it, start it with a new join line",
+            _ => "to join again, start it with a join line of the hub",
         };
         self.stand(LinkState::Refused(format!("{why}; {means}")));
         match (anew, code) {
@@ -304,7 +305,7 @@ impl Uplink {
     /// The join key.
     fn key(&self) -> Result<String, String> {
         match &self.hub.key {
-            None | Some(KeyFrom::Stdin) => Err("there is no join key; take a join line of the hub".into()),
+            None | Some(KeyFrom::Stdin) => Err("there is no join key; use a join line of the hub".into()),
             Some(KeyFrom::Given(key)) => Ok(key.clone()),
             Some(KeyFrom::File(path)) => {
                 let mut text = String::new();
@@ -362,7 +363,7 @@ impl Uplink {
                 store.go_on_above(self.source, welcome.holds.max(newest + add));
                 tracing::warn!(
                     hub = self.url(),
-                    "the hub has ticks of this machine that are numbered above its clock: it goes on above them"
+                    "the hub has ticks of this machine with numbers above its clock: it continues above them"
                 );
             }
         }
@@ -462,7 +463,7 @@ impl Uplink {
 }
 
 /// What is said while an admin has yet to decide.
-const PENDING: &str = "an admin of the hub has yet to approve of this machine";
+const PENDING: &str = "an admin of the hub must approve this machine";
 
 fn new_request() -> String {
     format!("{:016x}{:016x}", random(), random())

@@ -53,6 +53,6 @@ fn why(end: UplinkEnd) -> String {
     match end {
         UplinkEnd::Lost(end) => end.why,
         UplinkEnd::Later(why, _) | UplinkEnd::Refused(_, why) => why,
-        UplinkEnd::Stopped => "it was told to end".into(),
+        UplinkEnd::Stopped => "it was stopped".into(),
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn moved(to: &str) -> String {
     let to: String = to.chars().filter(|c| !c.is_control()).take(200).collect();
     // What we asked for below it begins with this, whether we joined or linked.
     let to = to.split(LINK_PATH).next().unwrap_or_default();
-    format!("the hub says it is at {to}; write that")
+    format!("the hub redirects to {to}; write that address")
 }
 
 /// `Retry-After` in seconds or as a date.
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn a_redirect_is_told_and_a_pause_is_read() {
-        assert_eq!(moved("https://b/x/api/v1/ingest/enrol"), "the hub says it is at https://b/x; write that");
-        assert_eq!(moved("https://b/api/v1/ingest"), "the hub says it is at https://b; write that");
+        assert_eq!(moved("https://b/x/api/v1/ingest/enrol"), "the hub redirects to https://b/x; write that address");
+        assert_eq!(moved("https://b/api/v1/ingest"), "the hub redirects to https://b; write that address");
         assert_eq!(pause(" 12 "), Some(Duration::from_secs(12)));
         assert_eq!(pause("Thu, 01 Jan 1970 00:00:00 GMT"), Some(Duration::ZERO));
         assert_eq!(pause("soon"), None);

@@ -138,14 +138,14 @@ impl Road {
                     roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
                 }
                 if roots.is_empty() {
-                    return Err(wrong("there is no certificate in it; it is to be in PEM".into()));
+                    return Err(wrong("the file has no certificate; it must be PEM".into()));
                 }
                 config.with_root_certificates(roots).with_no_client_auth()
             }
             (None, None) => {
                 let config = config.with_platform_verifier();
                 config
-                    .map_err(|error| format!("what this system trusts cannot be read: {error}"))?
+                    .map_err(|error| format!("the CA certificates of this system cannot be read: {error}"))?
                     .with_no_client_auth()
             }
         };
@@ -186,7 +186,7 @@ impl Road {
         self.addresses.store(if proxy.is_some() { 1 } else { addresses }, Relaxed);
         if let Some(proxy) = &proxy {
             let asked = timeout(STEP_TIMEOUT, tunnel(&mut stream, proxy, url)).await;
-            let late = || format!("the proxy {proxy} has not answered within {} s", STEP_TIMEOUT.as_secs());
+            let late = || format!("the proxy {proxy} timed out after {} s", STEP_TIMEOUT.as_secs());
             let answered = asked.unwrap_or_else(|_| Err(late()));
             answered.map_err(|why| RoadEnd::new(Stage::Proxy, why))?;
             trail.push((Stage::Proxy, format!("{proxy} connects")));
@@ -199,7 +199,7 @@ impl Road {
         let made = TlsConnector::from(self.tls.clone()).connect(name, stream);
         let stream = timeout(STEP_TIMEOUT, made)
             .await
-            .map_err(|_| failed(format!("no TLS within {} s", STEP_TIMEOUT.as_secs())))?
+            .map_err(|_| failed(format!("the TLS handshake timed out after {} s", STEP_TIMEOUT.as_secs())))?
             .map_err(|error| failed(untrusted(&error)))?;
         let version = stream.get_ref().1.protocol_version().and_then(|version| version.as_str().map(str::to_string));
         trail.push((Stage::Tls, version.unwrap_or_default()));
@@ -217,12 +217,12 @@ async fn tcp(
     let of = if proxy { " of the proxy" } else { "" };
     let failed = |stage, why: String| RoadEnd::new(stage, why);
     let found = timeout(STEP_TIMEOUT, tokio::net::lookup_host((host, port))).await;
-    let none = || format!("there is no host {host:?}{of}; look at the address, and at this machine's DNS");
+    let none = || format!("the host {host:?}{of} cannot be resolved; check the address, and the DNS of this machine");
     let mut found: Vec<SocketAddr> = match found {
         Ok(Ok(found)) => found.collect(),
         Ok(Err(_)) => return Err(failed(Stage::Name, none())),
         Err(_) => {
-            let why = format!("nobody has said within {} s where {host:?}{of} is", STEP_TIMEOUT.as_secs());
+            let why = format!("the DNS lookup of {host:?}{of} timed out after {} s", STEP_TIMEOUT.as_secs());
             return Err(failed(Stage::Name, why));
         }
     };
@@ -233,11 +233,13 @@ async fn tcp(
     trail.push((Stage::Name, shown.join(", ")));
     let many = found.len();
     found.rotate_left(begin % many);
-    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {} s", STEP_TIMEOUT.as_secs()));
+    let late = || {
+        io::Error::new(io::ErrorKind::TimedOut, format!("the connection timed out after {} s", STEP_TIMEOUT.as_secs()))
+    };
     let stream = timeout(STEP_TIMEOUT, first(in_turn(found))).await.unwrap_or_else(|_| Err(late()));
     let stream = stream.map_err(|error| {
         let why = match error.kind() {
-            io::ErrorKind::ConnectionRefused => "nothing listens there".to_string(),
+            io::ErrorKind::ConnectionRefused => "connection refused".to_string(),
             _ => error.to_string(),
         };
         failed(Stage::Tcp, format!("no connection to port {port}{of}: {why}"))
@@ -318,7 +320,7 @@ async fn tunnel(stream: &mut TcpStream, proxy: &ProxyUrl, url: &HubUrl) -> Resul
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_PROXY_HEAD {
-            return Err(format!("the answer of the proxy {proxy} is longer than {}", size(MAX_PROXY_HEAD as u64)));
+            return Err(format!("the response of the proxy {proxy} is longer than {}", size(MAX_PROXY_HEAD as u64)));
         }
         head.push(stream.read_u8().await.map_err(lost)?);
     }
@@ -329,10 +331,11 @@ async fn tunnel(stream: &mut TcpStream, proxy: &ProxyUrl, url: &HubUrl) -> Resul
     match status.and_then(|status| status.parse::<u16>().ok()) {
         Some(200..=299) => Ok(()),
         Some(407) => Err(format!(
-            "the proxy {proxy} wants a user and a password (407): write them into its address, http://USER:PASSWORD@HOST:PORT"
+            "the proxy {proxy} requires a user and a password (407): write them into its address, \
+            http://USER:PASSWORD@HOST:PORT"
         )),
-        Some(status) => Err(format!("the proxy {proxy} does not connect to {target}: it answers {status}")),
-        None => Err(format!("{proxy} is no HTTP proxy: it does not answer as one")),
+        Some(status) => Err(format!("the proxy {proxy} does not connect to {target}: it returns {status}")),
+        None => Err(format!("{proxy} is not an HTTP proxy")),
     }
 }
 
@@ -349,7 +352,7 @@ struct OtherKey(Pin);
 
 impl fmt::Display for OtherKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "its certificate has another key than the one that was pinned, {}", self.0)
+        write!(f, "its certificate has a different key than the pinned one, {}", self.0)
     }
 }
 impl std::error::Error for OtherKey {}
@@ -398,7 +401,7 @@ impl ServerCertVerifier for Pinned {
 
 /// What is said of an answer that is none of a web server.
 pub(super) fn no_web_server(url: &HubUrl) -> String {
-    let known = "what answers there is no web server";
+    let known = "the server is not a web server";
     if url.tls { known.into() } else { format!("{known}: write https:// if it speaks TLS") }
 }
 
@@ -408,29 +411,31 @@ fn untrusted(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match inner {
         Some(rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature)) => {
-            "its certificate is from an authority that this machine does not trust: name that authority's certificate by \
-             --ca FILE, or take the hub's own join line with --pin"
+            "this machine does not trust the CA of its certificate: name the CA certificate with --ca FILE, or use \
+            the hub's join line with --pin"
                 .into()
         }
         Some(rustls::Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. })) => {
-            "its certificate is for another name: write the host name that the certificate has".into()
+            "its certificate has another host name: use the host name of the certificate".into()
         }
         Some(rustls::Error::InvalidCertificate(
             Bad::Expired | Bad::ExpiredContext { .. } | Bad::NotValidYet | Bad::NotValidYetContext { .. },
-        )) => "its certificate is not valid at this time: renew it, or set the clock that is wrong".into(),
+        )) => "its certificate has expired or is not valid yet: renew it, or correct the clock".into(),
         Some(rustls::Error::InvalidCertificate(Bad::Other(other))) => match other.0.downcast_ref::<OtherKey>() {
-            Some(other) => format!("{other}: take the hub's present join line, if the hub is the one you mean"),
+            Some(other) => format!("{other}: use the current join line of the hub, if this is the right hub"),
             // One that its owner signed as an authority, as openssl does unless told otherwise.
             None if other.to_string().contains("CaUsedAsEndEntity") => {
-                "its certificate is that of an authority, which is no server's: have it sign one for the hub, or take the \
-                 hub's own join line with --pin"
+                "its certificate is a CA certificate: create a server certificate for the hub, or use the hub's join \
+                line with --pin"
                     .into()
             }
             None => format!("its certificate is not trusted: {other}"),
         },
-        Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS: write http:// if that is meant".into(),
+        Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS: write http:// if that is intended".into(),
         Some(other) => other.to_string(),
-        None if error.kind() == io::ErrorKind::UnexpectedEof => "it has hung up while TLS was agreed on".into(),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "it closed the connection during the TLS handshake".into()
+        }
         None => error.to_string(),
     }
 }

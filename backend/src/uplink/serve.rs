@@ -84,7 +84,7 @@ pub(super) async fn serve(
                 // The writer has gone: it says itself why.
                 Ok(Ok(message)) => drop(tell.send(message).await),
                 Ok(Err(end)) => return end,
-                Err(_) => return lost(format!("nothing was heard for {} s", SILENCE_MS / 1_000)),
+                Err(_) => return lost(format!("no message for {} s", SILENCE_MS / 1_000)),
             }
         }
     };
@@ -242,7 +242,7 @@ impl Writer {
                     let now = Instant::now();
                     let slept = self.link.live.clock.steady().saturating_sub(steady).saturating_sub(now - began);
                     if slept > SLEPT {
-                        return Err(lost("this machine has slept"));
+                        return Err(lost("this machine was suspended"));
                     }
                     if now >= self.clock.due {
                         self.ask_clock().await?;
@@ -262,7 +262,7 @@ impl Writer {
         match sent {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(lost(format!("the link was lost: {error}"))),
-            Err(_) => Err(lost(format!("the hub has taken nothing for {} s", MESSAGE_TIMEOUT.as_secs()))),
+            Err(_) => Err(lost(format!("the hub has received nothing for {} s", MESSAGE_TIMEOUT.as_secs()))),
         }
     }
 
@@ -280,7 +280,7 @@ impl Writer {
         match message {
             HubMessage::Ack { messages, seq, .. } => {
                 if messages.wrapping_sub(self.acknowledged) > self.sent.wrapping_sub(self.acknowledged) {
-                    return Err(lost("the hub acknowledges what was not sent"));
+                    return Err(lost("the hub acknowledges ticks that were not sent"));
                 }
                 let was_held = self.held();
                 self.acknowledged = messages;
@@ -369,7 +369,7 @@ impl Writer {
         });
         frames.truncate(fits.count());
         if frames.is_empty() && waiting > 0 {
-            return Err(lost("a tick is larger than a message may be"));
+            return Err(lost("a tick exceeds the size limit of a message"));
         }
         if let Some(newest) = frames.last() {
             let bytes = encode_ticks(frames.iter().map(|frame| frame.bytes()));

@@ -57,7 +57,7 @@ async fn walk(config: &Config, hub: &HubEntry, file: &AgentFile) -> Vec<Step> {
             });
         }
         Err(UplinkEnd::Refused(NO_KEY, why)) => {
-            steps.push(Step { stage: Stage::Upgrade, found: Ok("a hub answers".into()) });
+            steps.push(Step { stage: Stage::Upgrade, found: Ok("a hub responds".into()) });
             steps.push(match (known, &hub.key) {
                 (Some(_), _) => failed(Stage::Key, why),
                 (None, Some(_)) => {
@@ -95,7 +95,7 @@ pub fn walk_all(config: &Config) -> Result<Vec<(String, Vec<Step>)>, String> {
 
 /// A road for a person: a line a step.
 pub fn report(hub: &str, steps: &[Step]) -> String {
-    let mut text = format!("\nThe hub {hub}\n");
+    let mut text = format!("\nHub {hub}\n");
     for step in steps {
         let (mark, found) = match &step.found {
             Ok(found) => ("●", found),
@@ -120,9 +120,9 @@ fn judged(step: Step) -> Step {
     let Ok(text) = &step.found else { return step };
     let skew: i64 = text.parse().unwrap_or(0);
     let found = match skew.abs() {
-        0..=MOST_SKEW => Ok("agrees with the hub's".into()),
+        0..=MOST_SKEW => Ok("the same as the hub's".into()),
         _ => Err(format!(
-            "this machine's clock is {} s {} the hub's; set the one that is wrong",
+            "this machine's clock is {} s {} the hub's; correct the wrong one",
             skew.abs(),
             if skew > 0 { "ahead of" } else { "behind" }
         )),

@@ -17,7 +17,7 @@ pub fn open_to(path: &Path, mode: u32, group: Option<u32>) -> io::Result<()> {
     // SAFETY: the call cannot fail.
     if !found.file_type().is_socket() || found.uid() != unsafe { libc::geteuid() } {
         return Err(io::Error::other(
-            "something else was put in its place; name a path in a folder that is yours alone",
+            "another file has replaced it; name a path in a folder that only you can write to",
         ));
     }
     if let Some(group) = group {
@@ -61,7 +61,7 @@ pub fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
     // SAFETY: the call cannot fail.
     match made.metadata()?.uid() == unsafe { libc::geteuid() } {
         true => made.set_permissions(PermissionsExt::from_mode(mode)),
-        false => Err(io::Error::other("something else was put in its place")),
+        false => Err(io::Error::other("another file has replaced it")),
     }
 }
 

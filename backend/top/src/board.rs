@@ -28,8 +28,7 @@ const PROCESSES: u16 = 5;
 /// Draws all of it.
 pub fn draw(model: &mut Model, palette: Palette, offset: i64, area: Rect, buffer: &mut Buffer) {
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        let words =
-            format!("{} x {} cells are too few; {} x {} are enough", area.width, area.height, SMALLEST.0, SMALLEST.1);
+        let words = format!("{} x {} is too small; {} x {} is enough", area.width, area.height, SMALLEST.0, SMALLEST.1);
         buffer.set_stringn(area.x, area.y, words, usize::from(area.width), palette.style(Ink::Warn));
         return;
     }
@@ -151,7 +150,7 @@ fn places(frame: &Frame, panels: &[Panel], body: Rect) -> Places {
 /// What is wrong, in a sentence: the link, the machine, or a family that has trouble.
 pub fn trouble(model: &Model) -> Option<String> {
     if let Delivery::Lost(why) = &model.delivery {
-        return Some(format!("{MISSING_PREFIX}no link: {why}; trying again"));
+        return Some(format!("{MISSING_PREFIX}disconnected: {why}; reconnecting"));
     }
     let standing = model.entry().map(|entry| (&entry.state, entry.since));
     if let Some((state, _)) = standing.filter(|(state, _)| !matches!(state, Standing::Live | Standing::Filling { .. }))
@@ -167,9 +166,7 @@ pub fn trouble(model: &Model) -> Option<String> {
         return Some(format!("{MISSING_PREFIX}{}: {}", absent.title, absent.why()));
     }
     let dropped = model.dropped;
-    (dropped > 0).then(|| {
-        format!("{MISSING_PREFIX}the link is slow; questions that found no room: {dropped}; they are asked again")
-    })
+    (dropped > 0).then(|| format!("{MISSING_PREFIX}the link is slow; dropped requests: {dropped}; they are retried"))
 }
 
 /// The facts of a machine in a line. A bare number gets its name.
@@ -192,7 +189,7 @@ fn head(model: &Model, palette: Palette, offset: i64, area: Rect, buffer: &mut B
     let clock = |t: i64| axis::clock(t + offset, true);
     let state = match (&model.delivery, model.view.frozen) {
         (Delivery::Waiting, _) => "connecting".into(),
-        (Delivery::Lost(_), _) => "no link".into(),
+        (Delivery::Lost(_), _) => "disconnected".into(),
         _ if to == 0 => "waiting".into(),
         (_, Some(_)) if model.is_recording() => {
             format!("recording {} {} – {}", axis::date((to + offset).div_euclid(86_400_000)), clock(from), clock(to))
@@ -299,15 +296,15 @@ fn bottom(frame: &Frame, (shown, all): (&[usize], usize), area: Rect, buffer: &m
     let words = match () {
         () if !view.note.is_empty() => view.note.clone(),
         () if view.chosen.is_some() && view.listing.tree.is_some() => {
-            "↑↓ processes  ←→ fold  F fold all  Esc let go  ? keys  q end".into()
+            "↑↓ processes  ←→ fold  F fold all  Esc deselect  ? keys  q quit".into()
         }
-        () if view.chosen.is_some() => "↑↓ processes  E tree  Esc let go  ? keys  q end".into(),
+        () if view.chosen.is_some() => "↑↓ processes  E tree  Esc deselect  ? keys  q quit".into(),
         () if let Some(at) = view.crosshair => {
             format!("values at {}  ←→ others  Shift ten  Esc live  ? keys", axis::clock(at + offset, true))
         }
-        () if view.zoomed || view.table => "Esc back  ↑↓ charts  1–7 window  ? keys  q end".into(),
+        () if view.zoomed || view.table => "Esc back  ↑↓ charts  1–7 window  ? keys  q quit".into(),
         () if !model.origin.is_empty() && view.focus == 0 && view.frozen.is_none() => model.origin.clone(),
-        () => "? keys  q end  1–7 window  Space freeze  ←→ values  ↑↓ charts  / find  s sort".into(),
+        () => "? keys  q quit  1–7 window  Space pause  ←→ values  ↑↓ charts  / find  s sort".into(),
     };
     let place = match shown {
         [] => String::new(),

@@ -153,7 +153,7 @@ fn screen(model: Model, options: &Options, palette: Palette, ends: Ends) -> Resu
     }
     let read = move || read(ask, |told| to.send(Input::Terminal(told)).is_ok());
     let reader = std::thread::Builder::new().name("keys".into()).spawn(read);
-    reader.map_err(|error| format!("the system grants no thread: {error}"))?;
+    reader.map_err(|error| format!("the system does not allow another thread: {error}"))?;
     let ended = show(&mut screen, model, &ends);
     while let Some(patience) = screen.awaits() {
         match ends.inputs.recv_timeout(patience) {
@@ -179,7 +179,7 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
             let input = match next {
                 Ok(input) => input,
                 Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return Err("nothing delivers any more".into()),
+                Err(RecvTimeoutError::Disconnected) => return Err("the connection has ended".into()),
             };
             let resumed = matches!(input, Input::Resumed);
             let pressed = matches!(input, Input::Terminal(_));
@@ -197,8 +197,8 @@ fn show(screen: &mut Screen, mut model: Model, ends: &Ends) -> Result<(), String
                 Turn::Do(Effect::Mouse) => {
                     screen.take_mouse(!screen.has_mouse()).map_err(gone)?;
                     model.view.note = match screen.has_mouse() {
-                        true => "a click chooses, the wheel leafs through; M leaves the mouse to the terminal".into(),
-                        false => "the mouse is the terminal's: it selects text".into(),
+                        true => "mouse enabled: click selects, wheel scrolls; M disables it".into(),
+                        false => "mouse disabled: it selects text in the terminal".into(),
                     };
                 }
                 Turn::Do(Effect::Draw) => {
@@ -241,7 +241,7 @@ fn lines(mut model: Model, form: Form, palette: Palette, ends: &Ends) -> Result<
     let (mut ticks, mut next) = (0, started);
     let every = if let Form::Plain(every) = form { Some(every) } else { None };
     let width = crossterm::terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns).max(40));
-    let late = || format!("nothing came within {} s", MAX_WAIT.as_secs());
+    let late = || format!("no data within {} s", MAX_WAIT.as_secs());
     loop {
         let ready = whole(&model, ticks, started.elapsed());
         let until = if ready { next } else { started + MAX_WAIT };
@@ -258,7 +258,7 @@ fn lines(mut model: Model, form: Form, palette: Palette, ends: &Ends) -> Result<
             }
             Err(RecvTimeoutError::Timeout) if ready => {}
             Err(RecvTimeoutError::Timeout) => return Err(late()),
-            Err(RecvTimeoutError::Disconnected) => return Err("nothing delivers any more".into()),
+            Err(RecvTimeoutError::Disconnected) => return Err("the connection has ended".into()),
         }
         let text = match form {
             Form::Json => text::json_line(&mut model),

@@ -30,17 +30,17 @@ pub enum Effect {
 /// Keys that the page does not have, and words for each.
 pub const OWN: &[(&str, &str)] = &[
     ("Q Ctrl-C", "end"),
-    ("Ctrl-Z", "suspend; fg comes back"),
-    ("Z", "one chart in the room of all"),
-    ("P", "processes in the room of the charts"),
-    ("S Shift-S", "sort processes by the next column; turn the order around"),
-    ("J K", "the next process, the one before; then also by ↓ ↑, and by Esc none"),
-    ("E", "processes as a tree"),
-    ("← → Enter", "fold the chosen process of a tree, unfold it"),
-    ("F", "fold all processes, unfold all"),
-    ("U", "processes of one user after the other, then of all"),
-    ("M", "take the mouse, or leave it to the terminal, which selects text with it"),
-    ("PgUp PgDn", "processes further up or down"),
+    ("Ctrl-Z", "suspend; fg resumes"),
+    ("Z", "enlarge one chart"),
+    ("P", "enlarge the process table"),
+    ("S Shift-S", "sort processes by the next column; reverse the order"),
+    ("J K", "next, previous process; then also ↓ ↑, Esc deselects"),
+    ("E", "process tree"),
+    ("← → Enter", "fold or unfold the selected process"),
+    ("F", "fold or unfold all processes"),
+    ("U", "processes of one user, then of all"),
+    ("M", "enable or disable the mouse"),
+    ("PgUp PgDn", "scroll the processes"),
 ];
 
 /// The columns by which processes are sorted, in the order of the key.
@@ -183,7 +183,7 @@ fn act(model: &mut Model, action: Action, times: i64) -> Effect {
     match action {
         // There is no time yet that could stand still.
         Action::Read(_) | Action::Closer | Action::Wider | Action::Pan(_) | Action::Freeze if to == 0 => {
-            view.note = "there is no sample yet".into();
+            view.note = "there are no samples yet".into();
         }
         Action::Chart(by) => view.focus = (view.focus as i32 + by).rem_euclid(panels as i32) as usize,
         Action::Read(i64::MIN) => view.crosshair = Some(from),
@@ -222,7 +222,7 @@ fn act(model: &mut Model, action: Action, times: i64) -> Effect {
                 model.store.catalog.metrics.iter().find(|metric| panel.trim_end_matches(".heat") == metric.chart);
             model.view.note = metric.map_or(String::new(), |metric| metric.help.clone());
         }
-        _ => view.note = "this is on the page; open it in a browser".into(),
+        _ => view.note = "this is available in the page; open it in a browser".into(),
     }
     Effect::Draw
 }

@@ -33,7 +33,7 @@ pub fn fold(model: &mut Model, wanted: Option<bool>) {
             let parent = model.listed[..at].iter().rposition(|line| line.depth < depth);
             choose(model, parent.unwrap_or(at));
         }
-        _ if model.view.listing.tree.is_none() => model.view.note = "E shows processes as a tree, which folds".into(),
+        _ if model.view.listing.tree.is_none() => model.view.note = "press E for the process tree".into(),
         _ => {}
     }
 }

@@ -246,7 +246,7 @@ impl Model {
     /// # Errors
     /// A sentence: the connection is of no use any more.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(Vec<PageMessage>, bool), String> {
-        let speaks = "what answers speaks another version of Watchglass; install the same on both ends";
+        let speaks = "the server has another version of Watchglass; install the same version on both sides";
         let mut answers = Vec::new();
         match decode_server(bytes).map_err(|_| speaks.to_string())? {
             Received::Control(ServerMessage::Processes(table)) => {
@@ -298,7 +298,7 @@ impl Model {
         let some: Vec<&str> = self.store.index.iter().take(8).map(|entry| entry.name.as_str()).collect();
         let more = if self.store.index.len() > 8 { ", …" } else { "" };
         let name = self.source.as_deref().unwrap_or_default();
-        format!("there is no machine {name:?} here; --source takes one of {}{more}", some.join(", "))
+        format!("there is no machine {name:?}; --source takes one of {}{more}", some.join(", "))
     }
 
     /// What is to be asked so that all that is looked at is there.
@@ -398,7 +398,7 @@ impl Model {
                     self.view.note = format!("history is kept for {}", rough_duration(kept));
                 }
             }
-            None => self.view.note = "windows of days are on the page".into(),
+            None => self.view.note = "windows of days are available in the page".into(),
         }
     }
 

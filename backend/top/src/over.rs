@@ -88,9 +88,9 @@ pub fn most_passed(area: Rect) -> usize {
 fn help() -> Vec<Entry> {
     let rows = KEYS.iter().filter(|group| !group.recorded).flat_map(|group| group.rows).filter(|row| is_here(row));
     let page = rows.map(|row| match row.keys {
-        [(_, Action::Pin)] => (row.names, "one chart in the room of all"),
-        [(_, Action::Go), ..] => ("G", "the machines"),
-        [(_, Action::Window(_)), ..] => ("1–7", "the last minute to the last 12 hours"),
+        [(_, Action::Pin)] => (row.names, "enlarge one chart"),
+        [(_, Action::Go), ..] => ("G", "machines"),
+        [(_, Action::Window(_)), ..] => ("1–7", "windows from a minute to 12 hours"),
         _ => (row.names, row.words),
     });
     page.chain(OWN.iter().copied()).map(|(names, words)| (format!("{names:<14} {words}"), false)).collect()

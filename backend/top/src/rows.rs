@@ -60,8 +60,7 @@ impl Frame<'_> {
         let (x, _) = buffer.set_stringn(area.x, area.y, title, usize::from(name_wide + plot.width), style);
         let (rows, hidden) = self.order(&reading, usize::from(plot.height));
         if hidden > 0 {
-            let words =
-                palette.text(&format!(" the {} of {} that are furthest from the median", rows.len(), names.len()));
+            let words = palette.text(&format!(" the {} of {} furthest from the median", rows.len(), names.len()));
             let room = usize::from(plot.right().saturating_sub(x));
             buffer.set_stringn(x, area.y, words, room, palette.style(Ink::Faint));
         }

@@ -153,7 +153,7 @@ fn give_back_on_panic(failed: impl Fn(String) + Send + Sync + 'static) {
 
 /// What is said of a panic of another thread.
 pub(crate) fn sentence(thread: Option<&str>, why: Option<&str>) -> String {
-    let why = why.and_then(|why| why.lines().next()).unwrap_or("no reason was given");
+    let why = why.and_then(|why| why.lines().next()).unwrap_or("no reason given");
     format!("a part of this program failed ({}): {why}; its values stop", thread.unwrap_or("a thread"))
 }
 

@@ -42,7 +42,7 @@ pub fn Banner() -> impl IntoView {
                     children=|(head, words)| view! { <span><b>{head}</b> " " <span>{words}</span></span> }
                 />
                 <Show when=move || astray.get()>
-                    <button data-do="right" on:click=move |_| page.set_right()>"Show what is live"</button>
+                    <button data-do="right" on:click=move |_| page.set_right()>"Go to live"</button>
                 </Show>
                 <Show when=move || said.with(|said| said.as_ref().is_some_and(|(head, _)| page.refused.with(|r| r.0 == *head) || *head == NOT_ON_DISK))>
                     <button data-do="dismiss-line" aria-label="Dismiss" on:click=dismiss>"✕"</button>
@@ -62,7 +62,7 @@ pub fn OpeningBar() -> impl IntoView {
         <Show when=move || name.with(Option::is_some)>
             <div class="banner opening" role="group" aria-label="Opening a file">
                 <span role="status">"Opening " <b>{name}</b></span>
-                <progress aria-label="How far it is" prop:value=share></progress>
+                <progress aria-label="Progress" prop:value=share></progress>
                 <span class="percent">{move || format!("{:.0} %", share() * 100.0)}</span>
                 <button data-do="cancel-file" on:click=move |_| recording::cancel(page)>"Cancel"</button>
             </div>
@@ -78,7 +78,7 @@ fn unknown(page: Page) -> Said {
     let store = page.store.read_value();
     let shown = page.view.with(|v| store.source(v.source.as_deref())).map(|s| s.info.name.clone())?;
     let asked = page.view.with(|v| v.source.clone()).filter(|asked| *asked != shown)?;
-    Some(("The address is not understood:", format!("there is no machine “{asked}” here, this is {shown}.")))
+    Some(("The address is invalid:", format!("there is no machine “{asked}” here, this is {shown}.")))
 }
 
 /// The message about a machine of which the server knows that it sends nothing, and why. A time is told and not an age:
@@ -90,15 +90,11 @@ fn away(page: Page) -> Said {
         Standing::Live | Standing::Late | Standing::Filling { .. } => None,
         Standing::Unreachable => Some((
             "The machine is lost:",
-            format!(
-                "its link ended at {since} without a word. What it measures it keeps itself, and sends it when it is back."
-            ),
+            format!("it disconnected at {since}. It stores its samples and sends them after it reconnects."),
         )),
-        Standing::Stopped(why) => {
-            Some(("The machine sends nothing since it was stopped:", format!("at {since}, {why}.")))
-        }
-        Standing::Refused(why) => Some(("The machine is refused:", format!("{}.", why.trim_end_matches('.')))),
-        Standing::Ended => Some(("The machine has ended:", "it will not come back; its history is here.".into())),
+        Standing::Stopped(why) => Some(("The machine was stopped:", format!("at {since}, {why}."))),
+        Standing::Refused(why) => Some(("The machine was rejected:", format!("{}.", why.trim_end_matches('.')))),
+        Standing::Ended => Some(("The machine has ended:", "it will not return; its history is here.".into())),
     }
 }
 
@@ -125,25 +121,20 @@ fn said(page: Page) -> Said {
         LinkState::Connecting | LinkState::Reconnecting | LinkState::Lost if !page.blocked.get().is_empty() => {
             Some(("No live data:", page.blocked.get().into()))
         }
-        LinkState::Reconnecting | LinkState::Lost if page.goodbye.with(|why| why == SERVER_ENDS) => Some((
-            "The server was stopped, nothing lost:",
-            "the page keeps what it has, and goes on when the server is back.".into(),
-        )),
+        LinkState::Reconnecting | LinkState::Lost if page.goodbye.with(|why| why == SERVER_ENDS) => {
+            Some(("The server was stopped, nothing is lost:", "charts resume when the server is back.".into()))
+        }
         // What else the server said as it went, such as that the page is of another version.
         LinkState::Reconnecting | LinkState::Lost if page.goodbye.with(|why| !why.is_empty()) => Some((
-            "The server ended the link:",
+            "The server closed the connection:",
             format!("{}.", page.goodbye.with(|why| why.trim_end_matches('.').to_string())),
         )),
         LinkState::Reconnecting => {
             let kept = page.store.read_value().hello.as_ref().map_or(43_200_000, |h| h.retention);
-            Some(("Reconnecting, nothing lost:", format!("the server keeps {}.", rough_duration(kept))))
+            Some(("Reconnecting, nothing is lost:", format!("the server keeps {} of history.", rough_duration(kept))))
         }
-        LinkState::Lost => {
-            Some(("The server does not answer.", "The page keeps what it has and goes on trying.".into()))
-        }
-        _ if page.wrong.with(|w| !w.is_empty()) => {
-            Some(("The address is not understood:", format!("{}.", page.wrong.get())))
-        }
+        LinkState::Lost => Some(("The server does not respond.", "History is kept; the page retries.".into())),
+        _ if page.wrong.with(|w| !w.is_empty()) => Some(("The address is invalid:", format!("{}.", page.wrong.get()))),
         _ if unknown(page).is_none() && behind(page).is_some() => behind(page),
         _ if is_silent && unknown(page).is_none() && apart(page).is_some() => apart(page),
         _ if is_silent && unknown(page).is_none() && away(page).is_some() => away(page),
@@ -153,9 +144,8 @@ fn said(page: Page) -> Said {
             // A time is shown and not an age: a screen reader then reads it once and not each second. The charts show
             // the age.
             let since = axis::clock(last + offset(last), true);
-            let words =
-                format!("its last sample is of {since}. What it sent stays, and the page goes on with its next one.");
-            Some(("The machine is silent:", words))
+            let words = format!("no samples since {since}. History is kept; charts resume by themselves.");
+            Some(("No data:", words))
         }
         _ => unknown(page).or_else(|| {
             page.plan.with(|plan| {

@@ -32,7 +32,7 @@ pub fn Bar() -> impl IntoView {
             <button
                 class="link"
                 data-do="freeze"
-                title=move || way(page).unwrap_or_else(|| shortcuts::title("Freeze or go on", &[Action::Freeze]))
+                title=move || way(page).unwrap_or_else(|| shortcuts::title("Pause or resume", &[Action::Freeze]))
                 on:click=move |_| page.toggle_frozen()
             >
                 <span class="dot"></span>
@@ -73,7 +73,7 @@ fn Icons() -> impl IntoView {
                     class="icon"
                     data-do="findings"
                     aria-label=text(move || format!("Findings {}", open_findings(page)).trim_end().to_string())
-                    title=shortcuts::title("What is wrong, and what was", &[Action::Findings])
+                    title=shortcuts::title("Findings, active and resolved", &[Action::Findings])
                     href=text(move || page.address_of_finding(None))
                 >
                     <Warning/>

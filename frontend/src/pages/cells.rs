@@ -155,12 +155,7 @@ pub fn KernelLine() -> impl IntoView {
     let named = Memo::new(move |_| page.notebook.with(|notebook| notebook.name.clone()));
     let empty = Memo::new(move |_| page.notebook.with(|notebook| notebook.cells.is_empty()));
     let head = move || match kernel.get() {
-        None => (
-            "shape is-unknown",
-            "◌",
-            "This kernel".to_string(),
-            "is not seen here; it may have ended long ago.".to_string(),
-        ),
+        None => ("shape is-unknown", "◌", "This kernel".to_string(), "was not found; it may have ended.".to_string()),
         Some(kernel) => {
             let names = [named.get(), kernel.name, "Kernel".to_string()];
             let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
@@ -203,8 +198,13 @@ enum By {
     Idle,
 }
 
-const COLUMNS: [(&str, By); 5] =
-    [("Cell", By::Newest), ("Time", By::Time), ("Memory kept", By::Kept), ("Peak", By::Peak), ("GPU idle", By::Idle)];
+const COLUMNS: [(&str, By); 5] = [
+    ("Cell", By::Newest),
+    ("Time", By::Time),
+    ("Memory retained", By::Kept),
+    ("Peak", By::Peak),
+    ("GPU idle", By::Idle),
+];
 
 fn key(run: &CellRun, by: By) -> f64 {
     match by {

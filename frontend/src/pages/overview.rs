@@ -74,7 +74,7 @@ pub fn Overview() -> impl IntoView {
             <footer class="foot">
                 <For each=move || words(page) key=Clone::clone children=|word| view! { <span>{word}</span> }/>
                 <Show when=move || page.plan.with(|p| !p.sections.is_empty())>
-                <button data-do="layouts" title=shortcuts::title("Kept layouts", &[Action::Layouts]) on:click=move |_| page.dialog.set(Some(Dialog::Layouts))>
+                <button data-do="layouts" title=shortcuts::title("Saved layouts", &[Action::Layouts]) on:click=move |_| page.dialog.set(Some(Dialog::Layouts))>
                     {move || page.view.with(|v| v.layout.as_ref().map_or("Layouts…".into(), |name| format!("Layout: {name}")))}
                 </button>
                 </Show>
@@ -90,5 +90,5 @@ fn words(page: Page) -> Vec<String> {
     let (Some(hello), Some(source)) = (&store.hello, store.sources.values().next()) else { return Vec::new() };
     let every = duration(source.info.interval);
     let kept = rough_duration(hello.retention);
-    vec![format!("Watchglass {}", hello.version), format!("a sample every {every}"), format!("{kept} kept")]
+    vec![format!("Watchglass {}", hello.version), format!("one sample every {every}"), format!("{kept} kept")]
 }

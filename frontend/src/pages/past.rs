@@ -20,7 +20,7 @@ pub fn Past(
     let line = move |title: &'static str, unit: &'static str, points: Vec<(i64, f64)>| {
         let most = points.iter().map(|p| p.1).fold(0.0, f64::max);
         let newest = points.last().map_or(0.0, |p| p.1);
-        let words = format!("{title}: last {} {unit}, most {} {unit}", number(newest), number(most));
+        let words = format!("{title}: last {} {unit}, maximum {} {unit}", number(newest), number(most));
         view! {
             <figure>
                 <figcaption>{title}" "<span>"last "<b>{number(newest)}</b>", most "<b>{number(most)}</b>" "{unit}</span></figcaption>
@@ -33,8 +33,7 @@ pub fn Past(
     move || {
         let past = page.past.get().filter(|past| past.pid == pid)?;
         if past.points.is_empty() {
-            let words =
-                "It was never among the eight busiest or the eight largest in this span: of the past these are kept.";
+            let words = "No history: only the top 8 processes by CPU and by memory are recorded.";
             return Some(view! { <p>{words}</p> }.into_any());
         }
         let cpu = past.points.iter().filter_map(|p| Some((p.0, f64::from(p.1?)))).collect();
@@ -43,7 +42,7 @@ pub fn Past(
             view! {
                 {line("CPU", "% of a core", cpu)}
                 {line("Memory", "MiB", memory)}
-                <p>{format!("{} to {}, while it was among the eight busiest or the eight largest", clock(span.0), clock(span.1))}</p>
+                <p>{format!("{} to {}, while it was in the top 8 by CPU or memory", clock(span.0), clock(span.1))}</p>
             }
             .into_any(),
         )

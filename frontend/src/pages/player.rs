@@ -69,7 +69,7 @@ fn Controls() -> impl IntoView {
                 type="range"
                 min="0"
                 max=SLIDER_POSITIONS
-                aria-label="Where the recording stands"
+                aria-label="Position in the recording"
                 aria-valuetext=clock
                 prop:value=position
                 on:input=place
@@ -80,7 +80,7 @@ fn Controls() -> impl IntoView {
                 <span class="note" role="status" title=notes>{notes}</span>
             </Show>
             <Show when=move || page.over.get()>
-                <button class="speed" data-do="compare-file" title="Back to the server, with this file under its lines" on:click=move |_| page.compare_with_live()>
+                <button class="speed" data-do="compare-file" title="Compare live data with this recording" on:click=move |_| page.compare_with_live()>
                     "Compare with live"
                 </button>
                 <button class="speed" data-do="close-file" title="Close the file and go back to the server" on:click=move |_| recording::close()>

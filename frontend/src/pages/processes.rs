@@ -78,8 +78,8 @@ pub fn Processes() -> impl IntoView {
     });
     let table = move || page.processes.get().filter(|table| table.t > 0);
     let gist = move || match table() {
-        _ if !open.get() => "who uses CPU, memory, disks and GPUs".to_string(),
-        None => "no table yet".to_string(),
+        _ if !open.get() => "use of CPU, memory, disks and GPUs".to_string(),
+        None => "waiting for the process list".to_string(),
         Some(table) => words(page, &table),
     };
     let kind = move |tree: bool, words: &'static str| {
@@ -120,7 +120,7 @@ pub fn Processes() -> impl IntoView {
             let lines = lines(&table.rows, &choice.get(), &page.seek.get());
             let (n, most) = (lines.len(), if all.get() { MAX_LINES } else { FIRST_LINES });
             let rest = match n {
-                0 => "No process fits.".to_string(),
+                0 => "No process matches.".to_string(),
                 _ if n <= most => String::new(),
                 _ => format!("… {} more", n - most),
             };
@@ -151,8 +151,8 @@ pub fn Processes() -> impl IntoView {
             </summary>
             <div class="scroll">
                 <p class="choices" role="group" aria-label="Lines">
-                    {kind(false, "each process")}
-                    {kind(true, "by tree")}
+                    {kind(false, "list")}
+                    {kind(true, "tree")}
                     <input
                         type="search"
                         aria-label="Filter processes"
@@ -179,7 +179,7 @@ pub fn Processes() -> impl IntoView {
 /// The time of the table, and whether it has all processes.
 fn words(page: Page, table: &ProcessTable) -> String {
     let clock = |t: i64| charts::axis::clock(t + offset(t), true);
-    let kept = if table.whole { "" } else { ", the largest users" };
+    let kept = if table.whole { "" } else { ", top 8 by CPU and memory" };
     let now = instant(page).is_none();
     if now { format!("now{kept}") } else { format!("at {}{kept}", clock(table.t)) }
 }
@@ -230,7 +230,7 @@ fn row(choice: RwSignal<Listing>, drawn: Drawn, draw: Callback<(u32, String)>, l
     view! {
         <tr>
             <td class="cmd l" title=p.args.clone()><span style:padding-left=indent>{name}" "{watched}</span><span>{more + &place}</span></td>
-            <td><button class="pid" data-do="past" title="Over time" aria-expanded=move || is_drawn().to_string() on:click=over_time>{pid}</button></td>
+            <td><button class="pid" data-do="past" title="History" aria-expanded=move || is_drawn().to_string() on:click=over_time>{pid}</button></td>
             <td class="l">{p.user.clone()}</td>
             <td>{cell(p.cpu.map(f64::from), 1)}</td>
             <td>{cell(Some(mib(p.rss as f64)), 0)}</td>

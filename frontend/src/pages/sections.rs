@@ -64,7 +64,7 @@ pub fn Family(
                 <span class="n">{move || panels.with(Vec::len)}</span>
                 <span class="gist narrow-off">{gist}</span>
             </summary>
-            <button class="about-this" data-do="about-section" on:click=about>"What is this?"</button>
+            <button class="about-this" data-do="about-section" on:click=about>"About this chart"</button>
             <div class="more">
                 <For
                     each=move || if open.get() { panels.get() } else { Vec::new() }
@@ -118,7 +118,7 @@ pub fn AbsentLine(
         CheckState::Hung => format!("{title} hangs:"),
         CheckState::Failed => format!("{title} fails:"),
         CheckState::Partial => format!("{title} incomplete:"),
-        CheckState::Denied => format!("{title} may not be read:"),
+        CheckState::Denied => format!("No permission to read {title}:"),
         _ => format!("No {title} here:"),
     };
     let (class, mark, shape) = match absent.is_trouble() {
@@ -137,7 +137,7 @@ pub fn AbsentLine(
         >
             <span class=mark>{shape}</span>
             <span><b>{head}</b>" "<span>{words}</span></span>
-            <button data-do="dismiss-line" aria-label="Dismiss" title="Not again, as long as it says the same" on:click=move |_| page.dismiss(&said)>"✕"</button>
+            <button data-do="dismiss-line" aria-label="Dismiss" title="Hide until the message changes" on:click=move |_| page.dismiss(&said)>"✕"</button>
         </article>
     }
 }
@@ -161,8 +161,8 @@ pub fn ReadOnce() -> impl IntoView {
         <Show when=move || many.get().is_some() && !read.get()>
             <div class="absent once" tabindex="0">
                 <span>
-                    <b>{move || format!("{} lines would hide each other:", many.get().unwrap_or_default())}</b>
-                    " the line is their median, the shade the middle 80 %, the thin lines the extremes. Who stands out is drawn by name."
+                    <b>{move || format!("{} lines are shown as a summary:", many.get().unwrap_or_default())}</b>
+                    " median, 10–90 % band, minimum and maximum; outliers are named."
                 </span>
                 <button on:click=got_it>"Got it"</button>
             </div>
@@ -181,7 +181,7 @@ pub fn Hidden() -> impl IntoView {
                 <span>
                     <b>{move || if hidden.get() == 1 { "1 chart is hidden".into() } else { format!("{} charts are hidden", hidden.get()) }}</b>
                 </span>
-                <button on:click=move |_| page.hide(None)>"Show again"</button>
+                <button on:click=move |_| page.hide(None)>"Show"</button>
             </div>
         </Show>
     }
@@ -195,7 +195,7 @@ pub fn Compared() -> impl IntoView {
         <Show when=move || page.compared.with(Option::is_some)>
             <div class="absent compared" tabindex="0">
                 <span>
-                    "The faint lines are " <b>{page.compared}</b> ", laid under now."
+                    "The faint lines are " <b>{page.compared}</b> ", overlaid on live data."
                 </span>
                 <button data-do="end-comparison" on:click=move |_| page.end_comparison()>"End"</button>
             </div>
@@ -226,7 +226,7 @@ pub fn Missing() -> impl IntoView {
 fn not_here(missing: &[Absent]) -> String {
     let denied = match missing.iter().filter(|a| a.state == CheckState::Denied).count() {
         0 => String::new(),
-        n => format!(" ({n} for want of a permission)"),
+        n => format!(" ({n} without permission)"),
     };
-    format!("{} not available here{denied}, because …", missing.len())
+    format!("{} not available here{denied}: …", missing.len())
 }

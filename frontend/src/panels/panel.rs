@@ -52,7 +52,7 @@ pub fn PanelCard(
                 <h3>
                     <button
                         data-do="menu"
-                        title=shortcuts::title("More with this chart", &[Action::Menu])
+                        title=shortcuts::title("More actions for this chart", &[Action::Menu])
                         aria-haspopup="dialog"
                         aria-expanded=expanded
                         tabindex=stop.clone()

@@ -66,7 +66,7 @@ pub fn choose(page: Page) {
 /// Saves the shown span of all machines as a file. The server makes the recording.
 pub fn save(page: Page) {
     if page.over.get_untracked() {
-        return refuse(page, NOT_OPENED, "This recording", "it is a file on this machine already");
+        return refuse(page, NOT_OPENED, "This recording", "it is already a file on this machine");
     }
     let (from, to) = page.span();
     let name = match page.store.read_value().sources.len() {
@@ -82,7 +82,7 @@ pub fn open(page: Page, file: web_sys::File) {
     cancel(page);
     let name = file.name();
     if file.size() > MAX_FILE_BYTES {
-        return refuse(page, NOT_OPENED, &name, "too large for a page; watchglass replay shows it");
+        return refuse(page, NOT_OPENED, &name, "too large for the page; open it with watchglass replay");
     }
     let number = NEWEST.get();
     page.opening.set(Some(Opening { name: name.clone(), share: 0.0 }));
@@ -114,9 +114,8 @@ pub fn close() {
 }
 
 fn heard(page: Page, name: &str, number: u32, heard: Heard) {
-    const AWAY: &str = "what opens files could not be loaded. Is the server gone? \
-                        When it is back, reload the page and try again";
-    const UNREAD: &str = "not read; of a run's folder, drop the file run-*.wandb";
+    const AWAY: &str = "the reader could not be loaded. Check that the server runs, reload the page and try again";
+    const UNREAD: &str = "unsupported file; of a run's folder, drop the file run-*.wandb";
     let messages = match heard {
         Heard::Share(share) => {
             let (name, share) = (name.to_string(), share.clamp(0.0, 1.0));
@@ -153,8 +152,7 @@ fn heard(page: Page, name: &str, number: u32, heard: Heard) {
 }
 
 /// The message about a file that made the module stop.
-const STOPPED: &str =
-    "it made its reader stop: it is damaged, or too large for this browser. watchglass replay may show it";
+const STOPPED: &str = "the reader crashed: the file is damaged, or too large for this browser. Try watchglass replay";
 
 /// How the message begins about a file that may be a recording.
 const NOT_OPENED: &str = "Not opened:";

@@ -33,7 +33,7 @@ pub fn About(
         let (shown, copied) = (text.clone(), text.clone());
         let copy = move |_| {
             let done = body.get_untracked().is_some_and(|body| browser::copy(&text, &body));
-            did.set(if done { format!("Copied: {copied}") } else { "Copying was refused.".into() });
+            did.set(if done { format!("Copied: {copied}") } else { "Copying was blocked by the browser.".into() });
         };
         view! {
             <dt>{what}</dt>
@@ -57,7 +57,7 @@ pub fn About(
             </section>
         }
     };
-    let none = metrics.is_empty().then_some("There are no series now, so there is nothing to describe.");
+    let none = metrics.is_empty().then_some("There are no series at the moment.");
     view! {
         <div node_ref=body class="body about">
             <p class="did" role="status">{did}</p>
@@ -98,7 +98,7 @@ fn unit(metric: &Metric) -> String {
         unit => unit.name().to_string(),
     };
     match metric.kind {
-        Kind::Counter => format!("{unit}, counted since a start; drawn as its increase per second"),
+        Kind::Counter => format!("{unit}, a counter; drawn as its increase per second"),
         _ => unit,
     }
 }

@@ -62,11 +62,11 @@ pub fn Changed() -> impl IntoView {
         view! { <button data-do="sheet" title=title aria-pressed=pressed on:click=move |_| page.sheet.set(Some(sheet))>{words}</button> }
     };
     view! {
-        <aside id="sheet" class="sheet" aria-label="What changed, who differs" hidden=move || page.sheet.get().is_none()>
+        <aside id="sheet" class="sheet" aria-label="Changes and outliers" hidden=move || page.sheet.get().is_none()>
             <header>
                 <h2>
                     {tab(Sheet::Changed, "What changed", Action::Changed)}
-                    {tab(Sheet::Differs, "Who differs", Action::Differs)}
+                    {tab(Sheet::Differs, "Outliers", Action::Differs)}
                 </h2>
                 <button data-do="close" aria-label="Close" on:click=move |_| page.sheet.set(None)>"✕"</button>
             </header>
@@ -106,8 +106,7 @@ fn ranking(page: Page) -> Ranking {
     let (from, to) = page.span();
     let clock = |t: i64| axis::clock(t + offset(t), true);
     let length = rough_duration(to - from);
-    let words =
-        format!("{}–{} against the {length} before; furthest from its usual spread first.", clock(from), clock(to));
+    let words = format!("{}–{} compared with the {length} before; most unusual change first.", clock(from), clock(to));
     let store = page.store.read_value();
     let view = page.view_now();
     let Some(source) = store.source(view.source.as_deref()) else {
@@ -115,7 +114,7 @@ fn ranking(page: Page) -> Ranking {
     };
     if source.loaded.is_empty() {
         // The newest ticks come first. The list is made again when the history has come.
-        return Ranking { words, rows: Vec::new(), rest: "The history is on its way.".into() };
+        return Ranking { words, rows: Vec::new(), rest: "Loading history.".into() };
     }
     let Some(found) = rank(source, &store.catalog, (from, to)) else {
         let rest = format!("There is no data of the {length} before to compare with.");
@@ -132,7 +131,7 @@ fn ranking(page: Page) -> Ranking {
         }
     }
     let rest = match charts.len() {
-        0 => "Nothing moved beyond its usual spread.".to_string(),
+        0 => "Nothing changed more than usual.".to_string(),
         n if n > MAX_ROWS => format!("… {} more", n - MAX_ROWS),
         _ => String::new(),
     };

@@ -28,7 +28,7 @@ struct Row {
 pub fn Differs() -> impl IntoView {
     let page = expect_context::<Page>();
     let (words, rows) = rows(page);
-    let none = rows.is_empty().then_some("No device is outside of what its peers do.");
+    let none = rows.is_empty().then_some("No device stands out.");
     view! {
         <p>{words}</p>
         <ol>{rows.into_iter().map(line).collect_view()}</ol>
@@ -59,7 +59,8 @@ fn line(row: Row) -> impl IntoView {
 fn rows(page: Page) -> (String, Vec<Row>) {
     let (from, to) = page.span();
     let clock = |t: i64| axis::clock(t + offset(t), true);
-    let words = format!("{}–{}: each device against the others, the furthest first.", clock(from), clock(to));
+    let words =
+        format!("{}–{}: each device compared with its peers, largest difference first.", clock(from), clock(to));
     let store = page.store.read_value();
     let view = page.view_now();
     let Some(source) = store.source(view.source.as_deref()) else { return (words, Vec::new()) };

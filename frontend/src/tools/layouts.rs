@@ -16,8 +16,8 @@ pub fn Layouts() -> impl IntoView {
         event.prevent_default();
         let name = field.get_untracked().map(|field| field.value()).unwrap_or_default();
         said.set(match page.keep_layout(&name, true) {
-            true => format!("Kept in this browser. Copy the link of the page to show it to others: {}", name.trim()),
-            false => "Not kept: it needs a name, a browser that keeps things, and less than 24 others".into(),
+            true => format!("Saved in this browser. Copy the link of the page to share it: {}", name.trim()),
+            false => "Not saved: give it a name; at most 24; storage must be allowed".into(),
         });
         kept.set(page.layouts());
     };
@@ -32,20 +32,20 @@ pub fn Layouts() -> impl IntoView {
                 <button class="name" data-do="layout" aria-pressed=move || (shown() == this).to_string() on:click=move |_| page.show_layout(Some(layout.clone()))>
                     {name.clone()}
                 </button>
-                <button data-do="forget" aria-label=format!("Forget {name}") on:click=forget>"Forget"</button>
+                <button data-do="forget" aria-label=format!("Delete {name}") on:click=forget>"Delete"</button>
             </li>
         }
     };
     view! {
         <div class="body layouts">
-            <p>"A layout is what you folded, hid and put first by the charts' menus."</p>
+            <p>"A layout saves which sections are open, hidden and first."</p>
             <ul>
-                <li><button class="name" data-do="layout" aria-pressed=move || shown().is_empty().to_string() on:click=move |_| page.show_layout(None)>"As it is at first"</button></li>
+                <li><button class="name" data-do="layout" aria-pressed=move || shown().is_empty().to_string() on:click=move |_| page.show_layout(None)>"Default"</button></li>
                 <For each=move || kept.get() key=Clone::clone children=row/>
             </ul>
             <form class="take" on:submit=keep>
                 <input node_ref=field id="layout" aria-label="Name" placeholder="name of this layout" maxlength="40" autocomplete="off" value=shown/>
-                <button data-do="keep-layout">"Keep"</button>
+                <button data-do="keep-layout">"Save"</button>
             </form>
             <p class="did" role="status">{said}</p>
         </div>

@@ -17,17 +17,17 @@ use web_sys::Element;
 
 /// What the menu of each chart offers, in words by which it is looked for.
 pub const OFFERS: [&str; 11] = [
-    "Alert on this: a rule with a threshold over a chart",
+    "Alert on this: a rule with a threshold for a chart",
     "Table of a chart",
-    "What is this? Meaning, unit, source and names of a chart",
+    "About a chart: meaning, unit, source and names",
     "Picture of a chart: PNG, SVG",
     "CSV of a chart: every sample",
     "Copy link to this moment",
     "Live link",
     "Hide this chart",
-    "Put a chart to the top, earlier or later: pin, order",
+    "Move a chart: to the top, up or down",
     "Draw another chart over this one",
-    "One series alone, hidden or followed",
+    "One series only, hidden or highlighted",
 ];
 
 /// The element of the menu; None while it is closed.
@@ -147,10 +147,10 @@ fn Offers(chart: String) -> impl IntoView {
         offered.then(|| view! { <button data-do=what title=title on:click=put>{words}</button> })
     };
     let places = view! {
-        {place(!first_of_all, "first", "To the top", "Before all other charts", i32::MIN)}
-        {place(on_top && !first_of_all, "earlier", "Earlier", "One place up", -1)}
-        {place(on_top && !last, "later", "Later", "One place down", 1)}
-        {place(put_first, "own-place", "To its own place", "Where it stands at first", 0)}
+        {place(!first_of_all, "first", "Move to top", "Before all other charts", i32::MIN)}
+        {place(on_top && !first_of_all, "earlier", "Move up", "One place up", -1)}
+        {place(on_top && !last, "later", "Move down", "One place down", 1)}
+        {place(put_first, "own-place", "Reset position", "Move to its default position", 0)}
     };
     let alert_on = alert::address(page, &chart);
     let link = move |live: bool| {
@@ -160,16 +160,16 @@ fn Offers(chart: String) -> impl IntoView {
     };
     view! {
         <div class="take">
-            <button node_ref=first data-do="table" title="The values that are drawn, in rows" on:click=table>"Table"</button>
-            <button data-do="about" title=shortcuts::title("Meaning, unit, source and names", &[Action::About]) on:click=about>"What is this?"</button>
-            <button data-do="png" title="A picture with title, source and span" on:click=move |_| picture(false)>"PNG"</button>
-            <button data-do="svg" title="The same as lines" on:click=move |_| picture(true)>"SVG"</button>
+            <button node_ref=first data-do="table" title="The drawn values as rows" on:click=table>"Table"</button>
+            <button data-do="about" title=shortcuts::title("Meaning, unit, source and names", &[Action::About]) on:click=about>"About this chart"</button>
+            <button data-do="png" title="PNG picture with title, source and span" on:click=move |_| picture(false)>"PNG"</button>
+            <button data-do="svg" title="SVG picture with title, source and span" on:click=move |_| picture(true)>"SVG"</button>
             <CsvOffer chart=chart.clone()/>
-            <button data-do="link" title="The address of what is seen now" on:click=move |_| link(false)>"Copy link"</button>
-            <button data-do="live-link" title="The address of this view, which goes on with the time" on:click=move |_| link(true)>"Live link"</button>
-            {alert_on.map(|to| view! { <a data-do="alert" href=to title="A rule: a line over this chart, and who is told">"Alert on this"</a> })}
+            <button data-do="link" title="Copy a link to this moment" on:click=move |_| link(false)>"Copy link"</button>
+            <button data-do="live-link" title="Copy a link that stays live" on:click=move |_| link(true)>"Live link"</button>
+            {alert_on.map(|to| view! { <a data-do="alert" href=to title="Create a rule with a threshold for this chart">"Alert on this"</a> })}
             {places}
-            <button data-do="hide" title="Out of the page; a line on top brings it back" on:click=hide>"Hide this chart"</button>
+            <button data-do="hide" title="Hide; restore it from the line at the top" on:click=hide>"Hide this chart"</button>
         </div>
         <p class="did" role="status">{did}</p>
         <Over chart=chart.clone()/>
@@ -232,21 +232,21 @@ fn OneSeries(chart: String, did: RwSignal<String>) -> impl IntoView {
             v.off.retain(|(c, _)| *c != chart);
             v.pin.clear();
         });
-        did.set("All alike".into());
+        did.set("Reset".into());
     };
     let button = move |what: &'static str, words: &'static str, title: &'static str, choice: Choice| {
         view! { <button data-do=what title=title on:click=move |_| choose(choice)>{words}</button> }
     };
     Some(view! {
         <label title="On its label: click, ctrl-click, shift-click">
-            "One of its series"
+            "Series"
             <select node_ref=select id="one">{options}</select>
         </label>
         <div class="take">
-            {button("alone", "Alone", "This series alone in its chart, or all again", Choice::Isolate)}
-            {button("off", "Hide", "Out of sight, or back", Choice::Hide)}
-            {button("pin", "Follow", "Followed through all charts, or not", Choice::Pin)}
-            <button data-do="series" title="All of them as they were" on:click=alike>"All alike"</button>
+            {button("alone", "Only this", "Show only this series, or all again", Choice::Isolate)}
+            {button("off", "Hide", "Hide or show this series", Choice::Hide)}
+            {button("pin", "Highlight everywhere", "Highlight it in all charts, or not", Choice::Pin)}
+            <button data-do="series" title="Reset all series" on:click=alike>"Reset"</button>
         </div>
     })
 }
@@ -261,7 +261,7 @@ fn with_series(board: Board, chart: &str, i: usize, choice: Choice) -> String {
         Choice::Isolate if here(&view.only) => "alone",
         Choice::Hide if here(&view.off) => "hidden",
         Choice::Pin if view.pin.contains(&name) => "followed",
-        _ => "as the others",
+        _ => "default",
     };
     format!("{name}: {state}")
 }

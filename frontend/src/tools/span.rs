@@ -36,10 +36,10 @@ pub fn SpanTools() -> impl IntoView {
             <Compare/>
             <button
                 data-do="changed"
-                title=shortcuts::title("What changed in this span", &[Action::Changed])
+                title=shortcuts::title("Changes in this span", &[Action::Changed])
                 on:click=move |_| page.toggle_sheet(Sheet::Changed)
             >
-                "What changed"
+                "Changes"
             </button>
             <span id="wrong" role="alert">{wrong}</span>
         </div>

@@ -38,7 +38,7 @@ pub fn ChartTable(
     let body = NodeRef::<html::Div>::new();
     let copy = move |_| {
         let done = body.get_untracked().is_some_and(|body| browser::copy(&text, &body));
-        did.set(if done { "Table copied" } else { "Copying was refused." });
+        did.set(if done { "Table copied" } else { "Copying was blocked by the browser." });
     };
     let column = |name: String| view! { <th scope="col">{name}</th> };
     let row = |row: Vec<String>| {

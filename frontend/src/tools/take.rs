@@ -63,7 +63,7 @@ pub fn picture(board: Board, chart: &str, svg: bool) -> String {
             }
         });
         if layer.canvas.to_blob(made.unchecked_ref()).is_err() {
-            return "The browser made no picture.".into();
+            return "The browser created no picture.".into();
         }
     }
     saved
@@ -94,7 +94,7 @@ pub fn CsvOffer(
     match (!page.is_recorded()).then(|| address(page, &chart)).flatten() {
         Some(address) => {
             let name = file(page, &chart, "csv");
-            Either::Left(view! { <a href=address download=name title="Every sample of the span">"CSV"</a> })
+            Either::Left(view! { <a href=address download=name title="All samples of the span">"CSV"</a> })
         }
         None => {
             let save = {
@@ -102,7 +102,7 @@ pub fn CsvOffer(
                 move |_| save_csv(page, &chart)
             };
             Either::Right(view! {
-                <button title="Every sample of the span" data-do="csv" data-chart=chart on:click=save>"CSV"</button>
+                <button title="All samples of the span" data-do="csv" data-chart=chart on:click=save>"CSV"</button>
             })
         }
     }
@@ -155,6 +155,6 @@ pub fn link(page: Page, near: &Element, live: bool) -> String {
     match browser::copy(&address, near) {
         true if live => "Live link copied".into(),
         true => "Link copied".into(),
-        false => format!("Copying was refused. {address}"),
+        false => format!("Copying was blocked by the browser. {address}"),
     }
 }

@@ -256,19 +256,19 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
             "pin" => view.pin.push(value),
             "w" => match range::length(&value).filter(fits) {
                 Some(window) => view.window = window,
-                None => wrong.push(format!("w={} is no window: write 5s to 31d", short(&value))),
+                None => wrong.push(format!("w={} is not a window: write 5s to 31d", short(&value))),
             },
             "from" | "to" => {
                 let at = range::since_epoch(&value);
                 if at.is_none() {
-                    wrong.push(format!("{name}={} is no time: write Unix seconds", short(&value)));
+                    wrong.push(format!("{name}={} is not a time: write Unix seconds", short(&value)));
                 }
                 *(if name == "from" { &mut from } else { &mut to }) = Some(at);
             }
             "theme" if value == "lab" => view.lab = true,
             "theme" => view.theme = tone(&value).or(view.theme),
             "kernel" if is_kernel(&value) => view.kernel = Some(value.to_ascii_lowercase()),
-            "kernel" => wrong.push(format!("kernel={} is no kernel's id", short(&value))),
+            "kernel" => wrong.push(format!("kernel={} is not the ID of a kernel", short(&value))),
             "view" if value == COMPACT => view.compact = true,
             "source" => view.source = Some(value),
             "heat" => view.heat = value,
@@ -299,9 +299,9 @@ pub fn read(pairs: impl IntoIterator<Item = (String, String)>) -> (View, Vec<Str
     }
     match (from, to) {
         (Some(Some(from)), Some(Some(to))) if fits(&(to - from)) => view.frozen = Some((from, to)),
-        (Some(Some(from)), Some(Some(to))) if to <= from => wrong.push("to= lies before from=".into()),
-        (Some(Some(_)), Some(Some(_))) => wrong.push("from= and to= are not 5s to 31d apart".into()),
-        (Some(Some(_)), None) | (None, Some(Some(_))) => wrong.push("from= and to= go together".into()),
+        (Some(Some(from)), Some(Some(to))) if to <= from => wrong.push("to= is before from=".into()),
+        (Some(Some(_)), Some(Some(_))) => wrong.push("from= and to= must be 5s to 31d apart".into()),
+        (Some(Some(_)), None) | (None, Some(Some(_))) => wrong.push("from= and to= belong together".into()),
         _ => {}
     }
     (view, wrong)
@@ -456,7 +456,7 @@ mod tests {
             (&[("from", "soon"), ("to", "1795219500")], "from=soon is no time"),
             (&[("from", "1795219500"), ("to", "1795219200")], "before"),
             (&[("from", "1795219200"), ("to", "1799319200")], "31d apart"),
-            (&[("from", "1795219200")], "go together"),
+            (&[("from", "1795219200")], "belong together"),
         ] {
             let said = wrong(list);
             assert!(said.len() == 1 && said[0].contains(word), "{list:?}: {said:?}");

@@ -93,25 +93,21 @@ pub static KEYS: [Group; 4] = [
         title: "In a chart",
         recorded: false,
         rows: &[
-            row("Tab", "to the charts, and on", &[]),
-            row(
-                "↑ ↓",
-                "the chart before, the next one",
-                &[("ArrowUp", Action::Chart(-1)), ("ArrowDown", Action::Chart(1))],
-            ),
+            row("Tab", "next chart", &[]),
+            row("↑ ↓", "previous, next chart", &[("ArrowUp", Action::Chart(-1)), ("ArrowDown", Action::Chart(1))]),
             row(
                 "← →",
-                "values one sample back or on; with Shift ten",
+                "one sample back or forward; with Shift ten",
                 &[("ArrowLeft", Action::Read(-1)), ("ArrowRight", Action::Read(1))],
             ),
             row(
                 "Home End",
-                "values at the start or the end",
+                "first or last value",
                 &[("Home", Action::Read(i64::MIN)), ("End", Action::Read(i64::MAX))],
             ),
-            row("Enter", "keep the values, or let them go", &[("Enter", Action::Pin)]),
-            row("M", "its menu: table, picture, CSV, link, another chart over it", &[("m", Action::Menu)]),
-            row("I", "what it shows: meaning, unit, source, names", &[("i", Action::About)]),
+            row("Enter", "pin or unpin the values", &[("Enter", Action::Pin)]),
+            row("M", "menu: table, picture, CSV, link, overlay", &[("m", Action::Menu)]),
+            row("I", "about: meaning, unit, source, names", &[("i", Action::About)]),
         ],
     },
     Group {
@@ -120,7 +116,7 @@ pub static KEYS: [Group; 4] = [
         rows: &[
             row(
                 "1–9 0",
-                "the windows of the bar",
+                "select a window",
                 &[
                     ("1", Action::Window(0)),
                     ("2", Action::Window(1)),
@@ -136,48 +132,44 @@ pub static KEYS: [Group; 4] = [
             ),
             row(
                 "+ -",
-                "closer, wider, around the values",
+                "zoom in or out around the values",
                 &[("+", Action::Closer), ("=", Action::Closer), ("-", Action::Wider)],
             ),
-            row("[ ]", "half a window back or on", &[("[", Action::Pan(-1)), ("]", Action::Pan(1))]),
-            row("( )", "the mark before, the next one", &[("(", Action::Mark(-1)), (")", Action::Mark(1))]),
+            row("[ ]", "half a window back or forward", &[("[", Action::Pan(-1)), ("]", Action::Pan(1))]),
+            row("( )", "previous, next mark", &[("(", Action::Mark(-1)), (")", Action::Mark(1))]),
             row("Backspace", "one step back", &[("Backspace", Action::Back)]),
-            row("L Space", "stand still, or go on live", &[(" ", Action::Freeze), ("l", Action::Freeze)]),
-            row("Esc", "close what lies over the page; else live", &[("Escape", Action::Leave)]),
+            row("L Space", "pause or resume", &[(" ", Action::Freeze), ("l", Action::Freeze)]),
+            row("Esc", "close the dialog, else go live", &[("Escape", Action::Leave)]),
         ],
     },
     Group {
         title: "The page",
         recorded: false,
         rows: &[
-            row("/ Ctrl-K", "find a chart, a metric, a machine, a time, an action", &[("/", Action::Find)]),
-            row("C", "compare with the span before", &[("c", Action::Compare)]),
-            row(
-                "D W",
-                "what changed in this span, who differs in it",
-                &[("d", Action::Changed), ("w", Action::Differs)],
-            ),
-            row("F", "what is wrong, and what was", &[("f", Action::Findings)]),
-            row("A", "alerts: what fires, rules, who is told", &[("a", Action::Alerts)]),
-            row("E S N", "among the alerts: take one on, silence it, write a rule", &[]),
-            row("R O", "record this span to a file, open one", &[("r", Action::Record), ("o", Action::Open)]),
-            row("V", "layouts: what is folded, hidden and put first, under a name", &[("v", Action::Layouts)]),
-            row("T", "dark or light", &[("t", Action::Theme)]),
-            row("G F R T", "all machines; training jobs; the people of a hub", &[("g", Action::Go)]),
+            row("/ Ctrl-K", "find a chart, metric, machine, time or action", &[("/", Action::Find)]),
+            row("C", "compare with the previous span", &[("c", Action::Compare)]),
+            row("D W", "changes and outliers in this span", &[("d", Action::Changed), ("w", Action::Differs)]),
+            row("F", "findings, active and resolved", &[("f", Action::Findings)]),
+            row("A", "alerts: firing, rules, notifications", &[("a", Action::Alerts)]),
+            row("E S N", "among the alerts: acknowledge, silence, create a rule", &[]),
+            row("R O", "record this span to a file, open a file", &[("r", Action::Record), ("o", Action::Open)]),
+            row("V", "layouts: which sections are open, hidden and first", &[("v", Action::Layouts)]),
+            row("T", "dark or light theme", &[("t", Action::Theme)]),
+            row("G F R T", "fleet; runs; team", &[("g", Action::Go)]),
             row("?", "this list", &[("?", Action::Keys)]),
         ],
     },
     Group {
-        title: "In a recording instead",
+        title: "In a recording",
         recorded: true,
         rows: &[
-            row("Space", "play, or pause", &[(" ", Action::Play)]),
+            row("Space", "play or pause", &[(" ", Action::Play)]),
             row(
                 "< >",
                 "slower, faster",
                 &[("<", Action::Speed(-1)), (",", Action::Speed(-1)), (">", Action::Speed(1)), (".", Action::Speed(1))],
             ),
-            row("J L", "a tenth of the window back or on", &[("j", Action::Jump(-1)), ("l", Action::Jump(1))]),
+            row("J L", "a tenth of the window back or forward", &[("j", Action::Jump(-1)), ("l", Action::Jump(1))]),
         ],
     },
 ];
@@ -207,13 +199,13 @@ impl Action {
         Some(match self {
             Action::Chart(_) | Action::Read(_) | Action::Pin | Action::Menu | Action::About => return None,
             Action::Window(_) | Action::Find => return None,
-            Action::Layouts => ("Layouts: what is folded, hidden and put first", "arrangement, order, unhide"),
-            Action::Closer => ("Closer", "zoom in"),
-            Action::Wider => ("Wider", "zoom out"),
+            Action::Layouts => ("Layouts: which sections are open, hidden and first", "arrangement, order, unhide"),
+            Action::Closer => ("Zoom in", "closer"),
+            Action::Wider => ("Zoom out", "wider"),
             Action::Pan(..0) => ("Half a window back", "pan left, earlier"),
-            Action::Pan(_) => ("Half a window on", "pan right, later"),
-            Action::Mark(..0) => ("To the mark before", "flag, cell, finding, epoch, earlier"),
-            Action::Mark(_) => ("To the next mark", "flag, cell, finding, epoch, later"),
+            Action::Pan(_) => ("Half a window forward", "pan right, later"),
+            Action::Mark(..0) => ("Previous mark", "flag, cell, finding, epoch, earlier"),
+            Action::Mark(_) => ("Next mark", "flag, cell, finding, epoch, later"),
             Action::Back => ("One step back", "undo, previous view"),
             Action::Freeze => ("Freeze, or go on live", "stand still, pause, stop, resume"),
             Action::Leave => ("Close what lies over the page, else go live", "escape, reset"),
@@ -231,7 +223,7 @@ impl Action {
             Action::Speed(..0) => ("Slower", "speed of the recording"),
             Action::Speed(_) => ("Faster", "speed of the recording"),
             Action::Jump(..0) => ("A tenth of the window back", "jump"),
-            Action::Jump(_) => ("A tenth of the window on", "jump"),
+            Action::Jump(_) => ("A tenth of the window forward", "jump"),
         })
     }
 }
@@ -317,7 +309,7 @@ mod tests {
     #[test]
     fn titles_name_the_keys() {
         assert_eq!(title("Theme", &[Action::Theme]), "Theme (t)");
-        assert_eq!(title("Freeze or go on", &[Action::Freeze]), "Freeze or go on (space)");
+        assert_eq!(title("Pause or resume", &[Action::Freeze]), "Pause or resume (space)");
         assert_eq!(title("Slower or faster", &[Action::Speed(-1), Action::Speed(1)]), "Slower or faster (< >)");
     }
 

@@ -31,7 +31,7 @@ impl ChartText {
         let (series, count) = (names.len().min(MAX_COLUMNS), instants.len().min(MAX_ROWS));
         let mut rest = Vec::new();
         if instants.len() > count {
-            rest.push(format!("the newest {count} of {} rows", instants.len()));
+            rest.push(format!("the last {count} of {} rows", instants.len()));
         }
         if names.len() > series {
             rest.push(format!("{series} of {} series", names.len()));
@@ -43,7 +43,7 @@ impl ChartText {
         };
         let mut head = vec!["Time".to_string()];
         head.extend(names.iter().take(series).cloned());
-        let rest = if rest.is_empty() { String::new() } else { format!("; {}, CSV has all", rest.join(", ")) };
+        let rest = if rest.is_empty() { String::new() } else { format!("; {}, use CSV for all", rest.join(", ")) };
         ChartText { rest, head, rows: instants.iter().rev().take(count).map(row).collect() }
     }
 
@@ -98,7 +98,7 @@ mod tests {
             (large.rows.len(), large.rows[0].len(), large.head.len()),
             (MAX_ROWS, MAX_COLUMNS + 1, MAX_COLUMNS + 1)
         );
-        assert_eq!(large.rest, "; the newest 200 of 300 rows, 24 of 64 series, CSV has all");
+        assert_eq!(large.rest, "; the last 200 of 300 rows, 24 of 64 series, use CSV for all");
     }
 
     #[test]

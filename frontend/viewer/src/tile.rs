@@ -199,8 +199,8 @@ impl Say<'_> {
         let ended = self.ended();
         match ended.as_slice() {
             [] => {}
-            [one] => return format!("{MISSING_PREFIX}{one} gives no data"),
-            [one, rest @ ..] => return format!("{MISSING_PREFIX}{one} and {} more give no data", rest.len()),
+            [one] => return format!("{MISSING_PREFIX}{one} has no data"),
+            [one, rest @ ..] => return format!("{MISSING_PREFIX}{one} and {} more have no data", rest.len()),
         }
         match &self.tile.note {
             Note::Highest(tag, word) => self.extreme(tag, word, |a, b| a.total_cmp(&b)),

@@ -18,7 +18,7 @@ export class Marks {
       mark,
       ms => new Promise(done => window.setTimeout(done, ms)),
       markers => stored(new Set(markers.filter(({ phase }) => phase === 'end').map(({ kernel }) => kernel))),
-      all => console.warn(`watchglass: ${all} begins and ends of cells were not stored: the server did not take them`)
+      all => console.warn(`watchglass: ${all} begins and ends of cells were not stored: the server rejected them`)
     );
     tracker.widgetAdded.connect((_, panel) => this.watch(panel));
     tracker.forEach(panel => this.watch(panel));

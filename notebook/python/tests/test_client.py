@@ -48,7 +48,7 @@ class Road(Case):
         self.assertEqual(watchglass.query("x"), {})
 
     def test_without_a_server_the_error_says_what_to_do(self):
-        with self.assertRaisesRegex(client.Unreachable, "start one by `watchglass`"):
+        with self.assertRaisesRegex(client.Unreachable, "start one with `watchglass`"):
             client.ask("api/v1/kernels")
         os.environ["WATCHGLASS_URL"] = "7171"
         with self.assertRaisesRegex(client.Unreachable, "write http://localhost:7171/"):

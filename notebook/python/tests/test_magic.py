@@ -93,7 +93,7 @@ class Shell(Case):
     def test_a_watched_cell_runs_as_it_would_and_has_its_line(self):
         printed = self.run_cell("%%watch\nx = 1\nprint(x + 1)")
         self.assertIn("2\n[2] ", printed)
-        self.assertIn("no Watchglass answers with more", printed)
+        self.assertIn("no Watchglass responds", printed)
         began = [one["t"] for one in self.told() if one["phase"] == "start"]
         self.assertEqual(self.shell.user_ns["x"], 1)
 
@@ -122,7 +122,7 @@ class Shell(Case):
 
         def row():
             start = [one["t"] for one in self.fake.markers() if one["phase"] == "start"][-1]
-            return {"kernel": kernel, "from": start, "to": start + 9, "line": "[3] 9 s", "finding": "GPU 0 waited", "gpus": gpus}
+            return {"kernel": kernel, "from": start, "to": start + 9, "line": "[3] 9 s", "finding": "GPU 0 was idle", "gpus": gpus}
 
         class Answers(dict):
             """What is answered is made when it is asked for."""
@@ -134,7 +134,7 @@ class Shell(Case):
         self.fake.answers = Answers(self.fake.answers)
         self.fake.texts["/api/v1/figure"] = "<svg><title>memory</title></svg>"
         with mock.patch("IPython.display.display", shown.append):
-            self.assertIn("[3] 9 s · GPU 0 waited", self.run_cell("%%watch\n1"))
+            self.assertIn("[3] 9 s · GPU 0 was idle", self.run_cell("%%watch\n1"))
             gpus.extend([{"gpu": 1, "mean": 80.0}, {"gpu": 2}])
             self.run_cell("%%watch\n1")
             self.run_cell("%%watch --quiet\n1")
@@ -170,7 +170,7 @@ class Shell(Case):
         self.run_cell("%reload_ext watchglass")
         self.assertIn("removed " + path, self.run_cell("%watchglass disable"))
         self.assertFalse(os.path.exists(path))
-        self.assertIn("no kernel loads", self.run_cell("%watchglass disable"))
+        self.assertIn("kernels do not load", self.run_cell("%watchglass disable"))
         os.mkdir(path)
         self.assertIn("nothing was changed", self.run_cell("%watchglass enable"))
 

@@ -154,7 +154,7 @@ def _cell(cell):
     else:
         found = [run for run in ended if run.get("n") == cell][-1:]
     if not found:
-        raise LookupError("no cell %d has ended in this notebook; %%load_ext watchglass comes before it" % cell)
+        raise LookupError("no cell %d has ended in this notebook; run %%load_ext watchglass first" % cell)
     return found[0]["from"], found[0]["to"]
 
 

@@ -140,7 +140,7 @@ def _connections(timeout):
         parts = urlsplit(url)
         made = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}.get(parts.scheme)
         if made is None or not parts.hostname:
-            raise Unreachable("WATCHGLASS_URL is no address; write http://localhost:7171/ or unix:PATH")
+            raise Unreachable("WATCHGLASS_URL is not an address; write http://localhost:7171/ or unix:PATH")
         yield made(parts.hostname, parts.port, timeout=timeout), parts.path.rstrip("/") + "/"
     elif hasattr(socket, "AF_UNIX"):
         for path in sockets():
@@ -172,23 +172,23 @@ def ask(path, body=None, timeout=TIMEOUT, read=json.loads):
             finally:
                 connection.close()
             if len(text) > MAX_ANSWER:
-                raise Refused("the answer is above 64 MiB; ask for less time or fewer series")
+                raise Refused("the response exceeds 64 MiB; request less time or fewer series")
             if answer.status not in (200, 201):
                 said = json.loads(text) if text else {}
                 sentence = said.get("error") if isinstance(said, dict) else None
                 # What it cannot do now it may be able to do in a moment, as while it starts.
                 refusal = (Unreachable if answer.status in BUSY else Refused)(
-                    str(sentence or "the server answered %d" % answer.status)
+                    str(sentence or "the server returned %d" % answer.status)
                 )
                 refusal.status = answer.status
                 raise refusal
             return read(text) if text else {}
     except (OSError, http.client.HTTPException) as error:
-        raise Unreachable("the server does not answer: %s" % (error or type(error).__name__)) from None
+        raise Unreachable("the server does not respond: %s" % (error or type(error).__name__)) from None
     except ValueError:
         # An address or an answer that is none.
-        raise Refused("what answers there is no Watchglass of this version; look at WATCHGLASS_URL") from None
-    raise Unreachable("no Watchglass answers; start one by `watchglass`, or set WATCHGLASS_URL")
+        raise Refused("the server is not a Watchglass of this version; check WATCHGLASS_URL") from None
+    raise Unreachable("no Watchglass responds; start one with `watchglass`, or set WATCHGLASS_URL")
 
 
 def clip(text, most):

@@ -16,12 +16,12 @@ PATIENCE = 3.0
 MIN_CHART_SECONDS = 3.0
 
 USAGE = """%watchglass [--height PIXELS] [--panels gpu,memory]
-                               the page, below this cell; these charts stand first
+                               shows the page below this cell, with these charts first
 %watchglass mark TEXT          marks this instant on the charts
-%watchglass labels on|off      tells the first line of each cell, too
-%watchglass enable             loads this with every kernel of your IPython profile; disable takes that back
-%watchglass off                ends all of this; %reload_ext watchglass begins again
-%%watch [--quiet]              runs the cell, and says below it what it used, with a chart; quiet: without the chart"""
+%watchglass labels on|off      also sends the first line of each cell
+%watchglass enable             loads this in every kernel of your IPython profile; disable undoes it
+%watchglass off                stops everything; %reload_ext watchglass starts again
+%%watch [--quiet]              runs the cell and shows below it what it used, with a chart; quiet: no chart"""
 
 #: What a kernel runs as it starts; where the package has gone it starts all the same.
 STARTUP = """# Written by `%watchglass enable`; `%watchglass disable` removes this file.
@@ -99,7 +99,7 @@ class Cells:
         row = self._row() if self.sender.flush(PATIENCE) else None
         if row is None:
             count = getattr(result, "execution_count", None)
-            print("%s%.3g s · no Watchglass answers with more" % ("" if count is None else "[%d] " % count, took))
+            print("%s%.3g s · no Watchglass responds" % ("" if count is None else "[%d] " % count, took))
             return
         print(" · ".join(row[key] for key in ("line", "finding") if row.get(key)))
         if with_chart:
@@ -224,11 +224,11 @@ def every_time(shell, wanted):
         if wanted:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(STARTUP)
-            return "each new kernel loads watchglass now: " + path
+            return "new kernels now load watchglass: " + path
         if not os.path.exists(path):
-            return "no kernel loads watchglass by itself"
+            return "kernels do not load watchglass"
         os.remove(path)
-        return "no kernel loads watchglass by itself any more: removed " + path
+        return "kernels no longer load watchglass: removed " + path
     except OSError as error:
         return "%s: %s; nothing was changed" % (path, error.strerror or type(error).__name__)
 

@@ -79,7 +79,7 @@ pub fn parse(when: &str, catalog: &Catalog) -> Result<Condition, Fault> {
     let condition = reader.condition()?;
     reader.blank();
     if reader.at < when.len() {
-        return Err(reader.fault("there is more than a condition; a rule has one, or two with `and` between"));
+        return Err(reader.fault("a rule has one condition, or two with `and` between"));
     }
     Ok(condition)
 }
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
         match Op::ALL.into_iter().find(|op| self.sign(op.sign())) {
             Some(op) => Ok(op),
             None if self.sign("=") => Ok(Op::Is),
-            None => Err(self.fault("here one of > >= < <= == != must stand, as in `gpu.*.temp > 85 C for 2m`")),
+            None => Err(self.fault("expected one of > >= < <= == !=, as in `gpu.*.temp > 85 C for 2m`")),
         }
     }
 
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
                 end += 1 + sign + digits;
             }
         }
-        let value: f64 = rest[..end].parse().map_err(|_| self.fault("here a number must stand, as 85 or 1.5 GB/s"))?;
+        let value: f64 = rest[..end].parse().map_err(|_| self.fault("expected a number, such as 85 or 1.5 GB/s"))?;
         self.at += end;
         let tail = self.rest().trim_start();
         let unit = tail.find(|c: char| !(c.is_ascii_alphabetic() || "°µ%/".contains(c))).unwrap_or(tail.len());
@@ -216,9 +216,7 @@ impl<'a> Reader<'a> {
             let plain = |d: Dimension| matches!(d, Dimension::Other(Unit::Count | Unit::State));
             let Some((_, own, factor)) = SYMBOLS.iter().find(|(symbol, ..)| *symbol == number.symbol) else {
                 let hint = if named.is_empty() { "has no unit" } else { &format!("is in {named}") };
-                return Err(
-                    self.fault_at(number.at, format!("{:?} is no unit that is known; {of} {hint}", number.symbol))
-                );
+                return Err(self.fault_at(number.at, format!("{:?} is not a known unit; {of} {hint}", number.symbol)));
             };
             let fits = own.dimension() == unit.dimension() || plain(own.dimension()) && plain(unit.dimension());
             if !fits {
@@ -231,7 +229,7 @@ impl<'a> Reader<'a> {
             number.value * factor * own.to_base() / unit.to_base()
         };
         if value != 0.0 && !NUMBERS.contains(&value.abs()) {
-            return Err(self.fault_at(number.at, "this number is too large or too small to be watched"));
+            return Err(self.fault_at(number.at, "the number is too large or too small"));
         }
         // The one that is read again is the same.
         Ok(number_text(value).parse().unwrap_or(value) + 0.0)
@@ -253,7 +251,7 @@ impl<'a> Reader<'a> {
             end += digits + if letters > 0 { blank + letters } else { 0 };
         }
         let seconds = duration(&rest[..end]).map_err(|why| match end {
-            0 => self.fault("here a duration must stand, as 90s, 2m or 4h"),
+            0 => self.fault("expected a duration, such as 90s, 2m or 4h"),
             _ => self.fault(why),
         })?;
         self.at += end;
@@ -268,7 +266,7 @@ impl<'a> Reader<'a> {
     fn needed(&mut self, word: &str) -> Read<u32> {
         match self.word(word) {
             true => self.duration(),
-            false => Err(self.fault(format!("here `{word}` and a duration must stand, as `{word} 5m`"))),
+            false => Err(self.fault(format!("expected `{word}` and a duration, such as `{word} 5m`"))),
         }
     }
 
@@ -283,7 +281,11 @@ impl<'a> Reader<'a> {
             text.to_string()
         };
         if text.is_empty() {
-            return Err(self.fault_at(at, "here the tag of a metric must stand, as gpu.*.temp, or one of: source, run, gpus, finding, xid, collector, hub, history"));
+            return Err(self.fault_at(
+                at,
+                "expected the tag of a metric, such as gpu.*.temp, or one of: source, run, \
+                gpus, finding, xid, collector, hub, history",
+            ));
         }
         resolve(self.catalog, &text).map_err(|sentence| self.fault_at(at, sentence))
     }
@@ -302,13 +304,13 @@ impl<'a> Reader<'a> {
                 c => text.push(c),
             }
         }
-        Err(self.fault_at(begin, "the quotes of this tag are not closed"))
+        Err(self.fault_at(begin, "the quotes of the tag are not closed"))
     }
 
     fn by(&mut self) -> Read<By> {
         match By::ALL.into_iter().find(|by| self.word(by.name())) {
             Some(by) if self.word("of") => Ok(by),
-            Some(_) => Err(self.fault("here `of` and a tag must stand, as `mean over run of gpu.*.gpu`")),
+            Some(_) => Err(self.fault("expected `of` and a tag, as in `mean over run of gpu.*.gpu`")),
             None => Err(self.fault("a group is one of source, run, gpu")),
         }
     }
@@ -322,7 +324,7 @@ impl<'a> Reader<'a> {
             if self.sign("(") {
                 let tag = self.tag()?;
                 if !self.sign(",") {
-                    return Err(self.fault(format!("here a comma and a duration must stand, as {name}({tag}, 5m)")));
+                    return Err(self.fault(format!("expected a comma and a duration, as in {name}({tag}, 5m)")));
                 }
                 let at = self.at;
                 let over = self.duration()?;
@@ -330,12 +332,13 @@ impl<'a> Reader<'a> {
                     return Err(self.fault_at(at, "a function needs a duration above 0"));
                 }
                 if !self.sign(")") {
-                    return Err(self.fault("here ) must stand"));
+                    return Err(self.fault("expected )"));
                 }
                 let counts = matches!(function, Function::Rate | Function::Increase);
                 if counts && tag.kind != Kind::Counter && !tag.is_scraped() {
-                    let sentence =
-                        format!("{tag} is no counter, so it has no {name}: use change({tag}, 5m) or mean({tag}, 5m)");
+                    let sentence = format!(
+                        "{tag} is not a counter, so it has no {name}: use change({tag}, 5m) or mean({tag}, 5m)"
+                    );
                     return Err(self.fault_at(begin, sentence));
                 }
                 return Ok(Value::In(function, tag, over));
@@ -351,7 +354,7 @@ impl<'a> Reader<'a> {
             let op = self.op()?;
             let number = self.number()?;
             if !self.word("over") {
-                return Err(self.fault("here `over` must stand, as in `share < 5 % over run of gpu.*.gpu > 50 %`"));
+                return Err(self.fault("expected `over`, as in `share < 5 % over run of gpu.*.gpu > 50 %`"));
             }
             let by = self.by()?;
             let tag = self.tag()?;
@@ -382,13 +385,13 @@ impl<'a> Reader<'a> {
             let value = self.value()?;
             let second = self.comparison(value)?;
             if matches!(first.value, Value::Over(..)) || matches!(second.value, Value::Over(..)) {
-                return Err(self.fault_at(at, "`and` stands between conditions on one series, not on groups"));
+                return Err(self.fault_at(at, "`and` must stand between conditions on one series, not on groups"));
             }
             let again = self.hold()?;
             if let (Some(a), Some(b)) = (hold, again)
                 && a != b
             {
-                return Err(self.fault("one `for` is for both conditions: write it once, at the end"));
+                return Err(self.fault("one `for` applies to both conditions: write it once, at the end"));
             }
             hold = hold.or(again);
             Some(second)
@@ -414,12 +417,12 @@ impl<'a> Reader<'a> {
             if overlaps {
                 return Err(self.fault_at(
                     at,
-                    "`until` must name values at which it does not fire, as `> 85 C for 2m, until < 82 C`",
+                    "`until` needs values at which the rule does not fire, as in `> 85 C for 2m, until < 82 C`",
                 ));
             }
             Some(Until { op, limit, hold: self.hold()?.unwrap_or(0) })
         } else if comma {
-            return Err(self.fault("behind the comma `until` must stand"));
+            return Err(self.fault("expected `until` after the comma"));
         } else {
             None
         };
@@ -482,11 +485,11 @@ impl<'a> Reader<'a> {
             let letter = |c: char| c.is_ascii_alphanumeric() || "_.*!".contains(c);
             let what = self.list(
                 letter,
-                "here must stand what is found: a kind as hang, a rule as hang.spin, critical, warning, note, or *",
+                "expected a kind of finding such as hang, a rule such as hang.spin, critical, warning, note, or *",
             )?;
             let what: Vec<String> = what.into_iter().map(|(_, word)| word.to_string()).collect();
             if what.iter().all(|word| word.starts_with('!')) {
-                return Err(self.fault("beside what is not meant, say what is, as `finding *, !idle`"));
+                return Err(self.fault("beside the exclusions, name what to include, as in `finding *, !idle`"));
             }
             return Ok(Condition::Finding { what, hold: self.hold()?.unwrap_or(0) });
         }
@@ -494,11 +497,11 @@ impl<'a> Reader<'a> {
             if self.sign("*") {
                 return Ok(Condition::Xid(Vec::new()));
             }
-            let words = self
-                .list(|c| c.is_ascii_digit(), "here must stand numbers of XID errors, as `xid 48, 79`, or `xid *`")?;
+            let words =
+                self.list(|c| c.is_ascii_digit(), "expected numbers of XID errors, as in `xid 48, 79`, or `xid *`")?;
             let mut numbers = Vec::new();
             for (at, word) in words {
-                numbers.push(word.parse().map_err(|_| self.fault_at(at, "this is no number of an XID error"))?);
+                numbers.push(word.parse().map_err(|_| self.fault_at(at, "this is not the number of an XID error"))?);
             }
             numbers.sort_unstable();
             numbers.dedup();
@@ -528,8 +531,7 @@ impl<'a> Reader<'a> {
     }
 
     fn run(&mut self) -> Read<Condition> {
-        let what =
-            "here must stand states of a run, as `run crashed, unreachable`, or longer than, without marker, idle";
+        let what = "expected states of a run, as in `run crashed, unreachable`, or longer than, without marker, idle";
         let mut states = Vec::new();
         for (at, word) in self.list(|c| c.is_ascii_alphabetic() || c == '_', what)? {
             match RunState::named(word) {
@@ -537,7 +539,7 @@ impl<'a> Reader<'a> {
                 Some(state) => states.push(state),
                 None => {
                     let names = RunState::ALL.map(RunState::name).join(", ");
-                    return Err(self.fault_at(at, format!("{word:?} is no state of a run: there are {names}")));
+                    return Err(self.fault_at(at, format!("{word:?} is not a state of a run: states are {names}")));
                 }
             }
         }
@@ -565,7 +567,7 @@ fn resolve(catalog: &Catalog, text: &str) -> Result<Tag, String> {
         let instance = match &found.label {
             None => found.instance,
             Some(_) => found.of_rank().ok_or_else(|| {
-                format!("{text:?} names the writer of a W&B run behind /l:, which is not watched: leave it out")
+                format!("{text:?} names the writer of a W&B run after /l:, which is not supported: leave it out")
             })?,
         };
         return Ok(made(found.metric, instance.replace(PROBE, "*")));

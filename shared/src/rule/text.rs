@@ -22,7 +22,7 @@ const MAX_KEY_BYTES: usize = 63;
 /// # Errors
 /// A sentence that says what may be: 0 s to 7 d.
 pub fn duration(text: &str) -> Result<u32, String> {
-    let wrong = || format!("{text:?} is no duration: write a number and s, m, h or d, as 90s, 2m or 4h");
+    let wrong = || format!("{text:?} is not a duration: write a number and s, m, h or d, such as 90s, 2m or 4h");
     let ms = if text.trim() == "0" { 0 } else { time::read(text).ok_or_else(wrong)? };
     if ms % time::SECOND != 0 {
         return Err(wrong());
@@ -69,7 +69,7 @@ pub fn placeholders(text: &str) -> Result<Vec<&str>, String> {
         };
         let name = &after[..close];
         if !PLACEHOLDERS.contains(&name) {
-            return Err(format!("{{{name}}} is not known: there are {known}; {{{{ is a brace"));
+            return Err(format!("{{{name}}} is unknown: placeholders are {known}; {{{{ is a brace"));
         }
         all.push(name);
         rest = &after[close + 1..];
@@ -139,7 +139,7 @@ pub fn check(rule: &Rule, catalog: &Catalog) -> Result<Condition, String> {
     let said = |field: &str, why: String| format!("{field}: {why}");
     let name = rule.name.trim();
     if name.is_empty() || name != rule.name {
-        return Err("name: a rule has a name, without blanks around it".into());
+        return Err("name: a rule needs a name, without surrounding blanks".into());
     }
     if name.len() > MAX_TITLE_BYTES || !is_clean(name, false) {
         return Err(format!("name: at most {MAX_TITLE_BYTES} bytes on one line, without control characters"));
@@ -149,7 +149,7 @@ pub fn check(rule: &Rule, catalog: &Catalog) -> Result<Condition, String> {
         let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._/-".contains(&b);
         if key.is_empty() || key.len() > MAX_KEY_BYTES || !key.bytes().all(letter) {
             return Err(format!(
-                "on: {key:?} is no key: there are source, run, project, job_type, user, group, gpu and labels"
+                "on: {key:?} is not a known key: keys are source, run, project, job_type, user, group, gpu and labels"
             ));
         }
         if pattern.len() > MAX_VALUE_BYTES
@@ -163,7 +163,7 @@ pub fn check(rule: &Rule, catalog: &Catalog) -> Result<Condition, String> {
     }
     let odd = |channel: &String| channel.trim().is_empty() || channel.len() > MAX_TITLE_BYTES;
     if rule.to.as_ref().is_some_and(|to| to.iter().any(odd)) {
-        return Err("to: names of channels; leave it out for the team's default ones".into());
+        return Err("to: names of channels; leave it out for the team's default channels".into());
     }
     if let Some(title) = &rule.title {
         placeholders(title).map_err(|why| said("title", why))?;
@@ -186,7 +186,7 @@ pub fn check(rule: &Rule, catalog: &Catalog) -> Result<Condition, String> {
             || link.contains(odd)
             || !is_clean(link, false)
         {
-            return Err("link: an address that begins with https:// and has no name and password in it".into());
+            return Err("link: an address that begins with https:// and contains no user and password".into());
         }
     }
     if let Some(repeat) = &rule.repeat {

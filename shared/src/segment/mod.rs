@@ -239,7 +239,8 @@ impl fmt::Display for SegmentError {
             SegmentError::NotASegment => f.write_str("not a file of recorded history"),
             SegmentError::Newer { version } => write!(
                 f,
-                "written in format {version} by a newer version of Watchglass; this one reads up to {VERSION}: update it"
+                "a newer version of Watchglass wrote it (format {version}); this version reads up to {VERSION}: \
+                update Watchglass"
             ),
             SegmentError::Incomplete => f.write_str("the end of the file is missing or damaged"),
             SegmentError::Read(error) => write!(f, "cannot be read: {error}"),

@@ -23,7 +23,7 @@ pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError>
         }
     }
     if parts.is_empty() {
-        return Err(OpenError::absent([], "no path is watched", "start with --disk-path PATH"));
+        return Err(OpenError::absent([], "no path is configured", "name one with --disk-path PATH"));
     }
     Ok(parts)
 }
@@ -37,7 +37,10 @@ impl Collector for Usage {
     fn collect(&mut self, out: &mut Out) -> Result<(), CollectError> {
         let blocks = statvfs(&self.path).map_err(|error| CollectError::failed(format!("{}: {error}", self.name)))?;
         let space = blocks.space().ok_or_else(|| {
-            CollectError::failed(format!("{}: this file system has no size (it holds no files of its own)", self.name))
+            CollectError::failed(format!(
+                "{}: this file system has no size because it stores no files itself",
+                self.name
+            ))
         })?;
         out.put_rounded(&disk::USAGE_PERCENT, &*self.name, space.percent);
         out.put(&disk::USAGE_GB, &*self.name, space.used / GIB);

@@ -28,41 +28,41 @@ pub static RSS: MetricDef = MetricDef::gauge("monitor.rssMB", Unit::Mebibytes)
 pub static MICROS: MetricDef = MetricDef::gauge("monitor.{collector}.micros", Unit::Microseconds)
     .title("Time a collector takes")
     .on("monitor.duration", "{collector}")
-    .help("Time from the tick's begin to this collector's answer, by the clock on the wall.");
+    .help("Wall-clock time from the start of the tick to the result of this collector.");
 
 /// Ticks that were missed; filled by the sampler.
-pub static LATE: MetricDef = MetricDef::counter("monitor.late", Unit::Count)
-    .title("Ticks missed")
-    .on("monitor.late", "missed")
-    .help("Ticks that did not happen since the start because the machine, or this program, was held up; each is a gap in all series.");
+pub static LATE: MetricDef =
+    MetricDef::counter("monitor.late", Unit::Count).title("Ticks missed").on("monitor.late", "missed").help(
+        "Ticks skipped since the start because the machine or this program was suspended or overloaded; each is a \
+        gap in all series.",
+    );
 
 /// Clock steps; filled by the sampler.
 pub static CLOCK_STEPS: MetricDef = MetricDef::counter("monitor.clockSteps", Unit::Count)
     .title("Clock steps")
     .on("monitor.late", "clock steps")
-    .help("Times that the machine's clock was set to another time since the start; the samples before and after stand as they were stamped.");
+    .help("Number of times that the machine's clock was set since the start. Samples keep their timestamps.");
 
 /// Whether the link to a hub stands; filled by the sampler, as are all of links.
-pub static UPLINK_LIVE: MetricDef = MetricDef::state("monitor.uplink.{hub}.live")
-    .title("Link to hub")
-    .on("monitor.uplink", "hub {hub}")
-    .help("1 while the link to this hub of the configuration stands, 0 while it is tried. Hubs are counted from 0 on.");
+pub static UPLINK_LIVE: MetricDef =
+    MetricDef::state("monitor.uplink.{hub}.live").title("Link to hub").on("monitor.uplink", "hub {hub}").help(
+        "1 while this hub of the configuration is connected, 0 while the agent reconnects. Hubs are numbered from \
+        0.",
+    );
 
 /// How far what is sent is behind what is measured.
 pub static UPLINK_BEHIND: MetricDef = MetricDef::gauge("monitor.uplink.{hub}.behind", Unit::Seconds)
-    .title("Behind on hub")
+    .title("Unsent to hub")
     .on("monitor.uplink.behind", "hub {hub} not sent")
     .range(Range::FromZero)
-    .help("Seconds of samples that were not sent to the hub yet as they came.");
+    .help("Seconds of live samples that are not sent to the hub yet.");
 
 /// How far the hub's log is behind what is measured.
 pub static UPLINK_MISSING: MetricDef = MetricDef::gauge("monitor.uplink.{hub}.missing", Unit::Seconds)
-    .title("Not confirmed by hub")
-    .on("monitor.uplink.behind", "hub {hub} not confirmed")
+    .title("Unacknowledged by hub")
+    .on("monitor.uplink.behind", "hub {hub} unacknowledged")
     .range(Range::FromZero)
-    .help(
-        "Seconds of samples that the hub has not confirmed to have in its log. They are kept here and asked for later.",
-    );
+    .help("Seconds of samples that the hub has not acknowledged. They are kept here and sent on request.");
 
 /// Bytes of all messages.
 pub static UPLINK_BYTES: MetricDef = MetricDef::counter("monitor.uplink.{hub}.bytes", Unit::Bytes)
@@ -72,21 +72,24 @@ pub static UPLINK_BYTES: MetricDef = MetricDef::counter("monitor.uplink.{hub}.by
 
 /// Bytes of what the hub asked for.
 pub static UPLINK_FILL_BYTES: MetricDef = MetricDef::counter("monitor.uplink.{hub}.fillBytes", Unit::Bytes)
-    .title("Sent to hub afterwards")
+    .title("Sent to hub on request")
     .on("monitor.uplink.bytes", "hub {hub} asked for")
-    .help("Bytes of what the hub lacked and asked for since the start; part of all that was sent.");
+    .help("Bytes of missing samples that the hub requested since the start; part of all bytes sent.");
 
 /// Links after the first.
 pub static UPLINK_RECONNECTS: MetricDef = MetricDef::counter("monitor.uplink.{hub}.reconnects", Unit::Count)
-    .title("Links made anew")
-    .on("monitor.uplink.again", "hub {hub} made anew")
-    .help("Times that the link to the hub was made anew since the start.");
+    .title("Reconnects")
+    .on("monitor.uplink.again", "hub {hub} reconnects")
+    .help("Reconnects to the hub since the start.");
 
 /// Times that a place was lost.
 pub static UPLINK_SKIPPED: MetricDef = MetricDef::counter("monitor.uplink.{hub}.skipped", Unit::Count)
     .title("Skips to newest")
     .on("monitor.uplink.again", "hub {hub} skips")
-    .help("Times since the start that so much waited for the link that it went on with the newest sample; the hub asks for the others.");
+    .help(
+        "Times since the start that the queue was full and the agent skipped to the newest sample; the hub \
+        requests the others.",
+    );
 
 /// In order on screen.
 pub static ROWS: &[&MetricDef] = &[

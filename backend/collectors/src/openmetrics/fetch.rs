@@ -65,7 +65,7 @@ pub(super) fn address(url: &str) -> Result<Uri, String> {
     let uri: Uri = url.parse().map_err(|_| wrong("is not an address"))?;
     match (uri.scheme_str(), uri.authority()) {
         (Some("http" | "https"), Some(authority)) if !authority.as_str().contains('@') => Ok(uri),
-        (Some("http" | "https"), Some(_)) => Err(wrong("has a user or password in it, which belong into a header")),
+        (Some("http" | "https"), Some(_)) => Err(wrong("contains a user or password, which belong into a header")),
         _ => Err(wrong("does not begin with http:// or https:// and a host")),
     }
 }
@@ -100,7 +100,7 @@ impl Fetcher {
         let own = own.into_iter().filter(|(name, _)| !written(name));
         let headers = own.chain(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         self.client.get(uri, &[], headers).map_err(|said| match said == NOTHING_LISTENS {
-            true => format!("{said}: is the exporter running?").into(),
+            true => format!("{said}: check that the exporter runs").into(),
             false => said.into(),
         })
     }
@@ -110,25 +110,23 @@ impl Fetcher {
         match status {
             200 => {}
             401 => {
-                return Err(
-                    "it answered 401, it wants to know who asks: give the endpoint `headers` with an Authorization"
-                        .into(),
-                );
+                return Err("it returned 401, authentication required: add an Authorization header to the endpoint's \
+                    `headers`"
+                    .into());
             }
-            403 => return Err("it answered 403, what we send does not let us in: see the endpoint's `headers`".into()),
-            404 => return Err("it answered 404, there is no such page: see the path in `url`".into()),
-            other => return Err(format!("it answered {other} instead of a page").into()),
+            403 => return Err("it returned 403, access denied: check the endpoint's `headers`".into()),
+            404 => return Err("it returned 404, not found: check the path in `url`".into()),
+            other => return Err(format!("it returned {other} instead of metrics").into()),
         }
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
         let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
         if kind == "text/html" || kind == "application/xhtml+xml" {
             return Err(
-                "it answered with a page for people (text/html), not with metrics: is there a login in front of it?"
-                    .into(),
+                "it returned a web page (text/html) instead of metrics: check for a login in front of it".into()
             );
         }
         let bytes = client::read(response, self.bytes).map_err(|error| match error {
-            BodyError::TooLarge(_) => format!("{error}: give the endpoint fewer series to print"),
+            BodyError::TooLarge(_) => format!("{error}: reduce the number of series of the endpoint"),
             error => self.client.told_of_body(&self.uri, error),
         })?;
         let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text")?;
@@ -141,7 +139,7 @@ fn redirected(first: &Uri, from: &Uri, response: &Response<Body>) -> Result<Uri,
     let status = response.status().as_u16();
     let to = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).unwrap_or("");
     let (Some(scheme), Some(authority)) = (from.scheme_str(), from.authority()) else {
-        return Err(format!("it answered {status}").into());
+        return Err(format!("it returned {status}").into());
     };
     let whole =
         if to.starts_with('/') && !to.starts_with("//") { format!("{scheme}://{authority}{to}") } else { to.into() };
@@ -149,7 +147,8 @@ fn redirected(first: &Uri, from: &Uri, response: &Response<Body>) -> Result<Uri,
     match whole.parse::<Uri>() {
         Ok(uri) if same(&uri) => Ok(uri),
         _ => Err(format!(
-            "it redirects ({status}) to {:?}, another server, which is not followed: write that address into `url` if you trust it",
+            "it redirects ({status}) to another server, {:?}, which is not followed: write that address into `url` \
+            if you trust it",
             bare(&whole).chars().take(200).collect::<String>()
         )
         .into()),

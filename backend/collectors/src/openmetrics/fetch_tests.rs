@@ -140,9 +140,12 @@ fn packed_pages_are_unpacked_and_a_bomb_is_not() {
     assert_eq!(fetch(&Server::fixed(head, gzip(&b"a 1\n".repeat(500)))).expect("a page").text.len(), 2_000);
     let bomb = gzip(&b"a 1\n".repeat(20_000));
     assert!(bomb.len() < 1_000);
-    assert!(fetch(&Server::fixed(head, bomb)).expect_err("too much").starts_with("unpacked it is larger"));
+    assert!(fetch(&Server::fixed(head, bomb)).expect_err("too much").starts_with("the unpacked body is larger"));
     let cut = gzip(&b"a 1\n".repeat(500));
-    assert_eq!(fetch(&Server::fixed(head, &cut[..cut.len() - 9])), Err("it broke off before its end".into()));
+    assert_eq!(
+        fetch(&Server::fixed(head, &cut[..cut.len() - 9])),
+        Err("the connection closed before the end of the body".into())
+    );
     assert!(fetch(&Server::fixed(head, "a 1\n")).is_err());
     assert!(fetch(&Server::fixed("200 OK\r\ncontent-encoding: br", "x")).expect_err("unknown").contains("\"br\""));
 }
@@ -151,14 +154,16 @@ fn packed_pages_are_unpacked_and_a_bomb_is_not() {
 fn a_page_without_end_is_left() {
     let whole = fetch(&Server::fixed("200 OK", vec![b'\n'; 1_000])).expect("just fits");
     assert_eq!(whole.text.len(), 1_000);
-    assert!(fetch(&Server::fixed("200 OK", vec![b'\n'; 1_001])).expect_err("too long").starts_with("it is larger"));
+    assert!(
+        fetch(&Server::fixed("200 OK", vec![b'\n'; 1_001])).expect_err("too long").starts_with("the body is larger")
+    );
     let endless = Server::new(|_, to| {
         write!(to, "HTTP/1.1 200 OK\r\n\r\n")?;
         loop {
             to.write_all(b"a 1\n")?;
         }
     });
-    assert!(fetch(&endless).expect_err("endless").starts_with("it is larger"));
+    assert!(fetch(&endless).expect_err("endless").starts_with("the body is larger"));
 }
 
 #[test]
@@ -197,19 +202,19 @@ fn what_is_slow_costs_its_time_limit_only() {
     // Each of them goes on for good, or for far longer.
     for server in [head, body, silent] {
         let limit = Duration::from_millis(400);
-        assert_eq!(fetch_within(&server, limit), Err("no whole answer within 0.4 s".into()));
+        assert_eq!(fetch_within(&server, limit), Err("the response timed out after 0.4 s".into()));
     }
 }
 
 #[test]
 fn answers_that_are_no_page_say_why() {
     for (head, body, part) in [
-        ("500 Internal Server Error", "a 1\n", "it answered 500"),
-        ("401 Unauthorized", "", "give the endpoint `headers`"),
-        ("403 Forbidden", "", "it answered 403"),
-        ("404 Not Found", "", "see the path"),
-        ("204 No Content", "", "it answered 204"),
-        ("200 OK\r\ncontent-type: text/html; charset=utf-8", "<html>Sign in</html>", "is there a login"),
+        ("500 Internal Server Error", "a 1\n", "it returned 500"),
+        ("401 Unauthorized", "", "the endpoint's `headers`"),
+        ("403 Forbidden", "", "it returned 403"),
+        ("404 Not Found", "", "check the path"),
+        ("204 No Content", "", "it returned 204"),
+        ("200 OK\r\ncontent-type: text/html; charset=utf-8", "<html>Sign in</html>", "check for a login"),
         ("200 OK", "\u{fffd}", ""),
     ] {
         match fetch(&Server::fixed(head, body)) {
@@ -248,7 +253,7 @@ fn a_redirect_is_followed_on_the_same_server_only() {
 fn where_nobody_listens_is_said() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port");
     let failure = fetcher(&format!("http://{free}/metrics")).fetch().expect_err("nobody");
-    assert_eq!(failure.0, "nothing listens there: is the exporter running?");
+    assert_eq!(failure.0, "connection refused: check that the exporter runs");
 }
 
 #[test]

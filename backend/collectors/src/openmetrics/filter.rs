@@ -31,7 +31,7 @@ impl Filters {
         // An expression comes from the configuration; the limit only keeps `{1000}{1000}` from taking all memory.
         let regex = |text: &str| {
             let built = regex::RegexBuilder::new(text).size_limit(1 << 20).build();
-            built.map_err(|error| format!("{text:?} is no regular expression: {}", last_line(&error.to_string())))
+            built.map_err(|error| format!("{text:?} is not a regular expression: {}", last_line(&error.to_string())))
         };
         let labels = |filter: &Filter| {
             filter.labels.iter().map(|(label, text)| Ok((label.clone(), regex(text)?))).collect::<Result<_, String>>()
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn what_is_no_expression_is_named() {
         let error = Filters::new(&[filter("a(", &[])]).expect_err("unclosed");
-        assert!(error.starts_with("\"a(\" is no regular expression: "), "{error}");
+        assert!(error.starts_with("\"a(\" is not a regular expression: "), "{error}");
         assert!(Filters::new(&[filter("a", &[("l", "[")])]).is_err());
     }
 }

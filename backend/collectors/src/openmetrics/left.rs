@@ -43,18 +43,18 @@ impl Why {
     fn said(self) -> String {
         match self {
             Why::Series => format!(
-                "beyond the limit of {MAX_SERIES} series within a quarter of an hour, or of {} of their names and labels: \
-                 give the endpoint `filters`",
+                "over the limit of {MAX_SERIES} series in a quarter of an hour, or of {} of their names and labels: \
+                set the endpoint's `filters`",
                 size(MAX_KEY_BYTES as u64)
             ),
             Why::Labels => format!("with more than {MAX_LABELS} labels"),
             Why::Name => format!("with a name of more than {MAX_NAME_BYTES} bytes"),
             Why::Value => format!("with a label of more than {MAX_VALUE_BYTES} bytes"),
             Why::Odd => {
-                "with a name or a label that is there twice, is empty, or begins with `__`: correct the exporter".into()
+                "with an invalid name or label (repeated, empty, or beginning with `__`): correct the exporter".into()
             }
-            Why::Again => "of a series that was on the page before: correct the exporter".into(),
-            Why::Native => "that are native histograms: have the exporter print classic buckets too".into(),
+            Why::Again => "of a series that the page already has: correct the exporter".into(),
+            Why::Native => "that are native histograms: configure the exporter to print classic buckets too".into(),
         }
     }
 }

@@ -34,19 +34,22 @@ pub static SAMPLES: MetricDef = MetricDef::gauge("monitor.scrape.{endpoint}.samp
     .title("Samples on a scraped page")
     .on("monitor.scrape", "{endpoint}")
     .range(Range::FromZero)
-    .help("Samples that the endpoint printed, whether a filter keeps them or not. Counted at each scrape.");
+    .help("Samples that the endpoint returned, before filters. Counted at each scrape.");
 
 /// Samples left out.
 pub static DROPPED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.dropped", Unit::Count)
     .title("Scraped samples dropped")
     .on("monitor.scrape.dropped", "{endpoint}")
-    .help("Samples left out since the start: beyond the endpoint's limit of series, beyond one of labels, or such as nobody can be told of. Doctor says which and why.");
+    .help(
+        "Samples dropped since the start: over the limit of series or labels, or invalid. Doctor shows the \
+        reasons.",
+    );
 
 /// Scrapes that gave nothing.
 pub static FAILED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.failed", Unit::Count)
     .title("Scrapes that failed")
     .on("monitor.scrape.failed", "{endpoint}")
-    .help("Scrapes since the start that gave nothing: no answer, an answer that broke off, or one that is no page of metrics.");
+    .help("Failed scrapes since the start: no response, an incomplete one, or one without metrics.");
 
 /// What is told of each endpoint.
 pub static ROWS: &[&MetricDef] = &[&SAMPLES, &DROPPED, &FAILED];
@@ -97,14 +100,14 @@ impl Endpoint {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(fits) {
             // It is not repeated: an address that stands in its place may have a password in it.
-            return Err("that is not a name for an endpoint; use letters, digits, _ and -".into());
+            return Err("the name of the endpoint is invalid; use letters, digits, _ and -".into());
         }
         fetch::address(&self.url)?;
         Filters::new(&self.filters)?;
         for (name, value) in &self.headers {
             let name_fits = client::http::HeaderName::from_bytes(name.as_bytes()).is_ok();
             if !name_fits || client::http::HeaderValue::from_str(value).is_err() {
-                return Err(format!("the header {name:?} cannot be sent; use a name and one line of visible text"));
+                return Err(format!("the header {name:?} is invalid; use a name and one line of visible text"));
             }
         }
         Ok(())
@@ -116,7 +119,7 @@ pub(crate) fn open(options: &Options, _: &Roots) -> Result<Vec<Part>, OpenError>
     if options.endpoints.is_empty() {
         return Err(OpenError::absent(
             [],
-            "no endpoint is named",
+            "no endpoint is configured",
             "watchglass --openmetrics NAME=http://HOST:PORT/metrics",
         ));
     }
@@ -161,7 +164,7 @@ pub fn reader(name: &str) -> impl FnMut(&str, bool, &mut Out) -> Option<usize> +
 pub fn check(page: &str) -> Result<(), String> {
     strict::check(page).map_err(|bad| match bad {
         Bad::Rule(line, fault) => format!("line {line} has {fault}"),
-        Bad::Line(line) => format!("line {line} is no sample"),
+        Bad::Line(line) => format!("line {line} is not a sample"),
         Bad::Truncated => "it does not end with # EOF".into(),
     })
 }
@@ -201,14 +204,14 @@ impl Scraper {
         let fetched = self.fetcher.fetch().map_err(|failure| told(&failure.0))?;
         let PageCounts { samples, left } =
             self.page.read(&fetched.text, fetched.open, out).map_err(|bad| match bad {
-                Bad::Truncated => told("the page breaks off before its end, so nothing of it was taken"),
-                Bad::Line(line) => told(&format!("line {line} is no sample, so nothing of the page was taken")),
+                Bad::Truncated => told("the page ends early, so it was ignored"),
+                Bad::Line(line) => told(&format!("line {line} is not a sample, so the page was ignored")),
                 Bad::Rule(line, fault) => {
                     if fetched.open {
                         // Most exporters print the older format too, of which what is odd costs itself alone.
                         self.fetcher.ask_for_text();
                     }
-                    told(&format!("line {line} has {fault}, so nothing of the page was taken"))
+                    told(&format!("line {line} has {fault}, so the page was ignored"))
                 }
             })?;
         out.put(&SAMPLES, self.name.as_str(), samples as f64);
@@ -216,7 +219,7 @@ impl Scraper {
         if left.count() == 0 {
             return Ok(());
         }
-        let reason = format!("{}: {} of {samples} samples were left out: {left}", self.name, left.count());
+        let reason = format!("{}: {} of {samples} samples were dropped: {left}", self.name, left.count());
         Err(CollectError::partial(reason))
     }
 }

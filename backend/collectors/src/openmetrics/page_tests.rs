@@ -210,10 +210,10 @@ fn what_cannot_be_kept_costs_itself_alone() {
         assert_eq!(
             result.expect("a page").left.to_string(),
             "1 with more than 32 labels (the first in line 3); 1 with a name of more than 256 bytes (the first in line 4); \
-             1 with a label of more than 1024 bytes (the first in line 2); 3 with a name or a label that is there twice, is \
-             empty, or begins with `__`: correct the exporter (the first in line 5); 1 of a series that was on the page \
-             before: correct the exporter (the first in line 9); 1 that are native histograms: have the exporter print \
-             classic buckets too (the first in line 8)"
+             1 with a label of more than 1024 bytes (the first in line 2); 3 with an invalid name or label (repeated, empty, \
+             or beginning with `__`): correct the exporter (the first in line 5); 1 of a series that the page already \
+             has: correct the exporter (the first in line 9); 1 that are native histograms: configure the exporter to \
+             print classic buckets too (the first in line 8)"
         );
     }
     // What no filter keeps is nobody's loss.

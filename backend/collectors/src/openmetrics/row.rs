@@ -140,7 +140,7 @@ fn make(endpoint: &str, name: &str, family: &FamilyAbout<'_>, part: SamplePart) 
     let chart = &tag[..tag.len() - LABELS.len()];
     let said: String = family.help.replace("\\n", " ").replace("\\\\", "\\").chars().take(MAX_HELP_CHARS).collect();
     let help = match said.trim() {
-        "" => format!("Printed by the endpoint {endpoint}, which says nothing about it."),
+        "" => format!("Scraped from the endpoint {endpoint}, which gives no description."),
         said if said.ends_with(['.', '!', '?']) => said.to_string(),
         said => format!("{said}."),
     };

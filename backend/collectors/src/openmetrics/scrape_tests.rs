@@ -54,7 +54,7 @@ fn a_failure_leaves_a_gap_and_the_next_page_is_taken() {
     let mut ticker = Ticker::new(endpoint(&server.url));
     let a = |v: f64| vec![("openmetrics.e.a".to_string(), v)];
     assert_eq!(ticker.tick(), (Ok(()), a(1.0)));
-    for part in ["e: it answered 500", "e: the page breaks off", "e: line 1 is no sample"] {
+    for part in ["e: it returned 500", "e: the page breaks off", "e: line 1 is not a sample"] {
         let (result, present) = ticker.tick();
         assert_eq!(present, []);
         assert_eq!(ticker.own("samples"), None);
@@ -74,7 +74,7 @@ fn too_many_series_are_dropped_counted_and_said() {
         let (result, present) = ticker.tick();
         let error = result.expect_err("too many");
         assert!(
-            error.partial && error.reason.contains("7 of 10007 samples were left out: 7 beyond the limit"),
+            error.partial && error.reason.contains("7 of 10007 samples were dropped: 7 over the limit"),
             "{}",
             error.reason
         );
@@ -94,7 +94,7 @@ fn an_endpoint_whose_openmetrics_is_none_is_asked_for_the_text_format() {
     let mut ticker = Ticker::new(endpoint(&server.url));
     let (result, present) = ticker.tick();
     let error = result.expect_err("no OpenMetrics");
-    let said = "e: line 3 has a name that another family above has or claims, so nothing of the page was taken";
+    let said = "e: line 3 has a name that another family above has or claims, so the page was ignored";
     assert_eq!((error.reason.as_str(), error.partial, present.len()), (said, false, 0));
     assert_eq!(ticker.tick(), (Ok(()), vec![("openmetrics.e.a".to_string(), 1.0)]));
 }
@@ -141,10 +141,10 @@ fn what_cannot_work_is_refused_and_tells_no_secret() {
     let filter = vec![Filter { name: "a(".into(), labels: Vec::new() }];
     assert_eq!(good.check(), Ok(()));
     for (bad, part) in [
-        (Endpoint { name: "a.b".into(), ..good.clone() }, "is not a name"),
-        (Endpoint { name: String::new(), ..good.clone() }, "is not a name"),
+        (Endpoint { name: "a.b".into(), ..good.clone() }, "name of the endpoint is invalid"),
+        (Endpoint { name: String::new(), ..good.clone() }, "name of the endpoint is invalid"),
         (Endpoint { url: "127.0.0.1:1".into(), ..good.clone() }, "write it like"),
-        (Endpoint { filters: filter, ..good.clone() }, "no regular expression"),
+        (Endpoint { filters: filter, ..good.clone() }, "not a regular expression"),
         (Endpoint { headers: header("a b", "secret"), ..good.clone() }, "the header \"a b\""),
         (Endpoint { headers: header("a", "secret\nx"), ..good.clone() }, "the header \"a\""),
     ] {

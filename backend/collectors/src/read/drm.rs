@@ -49,7 +49,7 @@ pub(crate) fn kept(cards: Vec<Card>, options: &Options) -> Result<Vec<Card>, Ope
     let kept: Vec<Card> = cards.into_iter().filter(|card| options.keeps_gpu(card.number)).collect();
     match kept.is_empty() {
         false => Ok(kept),
-        true => Err(OpenError::absent(tried, "--gpu leaves out every card of this vendor", "name N of cardN")),
+        true => Err(OpenError::absent(tried, "--gpu excludes every card of this vendor", "name N of cardN")),
     }
 }
 

@@ -100,7 +100,7 @@ impl std::fmt::Display for ExecError {
         match self {
             ExecError::Start(path, error) => write!(f, "{} cannot be started: {error}", path.display()),
             ExecError::Hung(path, after) => {
-                write!(f, "{} did not end within {:.1} s and was killed", path.display(), after.as_secs_f64())
+                write!(f, "{} timed out after {:.1} s and was killed", path.display(), after.as_secs_f64())
             }
             ExecError::Flood(path, limit) => {
                 write!(f, "{} printed more than {limit} bytes and was killed", path.display())

@@ -111,8 +111,8 @@ pub fn processes_in_uninterruptible_sleep_are_counted() {
 #[test]
 fn nothing_is_watched_unless_asked_for() {
     let error = Machine::new().try_open("process").err().unwrap();
-    assert_eq!((error.kind, error.reason.as_str()), (OpenErrorKind::Absent, "no process is watched"));
-    assert_eq!(error.remedy, "start with --pid PID");
+    assert_eq!((error.kind, error.reason.as_str()), (OpenErrorKind::Absent, "no process is configured"));
+    assert_eq!(error.remedy, "name one with --pid PID");
     let error = Proc::new(&[7]).machine.try_open("process").err().unwrap();
     assert_eq!((error.kind, error.reason.as_str()), (OpenErrorKind::Absent, "process 7 does not run"));
 }
@@ -190,7 +190,7 @@ fn death_takes_the_processs_tags_and_reuse_of_its_number_does_not_bring_them_bac
     proc.put(&process(20, 1, 91_000));
     assert_eq!(collector.next(), []);
     let (reason, partial) = collector.trouble().unwrap();
-    assert_eq!(reason, "process 10 has ended, and its number belongs to another process now");
+    assert_eq!(reason, "process 10 has ended, and another process has its number");
     assert!(!partial);
     proc.put(&process(10, 1, 500));
     assert_eq!(collector.next(), [], "gone is gone");
@@ -248,7 +248,7 @@ fn what_a_watched_process_started_goes_on_when_it_ends() {
         proc.pass(1);
         let now = collector.next();
         assert_eq!((count(&now), value(&now, "cpu")), (Some(3.0), Some(10.0)), "80 of 800 ticks");
-        assert_eq!(collector.trouble(), Some(("process 10 has ended; what it started goes on", true)));
+        assert_eq!(collector.trouble(), Some(("process 10 has ended; its descendants still run", true)));
         // The other watched one ends too; its end hides nothing.
         proc.end(50);
         proc.put(&using(below(process(30, 1, 700), &[]), 150, 0));

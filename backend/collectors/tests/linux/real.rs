@@ -119,7 +119,7 @@ fn orphans_of_a_watched_process_and_what_they_start_stay_watched() {
     };
     until(2.0, &|reason| reason.is_none());
     std::fs::write(&end, "\n").unwrap();
-    until(1.0, &|reason| reason.is_some_and(|reason| reason.ends_with("has ended; what it started goes on")));
+    until(1.0, &|reason| reason.is_some_and(|reason| reason.ends_with("has ended; its descendants still run")));
     std::fs::write(&go, "\n").unwrap();
     until(2.0, &|reason| reason.is_some());
     drop(group);

@@ -44,17 +44,17 @@ pub enum NoAnswer {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoAnswer::Unlinked => f.write_str("this machine has no link to the hub now, so it cannot be asked"),
-            NoAnswer::Busy => f.write_str("this machine is asked too many things at once; try again in a few seconds"),
+            NoAnswer::Unlinked => f.write_str("this machine is not connected to the hub"),
+            NoAnswer::Busy => f.write_str("too many requests to this machine at once; retry in a few seconds"),
             NoAnswer::Late => {
                 let seconds = TURN_TIMEOUT.as_secs();
-                write!(f, "this machine did not answer within {seconds} s; its link may be slow, so try again")
+                write!(f, "the request to this machine timed out after {seconds} s; its link may be slow, so try again")
             }
             NoAnswer::HubAway => {
-                f.write_str("another hub of this cluster has the link of this machine, and does not answer now")
+                f.write_str("another hub of this cluster holds the link of this machine and does not respond")
             }
             NoAnswer::Nothing => {
-                f.write_str("this machine has no answer to that; it may not be read there, or not read yet")
+                f.write_str("this machine has no response to that; it may not be permitted, or not measured yet")
             }
         }
     }

@@ -64,8 +64,8 @@ impl Clones {
         }
         let (one, other) = boots.clones.as_ref()?;
         Some(format!(
-            "two machines use this key in turn, {one} and {other}; start one of them with --new-identity and a join line of \
-             its own, and the other with a line of watchglass agents join --as {}",
+            "two machines use this key in turn, {one} and {other}; start one of them with --new-identity and a new \
+            join line, and the other with a line of watchglass agents join --as {}",
             arrival.name
         ))
     }

@@ -36,16 +36,16 @@ impl LinkEnd {
 
 impl From<FrameError> for LinkEnd {
     fn from(error: FrameError) -> Self {
-        Self::frame_error(format!("what was sent cannot be followed: {error}"))
+        Self::frame_error(format!("the data cannot be decoded: {error}"))
     }
 }
 
 impl From<MapError> for LinkEnd {
     fn from(error: MapError) -> Self {
         match error {
-            MapError::Nonsense => Self::frame_error("a series was sent whose row was not, or a row that cannot be"),
+            MapError::Nonsense => Self::frame_error("a series has no row, or an invalid one"),
             MapError::TooMuch => {
-                Self::told(close::LIMIT, "this machine has more names of series than a hub takes; reduce its labels")
+                Self::told(close::LIMIT, "this machine has too many names of series; reduce its labels")
             }
         }
     }

@@ -160,7 +160,7 @@ impl Intake {
                     unplaced.add(Cause::Link, 1);
                     return Err(LinkEnd::told(
                         close::LIMIT,
-                        "this hub has as many machines as it can keep; remove some",
+                        "the limit of machines on this hub is reached; remove some",
                     ));
                 }
                 None => store.add_source(arrival.source.clone(), hello.interval, facts),
@@ -292,13 +292,13 @@ impl Intake {
 
     fn unasked(&self) -> LinkEnd {
         self.refusals.add(Cause::Fill, 1);
-        LinkEnd::frame_error("ticks were sent that were not asked for")
+        LinkEnd::frame_error("the agent sent ticks that were not requested")
     }
 
     fn control(&mut self, message: AgentMessage) -> Result<Taken, LinkEnd> {
         let live = self.ingest.live.clone();
         match message {
-            AgentMessage::Hello(_) => return Err(LinkEnd::frame_error("hello was said twice")),
+            AgentMessage::Hello(_) => return Err(LinkEnd::frame_error("the agent sent two hellos")),
             AgentMessage::Rows { rows, charts } => {
                 let used = self.used.clone();
                 let brought = &mut used.lock().unwrap_or_else(PoisonError::into_inner).rows;
@@ -361,7 +361,7 @@ impl Intake {
             tracing::info!(
                 machine = self.name,
                 shift_ms = era.shift_ms,
-                "the clock of a machine is off: its stamps move"
+                "the clock of the machine is wrong: its timestamps jump"
             );
             self.era = Some(era);
         }
@@ -416,7 +416,7 @@ impl Intake {
         };
         let (seq, t) = (self.state.seq(), self.state.t());
         if seq > MAX_SEQUENCE {
-            return Err(LinkEnd::frame_error("no tick has so high a number"));
+            return Err(LinkEnd::frame_error("the number of the tick is too high"));
         }
         if skipped > 0 || std::mem::take(&mut self.left_out) {
             self.looked = None;
@@ -479,7 +479,7 @@ impl Intake {
         let now = self.ingest.live.clock.steady();
         if self.fetch.is_slow(now) {
             self.refusals.add(Cause::Fill, 1);
-            return Err(LinkEnd::frame_error("the ticks that were asked for come slower than 1 KiB a second"));
+            return Err(LinkEnd::frame_error("the requested ticks arrive slower than 1 KiB a second"));
         }
         let again = self.relayed && !self.fetch.absent.is_empty();
         let interval = if again { ABSENT_INTERVAL } else { LOOK_INTERVAL };

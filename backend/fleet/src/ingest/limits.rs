@@ -279,7 +279,7 @@ pub fn check(hello: &mut AgentHello, refusals: &Refusals) -> Result<(), String> 
     let rising = hello.offers.iter().all(|offer| offer.first <= offer.last && offer.from <= offer.to)
         && hello.offers.windows(2).all(|pair| pair[0].last < pair[1].first);
     if !rising {
-        return Err("the ranges that an agent offers rise, and none overlaps another".into());
+        return Err("the ranges of an agent must rise and not overlap".into());
     }
     hello.retention = hello.retention.max(0);
     for text in [&mut hello.host, &mut hello.version] {

@@ -179,7 +179,7 @@ async fn run<S: AsyncRead + AsyncWrite + Unpin>(
     denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let hello = timeout(HELLO_TIMEOUT, socket.hello()).await;
-    let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello came within 10 s")));
+    let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello within 10 s")));
     let hello = hello.inspect_err(|_| ingest.refusals(None).add(Cause::Link, 1))?;
     let host = if limits::is_fact(&hello.host) { hello.host.clone() } else { String::new() };
     let process = LinkProcess { instance: hello.instance, host: host.clone(), started: hello.started };
@@ -230,9 +230,9 @@ async fn bring<S: AsyncRead + AsyncWrite + Unpin>(
     denied: Denial<'_>,
 ) -> Result<std::convert::Infallible, LinkEnd> {
     let hello = timeout(HELLO_TIMEOUT, socket.hello()).await;
-    let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello came within 10 s")))?;
+    let hello = hello.unwrap_or_else(|_| Err(LinkEnd::frame_error("no hello within 10 s")))?;
     let place = ingest.presence.enter_relay(&arrival.source);
-    let mut place = place.ok_or_else(|| LinkEnd::told(close::GOING, "its agent is linked here"))?;
+    let mut place = place.ok_or_else(|| LinkEnd::told(close::GOING, "its agent is connected here"))?;
     // How its clock was corrected is in the stamps already.
     let erased = past(ingest, &arrival.source).await.map(|past| past.erased).unwrap_or_default();
     let past = Past { eras: Vec::new(), erased };
@@ -294,9 +294,9 @@ impl Drop for Standings<'_> {
     fn drop(&mut self) {
         let standing = match &self.end {
             _ if self.place.is_taken() => return,
-            LinkEnd::Bye(ByeReason::Stopping) => Standing::Stopped("it was told to stop".into()),
-            LinkEnd::Bye(ByeReason::Restarting) => Standing::Stopped("it starts again".into()),
-            LinkEnd::Bye(ByeReason::Upgrading) => Standing::Stopped("it starts again as another version".into()),
+            LinkEnd::Bye(ByeReason::Stopping) => Standing::Stopped("it was stopped".into()),
+            LinkEnd::Bye(ByeReason::Restarting) => Standing::Stopped("it is restarting".into()),
+            LinkEnd::Bye(ByeReason::Upgrading) => Standing::Stopped("it is restarting with another version".into()),
             LinkEnd::Told { code: close::LIMIT | close::REVOKED | close::IN_USE, reason, .. } => {
                 Standing::Refused(reason.clone())
             }
@@ -379,7 +379,7 @@ async fn follow<S: AsyncRead + AsyncWrite + Unpin>(
                 };
                 held = (!hold.is_zero()).then(|| Instant::now() + hold);
                 if intake.messages.wrapping_sub(acknowledged) > agent::CREDIT {
-                    return Err(LinkEnd::told(close::LIMIT, "more was sent than was acknowledged"));
+                    return Err(LinkEnd::told(close::LIMIT, "more data was sent than acknowledged"));
                 }
             }
             question = questions.next(intake.shift()) => socket.send(&question).await?,
@@ -439,7 +439,7 @@ async fn going(ingest: &Inner, source: &str) -> LinkEnd {
     // waits until the last has gone.
     let wait = ingest.drain.turn(shared::crc32c::crc32c(source.as_bytes())).await;
     let wait = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-    LinkEnd::Told { code: close::GOING, reason: "the hub ends or starts again".into(), wait }
+    LinkEnd::Told { code: close::GOING, reason: "the hub is shutting down or restarting".into(), wait }
 }
 
 /// Resolves with the next order.
@@ -452,7 +452,7 @@ async fn ordered(orders: &mut watch::Receiver<Order>) -> Order {
 
 fn no_place(why: NoPlace, now: i64) -> LinkEnd {
     match why {
-        NoPlace::Full => LinkEnd::told(close::LIMIT, "this hub has as many links as it takes; try again later"),
+        NoPlace::Full => LinkEnd::told(close::LIMIT, "the limit of links on this hub is reached; retry later"),
         NoPlace::InUse(process) => LinkEnd::Told {
             code: close::IN_USE,
             reason: format!(

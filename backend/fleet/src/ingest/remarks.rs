@@ -16,8 +16,8 @@ pub(super) fn clock(shift_ms: i64) -> Option<Check> {
         state: CheckState::Partial,
         tried: Vec::new(),
         found: format!("clock {} {way}, corrected", duration(shift_ms.saturating_abs())),
-        reason: "the clock of this machine is more than 2 s off; its samples stand by the hub's clock".into(),
-        remedy: "set its clock by NTP, for example by chrony or systemd-timesyncd".into(),
+        reason: "the clock of this machine is wrong by more than 2 s; its samples have the hub's time".into(),
+        remedy: "synchronize its clock with NTP, for example chrony or systemd-timesyncd".into(),
     })
 }
 
@@ -30,11 +30,10 @@ pub(super) fn limited(causes: &[(String, u64)]) -> Option<Check> {
         id: "limits".into(),
         state: CheckState::Partial,
         tried: Vec::new(),
-        found: format!("left out or held back: {}", words.join(", ")),
-        reason: "a hub takes so much of one machine, and nothing that cannot be".into(),
-        remedy:
-            "see refused in GET /api/v1/sources for exact counts; [agents] series of the hub raises the most series"
-                .into(),
+        found: format!("dropped or delayed: {}", words.join(", ")),
+        reason: "they exceed the limits of the hub for one machine, or are invalid".into(),
+        remedy: "see refused in GET /api/v1/sources for exact counts; raise the limit with [agents] series of the hub"
+            .into(),
     })
 }
 
@@ -45,8 +44,8 @@ pub(super) fn damaged(name: &str, places: u64) -> Option<Check> {
         state: CheckState::Partial,
         tried: Vec::new(),
         found: format!("missing: {places} damaged parts of the history of {name}"),
-        reason: "its disk gave back other bytes than were written; each part is up to an hour of one series".into(),
-        remedy: "look after that disk; the log of its agent names the files".into(),
+        reason: "its disk returned other bytes than were written; each part is up to an hour of one series".into(),
+        remedy: "check that disk; the log of its agent names the files".into(),
     })
 }
 
@@ -72,8 +71,8 @@ pub(super) fn lost(name: &str, meeting: &Meeting, shift_ms: i64) -> Option<Check
         state: CheckState::Partial,
         tried: Vec::new(),
         found: format!("lost {}: longer than {name} keeps", duration(gap)),
-        reason: "its link was away for longer than it keeps samples".into(),
-        remedy: "keep more there by --spool and --spool-bytes".into(),
+        reason: "it was disconnected for longer than its retention".into(),
+        remedy: "raise its retention with --spool and --spool-bytes".into(),
     })
 }
 
@@ -102,7 +101,7 @@ mod tests {
     fn what_is_left_out_is_said_with_about_how_often() {
         let causes = [("label", 2), ("pace", 9_999), ("text", 10)].map(|(cause, n)| (cause.to_owned(), n));
         let said = limited(&causes).map(|check| check.found);
-        assert_eq!(said.as_deref(), Some("left out or held back: label 2, pace 1000 or more, text 10 or more"));
+        assert_eq!(said.as_deref(), Some("dropped or delayed: label 2, pace 1000 or more, text 10 or more"));
         assert!(limited(&[]).is_none());
         assert!(limited(&[("damaged".to_owned(), 3)]).is_none(), "it has a sentence of its own");
         let said = damaged("node-7", 3).map(|check| check.found);

@@ -260,7 +260,7 @@ async fn an_agent_of_the_first_version_and_one_that_says_more_are_followed() {
     assert_eq!(hub.standing(), Standing::Live);
     agent.bytes(said(8)).await;
     agent.ended().await;
-    assert_eq!(hub.standing(), Standing::Stopped("it starts again as another version".into()));
+    assert_eq!(hub.standing(), Standing::Stopped("it is restarting with another version".into()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -167,7 +167,7 @@ fn a_folder_that_cannot_be_is_an_error_in_words() {
     let temp = TempDir::new().unwrap();
     std::fs::write(temp.path().join("file"), b"").unwrap();
     let error = open(&temp.path().join("file")).err().unwrap().to_string();
-    assert!(error.starts_with("cannot make the folder: "), "{error}");
+    assert!(error.starts_with("cannot create the folder: "), "{error}");
     let error = Folder::read_only(&temp.path().join("none")).err().unwrap().to_string();
     assert!(error.starts_with("cannot read the folder: "), "{error}");
 }
@@ -213,7 +213,7 @@ fn no_name_of_ours_is_followed_to_a_file_elsewhere_or_waited_for() {
         for target in [&mine, &temp.path().join("nothing"), &pipe] {
             symlink(target, data.join(name)).unwrap();
             let error = open(&data).err().unwrap().to_string();
-            assert!(error.ends_with(&format!("{name} is a link or no plain file; remove it")), "{error}");
+            assert!(error.ends_with(&format!("{name} is a link or not a plain file; remove it")), "{error}");
             std::fs::remove_file(data.join(name)).unwrap();
         }
         std::fs::rename(&pipe, data.join(name)).unwrap();

@@ -58,7 +58,7 @@ pub(super) fn write(shared: &Shared) {
 }
 
 fn append(current: Option<(Arc<dyn Append>, u64)>, bytes: &[u8]) -> io::Result<()> {
-    let (file, len) = current.ok_or_else(|| io::Error::other("no log file was begun"))?;
+    let (file, len) = current.ok_or_else(|| io::Error::other("no log file is open"))?;
     // A torn record is damage to whoever reads it; that it cannot be cut off now changes nothing else.
     file.append(bytes).inspect_err(|_| drop(file.truncate(len)))
 }

@@ -31,7 +31,8 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
         assert_eq!(rules(&open), ["gpu_memory.ended"], "at {until}");
         let found = &open[0];
         check(found);
-        let said = "The job ended at {since}: GPU 7 was full; all 8 GPUs are idle since: 79.7 of 80 GiB were in use";
+        let said =
+            "The job ended at {since}: GPU 7 was full; all 8 GPUs have been idle since: 79.7 of 80 GiB were in use";
         assert_eq!((found.sentence.as_str(), found.severity), (said, Severity::Critical));
         assert_eq!((found.since - START, found.subject[0].gpus.as_slice()), (1150, &[7][..]));
         assert_eq!(found.affects[0].gpus.len(), 7);
@@ -49,7 +50,7 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
     });
     let open: Vec<Finding> = trace.insight.open().into_iter().cloned().collect();
     assert_eq!(rules(&open), ["gpu_memory.ended"]);
-    assert!(open[0].sentence.contains("GPU 7 was full; all 8 GPUs are idle since"), "{}", open[0].sentence);
+    assert!(open[0].sentence.contains("GPU 7 was full; all 8 GPUs have been idle since"), "{}", open[0].sentence);
     // Where a run names them, the process that fails leaves it a moment before its memory is given back.
     let mut trace = Trace::new(1, 1000);
     let does = fills(|_, _| OFF);
@@ -59,7 +60,7 @@ fn a_job_that_ended_because_a_gpu_was_full_is_told_until_another_works() {
         trace.run(span, 1, |_, t| Some(one(8, t, &does)));
     }
     let open: Vec<Finding> = trace.insight.open().into_iter().cloned().collect();
-    assert!(open[0].sentence.contains("GPU 7 was full; all 8 GPUs are idle since"), "{}", open[0].sentence);
+    assert!(open[0].sentence.contains("GPU 7 was full; all 8 GPUs have been idle since"), "{}", open[0].sentence);
     // Another job works in its place: they are idle no more, and soon it is over.
     let again = |_: u32, t: i64| if t < 1500 { OFF } else { WORKS };
     let (_, open) = at(1800, fills(again));
@@ -145,7 +146,7 @@ fn a_kill_stays_until_another_job_works() {
     };
     let open = told(9000, i64::MAX);
     assert_eq!(rules(&open), ["host_memory"]);
-    assert!(open[0].sentence.ends_with("; all 4 GPUs are idle since"), "{}", open[0].sentence);
+    assert!(open[0].sentence.ends_with("; all 4 GPUs have been idle since"), "{}", open[0].sentence);
     assert!(rules(&told(3000, 1000)).is_empty());
 }
 

@@ -28,8 +28,9 @@ fn all_that_spin_hang() {
     assert!(hang.told - hang.since <= 90, "told after {} s", hang.told - hang.since);
     assert_eq!((hang.severity, hang.subject[0].gpus.len(), hang.until), (Severity::Critical, 8, None));
     assert!(
-        hang.sentence
-            .starts_with("All 8 GPUs have waited in one kernel since {since}: use 100 %, power 19 % of the limit"),
+        hang.sentence.starts_with(
+            "All 8 GPUs have been stuck in one kernel since {since}: utilization 100 %, power 19 % of the limit"
+        ),
         "{}",
         hang.sentence
     );
@@ -80,7 +81,11 @@ fn one_that_stopped_is_named() {
     assert_eq!(rules(&all), ["hang.odd"]);
     check(&all[0]);
     assert_eq!((all[0].subject[0].gpus.as_slice(), all[0].affects[0].gpus.len()), (&[3][..], 7));
-    assert!(all[0].sentence.starts_with("GPU 3 stopped at {since}; 7 others wait for it"), "{}", all[0].sentence);
+    assert!(
+        all[0].sentence.starts_with("GPU 3 stopped at {since}; 7 others are waiting for it"),
+        "{}",
+        all[0].sentence
+    );
 }
 
 #[test]

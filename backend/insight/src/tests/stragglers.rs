@@ -73,7 +73,7 @@ fn one_that_takes_a_little_longer_is_told_once_however_it_comes_and_goes() {
         assert!((found.since - START - 900).abs() <= 60, "since {}", found.since - START);
         assert!(found.told - START - 900 <= 600, "told at {}", found.told - START);
         assert!(found.until.is_some_and(|t| t - START < 2500), "{slower} at {interval}: {:?}", found.until);
-        assert!(found.sentence.contains(" % more beside theirs than usual"), "{}", found.sentence);
+        assert!(found.sentence.contains(" % more relative to theirs than usual"), "{}", found.sentence);
     }
 }
 
@@ -171,7 +171,7 @@ fn another_program_on_a_gpu_is_named_where_the_job_does_less_since_it_came() {
         check(found);
         assert_eq!((found.subject[0].gpus.as_slice(), found.affects[0].gpus.len()), (&[5][..], 7));
         assert!((found.since - START - 900).abs() <= 10, "since {}", found.since - START);
-        assert!(found.sentence.contains("process 9000") && found.sentence.contains(" % less"), "{}", found.sentence);
+        assert!(found.sentence.contains("process 9000") && found.sentence.contains(" % slower"), "{}", found.sentence);
         assert!(found.told - START - 900 <= 240, "told at {}", found.told - START);
         assert!(found.until.is_some_and(|t| t - START < 1700), "{:?}", found.until);
     }
@@ -191,7 +191,7 @@ fn heat_is_the_cause_of_what_it_slows() {
     let all = told(1400, 1000, |t| Some(one(8, t, does)));
     assert_eq!(rules(&all), ["throttle.heat", "straggler.slow"]);
     assert_eq!(all[1].because.as_deref(), Some(all[0].id.as_str()));
-    assert!(all[1].sentence.ends_with("heat holds it back"), "{}", all[1].sentence);
+    assert!(all[1].sentence.ends_with("thermal throttling"), "{}", all[1].sentence);
     assert!(all[0].is_on_top() && !all[1].is_on_top());
 }
 
@@ -272,7 +272,7 @@ fn resent_segments_matter_where_the_job_is_slower() {
     let all = told(1200, 1000, |t| Some(sheet(t, 1.4)));
     assert_eq!(rules(&all), ["slow_link.net"]);
     check(&all[0]);
-    assert!(all[0].sentence.contains("TCP segments a second"), "{}", all[0].sentence);
+    assert!(all[0].sentence.contains("TCP segments per second"), "{}", all[0].sentence);
     assert_eq!(rules(&told(1200, 1000, |t| Some(sheet(t, 1.0)))), [""; 0]);
 }
 
@@ -360,7 +360,7 @@ fn numbers_are_of_the_time_since_the_onset() {
         let (found, clock) = (&all[0], 1755.0 * share);
         let said = number(&found.sentence, " MHz");
         assert!((said - clock).abs() <= 1.0, "{share} at {interval}: {}", found.sentence);
-        let less = number(&found.sentence, " % less");
+        let less = number(&found.sentence, " % slower");
         assert!((less - 100.0 * (1.0 - share)).abs() <= 1.5, "{share} at {interval}: {}", found.sentence);
         let first = &found.evidence[0];
         assert_eq!(first.tag, "gpu.{i}.smClock");
@@ -368,7 +368,7 @@ fn numbers_are_of_the_time_since_the_onset() {
     }
     for slower in [1.15, 1.3] {
         let all = told(1500, 1000, |t| Some(visited(t, true, slower)));
-        let less = number(&all[0].sentence, " % less");
+        let less = number(&all[0].sentence, " % slower");
         assert!((less - 100.0 * (1.0 - 1.0 / slower)).abs() <= 1.5, "{slower}: {}", all[0].sentence);
     }
 }
@@ -387,7 +387,7 @@ fn resent_segments_and_what_they_cost_are_of_the_time_since_the_onset() {
             sheet
         };
         let all = told(1200, 1000, |t| Some(sheet(t)));
-        let (segments, less) = (number(&all[0].sentence, " TCP"), number(&all[0].sentence, " % less"));
+        let (segments, less) = (number(&all[0].sentence, " TCP"), number(&all[0].sentence, " % slower"));
         assert!((segments / rate - 1.0).abs() <= 0.02, "{}", all[0].sentence);
         assert!((less - 100.0 * (1.0 - 1.0 / slower)).abs() <= 1.5, "{}", all[0].sentence);
     }

@@ -37,7 +37,8 @@ const KEEP_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_READ: usize = 10_000;
 
 /// What is said to who calls more often than is taken.
-pub const TOO_MANY_CALLS: &str = "too many alerts: 10 new ones a minute and 100 different titles are taken of a run; this one is counted and left out";
+pub const TOO_MANY_CALLS: &str = "too many alerts: the limit per run is 10 new alerts a minute and 100 different \
+    titles; this one is counted and dropped";
 
 /// What a record of a machine says, where it is an alert from code.
 pub fn of(record: &Record) -> Option<AlertCall> {
@@ -234,16 +235,17 @@ impl Calls {
     /// [`RefusedCall`].
     pub async fn tell(&self, live: &Live, source: SourceId, call: AlertCall) -> Result<TakenCall, RefusedCall> {
         let told = self.0.lock().unwrap_or_else(PoisonError::into_inner).told.clone();
-        let nobody = || RefusedCall::Store("this hub evaluates no alerts; send it to the agent of the machine".into());
+        let nobody =
+            || RefusedCall::Store("this hub does not evaluate alerts; send it to the agent of the machine".into());
         let Some(told) = told else { return Err(nobody()) };
         // Repeats of one title are bounded by what each caller may ask; what is counted here is what is new.
         self.admit(live, source, call.clone()).0?;
         let (answer, answered) = oneshot::channel();
-        let busy = |_| RefusedCall::Store("the alerts of this hub are busy; send it again in a moment".into());
+        let busy = |_| RefusedCall::Store("the alert queue of this hub is full; retry in a moment".into());
         told.try_send(ToldCall { source, call, answer }).map_err(busy)?;
         match tokio::time::timeout(KEEP_TIMEOUT, answered).await {
             Ok(Ok(taken)) => Ok(taken),
-            _ => Err(RefusedCall::Store("whether the alert is kept is not known; send it again, with an id".into())),
+            _ => Err(RefusedCall::Store("the alert may not have been stored; retry with an id".into())),
         }
     }
 
@@ -338,11 +340,12 @@ fn id_of(source: &str, call: &AlertCall) -> String {
 fn left_out(call: &AlertCall) -> AlertCall {
     tracing::warn!(
         run = call.whose(),
-        "more alerts come from code than are taken; those beyond are counted and left out"
+        "the limit of alerts from code is reached; further alerts are counted and dropped"
     );
     AlertCall {
-        title: "More alerts from code than are taken".into(),
-        text: "10 new ones a minute and 100 different titles are taken of a run; further ones are left out.".into(),
+        title: "Limit of alerts from code reached".into(),
+        text: "The limit per run is 10 new alerts a minute and 100 different titles; further alerts are dropped."
+            .into(),
         severity: AlertSeverity::Warning,
         wait: DEFAULT_WAIT_SECONDS,
         run: call.run.clone(),

@@ -102,7 +102,7 @@ fn too_many_of_a_run_are_counted_and_said_once() {
     assert_eq!(all(0, 40, "llm"), 10);
     assert_eq!(calls.dropped(), 30);
     assert_eq!(all(0, 5, "other"), 5, "each run has its own");
-    let said = || kept(&live).into_iter().filter(|call| call.title.starts_with("More alerts")).collect::<Vec<_>>();
+    let said = || kept(&live).into_iter().filter(|call| call.title.starts_with("Limit of alerts")).collect::<Vec<_>>();
     assert_eq!(said().iter().map(|call| call.run.as_deref()).collect::<Vec<_>>(), [Some("llm")]);
     for minute in 0..20 {
         clock.pass(Duration::from_secs(60));
@@ -148,7 +148,7 @@ async fn a_hub_hands_calls_on_and_answers_once_they_are_kept() {
     let (live, _) = live();
     let calls = Arc::new(Calls::default());
     let nobody = calls.tell(&live, 0, call(&live, "llm", "loss is NaN")).await;
-    assert!(matches!(nobody, Err(RefusedCall::Store(why)) if why.contains("evaluates no alerts")));
+    assert!(matches!(nobody, Err(RefusedCall::Store(why)) if why.contains("does not evaluate alerts")));
     let mut told = calls.listen();
     let kept_by = tokio::spawn(async move {
         let ToldCall { source, call, answer } = told.recv().await.expect("a call");

@@ -103,17 +103,13 @@ impl fmt::Display for BadMarker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BadMarker::Kind => write!(f, "kind is one of {}", KINDS.join(", ")),
-            BadMarker::Kernel => f.write_str("kernel is Jupyter's id of it, a UUID"),
-            BadMarker::Run => f.write_str("run is the id of a run; `watchglass runs` lists them"),
-            BadMarker::Time => {
-                f.write_str("t and end are Unix seconds or RFC 3339, and not ahead of this machine's clock")
-            }
+            BadMarker::Kernel => f.write_str("kernel is the ID that Jupyter gives it, a UUID"),
+            BadMarker::Run => f.write_str("run is the ID of a run; `watchglass runs` lists them"),
+            BadMarker::Time => f.write_str("t and end are Unix seconds or RFC 3339, and not in the future"),
             BadMarker::End => f.write_str("end is before t"),
             BadMarker::Long(name, most) => write!(f, "{name} has more than {most} bytes"),
-            BadMarker::Cell => {
-                f.write_str("a marker of the kind cell, and no other, has phase start or end, and kernel or pid")
-            }
-            BadMarker::Empty => f.write_str("say something, by text"),
+            BadMarker::Cell => f.write_str("only markers of the kind cell have phase start or end, and kernel or pid"),
+            BadMarker::Empty => f.write_str("the marker has no text; give one with text"),
         }
     }
 }

@@ -144,7 +144,7 @@ fn a_cell_has_what_was_sampled_while_it_ran() {
     let mut cells: Vec<_> = found.into_iter().map(|(cell, ..)| cell).collect();
     measure(&live, 0, &mut cells, NOW);
     let cell = &cells[0];
-    let line = "[7] 41 s · GPU 0 83 % busy, peak 12.3 of 15.9 GiB · memory kept +2.1 GiB · 3.9 of 8 cores";
+    let line = "[7] 41 s · GPU 0 83 % busy, peak 12.3 of 15.9 GiB · +2.1 GiB retained · 3.9 of 8 cores";
     assert_eq!(words::line(cell), line);
     assert_eq!(words::finding(cell).as_deref(), None, "7 s of 41 are no fifth");
     assert_eq!((cell.peak, cell.at_least), (Some((9.0 * GIB) as u64), false));
@@ -248,7 +248,7 @@ fn a_cell_that_asked_a_full_gpu_for_memory_says_who_held_it() {
     let gpu = |gpu, peak, kernel| CellGpu { gpu, peak, total: gib(15.9), kernel, ..CellGpu::default() };
     let gpus = vec![gpu(0, gib(3.0), None), gpu(1, gib(15.2), gib(11.0))];
     let mut cell = Cell { error: Some("OutOfMemoryError".into()), gpus, ..Cell::default() };
-    let found = "GPU 1 was full: 15.2 of 15.9 GiB were held, 11 GiB of them by this kernel";
+    let found = "GPU 1 was full: 15.2 of 15.9 GiB was in use, 11 GiB of it by this kernel";
     assert_eq!(words::finding(&cell).as_deref(), Some(found));
     cell.error = Some("KeyError".into());
     assert_eq!(words::finding(&cell), None);
@@ -270,14 +270,14 @@ fn how_a_kernel_ended_is_one_sentence() {
         ..Kernel::default()
     };
     assert_eq!(words::how(&kernel), None, "it runs");
-    let warning = "Memory is full in about 12 s if it grows on like this: 31.8 of 32 GiB of this container are in use.";
+    let warning = "Memory will be full in about 12 s at this rate: 31.8 of 32 GiB of this container is in use.";
     assert_eq!(words::warning(&kernel).as_deref(), Some(warning));
     kernel.end = Some(KernelEnd { at: NOW, killed_for_memory: true, cell: Some("[7]".into()) });
-    let how = "The kernel of train.ipynb was killed for memory: 31.8 of 32 GiB of this container were in use, 28.4 GiB of them in the kernel, while cell [7] ran.";
+    let how = "The kernel of train.ipynb was killed for memory: 31.8 of 32 GiB of this container was in use, 28.4 GiB of it in the kernel, while cell [7] ran.";
     assert_eq!(words::how(&kernel).as_deref(), Some(how));
     kernel.end = Some(KernelEnd { at: NOW, ..KernelEnd::default() });
     kernel.used = bytes(10.0);
-    let how = "The kernel of train.ipynb ended; memory was not short, and who ended it cannot be seen.";
+    let how = "The kernel of train.ipynb ended; memory was not short. The cause cannot be determined.";
     assert_eq!(words::how(&kernel).as_deref(), Some(how));
     for (seconds, text) in
         [(0.005, "5 ms"), (1.25, "1.2 s"), (41.0, "41 s"), (372.0, "6 min 12 s"), (3_720.0, "1 h 02 min")]

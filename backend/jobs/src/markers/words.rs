@@ -49,8 +49,8 @@ fn whose(kernel: &Kernel) -> &'static str {
 pub fn how(kernel: &Kernel) -> Option<String> {
     let end = kernel.end.as_ref()?;
     let known = kernel.used.zip(kernel.limit).filter(|(_, limit)| *limit > 0);
-    let held = kernel.memory.map(|memory| format!(", {} of them in the kernel", bytes(memory))).unwrap_or_default();
-    let memory = known.map(|(used, limit)| format!("{} of {} were in use{held}", of(used, limit), whose(kernel)));
+    let held = kernel.memory.map(|memory| format!(", {} of it in the kernel", bytes(memory))).unwrap_or_default();
+    let memory = known.map(|(used, limit)| format!("{} of {} was in use{held}", of(used, limit), whose(kernel)));
     let during = end.cell.as_ref().map(|cell| format!(", while cell {cell} ran")).unwrap_or_default();
     let short = known.is_some_and(|(used, limit)| used as f64 >= SHORT_SHARE * limit as f64);
     let name = name(kernel);
@@ -58,22 +58,22 @@ pub fn how(kernel: &Kernel) -> Option<String> {
         (true, Some(memory)) => format!("{name} was killed for memory: {memory}{during}."),
         (true, None) => format!("{name} was killed for memory{during}."),
         (false, Some(memory)) if short => {
-            format!("{name} ended{during}; memory was short ({memory}), but who ended it cannot be seen.")
+            format!("{name} ended{during}; memory was short ({memory}). The cause cannot be determined.")
         }
-        (false, Some(_)) => format!("{name} ended{during}; memory was not short, and who ended it cannot be seen."),
-        (false, None) => format!("{name} ended{during}; who ended it cannot be seen."),
+        (false, Some(_)) => format!("{name} ended{during}; memory was not short. The cause cannot be determined."),
+        (false, None) => format!("{name} ended{during}. The cause cannot be determined."),
     })
 }
 
 /// What there is to warn of.
 pub fn warning(kernel: &Kernel) -> Option<String> {
     let (used, limit) = kernel.used.zip(kernel.limit)?;
-    let memory = format!("{} of {} are in use", of(used, limit), whose(kernel));
+    let memory = format!("{} of {} is in use", of(used, limit), whose(kernel));
     Some(match kernel.warning? {
         MemoryWarning::Full => format!("Memory is nearly full: {memory}."),
-        MemoryWarning::Seconds(0) => format!("Memory is full in a moment: {memory}."),
+        MemoryWarning::Seconds(0) => format!("Memory is almost full: {memory}."),
         MemoryWarning::Seconds(seconds) => {
-            format!("Memory is full in about {seconds} s if it grows on like this: {memory}.")
+            format!("Memory will be full in about {seconds} s at this rate: {memory}.")
         }
     })
 }
@@ -88,7 +88,7 @@ fn gpu(gpu: &CellGpu) -> String {
     format!("GPU {} {}", gpu.gpu, parts.join(", "))
 }
 
-/// One line about a run of a cell: `[7] 41 s · GPU 0 83 % busy, peak 12.3 of 15.9 GiB · memory kept +2.1 GiB · 3.9 of 8 cores`.
+/// One line about a run of a cell: `[7] 41 s · GPU 0 83 % busy, peak 12.3 of 15.9 GiB · +2.1 GiB retained · 3.9 of 8 cores`.
 pub fn line(cell: &Cell) -> String {
     let mut head = format!("{} {}", cell.name(), duration(cell.seconds));
     if cell.to.is_none() {
@@ -102,8 +102,8 @@ pub fn line(cell: &Cell) -> String {
     if let (Some(before), Some(after), true) = (cell.before, cell.after, cell.to.is_some()) {
         let kept = after.abs_diff(before);
         if kept >= MIN_KEPT {
-            let (word, sign) = if after > before { ("kept", "+") } else { ("freed", "") };
-            parts.push(format!("memory {word} {sign}{}", bytes(kept)));
+            let (word, sign) = if after > before { ("retained", "+") } else { ("freed", "") };
+            parts.push(format!("{sign}{} {word}", bytes(kept)));
         }
     }
     if let Some(cores) = cell.cores {
@@ -116,8 +116,8 @@ pub fn line(cell: &Cell) -> String {
     parts.join(" · ")
 }
 
-/// What was in the way, where it can be told: `12 of 41 s GPU 0 waited; one core was full`, or
-/// `GPU 0 was full: 15.2 of 15.9 GiB were held, 11 GiB of them by this kernel`.
+/// What was in the way, where it is known: `GPU 0 was idle for 12 of 41 s; one core was fully used`, or
+/// `GPU 0 was full: 15.2 of 15.9 GiB was in use, 11 GiB of it by this kernel`.
 pub fn finding(cell: &Cell) -> Option<String> {
     full_gpu(cell).or_else(|| waited(cell))
 }
@@ -131,8 +131,8 @@ fn full_gpu(cell: &Cell) -> Option<String> {
     let known = cell.gpus.iter().filter_map(|gpu| Some((gpu, gpu.peak?, gpu.total.filter(|total| *total > 0)?)));
     let share = |(_, peak, total): &(&CellGpu, u64, u64)| *peak as f64 / *total as f64;
     let (gpu, peak, total) = known.max_by(|a, b| share(a).total_cmp(&share(b)))?;
-    let own = gpu.kernel.map(|held| format!(", {} of them by this kernel", bytes(held))).unwrap_or_default();
-    Some(format!("GPU {} was full: {} were held{own}", gpu.gpu, of(peak, total)))
+    let own = gpu.kernel.map(|held| format!(", {} of it by this kernel", bytes(held))).unwrap_or_default();
+    Some(format!("GPU {} was full: {} was in use{own}", gpu.gpu, of(peak, total)))
 }
 
 fn waited(cell: &Cell) -> Option<String> {
@@ -141,6 +141,6 @@ fn waited(cell: &Cell) -> Option<String> {
     if idle < 5.0 || idle < 0.2 * cell.seconds {
         return None;
     }
-    let core = cell.cores.filter(|cores| (0.85..=1.3).contains(cores)).map_or("", |_| "; one core was full");
-    Some(format!("{} of {} GPU {} waited{core}", fixed(idle, 0), duration(cell.seconds), gpu.gpu))
+    let core = cell.cores.filter(|cores| (0.85..=1.3).contains(cores)).map_or("", |_| "; one core was fully used");
+    Some(format!("GPU {} was idle for {} of {}{core}", gpu.gpu, fixed(idle, 0), duration(cell.seconds)))
 }

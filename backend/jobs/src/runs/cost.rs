@@ -70,7 +70,7 @@ impl TryFrom<RawCost> for CostSettings {
     fn try_from(raw: RawCost) -> Result<Self, String> {
         let is_price = |price: f64| price.is_finite() && (0.0..=1e9).contains(&price);
         if let Some((key, _)) = raw.gpu_hour.iter().find(|(key, price)| key.is_empty() || !is_price(**price)) {
-            return Err(format!("cost.gpu_hour.{key}: write a price of 0 or more behind the name of a model"));
+            return Err(format!("cost.gpu_hour.{key}: write a price of 0 or more after the name of a model"));
         }
         if raw.kwh.is_some_and(|price| !is_price(price)) {
             return Err("cost.kwh: write a price of 0 or more".into());
@@ -79,7 +79,7 @@ impl TryFrom<RawCost> for CostSettings {
         let prices = !raw.gpu_hour.is_empty() || raw.kwh.is_some();
         let is_name = (1..=MAX_CURRENCY_BYTES).contains(&currency.len()) && !currency.chars().any(char::is_control);
         match prices && !is_name {
-            true => Err("cost.currency: write what the prices are in, like \"EUR\"".into()),
+            true => Err("cost.currency: write the currency of the prices, like \"EUR\"".into()),
             false => Ok(CostSettings { gpu_hour: raw.gpu_hour, kwh: raw.kwh, currency }),
         }
     }

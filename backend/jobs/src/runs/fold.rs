@@ -333,11 +333,11 @@ pub(super) fn judged(mut run: Run, silent: &impl Fn(&str) -> Option<Silence>) ->
         (run.state, run.sentence) = match unheard {
             Some((Silence { since, for_good: true }, source)) => {
                 run.ended = Some(since);
-                (RunState::Lost, format!("lost: {source} was not heard for 12 h"))
+                (RunState::Lost, format!("lost: no samples from {source} for 12 h"))
             }
-            Some((_, source)) => (RunState::Unreachable, format!("{source} is not heard")),
+            Some((_, source)) => (RunState::Unreachable, format!("{source} is not reporting")),
             None if stopped => (RunState::Suspended, "suspended".into()),
-            None if told => (RunState::Running, "running (by report)".into()),
+            None if told => (RunState::Running, "running (as reported)".into()),
             None => (RunState::Running, "running".into()),
         };
         return run;
@@ -621,10 +621,10 @@ mod tests {
         let since = |for_good| move |source: &str| (source == "node-1").then_some(Silence { since: 7, for_good });
         let all = runs.clone().list(since(false));
         assert_eq!((all[0].state, all[0].ended), (RunState::Unreachable, None));
-        assert_eq!(all[0].sentence, "node-1 is not heard");
+        assert_eq!(all[0].sentence, "node-1 is not reporting");
         let lost = runs.list(since(true)).remove(0);
         assert_eq!((lost.state, lost.ended), (RunState::Lost, Some(7)));
-        assert_eq!(lost.sentence, "lost: node-1 was not heard for 12 h");
+        assert_eq!(lost.sentence, "lost: no samples from node-1 for 12 h");
     }
 
     #[test]
@@ -653,9 +653,9 @@ mod tests {
             let run = runs.clone().list(|_| None).remove(0);
             (run.state, run.sentence)
         };
-        assert_eq!(said(&runs), (RunState::Running, "running (by report)".into()));
+        assert_eq!(said(&runs), (RunState::Running, "running (as reported)".into()));
         runs.take("node-1", &heard(Some(7)));
-        assert_eq!(said(&runs), (RunState::Unreachable, "its launcher is not heard".into()));
+        assert_eq!(said(&runs), (RunState::Unreachable, "its launcher is not reporting".into()));
         runs.take("node-1", &heard(None));
         assert_eq!(said(&runs).0, RunState::Running);
     }

@@ -151,7 +151,7 @@ impl Kubernetes {
     /// It runs in none, or without an account: a sentence without a full stop that says what to do.
     pub fn new(settings: &RunsSettings, variable: impl Fn(&str) -> Option<String>) -> Result<Kubernetes, String> {
         let host = variable("KUBERNETES_SERVICE_HOST").ok_or(
-            "KUBERNETES_SERVICE_HOST is not set, so this is no pod of Kubernetes; leave runs.kubernetes out here",
+            "KUBERNETES_SERVICE_HOST is not set, so this is not a pod of Kubernetes; leave runs.kubernetes out here",
         )?;
         let port = variable("KUBERNETES_SERVICE_PORT").unwrap_or_else(|| "443".into());
         let host = match host.parse::<IpAddr>() {
@@ -210,7 +210,7 @@ impl Kubernetes {
         }
         let (asks, begin) = (self.clone(), Instant::now());
         let answer = tokio::task::spawn_blocking(move || asks.pods().map(Arc::new)).await;
-        let answer = answer.unwrap_or_else(|_| Err("the question broke off".to_string().into()));
+        let answer = answer.unwrap_or_else(|_| Err("the request was aborted".to_string().into()));
         let until = if answer.is_ok() { begin + FRESH } else { Instant::now() + AWAY };
         *newest = Some((until, answer.clone()));
         answer
@@ -226,7 +226,7 @@ impl Kubernetes {
             None => (format!("/api/v1/namespaces/{}/pods", self.file("namespace")?.trim()), Vec::new()),
         };
         let at = |why: String| format!("{}: {why}", self.server);
-        let uri: Uri = format!("{}{path}", self.server).parse().map_err(|_| at("this is no address".into()))?;
+        let uri: Uri = format!("{}{path}", self.server).parse().map_err(|_| at("this is not an address".into()))?;
         asked.push(("limit", PAGE.to_string()));
         let mut pods = Vec::new();
         for _ in 0..MAX_PAGES {
@@ -235,18 +235,18 @@ impl Kubernetes {
             match answer.status().as_u16() {
                 200 => {}
                 401 => {
-                    let why = at("it does not take the token of our service account (401)".into());
+                    let why = at("it rejects the token of the service account (401)".into());
                     return Err(Failure { why, denied: true });
                 }
                 403 => {
-                    let why = at(format!("our service account may not list pods (403): {}", self.remedy()));
+                    let why = at(format!("the service account may not list pods (403): {}", self.remedy()));
                     return Err(Failure { why, denied: true });
                 }
-                status => return Err(at(format!("it answered {status}")).into()),
+                status => return Err(at(format!("it returned {status}")).into()),
             }
             let bytes = client::read(answer, MAX_ANSWER).map_err(|error| at(client.told_of_body(&uri, error)))?;
             let list: PodList = serde_json::from_slice(&bytes)
-                .map_err(|error| at(format!("its answer is no list of pods at line {}", error.line())))?;
+                .map_err(|error| at(format!("its response is not a list of pods at line {}", error.line())))?;
             pods.extend(list.items);
             if list.metadata.more.is_empty() {
                 break;
@@ -331,7 +331,7 @@ pub fn examine_kubernetes(settings: &RunsSettings, variable: impl Fn(&str) -> Op
     let check = |state, tried, found: &str, reason: String, remedy: String| {
         Some(Check { id: CHECK.into(), state, tried, found: found.into(), reason, remedy })
     };
-    let found = "it is asked how the pods of training jobs ended";
+    let found = "it reports how the pods of training jobs ended";
     if !settings.kubernetes {
         return None;
     }
@@ -350,7 +350,7 @@ pub fn examine_kubernetes(settings: &RunsSettings, variable: impl Fn(&str) -> Op
             check(
                 CheckState::Ok,
                 tried,
-                &format!("it tells of {} pods of this {of}", pods.len()),
+                &format!("it reports {} pods of this {of}", pods.len()),
                 String::new(),
                 String::new(),
             )
@@ -358,7 +358,7 @@ pub fn examine_kubernetes(settings: &RunsSettings, variable: impl Fn(&str) -> Op
         Err(Failure { why, denied: true }) => check(CheckState::Denied, tried, found, why, asks.remedy()),
         Err(Failure { why, .. }) => {
             let remedy =
-                "see whether this pod reaches the API server, and whether ca.crt of its account is that server's";
+                "check that this pod can reach the API server, and that ca.crt of its account is that server's";
             check(CheckState::Failed, tried, found, why, remedy.into())
         }
     }

@@ -119,5 +119,5 @@ fn where_it_cannot_be_asked_a_sentence_says_what_to_do() {
     assert_eq!(asks.server, "https://[fd00::1]:443");
     std::fs::write(folder.path().join("ca.crt"), "none").expect("written");
     let Err(Failure { why, denied: false }) = asks.pods() else { panic!("it has no authority") };
-    assert!(why.ends_with("ca.crt: there is no certificate in it"), "{why}");
+    assert!(why.ends_with("ca.crt: the file has no certificate"), "{why}");
 }

@@ -117,23 +117,23 @@ impl Owners {
         let user = &sender.user;
         let own = |run: &Option<String>| match run {
             Some(run) if self.owner(&self.id(run, Some(user))) != Some(Some(user.clone())) => {
-                Err(format!("no run {run} of yours is known on this machine"))
+                Err(format!("you have no run {run} on this machine"))
             }
             _ => Ok(()),
         };
         match message {
             Message::Told(told) => match &**told {
                 Told::Begin(begun) if is_of_another(begun, sender.from.uid) => {
-                    Err(format!("the process {} is another user's", begun.pid))
+                    Err(format!("the process {} belongs to another user", begun.pid))
                 }
-                Told::Begin(_) if running(user) >= MAX_RUNNING => {
-                    Err(format!("{MAX_RUNNING} processes of your runs are known; further ones are left out"))
-                }
+                Told::Begin(_) if running(user) >= MAX_RUNNING => Err(format!(
+                    "the limit of {MAX_RUNNING} processes in your runs is reached; further processes are ignored"
+                )),
                 Told::Begin(_) | Told::End(_) => Ok(()),
             },
             Message::Marker(marker) => own(&marker.run),
             Message::Alert(alert) => own(&alert.run),
-            Message::Logs(_) => Err("what jobs of other users print is not kept by this server".into()),
+            Message::Logs(_) => Err("this server does not record the output of other users' jobs".into()),
         }
     }
 }

@@ -118,7 +118,7 @@ mod tests {
             let how = waiting.await.expect("no panic");
             // Kernels before 6.15 say that it ended, and not how.
             let known = how != How::default();
-            assert_eq!(how.sentence(), if known { told } else { "ended, how is not known" });
+            assert_eq!(how.sentence(), if known { told } else { "ended for an unknown reason" });
         }
     }
 }

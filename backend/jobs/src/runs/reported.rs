@@ -75,7 +75,7 @@ impl NewRun {
         let texts = [&name, &project, &group, &job_type, &notes].into_iter().flatten();
         let long = |text: &String| text.len() > MAX_TEXT_BYTES;
         if texts.chain([&program]).chain(tags.iter().flat_map(|(name, value)| [name, value])).any(long) {
-            return Err(format!("a name, a tag or the notes of a run have at most {MAX_TEXT_BYTES} bytes"));
+            return Err(format!("a name, tag or note of a run has at most {MAX_TEXT_BYTES} bytes"));
         }
         if tags.len() > MAX_TAGS {
             return Err(format!("a run has at most {MAX_TAGS} tags"));
@@ -129,20 +129,15 @@ impl fmt::Display for RefusedReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RefusedReport::TooMany => {
-                write!(
-                    f,
-                    "too many: 100 reports a second and {MAX_REPORTED} runs at once are taken; this one is left out"
-                )
+                write!(f, "the limit is 100 reports a second and {MAX_REPORTED} runs at once; this report is dropped")
             }
             RefusedReport::Unknown(id) => {
-                write!(f, "no run {id:?} that was told of goes on here; begin one with POST api/v1/runs")
+                write!(f, "there is no reported run {id:?} that is still running; begin one with POST api/v1/runs")
             }
             RefusedReport::Other(id) => {
-                write!(f, "the run {id:?} has processes here, and the kernel tells of them; take another id")
+                write!(f, "the run {id:?} is detected from its processes on this machine; choose another id")
             }
-            RefusedReport::Nobody => {
-                f.write_str("runs are followed where there is a data folder; start this without --memory")
-            }
+            RefusedReport::Nobody => f.write_str("runs need a data folder; start the server without --memory"),
         }
     }
 }

@@ -103,11 +103,12 @@ impl TryFrom<RawRuns> for RunsSettings {
             }
         }
         if socket.is_none() && socket_mode != SocketMode::Owner {
-            let why = "others cannot enter the data folder; write runs.socket, too, as /run/watchglass/run.sock";
+            let why = "other users cannot enter the data folder; also write runs.socket, such as \
+                /run/watchglass/run.sock";
             return Err(format!("runs.socket_mode: {why}"));
         }
         if socket_group.is_some() && socket_mode != SocketMode::Group {
-            return Err("runs.socket_group: write runs.socket_mode = \"0660\", too".into());
+            return Err("runs.socket_group: also write runs.socket_mode = \"0660\"".into());
         }
         let keep = match keep.as_deref() {
             None => Some(KEPT),
@@ -194,9 +195,9 @@ mod tests {
             ("keep = \"1h\"", "at least 1d, or 0 for ever"),
             ("keep = \"soon\"", "or 0 for ever"),
             ("kept = \"1d\"", "unknown field"),
-            ("socket_mode = \"0666\"", "write runs.socket, too"),
+            ("socket_mode = \"0666\"", "also write runs.socket"),
             ("socket = \"/run/x.sock\"\nsocket_mode = \"0777\"", "`0660`"),
-            ("socket = \"/run/x.sock\"\nsocket_group = \"ml\"", "write runs.socket_mode = \"0660\", too"),
+            ("socket = \"/run/x.sock\"\nsocket_group = \"ml\"", "also write runs.socket_mode = \"0660\""),
         ] {
             let error = read(wrong).expect_err(wrong).to_string();
             assert!(error.contains(said), "{wrong}: {error}");

@@ -105,7 +105,7 @@ impl RunSocket {
             is_free(path)?;
         }
         if !cfg!(target_os = "linux") && settings.socket_mode != SocketMode::Owner {
-            return Err("runs.socket_mode: this system does not say who sends; leave it out".into());
+            return Err("runs.socket_mode: this system does not identify senders; leave it out".into());
         }
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
@@ -127,7 +127,9 @@ impl RunSocket {
         // Nobody else may write to it before the kernel says who does.
         socket_file::open_to(path, mode, group).map_err(|error| match &settings.socket_group {
             Some(group) if error.kind() == io::ErrorKind::PermissionDenied => {
-                format!("runs.socket_group: {error}; is the user of this program a member of the group {group}?")
+                format!(
+                    "runs.socket_group: {error}; check that the user of this program is a member of the group {group}"
+                )
             }
             _ => failed(error),
         })?;
@@ -214,12 +216,12 @@ fn is_free(path: &Path) -> Result<(), String> {
     let at = path.display();
     match path.symlink_metadata() {
         Ok(found) if !found.file_type().is_socket() => {
-            Err(format!("runs.socket {at}: a file that is no socket stands there; name another path"))
+            Err(format!("runs.socket {at}: the file there is not a socket; name another path"))
         }
         Ok(_) => match std::os::unix::net::UnixDatagram::unbound().and_then(|socket| socket.connect(path)) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
-            Err(error) => Err(format!("runs.socket {at}: {error}; remove what stands there, or name another path")),
-            Ok(()) => Err(format!("runs.socket {at}: a program listens there; end it, or name another path")),
+            Err(error) => Err(format!("runs.socket {at}: {error}; remove the file, or name another path")),
+            Ok(()) => Err(format!("runs.socket {at}: another program listens there; stop it, or name another path")),
         },
         Err(_) => Ok(()),
     }

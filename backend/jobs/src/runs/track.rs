@@ -70,7 +70,7 @@ const LOOK: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_secs(3600);
 
 /// What is answered to who puts more markers than are taken.
-const TOO_MANY: &str = "too many markers: 100 a second and 10,000 an hour are taken of a run; this one is left out";
+const TOO_MANY: &str = "the limit per run is 100 markers a second and 10,000 an hour; this marker is dropped";
 
 /// A process of a run, as it is told of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -200,7 +200,7 @@ pub async fn follow(
                     let answer = log_folder(folder).map(|folder| format!("{folder}\n{run}"));
                     socket.answer(&sender.from, &answer.unwrap_or_else(|error| {
                         tracing::warn!(%error, "what runs print is not kept: there is no folder for it");
-                        format!("the server has no folder for it: {error}")
+                        format!("the server cannot create its folder: {error}")
                     }));
                 }
                 Message::Marker(mut new) => {
@@ -299,7 +299,7 @@ fn log_folder(folder: &Path) -> std::io::Result<String> {
     use std::os::unix::fs::DirBuilderExt;
     let folder = folder.canonicalize()?.join(shared::output::FOLDER);
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    folder.into_os_string().into_string().map_err(|_| std::io::Error::other("its path is no text"))
+    folder.into_os_string().into_string().map_err(|_| std::io::Error::other("its path is not valid text"))
 }
 
 /// Whether a process of this machine goes on.
@@ -410,7 +410,7 @@ impl Tracker {
             None => (said.run.clone().filter(|run| self.is_running(run)), None),
         };
         if run.is_none() && said.run.is_some() {
-            return Err("no such run is on this machine now; `watchglass runs` lists them".into());
+            return Err("there is no such run on this machine now; `watchglass runs` lists them".into());
         }
         let call =
             AlertCall::checked(CodeAlert { run, ..said }, self.live.clock.wall()).map_err(|bad| bad.to_string())?;
@@ -698,7 +698,7 @@ impl Tracker {
         if self.dropped.is_power_of_two() {
             tracing::warn!(
                 dropped = self.dropped,
-                "more than 100 messages a second about runs; those beyond are dropped"
+                "more than 100 messages a second about runs; further messages are dropped"
             );
         }
     }

@@ -8,7 +8,7 @@ use shared::alert::{Alert, AlertState, MAX_TEXT_BYTES, Notice, NoticeKind};
 
 pub(super) const SINK: Sink = Sink {
     kind: "alertmanager",
-    help: "the addresses of all Alertmanagers of one cluster; a token where they ask for one",
+    help: "the addresses of all Alertmanagers of one cluster, and a token if they require one",
     needs: &[Field::Addresses],
     takes: &[Field::Secret],
     shows: Field::Addresses,

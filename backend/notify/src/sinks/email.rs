@@ -8,7 +8,7 @@ use shared::alert::Notice;
 
 pub(super) const SINK: Sink = Sink {
     kind: "email",
-    help: "addresses of e-mail in to; the server is named by [smtp] in the configuration",
+    help: "e-mail addresses in to; [smtp] in the configuration has the server",
     needs: &[Field::To],
     takes: &[],
     shows: Field::To,

@@ -9,7 +9,7 @@ use shared::alert::Notice;
 
 pub(super) const SINK: Sink = Sink {
     kind: "mattermost",
-    help: "the address of an incoming webhook, https://HOST/hooks/…, made under Integrations",
+    help: "the address of an incoming webhook, https://HOST/hooks/…, created under Integrations",
     needs: &[Field::Address],
     takes: &[],
     shows: Field::Address,

@@ -101,7 +101,7 @@ pub const SINKS: &[Sink] = &[
 pub(crate) fn find(kind: &str) -> Result<&'static Sink, String> {
     SINKS.iter().find(|sink| sink.kind == kind).ok_or_else(|| {
         let known: Vec<&str> = SINKS.iter().map(|sink| sink.kind).collect();
-        format!("there is no such kind of channel: there are {}", known.join(", "))
+        format!("unknown kind of channel: kinds are {}", known.join(", "))
     })
 }
 

@@ -8,7 +8,7 @@ use shared::alert::{AlertSeverity, Notice, NoticeKind};
 
 pub(super) const SINK: Sink = Sink {
     kind: "ntfy",
-    help: "the address of the server, as https://ntfy.sh, and the topic; a token where the topic is protected",
+    help: "the address of the server, such as https://ntfy.sh, and the topic; a token if the topic is protected",
     needs: &[Field::Address, Field::Topic],
     takes: &[Field::Secret],
     shows: Field::Topic,

@@ -28,7 +28,7 @@ fn check(settings: &Settings) -> Result<(), String> {
     if key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         Ok(())
     } else {
-        Err("a routing key has 32 letters and digits: it is the integration's, not the account's".into())
+        Err("a routing key has 32 letters and digits: use that of the integration, not of the account".into())
     }
 }
 

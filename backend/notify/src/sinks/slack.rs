@@ -8,7 +8,7 @@ use shared::alert::Notice;
 
 pub(super) const SINK: Sink = Sink {
     kind: "slack",
-    help: "the address of an incoming webhook, https://hooks.slack.com/services/…, made in the app's settings",
+    help: "the address of an incoming webhook, https://hooks.slack.com/services/…, from the app's settings",
     needs: &[Field::Address],
     takes: &[],
     shows: Field::Address,

@@ -29,7 +29,7 @@ fn check(settings: &Settings) -> Result<(), String> {
     // It is part of an address: a slash in it would ask for another one.
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) || rest.len() < 20 || !rest.bytes().all(letters)
     {
-        return Err("a bot's token is its number, a colon and letters, as @BotFather writes it".into());
+        return Err("a bot's token is its number, a colon and letters, as @BotFather shows it".into());
     }
     let chat = &settings.topic;
     let number = chat.strip_prefix('-').unwrap_or(chat);
@@ -37,7 +37,7 @@ fn check(settings: &Settings) -> Result<(), String> {
     if named || (!number.is_empty() && number.len() <= 20 && number.bytes().all(|byte| byte.is_ascii_digit())) {
         Ok(())
     } else {
-        Err("a chat of Telegram is its number, as -1001234567890, or the @name of a public channel".into())
+        Err("a Telegram chat is its number, such as -1001234567890, or the @name of a public channel".into())
     }
 }
 

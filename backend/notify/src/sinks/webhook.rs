@@ -11,7 +11,7 @@ use shared::alert::{Notice, NoticeKind};
 
 pub(super) const SINK: Sink = Sink {
     kind: "webhook",
-    help: "an address of your own, and whsec_ with 24 to 64 bytes in base64, by which it knows us",
+    help: "an address of your own, and a signing secret: whsec_ and 24 to 64 bytes in base64",
     needs: &[Field::Address, Field::Secret],
     takes: &[Field::OldSecret, Field::Format],
     shows: Field::Address,

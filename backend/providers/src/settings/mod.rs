@@ -158,12 +158,13 @@ impl TryFrom<RawOidc> for Provider {
         if raw.name.is_empty() || raw.name.len() > MAX_NAME || !raw.name.bytes().all(good) || raw.name.starts_with('.')
         {
             return Err(format!(
-                "sign_in.oidc: {:?} is no name; write 1 to {MAX_NAME} small letters, digits, dots and -",
+                "sign_in.oidc: {:?} is not a valid name; write 1 to {MAX_NAME} lower-case letters, digits, dots and \
+                -",
                 raw.name
             ));
         }
         if TAKEN.contains(&raw.name.as_str()) {
-            return Err(at("another way to sign in is called so; choose another name"));
+            return Err(at("another sign-in method has this name; choose another name"));
         }
         address(&raw.issuer).map_err(|why| at(&format!("issuer: {why}")))?;
         if raw.roles.is_empty() == raw.groups_claim.is_some() {
@@ -171,11 +172,11 @@ impl TryFrom<RawOidc> for Provider {
         }
         let scopes = raw.scopes.unwrap_or_else(|| ["openid", "profile", "email"].map(String::from).to_vec());
         if !scopes.iter().any(|scope| scope == "openid") {
-            return Err(at("scopes: \"openid\" belongs to them; without it there is no ID token"));
+            return Err(at("scopes: \"openid\" is missing; without it the provider sends no ID token"));
         }
         let title = raw.title.clone().unwrap_or_else(|| raw.name.clone());
         if title.trim().is_empty() || title.chars().count() > MAX_TITLE || title.chars().any(char::is_control) {
-            return Err(at(&format!("title: write 1 to {MAX_TITLE} letters; it stands on the button")));
+            return Err(at(&format!("title: write 1 to {MAX_TITLE} letters; it is the label of the button")));
         }
         let client_secret = secret_from(raw.client_secret, raw.client_secret_file).map_err(|why| at(&why))?;
         let domains = raw.domains.iter().map(|domain| domain.trim_start_matches('@').to_ascii_lowercase()).collect();
@@ -221,15 +222,15 @@ impl TryFrom<RawGitHub> for Provider {
         let word =
             |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
         if let Some(org) = raw.orgs.iter().find(|org| !word(org)) {
-            return Err(at(&format!("orgs: {org:?} is no organization; write its name as its address has it")));
+            return Err(at(&format!("orgs: {org:?} is not an organization; write its name as in its address")));
         }
         let is_team = |team: &&String| team.split_once('/').is_some_and(|(org, team)| word(org) && word(team));
         if let Some(team) = raw.teams.iter().find(|team| !is_team(team)) {
-            return Err(at(&format!("teams: {team:?} is no team; write it like lab/gpu")));
+            return Err(at(&format!("teams: {team:?} is not a team; write it like lab/gpu")));
         }
         let client_secret = secret_from(raw.client_secret, raw.client_secret_file).map_err(|why| at(&why))?;
         if client_secret.is_none() {
-            return Err(at("GitHub wants a secret; write client_secret_file"));
+            return Err(at("GitHub requires a secret; write client_secret_file"));
         }
         let kind = ProviderKind::GitHub { url, orgs: raw.orgs, teams: raw.teams };
         Ok(Provider { name: "github".into(), title: "GitHub".into(), client_id: raw.client_id, client_secret, kind })
@@ -238,7 +239,7 @@ impl TryFrom<RawGitHub> for Provider {
 
 fn secret_from(given: Option<Secret>, file: Option<PathBuf>) -> Result<Option<SecretFrom>, String> {
     match (given, file) {
-        (Some(_), Some(_)) => Err("client_secret and client_secret_file both say the secret; choose one".into()),
+        (Some(_), Some(_)) => Err("client_secret and client_secret_file exclude each other; write one of them".into()),
         (Some(secret), None) if secret.reveal().trim().is_empty() => Err("client_secret is empty".into()),
         (given, file) => Ok(given.map(SecretFrom::Given).or(file.map(SecretFrom::File))),
     }
@@ -246,15 +247,15 @@ fn secret_from(given: Option<Secret>, file: Option<PathBuf>) -> Result<Option<Se
 
 /// Refuses an address over which somebody could listen, or that is none.
 fn address(text: &str) -> Result<(), String> {
-    let uri: client::http::Uri = text.parse().map_err(|_| format!("{text:?} is no address"))?;
+    let uri: client::http::Uri = text.parse().map_err(|_| format!("{text:?} is not an address"))?;
     let local = client::is_local(&uri);
     match uri.scheme_str() {
         _ if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) => {
-            Err(format!("{:?} is no address; write one like https://id.example.org", client::bare(text)))
+            Err(format!("{:?} is not an address; write one like https://id.example.org", client::bare(text)))
         }
-        _ if uri.query().is_some() || text.contains('#') => Err("leave out what stands behind ? or #".into()),
+        _ if uri.query().is_some() || text.contains('#') => Err("leave out the part from ? or # on".into()),
         Some("https") => Ok(()),
         Some("http") if local => Ok(()),
-        _ => Err("write https://; only this machine itself may be asked by http://".into()),
+        _ => Err("write https://; only an address on this machine may use http://".into()),
     }
 }

@@ -381,7 +381,7 @@ impl Engine {
         for rule in self.with(|c| matches!(c, Condition::Finding { .. })) {
             let key = key(&self.rules[rule].rule.id, id);
             if self.facts.contains_key(&key) {
-                self.end_fact(&key, now, "it is not seen any more");
+                self.end_fact(&key, now, "it is no longer reported");
             }
         }
     }
@@ -484,11 +484,11 @@ impl Engine {
                         continue;
                     }
                     let Some((_, labels)) = self.host_labels(&self.hosts[at].machine.id) else { continue };
-                    let fact = Self::fact(labels, format!("{name} was last heard at {}", hour(heard, now)));
+                    let fact = Self::fact(labels, format!("no data from {name} since {}", hour(heard, now)));
                     self.hold_fact(rule, &name, (heard, now), fact);
                 } else if host.heard != 0 && self.facts.contains_key(&key) {
                     let why = match self.facts.get(&key) {
-                        Some(fact) => format!("heard again after {}", rough_duration(heard - fact.state.began)),
+                        Some(fact) => format!("data again after {}", rough_duration(heard - fact.state.began)),
                         None => String::new(),
                     };
                     self.end_fact(&key, now, &why);
@@ -527,12 +527,12 @@ impl Engine {
                         continue;
                     }
                     let sentence = match silent {
-                        true => format!("run {} has put no marker since {}", run.name, hour(since, now)),
+                        true => format!("run {} has had no marker since {}", run.name, hour(since, now)),
                         false => format!("run {} has run for {}", run.name, rough_duration(now - since)),
                     };
                     self.hold_fact(rule, &id, (since, now), Self::fact(run.labels.clone(), sentence));
                 } else if open {
-                    self.end_fact(&key, now, "it goes on");
+                    self.end_fact(&key, now, "it continues");
                 }
             }
         }
@@ -555,7 +555,7 @@ impl Engine {
             let Some(mut alert) = self.orphans.remove(&key) else { continue };
             self.kept.remove(&key);
             (alert.state, alert.ended) = (AlertState::Resolved, Some(now));
-            alert.sentence += "; it is not watched any more";
+            alert.sentence += "; it is no longer watched";
             self.forget(&key);
             self.out.push(Transition { what: What::Ended, alert, event: false, flapping: false });
         }

@@ -158,16 +158,13 @@ impl Engine {
         let mut all: Vec<(String, String)> = Vec::new();
         for rule in self.rules.iter().filter(|r| r.left > 0) {
             let sentence =
-                format!("{} series more than there is room for; the first {MAX_OF_RULE} are watched", rule.left);
+                format!("{} series exceed the limit of the rule; it watches the first {MAX_OF_RULE}", rule.left);
             all.push((rule.rule.id.clone(), sentence));
         }
         if self.subjects >= MAX_SUBJECTS {
             all.push((
                 String::new(),
-                format!(
-                    "all rules together watch {MAX_SUBJECTS} subjects, which is the most; {} more are not watched",
-                    self.left
-                ),
+                format!("all rules together watch at most {MAX_SUBJECTS} subjects; {} more are not watched", self.left),
             ));
         }
         all

@@ -127,7 +127,7 @@ impl Engine {
                 value = false;
                 match what {
                     What::Ended => format!(
-                        "{place}: {row} is there again, was missing for {}",
+                        "{place}: {row} has data again, was missing for {}",
                         rough_duration(state.seen - state.times().0)
                     ),
                     _ => format!("{place}: {row} missing since {}", hour(state.began, state.began)),
@@ -137,7 +137,7 @@ impl Engine {
                 let now = value_words(state.value, unit);
                 let limit = limit_words(*limit, unit);
                 match what {
-                    What::Ended => format!("{place}: {row} {now}, does not reach {limit} soon any more"),
+                    What::Ended => format!("{place}: {row} {now}, no longer reaches {limit} soon"),
                     _ => format!(
                         "{place}: {row} {now}, reaches {limit} at about {}",
                         hour((state.worst * 1000.0) as i64, state.seen)

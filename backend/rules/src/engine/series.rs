@@ -262,7 +262,7 @@ impl Engine {
             if self.kept.remove(&key).is_some() {
                 if let Some((what, mut alert)) = told {
                     (alert.ended, alert.state) = (Some(t.max(alert.began)), shared::alert::AlertState::Resolved);
-                    alert.sentence += "; it is not watched any more";
+                    alert.sentence += "; it is no longer watched";
                     self.tell(rule, what, alert, false);
                 }
                 self.forget(&key);

@@ -438,7 +438,7 @@ fn a_machine_is_lost_after_its_time_and_after_a_start_later() {
     world.engine.poll(T + 131 * SECOND);
     let found = world.engine.take();
     assert_eq!((found.len(), found[0].what), (1, Ended));
-    assert!(found[0].alert.sentence.contains("heard again after 2 min"), "{}", found[0].alert.sentence);
+    assert!(found[0].alert.sentence.contains("data again after 2 min"), "{}", found[0].alert.sentence);
 }
 
 fn run(id: &str, state: RunState, ended: Option<i64>) -> Run {
@@ -534,7 +534,7 @@ fn a_finding_that_is_not_seen_any_more_is_over_and_runs_that_go_on_are_known() {
     world.engine.finding_gone("1", T + 5000);
     let over = world.engine.take();
     assert_eq!((over.len(), over[0].what, over[0].alert.subject.as_str()), (1, Ended, "1"));
-    assert!(over[0].alert.sentence.ends_with("; it is not seen any more"), "{}", over[0].alert.sentence);
+    assert!(over[0].alert.sentence.ends_with("; it is no longer reported"), "{}", over[0].alert.sentence);
     assert_eq!(world.engine.findings().collect::<Vec<_>>(), ["2"]);
     world.engine.finding_gone("1", T + 6000);
     assert_eq!(world.whats(), []);

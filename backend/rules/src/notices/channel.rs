@@ -25,7 +25,7 @@ impl Sum {
     pub fn words(self) -> &'static str {
         match self {
             Sum::Storm => "Many alerts in 10 min",
-            Sum::Quiet => "While it was quiet",
+            Sum::Quiet => "During quiet hours",
         }
     }
 

@@ -73,7 +73,7 @@ impl Notices {
     /// Why nobody is told of an alert now; None: nothing holds it back.
     pub(super) fn holds_back(&self, alert: &Alert, now: i64) -> Option<(String, Option<String>)> {
         if let Some(inhibitor) = self.inhibitor(alert) {
-            return Some((format!("held back: {}", inhibitor.sentence), None));
+            return Some((format!("inhibited: {}", inhibitor.sentence), None));
         }
         let silence = self.silences.iter().find(|s| s.from * 1000 <= now && now < s.to * 1000 && silences(s, alert))?;
         let by = if silence.by.is_empty() { String::new() } else { format!(" by {}", silence.by) };

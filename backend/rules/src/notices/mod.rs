@@ -264,7 +264,7 @@ impl Notices {
         // An agent that was away tells of what is over, or old; a run's state is always told.
         let late = fresh && !is_known && nature != Nature::Run && now - alert.fired.unwrap_or(now) >= LATE_MS;
         if late {
-            self.held.insert(id, "it fired too long ago to be told".into());
+            self.held.insert(id, "it fired too long ago to be sent".into());
             return;
         }
         let mut groups = self.alerts.get(&id).map(|live| live.groups.clone()).unwrap_or_default();

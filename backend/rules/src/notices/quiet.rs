@@ -26,7 +26,7 @@ pub struct Hours {
 }
 
 fn time(text: &str) -> Result<Time, String> {
-    let wrong = || format!("quiet: {text:?} is no time of day: write it as 22:00");
+    let wrong = || format!("quiet: {text:?} is not a time of day: write it like 22:00");
     let (hour, minute) = text.split_once(':').ok_or_else(wrong)?;
     if minute.len() != 2 {
         return Err(wrong());
@@ -35,7 +35,7 @@ fn time(text: &str) -> Result<Time, String> {
 }
 
 fn days(text: &str) -> Result<[bool; 7], String> {
-    let wrong = || format!("quiet: {text:?} are no days: write them as mon-fri or sat,sun");
+    let wrong = || format!("quiet: {text:?} is not a range of days: write it like mon-fri or sat,sun");
     let one = |day: &str| DAYS.iter().position(|d| *d == day.trim().to_ascii_lowercase()).ok_or_else(wrong);
     if text.trim().is_empty() {
         return Ok([true; 7]);
@@ -65,7 +65,7 @@ impl Hours {
         let zone = match zone {
             None | Some("" | "UTC") => TimeZone::UTC,
             Some(name) => TimeZone::get(name).map_err(|_| {
-                format!("zone: {name:?} is not among the zone files of this machine: write one as Europe/Berlin, or install tzdata")
+                format!("zone: {name:?} is not a known time zone: write one like Europe/Berlin, or install tzdata")
             })?,
         };
         let spans = quiet

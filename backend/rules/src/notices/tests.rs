@@ -182,7 +182,7 @@ fn a_lost_machine_a_crash_and_xid_79_hold_others_back() {
         let name = |n: &(i64, NoticeKind, usize, String)| n.3.clone();
         let seen: Vec<_> = said(&mut all, T, T + 3 * MINUTE).iter().map(name).collect();
         assert_eq!(seen.contains(&held.alert.sentence), !holds, "{seen:?}");
-        assert_eq!(all.held().iter().any(|(id, why)| *id == held.alert.id && why.starts_with("held back: ")), holds);
+        assert_eq!(all.held().iter().any(|(id, why)| *id == held.alert.id && why.starts_with("inhibited: ")), holds);
         // Told only if still true when the holder clears.
         all.hear(&ended(&holder, T + 3 * MINUTE), T + 3 * MINUTE);
         let seen: Vec<_> = said(&mut all, T + 3 * MINUTE, T + 6 * MINUTE).iter().map(name).collect();
@@ -230,7 +230,7 @@ fn quiet_hours_end_in_one_summary_and_what_is_critical_passes() {
     assert_eq!(said(&mut all, T, T + 5 * MINUTE).iter().map(|s| s.3.as_str()).collect::<Vec<_>>(), ["r is bad"]);
     all.hear(&ended(&goes, T + 5 * MINUTE), T + 5 * MINUTE);
     let seen = said(&mut all, T + 5 * MINUTE, T + 60 * MINUTE);
-    assert_eq!(seen, [(2800, NoticeKind::Digest, 2, "While it was quiet: 2 alerts, 1 still firing".to_string())]);
+    assert_eq!(seen, [(2800, NoticeKind::Digest, 2, "During quiet hours: 2 alerts, 1 still firing".to_string())]);
     // It was told, so its end is told.
     all.hear(&ended(&stays, T + 60 * MINUTE), T + 60 * MINUTE);
     let seen = said(&mut all, T + 60 * MINUTE, T + 75 * MINUTE);

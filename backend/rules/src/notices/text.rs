@@ -46,7 +46,7 @@ pub fn title_and_note(rule: &Rule, alerts: &[&Alert], limit: (&str, Unit), link:
         (n, false, _) => {
             let over = alerts.iter().filter(|a| a.state == AlertState::Resolved).count();
             let fire = n - over;
-            let over = if over > 0 { format!(", {over} over") } else { String::new() };
+            let over = if over > 0 { format!(", {over} resolved") } else { String::new() };
             format!("{}: {fire} firing{over}; {own}", worst.name)
         }
         (n, true, _) => format!("Resolved: {}, all {n}", worst.name),

@@ -112,10 +112,10 @@ fn expression(condition: &Condition, catalog: &Catalog) -> Result<Told, String> 
             held(format!("watchglass_run_info{{state=\"{}\"}} == 1", RunState::Unreachable.name()), 0)
         }
         Condition::Run(_) | Condition::RunLonger(_) | Condition::RunSilent(_) | Condition::RunIdle(_) => {
-            Err("how a run stands and ended is known to Watchglass alone".into())
+            Err("only Watchglass knows the state and end of a run".into())
         }
-        Condition::HubBehind | Condition::HistoryFailed => Err("it is Watchglass' own state".into()),
-        _ => Err("it is an event, and no series".into()),
+        Condition::HubBehind | Condition::HistoryFailed => Err("it is internal state of Watchglass".into()),
+        _ => Err("it is an event, not a series".into()),
     }
 }
 
@@ -177,7 +177,7 @@ fn comparison(one: &Comparison, catalog: &Catalog) -> Result<String, String> {
             let label = match by {
                 By::Source => "source",
                 By::Gpu => "source, gpu",
-                By::Run => return Err("Prometheus does not know which series are of a run".into()),
+                By::Run => return Err("Prometheus does not know which series belong to a run".into()),
             };
             match over {
                 Across::Mean => format!("avg by ({label}) ({name})"),
@@ -249,7 +249,7 @@ mod tests {
         let found = "watchglass_finding{rule=\"hang.spin\"} == 1 or watchglass_finding{kind=\"idle\"} == 1";
         assert_eq!(told("finding hang.spin, idle for 2m").as_deref(), Ok(found));
         assert_eq!(told("run unreachable, lost").as_deref(), Ok("watchglass_run_info{state=\"unreachable\"} == 1"));
-        assert!(told("run crashed").is_err_and(|why| why.contains("known to Watchglass alone")));
+        assert!(told("run crashed").is_err_and(|why| why.contains("only Watchglass knows")));
         assert!(told("mean over run of gpu.*.gpu < 50 for 10m").is_err_and(|why| why.contains("of a run")));
     }
 

@@ -125,7 +125,7 @@ pub fn import(text: &str, catalog: &Catalog) -> Imported {
         }
     }
     if !seen {
-        refuse(1, "", "there are no `groups` of rules in it".into());
+        refuse(1, "", "the file has no `groups` of rules".into());
     }
     all.rules = rules;
     all
@@ -138,7 +138,7 @@ fn rule(
     names: &mut Names,
 ) -> Result<(Rule, Vec<String>), String> {
     if node.get("record").is_some() {
-        return Err("a recording rule keeps what is reckoned; here a rule watches what is measured".into());
+        return Err("a recording rule stores a computed series; here a rule watches a measured one".into());
     }
     let field = |key: &str| node.get(key).and_then(Node::text);
     let (Some(name), Some(expr)) = (field("alert"), field("expr")) else {
@@ -167,7 +167,7 @@ fn rule(
         match placeholders(text) {
             Some(text) => Some(clean(&text, most, lines)).filter(|text| !text.is_empty()),
             None => {
-                notes.push(format!("the {key} reckons with a template, and was left out"));
+                notes.push(format!("the {key} uses a template function and was left out"));
                 None
             }
         }

@@ -49,14 +49,15 @@ const fn unlike(named: Named, differs: &'static str) -> Named {
 }
 
 /// Why DCGM's counts of memory errors are not ours.
-const ALL_MEMORIES: &str = "it counts errors of the GPU's caches, too, and ours those of its memory alone";
+const ALL_MEMORIES: &str = "it also counts errors of the GPU's caches; the Watchglass metric counts those of its \
+    memory only";
 
 /// Why shares of a GPU's memory are not alike.
-const RESERVED: &str = "what the driver reserves is no part of it, and a part of the memory that ours is a share of";
+const RESERVED: &str = "it leaves out the memory reserved by the driver, which the Watchglass metric includes";
 
 /// Why shares of a file system are not alike.
 const BLOCKS_OF_ROOT: &str =
-    "the blocks that are root's alone are a part of its size, and ours leaves them out as `df` does";
+    "its size includes the blocks reserved for root; the Watchglass metric leaves them out as `df` does";
 
 const MIB: f64 = (1u64 << 20) as f64;
 
@@ -64,15 +65,15 @@ const MIB: f64 = (1u64 << 20) as f64;
 pub(super) const NAMES: &[Named] = &[
     unlike(
         Named { times: -1.0, plus: 1.0, ..cores("idle", "system.cpu_percent") },
-        "what is not idle includes waiting for I/O, and `system.cpu_percent` does not",
+        "it counts I/O wait as busy; `system.cpu_percent` does not",
     ),
     unlike(
         cores("user", "system.cpu_user_percent"),
-        "niced programs have a mode of their own there, and ours includes them",
+        "it has a separate mode for niced programs; the Watchglass metric includes them",
     ),
     unlike(
         cores("system", "system.cpu_system_percent"),
-        "interrupts have modes of their own there, and ours includes them",
+        "it has separate modes for interrupts; the Watchglass metric includes them",
     ),
     cores("iowait", "system.cpu_iowait_percent"),
     cores("steal", "system.cpu_steal_percent"),
@@ -108,7 +109,8 @@ pub(super) const NAMES: &[Named] = &[
     row("node_netstat_Tcp_RetransSegs", "network.tcpRetransmits", ""),
     unlike(
         row("node_hwmon_temp_celsius", "cpu.avg_temp", ""),
-        "it is each sensor of each chip, disks and networks too, and ours is the mean of the processor's",
+        "it covers each sensor of each chip, including disks and networks; the Watchglass metric is the mean of the \
+        processor's",
     ),
     scaled("DCGM_FI_DEV_GPU_UTIL", "gpu.*.gpu", "gpu", 100.0),
     scaled("DCGM_FI_DEV_MEM_COPY_UTIL", "gpu.*.memory", "gpu", 100.0),

@@ -100,13 +100,13 @@ const GROUPS: [&str; 12] =
 /// A sentence: what it has that is not translated.
 pub(super) fn parse(text: &str) -> Result<Expr, String> {
     if text.len() > MAX_BYTES {
-        return Err(format!("an expression has at most {} here", size(MAX_BYTES as u64)));
+        return Err(format!("an expression has at most {}", size(MAX_BYTES as u64)));
     }
     let mut reader = Reader { tokens: tokens(text)?, at: 0, depth: 0, operators: 0 };
     let expr = reader.binary(0)?;
     match reader.peek() {
         None => Ok(expr),
-        Some(token) => Err(format!("{} stands where nothing more was expected", said(token))),
+        Some(token) => Err(format!("unexpected {} after the end", said(token))),
     }
 }
 
@@ -144,7 +144,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             let word = &rest[..end];
             all.push(match word.parse::<f64>() {
                 Ok(number) => Token::Number(number),
-                Err(_) => Token::Duration(duration(word).ok_or_else(|| format!("`{word}` is no number"))?),
+                Err(_) => Token::Duration(duration(word).ok_or_else(|| format!("`{word}` is not a number"))?),
             });
             rest = &rest[end..];
         } else if "\"'`".contains(first) {
@@ -155,9 +155,9 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             all.push(Token::Sign(sign));
             rest = &rest[sign.len()..];
         } else if first == '@' {
-            return Err("`@` fixes a time, which a rule here cannot".into());
+            return Err("`@` fixes a time, which a rule here cannot do".into());
         } else {
-            return Err(format!("{first:?} is not read"));
+            return Err(format!("unexpected {first:?}"));
         }
     }
 }
@@ -177,7 +177,7 @@ fn quoted(text: &str, quote: char) -> Result<(String, &str), String> {
             c => out.push(c),
         }
     }
-    Err("a text in quotes does not end".into())
+    Err("a quoted text is not closed".into())
 }
 
 /// Seconds of a duration as `1h30m`.
@@ -293,9 +293,9 @@ impl Reader {
     fn matching(&mut self) -> Result<(), String> {
         while let Some(Token::Word(word)) = self.peek() {
             match word.as_str() {
-                "bool" => return Err("`bool` makes a number of a comparison, which a rule here cannot".into()),
+                "bool" => return Err("`bool` turns a comparison into a number, which a rule here cannot do".into()),
                 "ignoring" | "group_right" => {
-                    return Err(format!("`{word}` leaves open by which labels two sides match; write `on (instance)`"));
+                    return Err(format!("`{word}` does not name the labels to match; write `on (instance)`"));
                 }
                 "on" | "group_left" => {
                     self.at += 1;
@@ -317,7 +317,7 @@ impl Reader {
                 Some(Token::Sign(")")) => return Ok(names),
                 Some(Token::Sign(",")) => {}
                 Some(Token::Word(name)) => names.push(name),
-                _ => return Err("labels are words with commas between, in brackets".into()),
+                _ => return Err("labels are words with commas between, in parentheses".into()),
             }
         }
     }
@@ -333,10 +333,10 @@ impl Reader {
         let one = self.atom()?;
         match self.peek() {
             Some(Token::Word(word)) if word == "offset" => {
-                Err("`offset` looks at another time, which a rule here cannot".into())
+                Err("`offset` shifts the time, which a rule here cannot do".into())
             }
             Some(Token::Sign("[")) => {
-                Err("a subquery asks for a range of what is reckoned; write a rule over a tag".into())
+                Err("a subquery needs a range of a computed series; write a rule over a tag".into())
             }
             _ => Ok(one),
         }
@@ -372,8 +372,8 @@ impl Reader {
                 Ok(Expr::Call(name, inner))
             }
             Some(Token::Word(name)) => self.selector(name),
-            Some(other) => Err(format!("{} stands where a value was expected", said(&other))),
-            None => Err("it ends where a value was expected".into()),
+            Some(other) => Err(format!("unexpected {}; a value was expected", said(&other))),
+            None => Err("the expression ends where a value was expected".into()),
         }
     }
 
@@ -399,7 +399,7 @@ impl Reader {
                 self.names()
             }
             Some(Token::Word(word)) if word.eq_ignore_ascii_case("without") => {
-                Err(format!("`{name} without` leaves open what the group is; write `{name} by (instance)`"))
+                Err(format!("`{name} without` does not name the group; write `{name} by (instance)`"))
             }
             _ => Ok(Vec::new()),
         }
@@ -412,10 +412,10 @@ impl Reader {
                 let (Some(Token::Word(label)), Some(Token::Sign(op)), Some(Token::Text(value))) =
                     (self.next(), self.next(), self.next())
                 else {
-                    return Err("in braces stand labels, as instance=\"a\"".into());
+                    return Err("braces contain labels, such as instance=\"a\"".into());
                 };
                 if !["=", "!=", "=~", "!~"].contains(&op) {
-                    return Err(format!("`{op}` compares no labels"));
+                    return Err(format!("`{op}` does not compare labels"));
                 }
                 match label == "__name__" && op == "=" {
                     true => selector.name = value,
@@ -429,10 +429,10 @@ impl Reader {
         }
         if self.takes("[") {
             let Some(Token::Duration(seconds)) = self.next() else {
-                return Err("a range is a duration, as [5m]".into());
+                return Err("a range is a duration, such as [5m]".into());
             };
             if self.takes(":") {
-                return Err("a subquery asks for a range of what is reckoned; write a rule over a tag".into());
+                return Err("a subquery needs a range of a computed series; write a rule over a tag".into());
             }
             self.needs("]")?;
             selector.range = Some(seconds);

@@ -91,7 +91,7 @@ impl<'a> Translator<'a> {
             Expr::Binary(op @ (Op::Or | Op::Unless), ..) => {
                 Err(format!("`{op}` of two conditions is not one condition; write two rules"))
             }
-            _ => Err("it compares nothing: what is not there fires nothing here".into()),
+            _ => Err("it has no comparison; here a missing series does not fire".into()),
         }
     }
 
@@ -110,16 +110,17 @@ impl<'a> Translator<'a> {
         let (bare_left, bare_right) = (without_facts(left), without_facts(right));
         let (Expr::Binary(Op::Compare(a), al, ar), Expr::Binary(Op::Compare(b), bl, br)) = (bare_left, bare_right)
         else {
-            return Err("`and` stands here between two comparisons of values, and only once".into());
+            return Err("`and` is supported only once, between two comparisons of values".into());
         };
         let first = self.side(a, al, ar)?;
         let second = self.side(b, bl, br)?;
         if first.on != second.on {
-            return Err("both sides of `and` must be of the same machines".into());
+            return Err("both sides of `and` must select the same machines".into());
         }
         if self.keep.is_some() {
             return Err(
-                "`keep_firing_for` of two conditions is not translated: it says of neither when it is over".into()
+                "`keep_firing_for` of two conditions is not translated: it does not say which of them it extends"
+                    .into(),
             );
         }
         let when = format!("{} and {}{}", first.when, second.when, self.held());
@@ -142,18 +143,17 @@ impl<'a> Translator<'a> {
                 ("==", 0.0) | ("<", 1.0) | ("!=", 1.0) => {
                     let (on, _) = self.machines(up, "")?;
                     let when = format!("source lost for {}s", self.hold.max(LEAST_LOST));
-                    let mut notes =
-                        vec!["`up` is Prometheus' word for a target; here it is the machine's agent".into()];
+                    let mut notes = vec![
+                        "`up` is the state of a Prometheus target; here it is the state of the machine's agent".into(),
+                    ];
                     if self.hold < LEAST_LOST {
-                        notes.push("a machine is lost once it was silent for a minute".into());
+                        notes.push("a machine is lost after a minute without data".into());
                     }
                     // A target of another name is a program of the machine, which may be away while that is there.
                     let is_machine =
                         |(label, _, value): &&(String, &str, String)| label == "job" && !value.contains("node");
                     let differs = up.labels.iter().find(is_machine).map(|(_, _, value)| {
-                        format!(
-                            "the job {value:?} is a program of a machine, which may be away while the machine is there"
-                        )
+                        format!("the job {value:?} is a program of a machine; it can be down while the machine is up")
                     });
                     Ok(Translated { when, on, notes, differs: differs.into_iter().collect() })
                 }
@@ -191,7 +191,7 @@ impl<'a> Translator<'a> {
         let limit = self.stored(&reckoned, base)?;
         let tag = quoted(&reckoned.tag);
         let text = match (&reckoned.function, &reckoned.over) {
-            (Some(_), Some(_)) => return Err("a group of a function is not translated; write it without `by`".into()),
+            (Some(_), Some(_)) => return Err("a function of a group is not translated; write it without `by`".into()),
             (Some((name, seconds)), None) => format!("{name}({tag}, {}s)", whole(*seconds)?),
             (None, Some((name, by))) => format!("{name} over {by} of {tag}"),
             (None, None) => tag,
@@ -211,8 +211,8 @@ impl<'a> Translator<'a> {
         let is_whole = reckoned.function.is_none() && metric.kind == Kind::Counter;
         if is_whole && reckoned.is_foreign && !reckoned.tag.starts_with("gpu.") {
             return Err(
-                "it compares what was counted since the machine's start; here counts begin with Watchglass: write \
-                        `increase` or `rate` of it"
+                "it compares a count since the start of the machine; here counts begin with Watchglass: write \
+                `increase` or `rate` of it"
                     .into(),
             );
         }
@@ -230,24 +230,24 @@ impl<'a> Translator<'a> {
             return Ok(None);
         }
         let ([Expr::Selector(of), within], Some(limit)) = (inner.as_slice(), number(right)) else {
-            return Err("`predict_linear` stands here as predict_linear(METRIC[1h], SECONDS) < NUMBER".into());
+            return Err("`predict_linear` is supported only as predict_linear(METRIC[1h], SECONDS) < NUMBER".into());
         };
-        let within = number(within).ok_or("the seconds of `predict_linear` are a number")?;
+        let within = number(within).ok_or("the seconds of `predict_linear` must be a number")?;
         if !(60.0..=f64::from(MAX_DURATION)).contains(&within) {
-            return Err("a value is predicted 1 min to 7 d ahead".into());
+            return Err("a prediction is 1 min to 7 d ahead".into());
         }
-        let mut notes = vec!["the slope is reckoned here over an hour, or an eighth of the time ahead".to_string()];
+        let mut notes = vec!["the slope here covers an hour, or an eighth of the time ahead".to_string()];
         if FILLING.contains(&of.name.as_str()) {
             if !sign.starts_with('<') || limit != 0.0 {
-                return Err("what is left of a file system is compared here with 0: it is full".into());
+                return Err("the free space of a file system must be compared with 0: full".into());
             }
             let (on, instance) = self.machines(of, "mountpoint")?;
             let tag = quoted(&"disk.*.usagePercent".replace('*', &instance));
             let when = format!("{tag} reaches 100 within {}s", whole(within)?);
             notes.extend(dropped(of));
             let of_root = of.name == "node_filesystem_free_bytes";
-            let differs =
-                of_root.then(|| "blocks that are root's alone count as free there, and here as full".to_string());
+            let differs = of_root
+                .then(|| "its free space includes the blocks reserved for root; here they count as used".to_string());
             return Ok(Some(Translated { when, on, notes, differs: differs.into_iter().collect() }));
         }
         let plain = Selector { range: None, ..of.clone() };
@@ -260,9 +260,9 @@ impl<'a> Translator<'a> {
     }
 
     fn absent(&self, name: &str, inner: &[Expr]) -> Told<Translated> {
-        let [Expr::Selector(of)] = inner else { return Err("`absent` stands here around one metric".into()) };
+        let [Expr::Selector(of)] = inner else { return Err("`absent` must contain one metric".into()) };
         if of.name == "up" {
-            return Err("a target that Prometheus does not know is none that we do; write `source lost`".into());
+            return Err("a target that Prometheus does not know is unknown here too; write `source lost`".into());
         }
         let reckoned = self.named(&Selector { range: None, ..of.clone() })?;
         // Without a range a series is gone at once where a page lacks it, and after the time looked back where that is away.
@@ -273,21 +273,24 @@ impl<'a> Translator<'a> {
         let one = |text: &String| !text.contains(['*', ',', '!']);
         let mut differs = reckoned.differs;
         if !one(&reckoned.tag) || !reckoned.on.get("source").is_some_and(one) {
-            differs.push("it fires there once no machine has the series, and here for each series that stops".into());
+            differs
+                .push("there it fires when no machine has the series; here it fires for each series that ends".into());
         }
-        let notes = [vec!["it fires while the machine is heard".into()], reckoned.notes].concat();
+        let notes = [vec!["it fires only while the machine reports".into()], reckoned.notes].concat();
         let when = format!("{} missing for {seconds}s", quoted(&reckoned.tag));
         Ok(Translated { when, on: reckoned.on, notes, differs })
     }
 
     fn value(&self, expr: &Expr) -> Told<Reckoned> {
         match without_facts(expr) {
-            Expr::Selector(of) if of.range.is_some() => Err("a range stands in a function, as rate(x[5m])".into()),
+            Expr::Selector(of) if of.range.is_some() => {
+                Err("a range belongs into a function, such as rate(x[5m])".into())
+            }
             Expr::Selector(of) => self.named(of),
             Expr::Call(name, inner) => self.function(name, inner),
             Expr::Group(name, by, inner) => self.group(name, by, inner),
             Expr::Binary(op, left, right) => self.reckoned(*op, left, right),
-            Expr::Number(_) => Err("it compares numbers alone".into()),
+            Expr::Number(_) => Err("it compares numbers only".into()),
         }
     }
 
@@ -331,7 +334,7 @@ impl<'a> Translator<'a> {
         let (reckoned, by, first) = match (number(left), number(right)) {
             (None, Some(by)) => (self.value(left)?, by, false),
             (Some(by), None) => (self.value(right)?, by, true),
-            _ => return Err(format!("{op} of two values is not translated, but shares that the catalog has")),
+            _ => return Err(format!("{op} of two values is not translated, except for shares in the catalog")),
         };
         let Reckoned { times, plus, .. } = reckoned;
         let (times, plus) = match (op, first) {
@@ -340,11 +343,11 @@ impl<'a> Translator<'a> {
             (Op::Minus, true) => (-times, by - plus),
             (Op::Times, _) => (times * by, plus * by),
             (Op::Over, false) => (times / by, plus / by),
-            _ => return Err(format!("`{op}` is not translated here")),
+            _ => return Err(format!("`{op}` is not translated")),
         };
         match times.is_finite() && times != 0.0 && plus.is_finite() {
             true => Ok(Reckoned { times, plus, ..reckoned }),
-            false => Err("it reckons with numbers that leave nothing of the value".into()),
+            false => Err("its numbers cancel the value out".into()),
         }
     }
 
@@ -359,7 +362,7 @@ impl<'a> Translator<'a> {
         };
         // What the part is chosen by is enough: the whole has the same labels.
         if !other.labels.iter().all(|label| selector.labels.contains(label)) {
-            return Err(format!("the labels of {part} and {of} choose different series"));
+            return Err(format!("the labels of {part} and {of} select different series"));
         }
         let part = selector;
         let (on, instance) = self.machines(part, shared.label)?;
@@ -371,16 +374,14 @@ impl<'a> Translator<'a> {
 
     fn function(&self, name: &str, inner: &[Expr]) -> Told<Reckoned> {
         let [Expr::Selector(of)] = inner else {
-            return Err(format!("`{name}` is not translated, but of one metric with a range"));
+            return Err(format!("`{name}` is translated only for one metric with a range"));
         };
         let Some(range) = of.range else { return Err(format!("`{name}` is not translated")) };
         let reckoned = self.named(&Selector { range: None, ..of.clone() })?;
         let shares = reckoned.pending != How::Plain;
         let mut reckoned = reckoned;
         if name == "irate" {
-            reckoned.differs.push(
-                "`irate` goes by the two newest scrapes, and how far these are apart Prometheus alone knows".into(),
-            );
+            reckoned.differs.push("`irate` uses the two newest scrapes, whose distance only Prometheus knows".into());
         }
         let function = match (name, shares) {
             // They count time; we have the share of the time.
@@ -400,7 +401,8 @@ impl<'a> Translator<'a> {
             ("last_over_time", false) => return Ok(reckoned),
             (other, false) => {
                 return Err(format!(
-                    "the function `{other}` is not translated; there are rate, mean, min, max, increase and change"
+                    "the function `{other}` is not translated; supported are rate, mean, min, max, increase and \
+                    change"
                 ));
             }
         };
@@ -434,14 +436,15 @@ impl<'a> Translator<'a> {
             return match (name, of_machine) {
                 ("avg", true) => Ok(Reckoned { pending: How::Plain, ..reckoned }),
                 _ => Err(format!(
-                    "of its cores a machine tells the mean: `{name}` of them is not translated, `avg by (instance)` is"
+                    "a machine has only the mean of its cores: `{name}` over cores is not translated, `avg by \
+                    (instance)` is"
                 )),
             };
         }
         let word = match name {
             "avg" => "mean",
             "min" | "max" => name,
-            other => return Err(format!("`{other}` of a group is not translated; there are avg, min and max")),
+            other => return Err(format!("`{other}` of a group is not translated; supported are avg, min and max")),
         };
         // What a machine has once is its own group.
         if !reckoned.tag.contains('*') && (of_machine || of_gpu) {
@@ -532,13 +535,12 @@ impl<'a> Translator<'a> {
                     on.insert("source".into(), pattern(label, op, value)?);
                 }
                 (_, "=") => labels.push(format!("{label}=\"{value}\"")),
-                _ => return Err(format!("labels of a scraped metric are compared with `=` here, {label} is not")),
+                _ => return Err(format!("labels of a scraped metric are compared with `=` only, {label} is not")),
             }
         }
         let Some(endpoint) = endpoint else {
             return Err(format!(
-                "{} is neither ours nor one of the names that are known; of a scraped page say which, by job=\"NAME\" \
-                 of [[openmetrics]]",
+                "{} is not a known metric; for a metric of a scraped page add job=\"NAME\" of [[openmetrics]]",
                 of.name
             ));
         };
@@ -557,17 +559,19 @@ impl<'a> Translator<'a> {
                 let value = if name == own { value.as_str() } else { value.trim_start_matches("nvidia") };
                 let pattern = pattern(name, op, value)?;
                 if pattern.contains([',', '!']) {
-                    return Err(format!("{name} chooses one here, or all that fit one pattern with *"));
+                    return Err(format!("{name} must be one value, or one pattern with *"));
                 }
                 instance = pattern;
             } else if IDLE_LABELS.contains(&name) || own == "mountpoint" && name == "device" {
                 // See `dropped`.
             } else if SERIES_LABELS.contains(&name) {
-                return Err(format!("the label {name} chooses among the series of a machine, which it cannot here"));
+                return Err(format!(
+                    "the label {name} selects among the series of a machine, which a rule here cannot do"
+                ));
             } else if *op == "=" && !name.starts_with("__") {
                 on.insert(name.to_ascii_lowercase(), value.clone());
             } else {
-                return Err(format!("the label {name} chooses nothing here"));
+                return Err(format!("the label {name} has no effect here"));
             }
         }
         Ok((on, instance))
@@ -597,13 +601,16 @@ fn plain_on(tag: String, on: BTreeMap<String, String>, notes: Vec<String>) -> Re
 fn dropped(of: &Selector) -> Vec<String> {
     let mut notes = Vec::new();
     if of.name.starts_with("node_filesystem") {
-        notes.push("watched are the paths that disk_paths names, of whatever type and device".into());
+        notes.push("here the paths in disk_paths are watched, of any type and device".into());
     }
     if ["node_memory_MemAvailable_bytes", "node_memory_MemTotal_bytes"].contains(&of.name.as_str()) {
-        notes.push("where a control group limits the memory of Watchglass, ours is of that limit".into());
+        notes.push(
+            "with a control group that limits the memory of Watchglass, the metric here is relative to that limit"
+                .into(),
+        );
     }
     if of.labels.iter().any(|(label, ..)| label == "job") {
-        notes.push("`job` names how Prometheus came by a series, and was left out".into());
+        notes.push("`job` is the name of the scrape and was left out".into());
     }
     notes
 }
@@ -650,7 +657,7 @@ fn holds_here(expr: &Expr) -> Option<String> {
     let (Expr::Selector(of), Some(limit)) = (without_facts(left), number(right)) else { return None };
     match (of.name.as_str(), *sign, limit) {
         ("node_filesystem_readonly", "==", 0.0) => Some("paths that cannot be written are watched, too".into()),
-        (name, ">", 0.0) if FILLING.contains(&name) => Some("a path that is full has reached it".into()),
+        (name, ">", 0.0) if FILLING.contains(&name) => Some("a full path has already reached it".into()),
         _ => None,
     }
 }
@@ -745,7 +752,7 @@ fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
                     .replace("\\\\.", "\u{1}")
                     .replace("\\.", "\u{1}");
                 if glob.contains(['.', '[', ']', '(', ')', '+', '?', '{', '}', '^', '$', '\\', '*']) {
-                    return Err(format!("the expression {value:?} of {label} is no pattern with * alone"));
+                    return Err(format!("the expression {value:?} of {label} is not a pattern with * only"));
                 }
                 glob.replace('\u{0}', "*").replace('\u{1}', ".")
             }
@@ -760,7 +767,7 @@ fn pattern(label: &str, op: &str, value: &str) -> Told<String> {
             false => text,
         };
         match text.is_empty() || text.contains([',', '!']) {
-            true => Err(format!("{label} {op} {value:?} chooses nothing here")),
+            true => Err(format!("{label} {op} {value:?} selects nothing here")),
             false => Ok(if not { format!("!{text}") } else { text }),
         }
     };

@@ -59,7 +59,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
     let (mut documents, mut open): (Vec<Node>, Vec<Open>) = (Vec::new(), Vec::new());
     for event in Parser::new_from_str(text) {
         let (event, span) =
-            event.map_err(|error| (error.marker().line(), format!("this is no YAML: {}", error.info())))?;
+            event.map_err(|error| (error.marker().line(), format!("the file is not valid YAML: {}", error.info())))?;
         let line = span.start.line();
         let whole = match event {
             Event::Scalar(text, ..) => Node { line, what: Part::Text(text.into_owned()) },
@@ -78,7 +78,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
                 Some(Open::Map(line, fields, _)) => Node { line, what: Part::Map(fields) },
                 None => continue,
             },
-            Event::Alias(_) => return Err((line, "an alias is not followed: write the value out".into())),
+            Event::Alias(_) => return Err((line, "an alias is not supported: write the value out".into())),
             _ => continue,
         };
         match open.last_mut() {
@@ -88,7 +88,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, (usize, String)> {
                 Some(key) => fields.push((key, whole)),
                 None => match whole.what {
                     Part::Text(text) => *key = Some(text),
-                    _ => return Err((whole.line, "a key is a text".into())),
+                    _ => return Err((whole.line, "a key must be text".into())),
                 },
             },
         }
@@ -114,7 +114,7 @@ mod tests {
         let wrong = |text: &str| documents(text).map(|_| ()).unwrap_err();
         assert!(wrong("a: &x [1]\nb: *x\n").1.contains("alias"));
         assert!(wrong(&"[".repeat(99)).1.contains("nested more than 16"));
-        assert!(wrong("a: [1\nb: 2").1.starts_with("this is no YAML"));
-        assert!(wrong("? [a]\n: b\n").1.contains("a key is a text"));
+        assert!(wrong("a: [1\nb: 2").1.starts_with("not valid YAML"));
+        assert!(wrong("? [a]\n: b\n").1.contains("a key must be text"));
     }
 }

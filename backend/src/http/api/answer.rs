@@ -73,7 +73,10 @@ impl Slots {
         match self.free.clone().try_acquire_owned() {
             Ok(permit) => Ok(AnswerSlot { turns: self.turns.clone(), _permit: permit, _seat: None }),
             Err(_) => {
-                let sentence = format!("{} such answers are being read; try again when one has ended", self.capacity);
+                let sentence = format!(
+                    "the limit of {} such responses at once is reached; try again when one has ended",
+                    self.capacity
+                );
                 Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, sentence))
             }
         }
@@ -114,8 +117,7 @@ impl AnswerSlot {
             drop(turn);
             done
         });
-        done.await
-            .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer broke off; the log says why"))
+        done.await.map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the response was aborted; see the log"))
     }
 
     async fn next<M: Make>(&self, mut make: M) -> Result<(Bytes, Option<M>), Refusal> {
@@ -146,7 +148,7 @@ pub(in crate::http) async fn stream(slot: AnswerSlot, mime: &'static str, make: 
         }
         match slot.next(make?).await {
             Ok((bytes, make)) => Some((Ok(bytes), (None, make, slot))),
-            Err(_) => Some((Err(std::io::Error::other("the answer broke off; the log says why")), (None, None, slot))),
+            Err(_) => Some((Err(std::io::Error::other("the response was aborted; see the log")), (None, None, slot))),
         }
     });
     let mut response = Response::new(Body::from_stream(parts));

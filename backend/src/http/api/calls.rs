@@ -20,11 +20,11 @@ use std::sync::Arc;
 fn read(body: Value) -> Result<CodeAlert, Refusal> {
     // A list of its values would do as well, and nobody means that.
     if !body.is_object() {
-        return Err(Refusal::bad("this is no alert: send an object with a title"));
+        return Err(Refusal::bad("this is not an alert: send an object with a title"));
     }
     let bad = |error: serde_json::Error| {
         let why: String = error.to_string().chars().take(200).collect();
-        Refusal::bad(format!("this is no alert: {why}; send {{\"title\": ..., \"text\": ..., \"severity\": ...}}"))
+        Refusal::bad(format!("this is not an alert: {why}; send {{\"title\": ..., \"text\": ..., \"severity\": ...}}"))
     };
     serde_json::from_value(body).map_err(bad)
 }
@@ -45,7 +45,7 @@ async fn source_of(app: &Arc<App>, asker: &Asker, said: &CodeAlert) -> Result<So
     let on = of_run.and_then(|run| run.processes.first().map(|process| process.source.clone()));
     let sources = asker.reader(app).sources();
     let Some(name) = said.source.clone().or(on) else {
-        let none = "name the machine by source, or the run by run";
+        let none = "the machine is missing: name it in source, or the run in run";
         return match &app.hub {
             Some(_) => Err(Refusal::bad(none)),
             None => {
@@ -55,12 +55,12 @@ async fn source_of(app: &Arc<App>, asker: &Asker, said: &CodeAlert) -> Result<So
     };
     let names = asker.sources(app, vec![name.clone()]).await;
     let found = fitting(&sources, &names).map_err(no_source)?;
-    let unknown = || Refusal::bad(format!("there is no one machine {name:?} here; api/v1/sources lists them"));
+    let unknown = || Refusal::bad(format!("there is not exactly one machine {name:?} here; api/v1/sources lists them"));
     let [one] = found.as_slice() else { return Err(unknown()) };
     if let (Some(hub), Some(who)) = (&app.hub, &asker.who)
         && !hub.accounts.is_member_at(who, &one.key).await?
     {
-        let sentence = "alerts of a machine are raised by members of a team that sees it; ask one";
+        let sentence = "only members of a team with access to the machine can send alerts for it; ask one of them";
         return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     }
     Ok(one.id)
@@ -73,7 +73,7 @@ pub(in crate::http) async fn post(
     Json(body): Json<Value>,
 ) -> Result<Response<Body>, Refusal> {
     if app.live.provenance.recorded.is_some() {
-        let sentence = "this is a recording; send alerts to the Watchglass that measures";
+        let sentence = "this is a recording; send alerts to a live Watchglass";
         return Err(Refusal::new(StatusCode::CONFLICT, sentence));
     }
     if app.hub.is_none() {

@@ -30,13 +30,13 @@ pub(in crate::http) async fn get(
     let to = params.instant("to", now)?.unwrap_or(now);
     let from = params.instant("from", now)?.unwrap_or(to - DEFAULT_SPAN_MS);
     if from >= to || to - from > MAX_SPAN_MS {
-        return Err(Refusal::bad("the span is from from= to to=, at most 12 h"));
+        return Err(Refusal::bad("give from= and to=, at most 12 h apart"));
     }
     let (before, to) = asker.within(now, from - (to - from), to)?;
     let sources = named(&app, &asker, &params).await?;
     if sources.len() > MAX_MACHINES {
         return Err(Refusal::bad(format!(
-            "{} machines are too many at once; name at most {MAX_MACHINES} by source=",
+            "{} machines are too many; name at most {MAX_MACHINES} with source=",
             sources.len()
         )));
     }

@@ -61,16 +61,16 @@ fn figure(reader: &Reader, selection: &Selection, paper: Paper) -> Result<Figure
     let (ask, catalog, wanted) = (&selection.ask, &selection.catalog, &selection.wanted);
     let metric = |one: &Wanted| &catalog.metrics[usize::from(one.def.metric)];
     let Some(first) = wanted.first().map(metric) else {
-        return Err(Refusal::bad("these series have no sample in this span; ask for a longer or another one"));
+        return Err(Refusal::bad("these series have no samples in this span; use a longer or another one"));
     };
     if wanted.len() > MAX_SERIES {
-        return Err(Refusal::bad(format!("{} series are more than {MAX_SERIES}; name fewer", wanted.len())));
+        return Err(Refusal::bad(format!("{} series are more than {MAX_SERIES}; select fewer", wanted.len())));
     }
     let kinds: BTreeSet<&str> = wanted.iter().map(|one| metric(one).unit.base().name()).collect();
     if kinds.len() > 1 || wanted.iter().any(|one| metric(one).kind != first.kind) {
         let kinds: Vec<&str> = kinds.into_iter().collect();
         return Err(Refusal::bad(format!(
-            "a figure has one axis, and these series are {}; name one tag",
+            "a figure has one axis, and these series are {}; select one tag",
             kinds.join(", ")
         )));
     }

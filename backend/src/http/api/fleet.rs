@@ -38,7 +38,7 @@ pub(in crate::http) async fn get(
     let now = app.live.clock.wall();
     let to = params.instant("to", now)?.unwrap_or(now);
     let from = params.instant("from", now)?.unwrap_or(to.saturating_sub(DEFAULT_SPAN_MS));
-    let step = params.last("step").map(step).transpose().map_err(|why| Refusal::bad(format!("step {why}")))?;
+    let step = params.last("step").map(step).transpose().map_err(|why| Refusal::bad(format!("step: {why}")))?;
     let step = step.unwrap_or(60_000).max(1);
     if from > to {
         return Err(Refusal::bad("from is later than to"));
@@ -50,19 +50,19 @@ pub(in crate::http) async fn get(
         false => first.saturating_add(step - 1).div_euclid(step) * step,
     };
     if from > to {
-        return Err(Refusal::bad("this span is shorter than its step"));
+        return Err(Refusal::bad("the span is shorter than its step"));
     }
     let count = to.saturating_sub(from) / step + 1;
     if count > MAX_STEPS {
         let fits = (to.saturating_sub(from) / MAX_STEPS / 1_000 + 1).max(1);
-        let sentence = format!("that are {count} steps, and an answer holds {MAX_STEPS}; ask for step={fits}s");
+        let sentence = format!("the response would have {count} steps, and the limit is {MAX_STEPS}; use step={fits}s");
         return Err(Refusal::bad(sentence));
     }
     let names: Vec<String> = params.each("source").map(str::to_string).collect();
     let names = asker.sources(&app, names).await;
     let sources = fitting(&asker.reader(&app).sources(), &names).map_err(no_source)?;
     if row.of.iter().any(|metric| asker.scope.hides(metric.chart)) {
-        return Err(Refusal::new(StatusCode::FORBIDDEN, "this link does not show that chart"));
+        return Err(Refusal::new(StatusCode::FORBIDDEN, "this link does not include that chart"));
     }
     let whole = sources.len() <= MAX_WHOLE;
     let columns = RowColumns { row: row.id.into(), from, to, step, count: count as usize, whole };
@@ -126,8 +126,8 @@ impl Elsewhere {
 fn chosen(id: Option<&str>) -> Result<&'static FleetRow, String> {
     let known: Vec<&FleetRow> = rows_over_time().collect();
     let names = known.iter().map(|row| row.id).collect::<Vec<_>>().join(", ");
-    let id = id.ok_or_else(|| format!("say which: ?row=ID; there are {names}"))?;
-    known.into_iter().find(|row| row.id == id).ok_or_else(|| format!("there is no row {id:?}; there are {names}"))
+    let id = id.ok_or_else(|| format!("a row is missing: use ?row=ID; rows are {names}"))?;
+    known.into_iter().find(|row| row.id == id).ok_or_else(|| format!("there is no row {id:?}; rows are {names}"))
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ impl Machine {
             (_, true) => {
                 let theirs = app.clone();
                 let read = move || theirs.runs.lines(&theirs.live, &asked, OWN_PART_BYTES);
-                slot.blocking(read).await.map_err(|_| "its lines could not be read; the log says why".into())
+                slot.blocking(read).await.map_err(|_| "the lines could not be read; see the log".into())
             }
             (Some(hub), false) => hub.ingest.lines(self.source.id, asked).await.map_err(|why| why.to_string()),
             (None, false) => Ok(LinesPart::default()),
@@ -220,7 +220,7 @@ impl Readable {
         let _ = match (form, printed.lost) {
             (Form::Rows | Form::List, _) => writeln!(into, "{}", written(&self.row(line))),
             (Form::Text, 0) => writeln!(into, "{}", plain(&printed.text)),
-            (Form::Text, lost) => writeln!(into, "({lost} lines not kept)"),
+            (Form::Text, lost) => writeln!(into, "({lost} lines dropped)"),
         };
     }
 }
@@ -334,7 +334,7 @@ pub(in crate::http) async fn get(
     let closed = |sentence: &str| Refusal::new(StatusCode::FORBIDDEN, sentence);
     if asker.who.as_ref().is_some_and(|who| who.scopes.is_some()) {
         return Err(closed(
-            "no key reads what a job printed, as none reads arguments; sign in, or ask on the machine itself",
+            "output and arguments cannot be read with a key; sign in, or run watchglass logs on the machine",
         ));
     }
     let now = app.live.clock.wall();
@@ -347,12 +347,12 @@ pub(in crate::http) async fn get(
     let Some(readable) = readable(&app, &asker, &run).await else {
         return Err(match kept_on(&app, &asker, &run).is_empty() {
             false if app.hub.is_none() => {
-                closed("what a job printed is for the user who runs this Watchglass; ask them")
+                closed("only the user who runs this Watchglass can read the output of jobs; ask them")
             }
-            false => closed("what a job printed is for members of a team of its machine"),
+            false => closed("only members of a team with access to the machine can read the output of a job"),
             true => Refusal::new(
                 StatusCode::NOT_FOUND,
-                format!("what {id:?} printed is kept on its machine, not here; ask there by watchglass logs {id}"),
+                format!("the output of {id:?} is on its machine; run watchglass logs {id} there"),
             ),
         });
     };

@@ -31,7 +31,7 @@ pub(super) fn may_write(caller: Caller, what: &str) -> Result<(), Refusal> {
     if !far && !other {
         return Ok(());
     }
-    let sentence = format!("{what} are taken from the user who runs this Watchglass, on this machine; others may read");
+    let sentence = format!("only the user who runs this Watchglass can send {what}, from this machine");
     Err(Refusal::new(StatusCode::FORBIDDEN, sentence))
 }
 
@@ -39,7 +39,7 @@ fn read(value: Value) -> Result<Vec<NewMarker>, Refusal> {
     let list = match value {
         Value::Object(mut fields) if fields.contains_key("markers") => match fields.remove("markers") {
             Some(Value::Array(list)) if fields.is_empty() => list,
-            _ => return Err(Refusal::bad("markers is a list, and nothing stands beside it")),
+            _ => return Err(Refusal::bad("markers is a list, without other fields")),
         },
         one @ Value::Object(_) => vec![one],
         _ => return Err(Refusal::bad("send one marker as an object, or {\"markers\": [...]}")),
@@ -64,10 +64,10 @@ pub(in crate::http) async fn post(
 ) -> Result<Response<Body>, Refusal> {
     let conflict = |sentence: &str| Err(Refusal::new(StatusCode::CONFLICT, sentence));
     if app.hub.is_some() {
-        return conflict("send markers to the agent of the machine on which the kernel runs");
+        return conflict("send markers to the agent of the machine that runs the kernel");
     }
     if app.live.provenance.recorded.is_some() {
-        return conflict("this is a recording; send markers to the Watchglass that measures");
+        return conflict("this is a recording; send markers to a live Watchglass");
     }
     may_write(caller, "markers")?;
     let new = read(body)?;
@@ -92,7 +92,9 @@ fn asked(app: &App, asker: &Asker, params: &Params) -> Result<((i64, i64), Optio
     }
     let kernel = params.last("kernel").map(str::to_ascii_lowercase);
     if kernel.as_ref().is_some_and(|id| !is_kernel(id)) {
-        return Err(Refusal::bad("kernel is Jupyter's id of it, a UUID; api/v1/kernels lists those that are known"));
+        return Err(Refusal::bad(
+            "kernel is the ID that Jupyter gives it, a UUID; api/v1/kernels lists the known ones",
+        ));
     }
     Ok((asker.within(now, from, to)?, kernel))
 }

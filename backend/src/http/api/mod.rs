@@ -60,13 +60,14 @@ pub(in crate::http) fn seconds(ms: i64) -> Value {
 }
 
 pub(in crate::http) async fn unknown(uri: Uri) -> Refusal {
-    let known = "there are api/v1/catalog, sources, fleet, series, query, figure, export, record, runs, findings, changed, processes, kernels, markers, cells, doctor, uplink and live";
+    let known = "routes are api/v1/catalog, sources, fleet, series, query, figure, export, record, runs, findings, \
+        changed, processes, kernels, markers, cells, doctor, uplink and live";
     Refusal::new(StatusCode::NOT_FOUND, format!("there is no {}; {known}", uri.path()))
 }
 
 /// 404: there is no such run for who asks.
 fn unknown_run(id: &str) -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, format!("there is no run {id:?} here; api/v1/runs lists those that there are"))
+    Refusal::new(StatusCode::NOT_FOUND, format!("there is no run {id:?}; api/v1/runs lists them"))
 }
 
 /// Items of a list that are made at once.
@@ -126,10 +127,10 @@ pub(in crate::http) async fn processes(
     let here = |source: &&Arc<Source>| app.live.source(source.id).processes.newest().is_some();
     let Some(source) = sources.iter().find(here).or(sources.first().filter(|_| sources.len() == 1)) else {
         let (status, sentence) = match app.hub.is_some() && sources.len() > 1 {
-            true => (StatusCode::BAD_REQUEST, "say of which machine, by source=NAME"),
+            true => (StatusCode::BAD_REQUEST, "the machine is missing: name it with source=NAME"),
             false => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "there is no process table yet; the first comes within seconds, if this system has one",
+                "there is no process table yet; the first one follows within seconds if this system has one",
             ),
         };
         return Err(Refusal::new(status, sentence));

@@ -37,7 +37,7 @@ impl Params {
         // Each of a repeated one must be an instant, though only the last counts.
         self.each(name).try_fold(None, |_, text| match when(text) {
             Ok(when) => Ok(Some(when.at(now))),
-            Err(why) => Err(Refusal::bad(format!("{name} {why}"))),
+            Err(why) => Err(Refusal::bad(format!("{name}: {why}"))),
         })
     }
 }
@@ -46,7 +46,8 @@ impl Params {
 fn checked(operation: Operation, all: Vec<(String, String)>) -> Result<Params, String> {
     if all.len() > MAX_PARAMETERS {
         return Err(format!(
-            "{} parameters are too many; one question has at most {MAX_PARAMETERS}: ask several, or write * for any text",
+            "{} parameters are too many; a request has at most {MAX_PARAMETERS}: send several, or write * for any \
+            text",
             all.len()
         ));
     }

@@ -139,7 +139,7 @@ pub(super) async fn asked(app: &App, asker: &Asker, params: &Params) -> Result<A
     let now = app.live.clock.wall();
     let run = match params.last("run") {
         Some(_) if asker.bounds != Bounds::All => {
-            return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link shows no runs; leave run= out"));
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link does not include runs; leave run= out"));
         }
         Some(id) => Some(run(app, asker, id).await?),
         None => None,
@@ -164,7 +164,7 @@ pub(super) async fn run(app: &App, asker: &Asker, id: &str) -> Result<Run, Refus
     let (slot, sources) = (app.answers.history.take()?, asker.reader(app).sources());
     let (runs, live, wanted) = (app.runs.clone(), app.live.clone(), id.to_string());
     let found = slot.blocking(move || runs.find(&live, &sources, &wanted, span)).await?;
-    let sentence = || format!("there is no run {id:?} here; api/v1/runs lists those that there are");
+    let sentence = || format!("there is no run {id:?}; api/v1/runs lists them");
     found.ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, sentence()))
 }
 
@@ -175,7 +175,7 @@ fn ask(params: &Params, now: i64, run: Option<&Run>) -> Result<Ask, Refusal> {
     let begin = run.map_or_else(|| to.saturating_sub(DEFAULT_SPAN_MS), |run| run.began.min(to));
     let from = params.instant("from", now)?.unwrap_or(begin);
     let owned = |name| params.each(name).map(str::to_string).collect();
-    let step = params.last("step").map(step).transpose().map_err(|why| Refusal::bad(format!("step {why}")))?;
+    let step = params.last("step").map(step).transpose().map_err(|why| Refusal::bad(format!("step: {why}")))?;
     let rate = match params.last("fn") {
         None => false,
         Some("rate") => true,

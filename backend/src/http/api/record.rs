@@ -27,7 +27,7 @@ pub(in crate::http) async fn get(
     let recorder = match recorder {
         Ok(recorder) => recorder,
         Err(Nothing) => {
-            let sentence = "nothing was stored between from and to; leave them out to record all";
+            let sentence = "there is no data between from and to; leave them out to record everything";
             return Err(Refusal::new(StatusCode::NOT_FOUND, sentence));
         }
     };
@@ -42,7 +42,7 @@ pub(in crate::http) async fn get(
                 tracing::error!(%error, "a recording broke off");
                 Some((Err(error), None))
             }
-            Err(_) => Some((Err(std::io::Error::other("the recording broke off; the log says why")), None)),
+            Err(_) => Some((Err(std::io::Error::other("the recording was aborted; see the log")), None)),
         }
     });
     let mut response = Response::new(Body::from_stream(body));

@@ -52,10 +52,12 @@ pub(in crate::http) async fn event(
 fn may_report(app: &App, caller: Caller) -> Result<(), Refusal> {
     let conflict = |sentence: &str| Err(Refusal::new(StatusCode::CONFLICT, sentence));
     if app.hub.is_some() {
-        return conflict("tell the agent of the machine on which the job runs; the hub has its runs from there");
+        return conflict(
+            "send reports to the agent of the machine that runs the job; the hub receives its runs from there",
+        );
     }
     if app.live.provenance.recorded.is_some() {
-        return conflict("this is a recording; tell the Watchglass that measures");
+        return conflict("this is a recording; send reports to a live Watchglass");
     }
     may_write(caller, "reports of runs")
 }
@@ -72,7 +74,7 @@ fn read<T: DeserializeOwned>(body: Value) -> Result<T, Refusal> {
 fn made() -> Result<String, Refusal> {
     let mut bytes = [0; 6];
     let random = SystemRandom::new().fill(&mut bytes);
-    random.map_err(|_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the system grants no random bytes"))?;
+    random.map_err(|_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the system provides no random bytes"))?;
     Ok(hex::encode(bytes))
 }
 

@@ -170,7 +170,7 @@ impl Wish {
         let states = params.each("state").flat_map(|states| states.split(','));
         let state = |name: &str| {
             let known = RunState::ALL.map(RunState::name).join(", ");
-            RunState::named(name).ok_or_else(|| Refusal::bad(format!("state {name:?} is none; known are {known}")))
+            RunState::named(name).ok_or_else(|| Refusal::bad(format!("state {name:?} is unknown; states are {known}")))
         };
         let limit = params.last("limit").map_or(Ok(DEFAULT_RUNS), str::parse).ok();
         let limit = limit.filter(|limit| (1..=MAX_RUNS).contains(limit));

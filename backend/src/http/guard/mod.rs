@@ -129,7 +129,9 @@ impl Guard {
         let mut origins = headers.get_all(header::ORIGIN).iter();
         match (origins.next(), origins.next()) {
             (Some(origin), None) => self.origin(origin, &host),
-            (Some(_), Some(_)) => Err(Refusal::new(StatusCode::FORBIDDEN, "send one Origin header, not several")),
+            (Some(_), Some(_)) => {
+                Err(Refusal::new(StatusCode::FORBIDDEN, "the request has several Origin headers; send one"))
+            }
             // A socket without an Origin is a script: browsers always send one.
             (None, _) if kind == Resource::Data => own_site(headers),
             (None, _) => Ok(()),
@@ -144,7 +146,8 @@ impl Guard {
         let foreign = || {
             Refusal::new(
                 StatusCode::FORBIDDEN,
-                "only this hub's own page may do this; if people reach it by another address, start it with --public-url; a program sends a key",
+                "only the page of this hub can do this; start the hub with --public-url if users reach it by another \
+                address. Programs authenticate with a key",
             )
         };
         let host = self.host(target, headers, HostNames::Own)?;
@@ -181,9 +184,7 @@ impl Guard {
             return Ok(Host { text, listed });
         }
         let flag = if is_host_name(name) { name } else { "NAME" };
-        let sentence = format!(
-            "this server does not answer to that host name; if people reach it by that name, start it with --host {flag}"
-        );
+        let sentence = format!("this server rejects that host name; start it with --host {flag} to allow it");
         Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, sentence))
     }
 
@@ -194,8 +195,7 @@ impl Guard {
         if with(self.scheme) || (host.listed && with("https")) || self.origins.iter().any(|own| is(own)) {
             return Ok(());
         }
-        let sentence =
-            "this request comes from another web origin; if that site may call, start the server with --origin URL";
+        let sentence = "the request comes from another web origin; start the server with --origin URL to allow it";
         Err(Refusal::new(StatusCode::FORBIDDEN, sentence))
     }
 
@@ -243,7 +243,7 @@ fn own_site(headers: &HeaderMap) -> Result<(), Refusal> {
     }
     Err(Refusal::new(
         StatusCode::FORBIDDEN,
-        "another site may link to the page, but not load its data; open the page itself",
+        "another site can link to the page, but not load its data; open the page itself",
     ))
 }
 

@@ -51,7 +51,7 @@ impl Peers {
     #[cfg(not(target_os = "linux"))]
     pub fn caller_uid(&self, _local: SocketAddr, _remote: SocketAddr) -> Result<Option<u32>, PeerError> {
         let _ = &self.netlink_answers;
-        Err(PeerError { reason: "this system cannot tell which user calls".into() })
+        Err(PeerError { reason: "this system cannot identify the user of a connection".into() })
     }
 }
 
@@ -184,7 +184,7 @@ mod linux {
 
     /// The socket of an answer with its own and its peer's address; `None` when the kernel knows none.
     pub(super) fn read_answer(bytes: &[u8]) -> Io<Option<(Owner, (SocketAddr, SocketAddr))>> {
-        let short = || Error::other("the kernel's answer is too short");
+        let short = || Error::other("the response of the kernel is too short");
         let u32_at = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_ne_bytes);
         let kind = u32_at(4).ok_or_else(short)? as u16;
         if kind == libc::NLMSG_ERROR as u16 {
@@ -192,7 +192,7 @@ mod linux {
             return if code == libc::ENOENT { Ok(None) } else { Err(Error::from_raw_os_error(code)) };
         }
         if kind != SOCK_DIAG_BY_FAMILY {
-            return Err(Error::other("the kernel's answer is not about a socket"));
+            return Err(Error::other("the response of the kernel is not about a socket"));
         }
         let body = bytes.get(HEADER..HEADER + ANSWER).ok_or_else(short)?;
         if body[1] == STATE_LISTEN {

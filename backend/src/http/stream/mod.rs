@@ -84,7 +84,7 @@ pub(super) async fn get(
     };
     let way = Way::asked(request.headers(), params.last("cursor"))?;
     if json && !matches!(way, Way::Socket) {
-        return Err(Refusal::bad("scripts read ?format=json over a WebSocket alone"));
+        return Err(Refusal::bad("format=json is available over a WebSocket only"));
     }
     if let Way::Polls(Some((viewer, place))) = &way {
         return app.rungs.find(viewer, asker.who.as_ref())?.poll(*place).await;
@@ -92,22 +92,20 @@ pub(super) async fn get(
     app.lets_in()?;
     let patterns: Vec<String> = params.each("source").map(str::to_string).collect();
     if !json && !patterns.is_empty() {
-        return Err(Refusal::bad(
-            "source= chooses what a script is told of, with format=json; a page names its machine itself",
-        ));
+        return Err(Refusal::bad("source= selects machines for format=json only; a page selects its machine itself"));
     }
     let patterns = asker.sources(&app, patterns).await;
     let chosen = fitting(&asker.reader(&app).sources(), &patterns).map_err(no_source)?.len();
     if json && chosen > MAX_SCRIPT_SOURCES {
         return Err(Refusal::bad(format!(
-            "these are {chosen} machines, and a script follows {MAX_SCRIPT_SOURCES} at most: name them by source=, * for any text"
+            "{chosen} machines are too many; select at most {MAX_SCRIPT_SOURCES} with source=, * for any text"
         )));
     }
     let (rights, seat) = match (&app.hub, &asker.who) {
         (Some(hub), Some(who)) => {
             let is_link = matches!(who.who, Who::Share { .. });
             if is_link && json {
-                return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link is for its page"));
+                return Err(Refusal::new(StatusCode::FORBIDDEN, "a share link works in its page only"));
             }
             let seats = if is_link { &hub.link_seats } else { &hub.seats };
             let tab = hub.meter.tab(who);

@@ -75,7 +75,7 @@ pub(super) struct Rung {
 
 /// 404: nobody has this viewer, or another one has it.
 fn unknown() -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "there is no such stream, or not any more; begin a new one")
+    Refusal::new(StatusCode::NOT_FOUND, "the stream does not exist (any more); open a new one")
 }
 
 impl Rungs {
@@ -143,8 +143,10 @@ impl Landing {
     /// # Errors
     /// 404: it has ended, or this place is gone. 400: it is an event stream.
     pub async fn poll(&self, place: u64) -> Result<Response<Body>, Refusal> {
-        let mail =
-            self.mail.as_ref().ok_or_else(|| Refusal::bad("this stream goes out by events; it is not polled"))?;
+        let mail = self
+            .mail
+            .as_ref()
+            .ok_or_else(|| Refusal::bad("this stream uses server-sent events and cannot be polled"))?;
         // A poll that nobody waits for any longer ends by itself.
         let mut mail = mail.lock().await;
         self.polled.send_replace(Instant::now());
@@ -338,7 +340,7 @@ mod tests {
         let id = rung.id.clone();
         rung.send(Opcode::Binary, &bytes("one")).await.expect("room");
         let landing = rungs.find(&id, None).expect("it is there");
-        assert_eq!(poll(&landing, 0).await, Err(400), "it is not polled");
+        assert_eq!(poll(&landing, 0).await, Err(400), "cannot be polled");
         landing.say(vec![bytes("hello")]).await.expect("heard");
         let said = rung.next(&mut Wakes::new(Vec::new()), None).await.expect("a word");
         assert!(matches!(said, SocketEvent::Said(Message::Binary(word)) if word == "hello"));

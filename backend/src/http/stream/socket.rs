@@ -125,7 +125,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Carrier for Socket<S> {
                     }
                     match self.asked {
                         Some(asked) if now >= asked + (DEAD_AFTER - PING_AFTER) => {
-                            return Err(End::Told(CloseCode::Away, "nothing was heard for 15 s".into()));
+                            return Err(End::Told(CloseCode::Away, "no message for 15 s".into()));
                         }
                         None if now >= self.heard + PING_AFTER => {
                             self.send(Opcode::Ping, &Bytes::new()).await?;
@@ -177,10 +177,10 @@ const MAX_REASON_BYTES: usize = 123;
 /// Why an error ends a connection.
 fn end(error: &Error) -> End {
     let (code, reason) = match error {
-        Error::Capacity(_) => (CloseCode::Size, format!("a message here has at most {MAX_FRAME_BYTES} bytes")),
-        Error::Utf8(_) => (CloseCode::Invalid, "a text is not UTF-8".into()),
+        Error::Capacity(_) => (CloseCode::Size, format!("a message has at most {MAX_FRAME_BYTES} bytes")),
+        Error::Utf8(_) => (CloseCode::Invalid, "a text message is not UTF-8".into()),
         Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => return End::Gone,
-        Error::Protocol(why) => (CloseCode::Protocol, format!("this breaks the WebSocket protocol: {why}")),
+        Error::Protocol(why) => (CloseCode::Protocol, format!("WebSocket protocol error: {why}")),
         _ => return End::Gone,
     };
     End::Told(code, reason)

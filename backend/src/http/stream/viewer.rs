@@ -100,11 +100,14 @@ async fn follow<C: Carrier>(carrier: &mut C, app: &Arc<App>, rights: &mut Rights
             SocketEvent::Time => {}
             SocketEvent::Said(Message::Binary(bytes)) => {
                 let message = decode_page(&bytes)
-                    .map_err(|why| End::Told(CloseCode::Invalid, format!("this is no message of a page: {why}")))?;
+                    .map_err(|why| End::Told(CloseCode::Invalid, format!("this is not a message of a page: {why}")))?;
                 let asks =
                     matches!(message, PageMessage::Past { .. } | PageMessage::Processes { .. } | PageMessage::Runs);
                 if asks && !rights.sees_processes() {
-                    return Err(End::Told(CloseCode::Policy, "a share link shows no processes and no runs".into()));
+                    return Err(End::Told(
+                        CloseCode::Policy,
+                        "a share link does not include processes and runs".into(),
+                    ));
                 }
                 if let PageMessage::Past { pid, name, from, to } = &message {
                     let past = |source: &SourceId| live.source(*source).processes.past(*pid, name, (*from, *to));

@@ -150,9 +150,10 @@ impl Seen {
             _ if hung => (
                 CheckState::Hung,
                 format!(
-                    "history is not being written: the disk of {folder} does not answer; the last 15 minutes and more stay in memory"
+                    "history is not being written: the disk of {folder} does not respond; the last 15 minutes and \
+                    more stay in memory"
                 ),
-                "see whether the disk or the network share works; --data-dir chooses another".to_string(),
+                "check the disk or the network share; --data-dir chooses another".to_string(),
             ),
             (Some(error), _) => (
                 CheckState::Failed,
@@ -197,8 +198,8 @@ pub(super) fn gone() -> Check {
         state: CheckState::Failed,
         tried: Vec::new(),
         found: String::new(),
-        reason: "history is not being sealed: what keeps it has failed, as the log of the server says".into(),
-        remedy: "start Watchglass again; ticks are logged until then, and nothing is lost".into(),
+        reason: "history is not being sealed: the writer has failed; see the log of the server".into(),
+        remedy: "restart Watchglass; until then ticks are logged, and nothing is lost".into(),
     }
 }
 
@@ -207,16 +208,19 @@ fn remedy(error: &str, path: &Path) -> String {
     let error = error.to_ascii_lowercase();
     match () {
         () if error.contains("space") => {
-            format!("make room on the disk of {folder}, or choose another with --data-dir; writing goes on by itself")
+            format!(
+                "free space on the disk of {folder}, or choose another with --data-dir; writing then continues \
+                by itself"
+            )
         }
         () if error.contains("quota") => {
-            format!("your quota is used up: make room on the disk of {folder}, or choose another with --data-dir")
+            format!("your quota is used up: free space on the disk of {folder}, or choose another with --data-dir")
         }
         () if error.contains("read-only") => {
-            format!("the disk of {folder} can only be read: remount it, or choose another with --data-dir")
+            format!("the disk of {folder} is read-only: remount it, or choose another with --data-dir")
         }
         () => format!(
-            "see whether {folder} can be written to, or choose another with --data-dir; it is tried again by itself"
+            "check that {folder} can be written to, or choose another with --data-dir; Watchglass retries by itself"
         ),
     }
 }

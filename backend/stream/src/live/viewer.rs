@@ -154,11 +154,11 @@ impl Viewer {
     pub fn receive(&mut self, message: PageMessage) -> Result<(), String> {
         match message {
             PageMessage::Open { protocol, .. } if protocol != PROTOCOL => {
-                Err("this page is of another version than the server; reload it".into())
+                Err("the page has another version than the server; reload it".into())
             }
             PageMessage::Open { .. } if self.opened => Err("the stream is open already".into()),
             PageMessage::Open { sources, .. } if sources.len() > MAX_OPENED => {
-                Err(format!("a page follows at most {MAX_OPENED} machines at once"))
+                Err(format!("a page can open at most {MAX_OPENED} machines"))
             }
             PageMessage::Open { window, resume, sources, .. } => {
                 self.opened = true;
@@ -170,7 +170,7 @@ impl Viewer {
                 self.follow(&sources, resume);
                 Ok(())
             }
-            PageMessage::Overview { .. } if !self.opened => Err("a page opens the stream first".into()),
+            PageMessage::Overview { .. } if !self.opened => Err("a page must open the stream first".into()),
             PageMessage::Overview { grain, on } => {
                 self.overviews.retain(|(overview, _)| overview.grain() != grain);
                 // What it shows is now, and not what the span was.
@@ -206,7 +206,7 @@ impl Viewer {
             }
             PageMessage::Ack { messages } => {
                 if messages > self.sent {
-                    return Err("the page acknowledged what was not sent".into());
+                    return Err("the page acknowledged data that was not sent".into());
                 }
                 self.acknowledged = self.acknowledged.max(messages);
                 Ok(())

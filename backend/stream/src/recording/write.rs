@@ -23,7 +23,7 @@ pub struct Nothing;
 
 impl std::fmt::Display for Nothing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("nothing was stored in that time")
+        f.write_str("there is no data in that time")
     }
 }
 impl std::error::Error for Nothing {}

@@ -548,15 +548,16 @@ impl Store {
 fn clock(left: Option<i64>) -> Check {
     let reason = left.map(|left| {
         format!(
-            "the clock was set back: for about {left} s nothing new is stored or shown, because these instants have their values"
+            "the clock was set back: for about {left} s no new samples are stored or shown, because this time \
+            already has values"
         )
     });
     Check {
         id: "clock".into(),
         state: if left.is_some() { CheckState::Partial } else { CheckState::Ok },
         tried: Vec::new(),
-        found: "one instant has one value".into(),
-        remedy: if left.is_some() { "nothing: it ends by itself".into() } else { String::new() },
+        found: "an instant has only one value".into(),
+        remedy: if left.is_some() { "nothing to do: it ends by itself".into() } else { String::new() },
         reason: reason.unwrap_or_default(),
     }
 }

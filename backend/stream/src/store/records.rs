@@ -51,7 +51,7 @@ impl fmt::Display for RecordRefused {
         match self {
             RecordRefused::Bad(why) => why.fmt(f),
             RecordRefused::Unknown => f.write_str("there is no such machine"),
-            RecordRefused::Closed => f.write_str("the server is ending; try again once it is back"),
+            RecordRefused::Closed => f.write_str("the server is shutting down; retry when it is back"),
         }
     }
 }

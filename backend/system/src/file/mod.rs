@@ -31,9 +31,9 @@ fn plain(found: &Metadata) -> io::Result<()> {
     match () {
         () if found.is_file() => Ok(()),
         () if found.is_dir() => Err(io::Error::other("it is a folder; name a file in it")),
-        () => Err(io::Error::other(
-            "it is a pipe, a socket or a device; write what comes of it to a file, and name that one",
-        )),
+        () => {
+            Err(io::Error::other("it is a pipe, a socket or a device; save its output to a file, and name that file"))
+        }
     }
 }
 

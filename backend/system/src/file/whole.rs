@@ -53,7 +53,7 @@ impl Whole {
             }
             _ => {}
         }
-        let name = path.file_name().ok_or_else(|| io::Error::other("it names no file"))?;
+        let name = path.file_name().ok_or_else(|| io::Error::other("it is not the name of a file"))?;
         sweep(path, name);
         let (file, part) = part(path, name)?;
         // Where a file system has no locks, no part is taken for left behind.

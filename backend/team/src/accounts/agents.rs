@@ -40,7 +40,7 @@ impl Accounts {
             let other = sources::find(&mut change, name, now).await?.is_some_and(|other| other.id != source.id);
             if other {
                 return Err(Denied::conflict(format!(
-                    "there is a machine {name:?}, or was one lately; take another name"
+                    "the machine name {name:?} is or was recently in use; choose another name"
                 )));
             }
             sources::rename(&mut change, &source.id, &source.name, name, now + ALIAS).await?;
@@ -70,12 +70,10 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         let source = self.agent_of(&mut change, by, team, word).await?;
         if source.state == "revoked" {
-            return Err(Denied::conflict(
-                "this machine was revoked; bring it back with watchglass agents join --as NAME",
-            ));
+            return Err(Denied::conflict("this machine was revoked; restore it with watchglass agents join --as NAME"));
         }
         if enrolments::approve(&mut change, &source.id).await? == 0 {
-            return Err(Denied::conflict("this machine does not wait to be confirmed"));
+            return Err(Denied::conflict("this machine does not wait for approval"));
         }
         sources::set_state(&mut change, &source.id, "active").await?;
         let done = Done { action: "agent.approve", team: Some(&source.team), object: &source.name, ..Done::default() };

@@ -142,7 +142,7 @@ fn append(path: &Path, lines: &str) -> io::Result<()> {
     // Opened anew each time: who gathers logs moves the file away, and the next lines make another.
     let mut file = options.read(true).append(true).create(true).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no plain file"));
+        return Err(io::Error::other("it is not a plain file"));
     }
     let before = file.seek(SeekFrom::End(0))?;
     let begin = if ends_within_a_line(&mut file, before)? { "\n" } else { "" };

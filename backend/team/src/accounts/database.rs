@@ -94,8 +94,8 @@ fn password(path: &Path) -> Result<Secret, String> {
     let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
     file.take(MAX_PASSWORD).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
     match text.trim_end_matches(['\r', '\n']) {
-        "" => Err(failed("it is empty".into())),
-        line if line.contains('\n') => Err(failed("it has more than one line".into())),
+        "" => Err(failed("the file is empty".into())),
+        line if line.contains('\n') => Err(failed("the file has more than one line".into())),
         line => Ok(Secret::new(line)),
     }
 }

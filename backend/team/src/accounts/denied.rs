@@ -82,17 +82,17 @@ impl fmt::Display for Denied {
             Denied::Invalid(text) | Denied::SignIn(text) | Denied::Forbidden(text) | Denied::Conflict(text) => {
                 f.write_str(text)
             }
-            Denied::Again => f.write_str("this needs a sign-in of the last 15 minutes; give your password again"),
+            Denied::Again => f.write_str("this needs a sign-in within the last 15 minutes; enter your password again"),
             Denied::Unknown => f.write_str("there is no such thing here"),
             Denied::Throttled { retry_after } => {
-                write!(f, "tried too often; try again in {} s", retry_after.as_secs().max(1))
+                write!(f, "too many attempts; retry in {} s", retry_after.as_secs().max(1))
             }
             Denied::Busy { retry_after } => {
-                write!(f, "too many sign in at once; try again in {} s", retry_after.as_secs().max(1))
+                write!(f, "too many sign-ins at once; retry in {} s", retry_after.as_secs().max(1))
             }
-            Denied::Unavailable => f.write_str("the hub's database cannot be used now; its log says why"),
+            Denied::Unavailable => f.write_str("the database of the hub is unavailable; see its log"),
             Denied::Full => f.write_str(
-                "the disk with the hub's database is full, so nothing was changed; make room on the hub, then try again",
+                "the disk of the hub's database is full, so nothing was changed; free space on the hub, then retry",
             ),
         }
     }

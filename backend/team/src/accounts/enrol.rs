@@ -43,9 +43,9 @@ fn is_name_letter(letter: char) -> bool {
 pub(super) fn check_name(name: &str) -> Result<(), Denied> {
     match (1..=NAME).contains(&name.len()) && name.chars().all(is_name_letter) {
         true => Ok(()),
-        false => {
-            Err(Denied::invalid(format!("a machine's name has 1 to {NAME} letters, digits, \".\", \"-\" or \"_\"")))
-        }
+        false => Err(Denied::invalid(format!(
+            "the name of a machine has 1 to {NAME} letters, digits, \".\", \"-\" or \"_\""
+        ))),
     }
 }
 
@@ -92,7 +92,7 @@ impl Accounts {
         check(request)?;
         let Some(join) = self.proven(text, &[KeyKind::Join]).await? else {
             self.attempt(&[(Limit::Key, network.text())])?;
-            return Err(Denied::SignIn("this is no join key of this hub; copy the whole line that it shows".into()));
+            return Err(Denied::SignIn("this is not a join key of this hub; copy the whole join line".into()));
         };
         let settings: JoinSettings = serde_json::from_str(&join.settings).unwrap_or_default();
         let now = self.now();
@@ -100,7 +100,7 @@ impl Accounts {
         // Read anew, inside the change: two machines may share the last use.
         let join = keys::get(&mut change, &join.id).await?.ok_or(Denied::Unknown)?;
         if join.ended.is_some() {
-            return Err(Denied::Forbidden("this join key was ended; ask an admin for a new line".into()));
+            return Err(Denied::Forbidden("this join key was revoked; ask an admin for a new line".into()));
         }
         let source = match self.asked_before(&mut change, request, &join).await? {
             Some(Before { source, pending: false }) => source,
@@ -111,10 +111,10 @@ impl Accounts {
             }
             None => {
                 if !holds(&join, now) {
-                    return Err(Denied::Forbidden("this join key is over; ask an admin for a new line".into()));
+                    return Err(Denied::Forbidden("this join key has expired; ask an admin for a new line".into()));
                 }
                 if !keys::join(&mut change, &join.id).await? {
-                    let sentence = "as many machines as may have joined by this key; ask an admin for a new line";
+                    let sentence = "the limit of machines for this join key is reached; ask an admin for a new line";
                     return Err(Denied::Forbidden(sentence.into()));
                 }
                 let (source, is_known) = self.choose(&mut change, request, &join, &settings).await?;
@@ -158,7 +158,7 @@ impl Accounts {
     ) -> Result<Option<Before>, Denied> {
         let Some(before) = enrolments::get(change, &request.request).await? else { return Ok(None) };
         if before.join_key != join.id {
-            return Err(Denied::conflict("this request came by another join key; begin with a new request"));
+            return Err(Denied::conflict("this request used another join key; begin with a new request"));
         }
         let (now, pending) = (self.now(), before.state == "pending");
         if !pending && now >= before.asked + REPEATED {
@@ -183,7 +183,7 @@ impl Accounts {
     ) -> Result<(Source, bool), Denied> {
         if let Some(bound) = &settings.source {
             let found = sources::get(change, bound).await?;
-            let found = found.ok_or_else(|| Denied::conflict("the machine that this join key is for was removed"))?;
+            let found = found.ok_or_else(|| Denied::conflict("the machine of this join key was removed"))?;
             return Ok((found, false));
         }
         let is_free = |source: &Source| !self.0.links.is_watched(&source.id);
@@ -248,7 +248,7 @@ impl Accounts {
                 return Ok(name);
             }
         }
-        Err(Denied::conflict("all names like this one are taken; give the machine another one with --name"))
+        Err(Denied::conflict("all names like this one are in use; choose another one with --name"))
     }
 
     /// Gives a machine the key of its source; the one before is replaced.
@@ -308,5 +308,5 @@ fn by_join(join: &Key) -> String {
 }
 
 fn revoked() -> Denied {
-    Denied::Forbidden("this machine was revoked; an admin brings it back with watchglass agents join --as NAME".into())
+    Denied::Forbidden("this machine was revoked; an admin can restore it with watchglass agents join --as NAME".into())
 }

@@ -90,7 +90,7 @@ impl Accounts {
             (_, Some(Principal { who: Who::Account { id, .. }, session: Some(session), .. })) => {
                 Some((id.clone(), *session))
             }
-            _ => return Err(Denied::invalid("sign in first, and not by the proxy")),
+            _ => return Err(Denied::invalid("sign in first, without the proxy")),
         };
         if let (Purpose::Link, Some(by)) = (purpose, by) {
             self.need_fresh(by)?;
@@ -101,7 +101,7 @@ impl Accounts {
         let flow = Flow { provider: provider.into(), next, purpose, invite, of, began: now };
         let mut change = self.begin_change().await?;
         if codes::count(&mut change, "oidc", now).await? >= MOST {
-            return Err(Denied::conflict("too many people sign in by a provider just now; try again in some minutes"));
+            return Err(Denied::conflict("too many sign-ins with a provider at once; retry in some minutes"));
         }
         let row = Code {
             hash: random::hash(&secret.state()).into(),
@@ -113,7 +113,7 @@ impl Accounts {
             owner: None,
             maker: provider.into(),
             email: None,
-            data: serde_json::to_string(&flow).map_err(|_| Denied::invalid("the address to go to is too long"))?,
+            data: serde_json::to_string(&flow).map_err(|_| Denied::invalid("the address to return to is too long"))?,
             made: now,
             ends: now + AWAY,
         };

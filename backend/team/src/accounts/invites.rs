@@ -35,7 +35,7 @@ pub(super) fn email_of(text: &str) -> Result<Option<String>, Denied> {
     match text {
         "" => Ok(None),
         text if text.len() <= EMAIL && text.contains('@') && plain => Ok(Some(text.into())),
-        _ => Err(Denied::invalid("an address for mail looks like name@example.org")),
+        _ => Err(Denied::invalid("an e-mail address looks like name@example.org")),
     }
 }
 
@@ -70,17 +70,15 @@ impl Accounts {
         let email = email_of(wanted.email.as_deref().unwrap_or_default())?;
         let ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?;
         let ends = ends.filter(|ends| *ends <= now + LONGEST);
-        let ends = ends.ok_or_else(|| Denied::invalid("an invitation holds at most 30d"))?;
+        let ends = ends.ok_or_else(|| Denied::invalid("an invitation lasts at most 30d"))?;
         let mut change = self.begin_change().await?;
         let team = self.inviting(&mut change, by, team).await?;
         self.need_fresh(by)?;
         if !by.may(&team.id, role) {
-            return Err(Denied::Forbidden(format!("nobody gives what they do not have themselves: {role}")));
+            return Err(Denied::Forbidden(format!("you cannot give a right that you do not have: {role}")));
         }
         if codes::of_team(&mut change, &team.id, "invite", now).await?.len() >= INVITES {
-            return Err(Denied::conflict(format!(
-                "a team has at most {INVITES} open invitations; take one back first"
-            )));
+            return Err(Denied::conflict(format!("a team has at most {INVITES} open invitations; revoke one first")));
         }
         let code = random::code();
         let row = Code {
@@ -122,7 +120,7 @@ impl Accounts {
         let row = rows.into_iter().find(|row| row.id == id).ok_or(Denied::Unknown)?;
         let own = row.owner.is_some() && row.owner == by.owner;
         if !own && !by.may(&team.id, Role::Admin) {
-            return Err(Denied::Forbidden("another's invitation is taken back by an admin of the team".into()));
+            return Err(Denied::Forbidden("only an admin of the team can revoke another member's invitation".into()));
         }
         codes::remove(&mut change, id).await?;
         let whom = row.email.as_deref().unwrap_or("somebody");
@@ -245,7 +243,7 @@ impl Accounts {
         let team = self.team(on, by, word, Role::Member).await?;
         let may = by.may(&team.id, Role::Admin) || settings_of(&team).members_invite;
         if !may {
-            return Err(Denied::Forbidden("only an admin of the team invites; ask one".into()));
+            return Err(Denied::Forbidden("only an admin of the team can invite; ask one".into()));
         }
         if !by.allows(KeyScope::TeamAdmin) && !by.allows(KeyScope::HubAdmin) {
             return Err(Denied::Forbidden(format!("this needs a key with the scope {}", KeyScope::TeamAdmin)));

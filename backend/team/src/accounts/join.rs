@@ -50,14 +50,14 @@ impl Accounts {
     pub async fn new_join(&self, by: &Principal, team: &str, wanted: &NewJoin) -> Result<NewKey, Denied> {
         check_labels(&wanted.labels)?;
         if wanted.uses == Some(0) {
-            return Err(Denied::invalid("a join key lets at least one machine join; leave uses out for any number"));
+            return Err(Denied::invalid("a join key is for at least one machine; leave uses out for any number"));
         }
         let ends = end_of(wanted.expires.as_deref(), Some(HOLDS), self.now())?;
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, team, Role::Admin).await?;
         self.need_fresh(by)?;
         if keys::of(&mut change, Some(&team.id), KeyKind::Join.letter(), self.now()).await?.len() >= JOINS {
-            return Err(Denied::conflict(format!("a team has at most {JOINS} join keys; end one first")));
+            return Err(Denied::conflict(format!("a team has at most {JOINS} join keys; revoke one first")));
         }
         let source = match &wanted.source {
             Some(word) => {

@@ -30,12 +30,12 @@ pub(super) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Deni
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._/-".contains(c);
     for (key, value) in labels {
         if key.is_empty() || key.len() > 63 || !key.chars().all(good) {
-            let sentence = "a label's key has 1 to 63 small letters, digits, \".\", \"_\", \"/\" or \"-\"";
-            return Err(Denied::invalid(format!("{sentence}; {key:?} has not")));
+            let sentence = "the key of a label has 1 to 63 lower-case letters, digits, \".\", \"_\", \"/\" or \"-\"";
+            return Err(Denied::invalid(format!("{sentence}; {key:?} does not")));
         }
         if value.len() > 256 || value.chars().any(char::is_control) {
             return Err(Denied::invalid(format!(
-                "the value of label {key:?} is longer than 256 bytes or no plain text"
+                "the value of label {key:?} is longer than 256 bytes or not plain text"
             )));
         }
     }

@@ -69,12 +69,12 @@ impl LinkDenied {
 impl fmt::Display for LinkDenied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LinkDenied::NoKey => f.write_str("this is no agent's key of this hub; join it with a join key"),
-            LinkDenied::Revoked => f.write_str("this machine was revoked by an admin of the hub"),
-            LinkDenied::Unknown => f.write_str("this machine was removed from the hub; join it anew"),
-            LinkDenied::Replaced => f.write_str("this machine has joined anew and has another key now"),
-            LinkDenied::Throttled { .. } => f.write_str("too many wrong keys came from this network; wait a minute"),
-            LinkDenied::Unavailable => f.write_str("the hub's database cannot be used now"),
+            LinkDenied::NoKey => f.write_str("this is not an agent key of this hub; join with a join key"),
+            LinkDenied::Revoked => f.write_str("an admin of the hub revoked this machine"),
+            LinkDenied::Unknown => f.write_str("this machine was removed from the hub; join again"),
+            LinkDenied::Replaced => f.write_str("this machine has joined again and has another key now"),
+            LinkDenied::Throttled { .. } => f.write_str("too many wrong keys from this network; retry in a minute"),
+            LinkDenied::Unavailable => f.write_str("the database of the hub is unavailable"),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Accounts {
             word => {
                 let team = self.own_team(&mut on, by, word.as_deref()).await?;
                 if !by.may(&team.id, Role::Admin) {
-                    return Err(Denied::Forbidden("the log is for admins of the team".into()));
+                    return Err(Denied::Forbidden("only admins of the team can read the log".into()));
                 }
                 Some(team.id)
             }
@@ -82,7 +82,7 @@ impl Accounts {
             return Ok(());
         }
         let team = by.counts_for();
-        let from = if from <= 0 { "the begin".to_string() } else { date::text(from) };
+        let from = if from <= 0 { "the beginning".to_string() } else { date::text(from) };
         let after = Some(format!("{from} to {}", date::text(to)));
         let mut change = self.begin_note().await?;
         let object: String = what.chars().take(256).collect();

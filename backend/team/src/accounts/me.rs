@@ -163,7 +163,7 @@ impl Accounts {
     pub(super) async fn own(&self, on: &mut Connection, by: &Principal) -> Result<Account, Denied> {
         match &by.who {
             Who::Account { id, .. } => accounts::by_id(on, id).await?.ok_or(Denied::Unknown),
-            _ => Err(Denied::Forbidden("this is for people who are signed in, about themselves".into())),
+            _ => Err(Denied::Forbidden("this needs a signed-in user; a key cannot do it".into())),
         }
     }
 

@@ -310,7 +310,7 @@ impl Accounts {
             team_rows::find(on, word).await?.filter(|team| by.role_in(&team.id).is_some()).ok_or(Denied::Unknown)?;
         if !by.may(&team.id, role) {
             return Err(Denied::Forbidden(format!(
-                "only a team's {role} may do this; ask one of team {:?}",
+                "this needs the role {role} in team {:?}; ask someone who has it",
                 team.name
             )));
         }
@@ -326,7 +326,7 @@ impl Accounts {
             Some(word) => team_rows::find(on, word).await?.ok_or(Denied::Unknown),
             None => match <[team_rows::Team; 1]>::try_from(team_rows::all(on).await?) {
                 Ok([only]) => Ok(only),
-                Err(_) => Err(Denied::invalid("there are several teams; say which one with team")),
+                Err(_) => Err(Denied::invalid("there are several teams; choose one with team")),
             },
         }
     }
@@ -334,7 +334,7 @@ impl Accounts {
     fn need_hub_admin(&self, by: &Principal) -> Result<(), Denied> {
         match by.is_hub_admin() {
             true => Ok(()),
-            false => Err(Denied::Forbidden("only an admin of the hub may do this".into())),
+            false => Err(Denied::Forbidden("this needs an admin of the hub".into())),
         }
     }
 

@@ -81,22 +81,22 @@ fn normal(password: &Secret) -> Result<Vec<u8>, Denied> {
 pub(super) fn check(password: &Secret, name: &str) -> Result<(), Denied> {
     let normal = normal(password)?;
     if !(SHORTEST..=LONGEST).contains(&normal.len()) {
-        return Err(Denied::invalid(format!("a password has {SHORTEST} to {LONGEST} bytes; take a longer one")));
+        return Err(Denied::invalid(format!("a password has {SHORTEST} to {LONGEST} bytes; use a longer one")));
     }
     let text = String::from_utf8_lossy(&normal).to_lowercase();
     let easy = if text.contains(&name.to_lowercase()) && text.chars().count() < name.chars().count() + SHORTEST / 2 {
-        Some("it is little more than the name")
+        Some("it is similar to the name")
     } else if text.chars().collect::<BTreeSet<_>>().len() < 5 {
         Some("it has too few different letters")
     } else if is_repeated(&text) {
         Some("it repeats itself")
     } else if words_left(&text) < 5 {
-        Some("it is made of rows of keys and words that everybody tries")
+        Some("it consists of common words and rows of keys")
     } else {
         None
     };
     match easy {
-        Some(why) => Err(Denied::invalid(format!("this password is easily guessed: {why}; take another one"))),
+        Some(why) => Err(Denied::invalid(format!("this password is easy to guess: {why}; choose another one"))),
         None => Ok(()),
     }
 }

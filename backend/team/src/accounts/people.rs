@@ -102,7 +102,7 @@ impl Accounts {
         self.need_fresh(by)?;
         let hash = match &wanted.password {
             Some(_) if !matches!(by.who, Who::Local { .. }) => {
-                let sentence = "nobody sets another's password from elsewhere; make a code for them instead";
+                let sentence = "the password of another account cannot be set remotely; create a reset code instead";
                 return Err(Denied::Forbidden(sentence.into()));
             }
             Some(password) => {
@@ -199,7 +199,7 @@ impl Accounts {
     /// has not just proved themselves another way.
     pub async fn set_password(&self, by: &Principal, old: Option<&Secret>, new: &Secret) -> Result<(), Denied> {
         let Who::Account { id, name } = &by.who else {
-            return Err(Denied::invalid("only who signed in has a password"));
+            return Err(Denied::invalid("this account does not sign in with a password"));
         };
         password::check(new, name)?;
         match old {
@@ -209,7 +209,7 @@ impl Accounts {
         let hash = self.0.passwords.hash(new).await?;
         let mut change = self.begin_change().await?;
         if old.is_none() && accounts::password(&mut change, id).await?.is_some() {
-            return Err(Denied::invalid("say the password until now, too: this account has one"));
+            return Err(Denied::invalid("enter the current password, too: this account has one"));
         }
         accounts::set_password(&mut change, &random::id(), id, &hash).await?;
         sessions::end_all(&mut change, id, by.session.as_ref().map(|hash| hash.as_slice())).await?;
@@ -266,7 +266,7 @@ impl Accounts {
     pub(super) async fn need_another_admin(&self, on: &mut Connection, account: &Account) -> Result<(), Denied> {
         let is_one = account.hub_admin && account.state == "active";
         match is_one && accounts::hub_admins(on).await? <= 1 {
-            true => Err(Denied::conflict("this is the last admin of the hub; make another one first")),
+            true => Err(Denied::conflict("this is the last admin of the hub; add another one first")),
             false => Ok(()),
         }
     }

@@ -224,7 +224,7 @@ impl Accounts {
         let all = accounts::identities(&mut change, &account.id).await?;
         let identity = all.iter().find(|identity| identity.id == id).ok_or(Denied::Unknown)?;
         if !all.iter().any(|other| other.id != id && works(&other.kind, &other.issuer)) {
-            return Err(Denied::conflict("this is your last way to sign in; add another one first"));
+            return Err(Denied::conflict("this is your last sign-in method; add another one first"));
         }
         accounts::remove_identity(&mut change, id).await?;
         sessions::end_all(&mut change, &account.id, by.session.as_ref().map(|hash| hash.as_slice())).await?;

@@ -56,7 +56,7 @@ impl RemovalList {
         // A line that a crash cut is the id of no machine. What follows it begins anew.
         let lines = format!("\n{lines}");
         if file.metadata()?.len() + lines.len() as u64 > MAX_BYTES {
-            return Err(io::Error::other("it has as many machines as it can have"));
+            return Err(io::Error::other("the limit of machines is reached"));
         }
         file.write_all(lines.as_bytes())?;
         file.sync_all()?;
@@ -75,10 +75,7 @@ impl Accounts {
         for id in list.ids().into_iter().filter(|id| !removed.contains(id)).collect::<Vec<_>>() {
             // A machine may be called by the id that another had.
             if self.find(&id).await?.as_ref() == Some(&id) {
-                tracing::warn!(
-                    machine = id,
-                    "the database has a machine again that was removed: it is removed once more"
-                );
+                tracing::warn!(machine = id, "the database has a machine again that was removed: it is removed again");
                 self.remove(by, &id).await?;
             }
             removed.insert(id);

@@ -216,7 +216,7 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         let account = self.own(&mut change, by).await?;
         let home = self.team_roles(&mut change, &account).await?.into_iter().next();
-        let home = home.ok_or_else(|| Denied::conflict("you are in no team; an admin has to invite you first"))?;
+        let home = home.ok_or_else(|| Denied::conflict("you are in no team; ask an admin for an invitation"))?;
         let made = self.make_key(&mut change, by, &Whose::Person(account, home.id), wanted).await?;
         change.commit().await?;
         Ok(made)
@@ -258,7 +258,8 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         let account = self.account(&mut change, word).await?;
         if !matches!(by.who, Who::Local { .. }) {
-            let sentence = "nobody makes another's key from elsewhere; they make it on the page, under Your account";
+            let sentence = "a key of another person cannot be created remotely; they create it on the page, under \
+                Your account";
             return Err(Denied::Forbidden(sentence.into()));
         }
         if account.state != "active" {
@@ -268,7 +269,7 @@ impl Accounts {
         for scope in &wanted.scopes {
             let has = scope.least_role().is_some_and(|least| teams.iter().any(|team| team.role >= least));
             if !has && !account.hub_admin {
-                let sentence = format!("{} may not {scope} in any team, so no key of theirs may", account.name);
+                let sentence = format!("{} lacks {scope} in every team, so their keys cannot have it", account.name);
                 return Err(Denied::Forbidden(sentence));
             }
         }
@@ -340,7 +341,7 @@ impl Accounts {
                 (Some(role), Whose::Service(team, service)) => {
                     if service.role.parse::<Role>().is_ok_and(|own| own < role) {
                         let sentence =
-                            format!("the service {:?} is {} and may not {scope}", service.name, service.role);
+                            format!("service {:?} has the role {}, which lacks {scope}", service.name, service.role);
                         return Err(Denied::Forbidden(sentence));
                     }
                     by.may(&team.id, role)
@@ -350,7 +351,7 @@ impl Accounts {
                 (None, _) => by.is_hub_admin(),
             };
             if !has || !by.allows(scope) {
-                return Err(Denied::Forbidden(format!("nobody gives what they do not have themselves: {scope}")));
+                return Err(Denied::Forbidden(format!("you cannot give a right that you do not have: {scope}")));
             }
         }
         if wanted.scopes.contains(&KeyScope::HubAdmin) {
@@ -358,13 +359,13 @@ impl Accounts {
         }
         let most = match whose {
             Whose::Person(..) if ends.is_none_or(|ends| ends > now + HOLDS) => {
-                return Err(Denied::invalid("a person's key holds at most 400d; make one for a service instead"));
+                return Err(Denied::invalid("a personal key lasts at most 400d; create one for a service instead"));
             }
             Whose::Person(account, _) => (keys::of_owner(change, &account.id, now).await?.len(), OWN_KEYS),
             _ => (keys::of(change, Some(whose.team()), whose.kind().letter(), now).await?.len(), KEYS),
         };
         if most.0 >= most.1 {
-            return Err(Denied::conflict(format!("there are {} keys, and no more may be; end one first", most.1)));
+            return Err(Denied::conflict(format!("the limit of {} keys is reached; revoke one first", most.1)));
         }
         let minted = key::mint(whose.kind());
         let scopes: Vec<&str> = wanted.scopes.iter().map(|scope| scope.text()).collect();
@@ -471,13 +472,13 @@ struct Granted {
 fn check(wanted: &NewServiceKey) -> Result<&str, Denied> {
     let name = wanted.name.trim();
     if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
-        return Err(Denied::invalid("say what the key is for: a name of 1 to 64 letters"));
+        return Err(Denied::invalid("the name of the key is missing: write 1 to 64 letters"));
     }
     if wanted.scopes.is_empty() {
-        return Err(Denied::invalid("say what the key is for: at least one scope, such as data:read"));
+        return Err(Denied::invalid("the scopes of the key are missing: give at least one, such as data:read"));
     }
     match wanted.scopes.iter().find(|scope| matches!(scope, KeyScope::AgentJoin | KeyScope::AgentWrite)) {
-        Some(scope) => Err(Denied::invalid(format!("{scope} is for machines that join; make a join key instead"))),
+        Some(scope) => Err(Denied::invalid(format!("{scope} is for machines that join; create a join key instead"))),
         None => Ok(name),
     }
 }

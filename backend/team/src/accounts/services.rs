@@ -48,7 +48,7 @@ impl Accounts {
             made: self.now(),
         };
         services::add(&mut change, &row).await.map_err(|error| match error.is_taken() {
-            true => Denied::conflict(format!("there is a service {:?}; take another name", row.name)),
+            true => Denied::conflict(format!("there is a service {:?}; choose another name", row.name)),
             false => error.into(),
         })?;
         let done = Done {

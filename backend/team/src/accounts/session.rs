@@ -56,11 +56,11 @@ pub(super) fn normal_name(name: &str) -> Result<String, Denied> {
 }
 
 fn wrong() -> Denied {
-    Denied::SignIn("this name and this password do not belong together".into())
+    Denied::SignIn("the name or the password is wrong".into())
 }
 
 pub(super) fn wrong_code() -> Denied {
-    Denied::SignIn("this code does not hold: it was used, it is over, or it is not whole".into())
+    Denied::SignIn("this code is invalid: it was used, has expired or is incomplete".into())
 }
 
 impl Accounts {
@@ -126,7 +126,7 @@ impl Accounts {
             return Err(wrong_code());
         }
         if accounts::count(&mut change).await? > 0 {
-            return Err(Denied::conflict("this hub has its first admin; ask them for an account"));
+            return Err(Denied::conflict("this hub already has its first admin; ask them for an account"));
         }
         let account = self.add_account(&mut change, name, true, Some(&hash)).await?;
         let begun = self.begin(&mut change, &account, network, "password").await?;
@@ -344,7 +344,7 @@ impl Accounts {
     /// [`Denied::SignIn`] when it is wrong; [`Denied::Throttled`], [`Denied::Busy`].
     pub async fn again(&self, by: &Principal, wanted: &Again) -> Result<(), Denied> {
         let (Who::Account { id, name }, Some(hash)) = (&by.who, &by.session) else {
-            return Err(Denied::invalid("only who signed in by a password can give it again"));
+            return Err(Denied::invalid("this account does not sign in with a password"));
         };
         let pair = format!("{name} {}", by.network);
         let limits = [(Limit::Name, pair.as_str()), (Limit::Network, by.network.text())];
@@ -460,7 +460,7 @@ impl Accounts {
             created: self.now(),
         };
         accounts::add(change, &account).await.map_err(|error| match error.is_taken() {
-            true => Denied::conflict(format!("there is an account {:?}; take another name", account.name)),
+            true => Denied::conflict(format!("there is an account {:?}; choose another name", account.name)),
             false => error.into(),
         })?;
         if let Some(hash) = hash {

@@ -58,13 +58,15 @@ impl Accounts {
     ) -> Result<(String, Secret), Denied> {
         let now = self.now();
         let ends = key::end_of(wanted.expires.as_deref(), Some(HOLDS), now)?.filter(|ends| *ends <= now + LONGEST);
-        let ends = ends.ok_or_else(|| Denied::invalid("a link holds at most 90d"))?;
+        let ends = ends.ok_or_else(|| Denied::invalid("a share link lasts at most 90d"))?;
         if wanted.note.chars().count() > NOTE || wanted.note.chars().any(char::is_control) {
             return Err(Denied::invalid(format!("a note has at most {NOTE} letters")));
         }
         let mut change = self.begin_change().await?;
         let Some(owner) = self.in_whose_name(&mut change, by).await? else {
-            return Err(Denied::Forbidden("a link is made by a person, and dies with their membership".into()));
+            return Err(Denied::Forbidden(
+                "only a person can create a share link; it ends with their membership".into(),
+            ));
         };
         let team = self.own_team(&mut change, by, team).await?;
         let team = self.team(&mut change, by, &team.id, Role::Member).await?;
@@ -72,18 +74,18 @@ impl Accounts {
             (Some(id), None) => {
                 let view = self.seen_view(&mut change, by, id).await?;
                 if view.team.as_ref().is_some_and(|home| !by.may(home, Role::Member)) {
-                    return Err(Denied::Forbidden("a team's view is shared by its members; ask one".into()));
+                    return Err(Denied::Forbidden("only members can share a view of the team; ask one".into()));
                 }
                 (view.name, view.query)
             }
             (None, Some(query)) => ("a view".into(), checked(query)?),
-            _ => return Err(Denied::invalid("say what is shared: a view by its id, or a query")),
+            _ => return Err(Denied::invalid("the view is missing: give the ID of a view, or a query")),
         };
         let pairs = address::pairs(&query);
         let bounds = bounds_of(wanted.span, &pairs)?;
         let chosen = self.chosen(&mut change, by, &team, &pairs).await?;
         if shares::of(&mut change, &team.id, None, now).await?.len() >= SHARES {
-            return Err(Denied::conflict(format!("a team has at most {SHARES} links; take one back first")));
+            return Err(Denied::conflict(format!("a team has at most {SHARES} share links; revoke one first")));
         }
         let code = random::code();
         let (span_from, span_to, live_window) = match bounds {
@@ -262,11 +264,12 @@ impl Accounts {
             if !homes.contains(&team.id) {
                 return Err(match homes.iter().any(|home| by.may(home, Role::Member)) {
                     true => Denied::invalid(format!(
-                        "the machine {word:?} is not one of team {:?}; make the link in a team that sees it",
+                        "the machine {word:?} does not belong to team {:?}; create the link in a team that has \
+                        access",
                         team.name
                     )),
                     false => Denied::Forbidden(format!(
-                        "the machine {word:?} is shared by members of a team that sees it; ask one"
+                        "only members of a team with access can share the machine {word:?}; ask one"
                     )),
                 });
             }
@@ -279,7 +282,7 @@ impl Accounts {
         }
         match ids.len() {
             0 => Err(Denied::conflict("there is no machine to show; grant one to the team first")),
-            count if count > SOURCES => Err(Denied::conflict(format!("a link shows at most {SOURCES} machines"))),
+            count if count > SOURCES => Err(Denied::conflict(format!("a share link shows at most {SOURCES} machines"))),
             _ => Ok(ids),
         }
     }
@@ -316,7 +319,7 @@ fn bounds(from: Option<i64>, to: Option<i64>, window: Option<i64>) -> Bounds {
 
 /// The times that a link shows: the span that is asked for, else that of the query, else its window.
 fn bounds_of(span: Option<Span>, pairs: &[(&'static str, String)]) -> Result<Bounds, Denied> {
-    let wrong = || Denied::invalid("from and to are Unix seconds, from before to");
+    let wrong = || Denied::invalid("from and to are Unix seconds, with from before to");
     let value = |name| pairs.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.as_str());
     let number = |name| value(name).map(|text| text.parse::<f64>().map_err(|_| wrong())).transpose();
     let (from, to) = match span {
@@ -336,7 +339,9 @@ fn bounds_of(span: Option<Span>, pairs: &[(&'static str, String)]) -> Result<Bou
     }
     if to - from > window::MAX_SAMPLES_SPAN_MS as f64 {
         let most = time::set(window::MAX_SAMPLES_SPAN_MS);
-        return Err(Denied::invalid(format!("a link shows a span of at most {most}; share a live window for longer")));
+        return Err(Denied::invalid(format!(
+            "a share link shows a span of at most {most}; share a live window for longer"
+        )));
     }
     Ok(Bounds::Span(from as i64, to as i64))
 }

@@ -51,7 +51,7 @@ impl Accounts {
             let team =
                 team.ok_or_else(|| denied(format!("there is no team {:?}", standing.team.unwrap_or(MAIN_TEAM))))?;
             let claimed = key::read(standing.key.reveal()).filter(|claimed| claimed.kind == KeyKind::Join);
-            let other = || denied("its file holds no join key of this hub; remove it, and the hub makes one".into());
+            let other = || denied("its file has no join key of this hub; remove it, and the hub creates one".into());
             let claimed = claimed.ok_or_else(other)?;
             wanted.push(claimed.id.to_string());
             let settings = JoinSettings { labels: standing.labels.clone(), ..JoinSettings::default() };
@@ -60,7 +60,9 @@ impl Accounts {
                     return Err(other());
                 }
                 Some(known) if known.team != team.id => {
-                    return Err(denied("its key is another team's; remove its file, and the hub makes one".into()));
+                    return Err(denied(
+                        "its key belongs to another team; remove its file, and the hub creates one".into(),
+                    ));
                 }
                 Some(known) if known.ended.is_some() => tracing::warn!(
                     "agents.join {:?}: its key was ended, and nobody joins by it; remove its file, and the hub makes one",

@@ -118,16 +118,16 @@ impl Accounts {
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, word, Role::Admin).await?;
         if wanted.name != team.name {
-            return Err(Denied::invalid("type the team's name once more, as it is written"));
+            return Err(Denied::invalid("the name does not match; type the team's name again"));
         }
         let machines = sources::of(&mut change, Some(&team.id)).await?.len();
         if machines > 0 {
-            let sentence = format!("{machines} machines have joined by this team; remove them first");
+            let sentence = format!("{machines} machines belong to this team; remove them first");
             return Err(Denied::conflict(sentence));
         }
         let all = teams::all(&mut change).await?;
         let Some(other) = all.iter().find(|other| other.id != team.id) else {
-            return Err(Denied::conflict("this is the last team; make another one first"));
+            return Err(Denied::conflict("this is the last team; add another one first"));
         };
         let people: Vec<String> = teams::members(&mut change, &team.id).await?.into_iter().map(|one| one.id).collect();
         let programs: Vec<String> = services::of(&mut change, &team.id).await?.into_iter().map(|one| one.id).collect();
@@ -165,7 +165,7 @@ impl Accounts {
         let account = self.account_in(&mut change, by, &team.id, person).await?;
         let known = member_of(&mut change, &team.id, &account.id).await?;
         if known.is_none() && wanted.role.is_none() {
-            let sentence = format!("{} is not in this team yet; give them a role in it first", account.name);
+            let sentence = format!("{} is not in this team; give them a role in it first", account.name);
             return Err(Denied::conflict(sentence));
         }
         let before = known.as_ref().map(|member| member.role.clone());
@@ -177,7 +177,7 @@ impl Accounts {
         teams::set_role(&mut change, &team.id, &account.id, Some(&role)).await?;
         if let Some(logins) = &wanted.logins {
             if logins.len() > LOGINS || !logins.iter().all(|login| is_login(login)) {
-                let sentence = format!("logins are at most {LOGINS} names of users on machines, without spaces");
+                let sentence = format!("logins are at most {LOGINS} user names on machines, without spaces");
                 return Err(Denied::invalid(sentence));
             }
             teams::set_logins(&mut change, &team.id, &account.id, &labels::json(logins)).await?;
@@ -375,7 +375,7 @@ fn shown(member: teams::Member, said: Option<&BTreeMap<String, BTreeSet<String>>
 
 fn taken(error: records::Error, name: &str) -> Denied {
     match error.is_taken() {
-        true => Denied::conflict(format!("there is a team {name:?}; take another name")),
+        true => Denied::conflict(format!("there is a team {name:?}; choose another name")),
         false => error.into(),
     }
 }

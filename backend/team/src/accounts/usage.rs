@@ -170,7 +170,7 @@ impl Accounts {
             word => {
                 let team = self.own_team(&mut on, by, word.as_deref()).await?;
                 if !self.is_member(&mut on, by, &team.id).await? {
-                    return Err(Denied::Forbidden("what was used is for members of the team".into()));
+                    return Err(Denied::Forbidden("only members of the team can read its usage".into()));
                 }
                 Some(team.id)
             }
@@ -178,11 +178,11 @@ impl Accounts {
         let to = asked.to.unwrap_or_else(|| self.now()).div_euclid(DAY);
         let from = asked.from.map_or(to - DAYS + 1, |from| from.div_euclid(DAY));
         if from > to || to - from >= KEPT_DAYS {
-            return Err(Denied::invalid(format!("from is a day not after to, and at most {KEPT_DAYS} days are told")));
+            return Err(Denied::invalid(format!("from must not be after to, and usage is kept for {KEPT_DAYS} days")));
         }
         let rows = usage::of(&mut on, team.as_deref(), asked.by.word(), (from, to), VALUES + 1).await?;
         if rows.len() as i64 > VALUES {
-            return Err(Denied::invalid("these are too many rows; ask for fewer days with from= and to="));
+            return Err(Denied::invalid("these are too many rows; request fewer days with from= and to="));
         }
         let teams: HashMap<String, String> =
             teams::all(&mut on).await?.into_iter().map(|team| (team.id, team.name)).collect();

@@ -44,13 +44,13 @@ pub(super) fn named(name: &str) -> Result<String, Denied> {
     let good = (1..=NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control);
     match good && name.len() <= NAME * 4 {
         true => Ok(name.into()),
-        false => Err(Denied::invalid(format!("give it a name of 1 to {NAME} letters"))),
+        false => Err(Denied::invalid(format!("the name is invalid: write 1 to {NAME} letters"))),
     }
 }
 
 /// A query as it is kept: with the names alone that a page knows.
 pub(super) fn checked(query: &str) -> Result<String, Denied> {
-    let too_long = || Denied::invalid("this view is too long: a query has at most 8 KiB");
+    let too_long = || Denied::invalid("the view is too long: a query has at most 8 KiB");
     if query.len() > QUERY {
         return Err(too_long());
     }
@@ -152,7 +152,7 @@ impl Accounts {
             ..old.clone()
         };
         if wanted.version != old.version || !views::set(&mut change, &new).await? {
-            let error = "somebody has changed this view since; look at both and save again".into();
+            let error = "the view has changed since you opened it; compare both and save again".into();
             let conflict = ViewConflict { error, theirs: self.shown_view(by, old), yours: wanted.clone() };
             return Err(NotSaved::Stale(Box::new(conflict)));
         }
@@ -232,9 +232,9 @@ impl Accounts {
         match <[teams::Team; 1]>::try_from(own) {
             Ok([only]) => Ok(only),
             Err(own) if own.is_empty() => {
-                Err(Denied::Forbidden("you are in no team; an admin has to invite you".into()))
+                Err(Denied::Forbidden("you are in no team; ask an admin for an invitation".into()))
             }
-            Err(_) => Err(Denied::invalid("you are in several teams; say which one with ?team=NAME")),
+            Err(_) => Err(Denied::invalid("you are in several teams; choose one with ?team=NAME")),
         }
     }
 
@@ -246,12 +246,15 @@ impl Accounts {
     /// A row that who asks sees and may change: their own, and an admin those of the team.
     async fn writable(&self, on: &mut Connection, by: &Principal, id: &str) -> Result<views::View, Denied> {
         if built_in(id).is_some() {
-            return Err(Denied::Forbidden("this view is built in; save it under another name".into()));
+            return Err(Denied::Forbidden("this is a built-in view; save it under another name".into()));
         }
         let row = views::get(on, id).await?.filter(|row| self.sees_view(by, row)).ok_or(Denied::Unknown)?;
         match self.is_theirs(by, &row) {
             true => Ok(row),
-            false => Err(Denied::Forbidden(format!("this view is {}'s; they or an admin may change it", row.maker))),
+            false => Err(Denied::Forbidden(format!(
+                "this view belongs to {}; its owner or an admin can change it",
+                row.maker
+            ))),
         }
     }
 
@@ -270,9 +273,11 @@ impl Accounts {
         }
         match scope {
             Reach::Builtin => Err(Denied::invalid("scope is mine or team")),
-            Reach::Mine if by.owner.is_none() => Err(Denied::invalid("only a person has views of their own; say team")),
+            Reach::Mine if by.owner.is_none() => {
+                Err(Denied::invalid("only a person has private views; use scope team"))
+            }
             Reach::Team if !by.may(team, Role::Member) => {
-                Err(Denied::Forbidden("the team's views are for its members; save it as your own".into()))
+                Err(Denied::Forbidden("only members can change views of the team; save it as your own".into()))
             }
             _ => Ok(()),
         }

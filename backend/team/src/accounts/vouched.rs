@@ -114,7 +114,7 @@ impl Accounts {
             let Some(team) = teams::find(change, name).await? else {
                 tracing::warn!(
                     team = name,
-                    "a group gives a role in a team that does not exist; make it, or change roles"
+                    "a group gives a role in a team that does not exist; create the team, or change roles"
                 );
                 continue;
             };
@@ -188,7 +188,7 @@ impl Accounts {
             Some(team) => Some(team),
             None => teams::all(change).await?.into_iter().next(),
         };
-        let team = team.ok_or_else(|| Denied::conflict("this hub has no team; make one first"))?;
+        let team = team.ok_or_else(|| Denied::conflict("this hub has no team; create one first"))?;
         teams::set_role(change, &team.id, &account.id, Some(Role::Viewer.text())).await?;
         Ok(team)
     }
@@ -200,7 +200,7 @@ impl Accounts {
     pub async fn bind(&self, by: &Principal, who: &Vouched) -> Result<(), Denied> {
         self.need_fresh(by)?;
         let Who::Account { id, name } = &by.who else {
-            return Err(Denied::invalid("only an account can be signed in to by the proxy"));
+            return Err(Denied::invalid("the proxy can sign in to an account only"));
         };
         let mut change = self.begin_change().await?;
         if let Some(other) = accounts::by_identity(&mut change, PROXY, &who.subject).await? {

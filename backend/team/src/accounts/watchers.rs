@@ -35,12 +35,12 @@ impl fmt::Display for Ended {
         f.write_str(match self {
             Ended::SignedOut => "signed out",
             Ended::Password => "the password was changed; sign in again",
-            Ended::Identity => "a way to sign in was removed; sign in again",
-            Ended::Rights => "what you may see has changed",
+            Ended::Identity => "a sign-in method was removed; sign in again",
+            Ended::Rights => "your rights have changed",
             Ended::Disabled => "this account was disabled",
             Ended::Removed => "this account was removed",
-            Ended::Key => "this key was ended",
-            Ended::Share => "this link was taken back",
+            Ended::Key => "this key was revoked",
+            Ended::Share => "this link was revoked",
         })
     }
 }

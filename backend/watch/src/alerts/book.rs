@@ -343,9 +343,9 @@ impl AlertBook {
             Ok([team]) if by.may(&team.id, role) => Ok(team),
             Ok(_) => Err(missing(role)),
             Err(own) if own.is_empty() => {
-                Err(Denied::Forbidden("you are in no team; an admin has to invite you".into()))
+                Err(Denied::Forbidden("you are in no team; ask an admin for an invitation".into()))
             }
-            Err(_) => Err(Denied::Invalid("you are in several teams; say which one with ?team=NAME".into())),
+            Err(_) => Err(Denied::Invalid("you are in several teams; choose one with ?team=NAME".into())),
         }
     }
 
@@ -377,7 +377,7 @@ impl AlertBook {
 
 /// That a role is missing.
 pub(super) fn missing(role: Role) -> Denied {
-    Denied::Forbidden(format!("only a team's {role} may do this; ask an admin of the team"))
+    Denied::Forbidden(format!("this needs the team role {role}; ask an admin of the team"))
 }
 
 /// That a key is not for this.

@@ -39,7 +39,7 @@ const TEST_LOOK: Duration = Duration::from_millis(100);
 
 /// What is said where the key is away.
 const KEY_MISSING: &str =
-    "key missing: put secret.key back into the data folder, or write this channel's secrets again";
+    "the key is missing: restore secret.key in the data folder, or enter this channel's secrets again";
 
 /// What of a channel is no secret.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -78,16 +78,15 @@ fn shown(row: &ChannelRow) -> Channel {
 fn opened(row: &ChannelRow, key: &Result<Option<SealingKey>, String>) -> Result<ChannelInput, String> {
     let key = key.as_ref().map_err(Clone::clone)?.as_ref().ok_or(KEY_MISSING)?;
     let sealed = row.sealed.as_deref().ok_or(KEY_MISSING)?;
-    let text =
-        key.open((TABLE, &row.id), sealed).ok_or("secret.key is not the key that this channel was sealed with")?;
+    let text = key.open((TABLE, &row.id), sealed).ok_or("this channel is encrypted with another secret.key")?;
     let input = serde_json::from_slice::<ChannelInput>(&text);
-    let input = input.map_err(|_| "another version has written this channel; write it again")?;
+    let input = input.map_err(|_| "another version wrote this channel; save it again")?;
     Ok(ChannelInput { name: row.name.clone(), ..input })
 }
 
 fn taken(error: records::Error, name: &str) -> Denied {
     match error.is_taken() {
-        true => Denied::Conflict(format!("there is a channel called {name:?}; choose another name")),
+        true => Denied::Conflict(format!("there is already a channel {name:?}; choose another name")),
         false => error.into(),
     }
 }
@@ -303,7 +302,7 @@ impl AlertBook {
             severity: AlertSeverity::Info,
             rule: String::new(),
             title: format!("Test of the channel {}", row.name),
-            note: format!("{} sent it to see whether notices arrive. Nothing is wrong.", maker(by)),
+            note: format!("{} sent this test of the notifications. No alert is firing.", maker(by)),
             alerts: Vec::new(),
             more: 0,
             counts: Vec::new(),
@@ -332,7 +331,7 @@ impl AlertBook {
                 change.commit().await?;
             }
             let sentence = match row.tried {
-                None => format!("nothing came of it within {} s", TEST_TIMEOUT.as_secs()),
+                None => format!("no result within {} s", TEST_TIMEOUT.as_secs()),
                 Some(_) => row.words,
             };
             return Ok(Tested { ok: row.state == "sent", sentence });
@@ -359,7 +358,7 @@ impl AlertBook {
                     named.extend(rows.into_iter().filter(|row| row.name == word));
                 }
                 if named.len() > 1 {
-                    return Err(Denied::Invalid(format!("several of your teams have a channel {word:?}; name its id")));
+                    return Err(Denied::Invalid(format!("several of your teams have a channel {word:?}; use its ID")));
                 }
                 named.pop()
             }

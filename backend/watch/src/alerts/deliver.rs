@@ -161,7 +161,7 @@ impl Try {
         let records = self.book.made().await?;
         let tells = accounts::tells(&mut *records.read().await?, Some(account)).await?.pop();
         let Some(email) = tells.and_then(|tells| tells.email) else {
-            return Ok(Err("the channel was removed, or the account's e-mail is not known to be its own".into()));
+            return Ok(Err("the channel was removed, or the account's e-mail address is not verified".into()));
         };
         let input =
             ChannelInput { name: OWN_KIND.into(), kind: "email".into(), to: vec![email], ..ChannelInput::default() };
@@ -172,7 +172,7 @@ impl Try {
     async fn send(&self, settings: Settings, row: &OutboxRow) -> Outcome {
         let notice: Notice = match serde_json::from_str(&row.body) {
             Ok(notice) => notice,
-            Err(error) => return Outcome::GivenUp { sentence: format!("the notice cannot be read: {error}") },
+            Err(error) => return Outcome::GivenUp { sentence: format!("the notification cannot be read: {error}") },
         };
         let attempt = Attempt {
             now: self.clock.wall() / 1_000,
@@ -184,7 +184,7 @@ impl Try {
             Ok(mut sender) => sender.send(&settings, &notice, attempt),
             Err(why) => Outcome::GivenUp { sentence: why },
         });
-        sent.await.unwrap_or_else(|_| Outcome::GivenUp { sentence: "sending it failed here; the log says why".into() })
+        sent.await.unwrap_or_else(|_| Outcome::GivenUp { sentence: "sending failed; see the log".into() })
     }
 
     async fn note(&self, row: &OutboxRow, holder: &str, outcome: &Outcome, now: i64) -> Result<(), Denied> {

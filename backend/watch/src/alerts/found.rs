@@ -192,8 +192,8 @@ impl AlertBook {
         let (who, now) = (maker(by), self.now());
         if !alerts::ack(&mut change, id, &who, now).await? {
             return Err(Denied::Conflict(match &row.acked_by {
-                Some(by) => format!("{by} has taken it on"),
-                None => "it is over; there is nothing to take on".into(),
+                Some(by) => format!("{by} has already acknowledged it"),
+                None => "the alert has ended and cannot be acknowledged".into(),
             }));
         }
         let event = AlertEvent { alert: id.into(), t: now, kind: "acked".into(), who, words: String::new() };

@@ -152,7 +152,7 @@ impl AlertBook {
         self.can_be(&mut change, &old.team, wanted).await?;
         let stale = || {
             Denied::Conflict(format!(
-                "somebody has changed this rule since; it is version {} now: look at it and save again",
+                "the rule has changed since you opened it (version {}): reload it and save again",
                 old.version
             ))
         };
@@ -201,7 +201,7 @@ impl AlertBook {
     async fn can_be(&self, on: &mut Connection, team: &str, wanted: &Rule) -> Result<(), Denied> {
         if self.0.about.fixed.iter().any(|fixed| fixed.name == wanted.name) {
             return Err(Denied::Conflict(format!(
-                "a rule of the configuration or one that comes along is called {:?}; choose another name",
+                "the configuration or a built-in rule has the name {:?}; choose another name",
                 wanted.name
             )));
         }
@@ -213,7 +213,7 @@ impl AlertBook {
             None => Ok(()),
             Some(other) => {
                 let names: Vec<&str> = known.iter().map(|channel| channel.name.as_str()).chain(OWN_CHANNELS).collect();
-                Err(Denied::Invalid(format!("there is no channel {other:?}; known are {}", names.join(", "))))
+                Err(Denied::Invalid(format!("there is no channel {other:?}; channels are {}", names.join(", "))))
             }
         }
     }
@@ -222,9 +222,9 @@ impl AlertBook {
     async fn own_rule(&self, on: &mut Connection, by: &Principal, id: &str) -> Result<Row, Denied> {
         if let Some(fixed) = self.0.about.fixed.iter().find(|rule| rule.id == id) {
             let how = match fixed.origin {
-                Origin::File => "this rule stands in the configuration file; change it there, or silence it",
+                Origin::File => "this rule is in the configuration file; change it there, or silence it",
                 Origin::BuiltIn | Origin::Made => {
-                    "this rule comes along; switch it off with [rules_builtin] of the configuration, or silence it"
+                    "this is a built-in rule; disable it with [rules_builtin] in the configuration, or silence it"
                 }
             };
             return Err(Denied::Forbidden(how.into()));
@@ -238,7 +238,10 @@ impl AlertBook {
             return Ok(row);
         }
         match by.may(&row.team, Role::Member) {
-            true => Err(Denied::Forbidden(format!("this rule is {}'s; they or an admin may change it", row.maker))),
+            true => Err(Denied::Forbidden(format!(
+                "this rule belongs to {}; its owner or an admin can change it",
+                row.maker
+            ))),
             false => Err(missing(Role::Member)),
         }
     }
@@ -246,7 +249,7 @@ impl AlertBook {
 
 fn taken(error: records::Error, name: &str) -> Denied {
     match error.is_taken() {
-        true => Denied::Conflict(format!("there is a rule called {name:?}; choose another name")),
+        true => Denied::Conflict(format!("there is already a rule {name:?}; choose another name")),
         false => error.into(),
     }
 }

@@ -62,12 +62,12 @@ impl SealingKey {
             use std::os::unix::fs::MetadataExt;
             let about = file.metadata()?;
             if !is_private(about.mode(), about.uid(), own_uid()) {
-                return Err(invalid("others may read it; keep them out with chmod 600"));
+                return Err(invalid("other users can read it; restrict it with chmod 600"));
             }
         }
         let mut bytes = Vec::with_capacity(KEY + 1);
         Read::by_ref(&mut file).take(KEY as u64 + 1).read_to_end(&mut bytes)?;
-        let key = <[u8; KEY]>::try_from(bytes).map_err(|_| invalid("it is no key of 32 bytes"))?;
+        let key = <[u8; KEY]>::try_from(bytes).map_err(|_| invalid("it is not a key of 32 bytes"))?;
         Ok(Some(SealingKey::of(&key)))
     }
 
@@ -108,7 +108,7 @@ impl SealingKey {
                 Ok(SealingKey::of(&bytes))
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                SealingKey::read(path)?.ok_or_else(|| invalid("it was there and is gone"))
+                SealingKey::read(path)?.ok_or_else(|| invalid("the file has been removed"))
             }
             Err(error) => Err(error),
         }
@@ -206,7 +206,7 @@ mod tests {
         assert!(again.open(("channels", "a"), &sealed).is_some());
         assert!(!SealingKey::copy(&folder.path().join("none"), &folder.path().join("other")).expect("none"));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("set");
-        let why = SealingKey::read(&path).expect_err("others may read it").to_string();
+        let why = SealingKey::read(&path).expect_err("other users can read it").to_string();
         assert!(why.contains("chmod 600"), "{why}");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("set");
         std::fs::write(&path, "short").expect("written");

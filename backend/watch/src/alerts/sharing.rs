@@ -200,7 +200,7 @@ async fn left_by_hubs(
     let gone = rows.filter_map(|row| {
         let (team, alert) = (row.team.clone()?, alert_of(row.clone())?);
         let hub = alert.labels.get("hub").filter(|hub| !alive.contains(*hub))?;
-        let sentence = format!("{}; the hub {hub} is gone", alert.sentence);
+        let sentence = format!("{}; the hub {hub} is unreachable", alert.sentence);
         Some((team, row, Alert { state: AlertState::Resolved, ended: Some(now), sentence, ..alert }))
     });
     Ok(gone.collect())

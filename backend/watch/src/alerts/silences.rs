@@ -36,17 +36,17 @@ fn checked(wanted: &Silence, now: i64) -> Result<(i64, i64), Denied> {
     let invalid = |sentence: &str| Err(Denied::Invalid(sentence.into()));
     let from = if wanted.from == 0 { now } else { wanted.from };
     if wanted.matches.is_empty() {
-        return invalid("say what is silenced: match has labels and patterns, as {\"source\": \"node-3\"}");
+        return invalid("a silence needs a matcher: match has labels and patterns, such as {\"source\": \"node-3\"}");
     }
     let fits = |text: &str| (1..=LABEL).contains(&text.len()) && !text.chars().any(char::is_control);
     if wanted.matches.len() > LABELS || !wanted.matches.iter().all(|(label, pattern)| fits(label) && fits(pattern)) {
         return Err(Denied::Invalid(format!("match has at most {LABELS} labels and patterns of 1 to {LABEL} bytes")));
     }
     if wanted.to <= from || wanted.to <= now {
-        return invalid("a silence ends after it begins, and not in the past; name to");
+        return invalid("a silence ends after it begins and in the future; give its end in to");
     }
     if wanted.to.saturating_sub(from.max(now)) > LONGEST || from > now.saturating_add(LONGEST * 12) {
-        return invalid("a silence lasts at most 30 days; make it anew then");
+        return invalid("a silence lasts at most 30 days; create a new one then");
     }
     if wanted.comment.len() > MAX_TEXT_BYTES {
         return Err(Denied::Invalid(format!("a comment has at most {MAX_TEXT_BYTES} bytes")));
@@ -124,7 +124,7 @@ impl AlertBook {
         let row = row.filter(|row| by.role_in(&row.team).is_some()).ok_or(Denied::Unknown)?;
         self.team(&mut change, by, Some(&row.team), Role::Member).await?;
         if !silences::end(&mut change, id, self.now()).await? {
-            return Err(Denied::Conflict("it is over already".into()));
+            return Err(Denied::Conflict("the silence has already ended".into()));
         }
         self.audit(&mut change, by, ("silence.end", &row.team), id, (Some(row.labels.clone()), None)).await?;
         change.commit().await?;
@@ -153,7 +153,7 @@ mod tests {
             (silence(500, 900), "in the past"),
             (silence(1_000, 1_001 + LONGEST), "30 days"),
             (silence(0, i64::MAX), "30 days"),
-            (Silence { matches: [].into(), ..silence(0, 1_100) }, "what is silenced"),
+            (Silence { matches: [].into(), ..silence(0, 1_100) }, "needs a matcher"),
             (Silence { matches: [("a".into(), String::new())].into(), ..silence(0, 1_100) }, "1 to 200 bytes"),
             (Silence { comment: "x".repeat(2_001), ..silence(0, 1_100) }, "2000 bytes"),
         ] {

@@ -438,7 +438,7 @@ impl TeamWatch {
                     || self.channels.iter().any(|channel| channel.name == **name)
             };
             for name in rule.to.iter().flatten().filter(|name| !known(name)) {
-                all.push((rule.id.clone(), format!("there is no channel {name:?}: nobody is told there")));
+                all.push((rule.id.clone(), format!("there is no channel {name:?}: notifications to it are lost")));
             }
         }
         all

@@ -100,7 +100,8 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
         }
         watcher.hear(&mut answers);
         if !watcher.look().await {
-            let sentence = "rules watch nothing any more, because a look failed; start the server anew".to_string();
+            let sentence =
+                "rules are no longer evaluated because the evaluation crashed; restart the server".to_string();
             tracing::error!("{sentence}");
             watcher.book.set_troubles(BTreeMap::from([(String::new(), vec![sentence])]));
             return;
@@ -338,10 +339,10 @@ impl Watcher {
         }
         let of_all = troubles.entry(String::new()).or_default();
         if let Some(why) = &self.away {
-            of_all.push(format!("alerts are kept in memory and told late: {why}"));
+            of_all.push(format!("alerts are kept in memory and sent late: {why}"));
         }
         if left_out > 0 {
-            of_all.push(format!("{left_out} alerts and notices could not be written and were left out"));
+            of_all.push(format!("{left_out} alerts and notifications could not be stored and were dropped"));
         }
         self.book.set_troubles(troubles);
     }

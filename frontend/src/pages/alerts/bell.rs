@@ -29,9 +29,9 @@ pub fn Bell() -> impl IntoView {
     let known = flag(move || page.alerts.with(|told| told.known));
     let firing = move || page.alerts.with(|told| told.firing);
     let label = text(move || match firing() {
-        0 => "Alerts: none fires".to_string(),
-        1 => "Alerts: 1 fires".into(),
-        n => format!("Alerts: {n} fire"),
+        0 => "Alerts: none firing".to_string(),
+        1 => "Alerts: 1 firing".into(),
+        n => format!("Alerts: {n} firing"),
     });
     let listed = Memo::new(move |_| {
         page.alerts.with(|told| {
@@ -79,7 +79,7 @@ pub fn Bell() -> impl IntoView {
                 <div>
                     <p class="wrong">{trouble}</p>
                     <If when=flag(move || listed.with(Vec::is_empty))>
-                        <p class="calm"><span class="shape is-ok" aria-hidden="true">"●"</span>" Nothing fires."</p>
+                        <p class="calm"><span class="shape is-ok" aria-hidden="true">"●"</span>" No alerts firing."</p>
                     </If>
                     <Each keys row/>
                     <p class="ways"><a href=all>"All alerts"</a>" "<a href=rules>"Rules"</a></p>

@@ -26,18 +26,18 @@ fn field(of: &str, name: &'static str) -> Field {
     let text = Entry::Text(String::new());
     let (label, entry) = match (of, name) {
         ("teams", "address") => ("Address of the workflow (https)", secret),
-        ("webhook", "address") => ("Address that takes the message (https)", secret),
-        ("ntfy", "address") => ("Address of the server, as https://ntfy.sh", secret),
+        ("webhook", "address") => ("Address that receives the message (https)", secret),
+        ("ntfy", "address") => ("Address of the server, such as https://ntfy.sh", secret),
         (_, "address") => ("Address of the webhook (https)", secret),
-        (_, "addresses") => ("Addresses, with commas between", secret),
-        (_, "to") => ("Addresses of e-mail, with commas between; at most 20", text),
+        (_, "addresses") => ("Addresses, separated by commas", secret),
+        (_, "to") => ("E-mail addresses, separated by commas; at most 20", text),
         ("telegram", "topic") => ("Chat", text),
         (_, "topic") => ("Topic", text),
         ("pagerduty", "secret") => ("Routing key", secret),
-        ("telegram", "secret") => ("Token of the bot", secret),
-        ("webhook", "secret") => ("Secret that signs it; may be empty", secret),
-        (_, "secret") => ("Token; may be empty", secret),
-        _ => ("Form", Entry::Choice(vec![("json", "JSON"), ("cloudevents", "CloudEvents")])),
+        ("telegram", "secret") => ("Bot token", secret),
+        ("webhook", "secret") => ("Signing secret (optional)", secret),
+        (_, "secret") => ("Token (optional)", secret),
+        _ => ("Format", Entry::Choice(vec![("json", "JSON"), ("cloudevents", "CloudEvents")])),
     };
     (name, label, entry)
 }
@@ -72,7 +72,7 @@ fn sent_of(
             let hours = [("days", typed.of("days").into()), ("from", from.into()), ("to", to.into())];
             sent.push(("quiet", js_sys::Array::of1(&crate::fetch::Json::object(hours)).into()));
         }
-        _ => return Err("Quiet hours have a begin and an end, as 22:00 and 07:00.".into()),
+        _ => return Err("Enter a start and an end of quiet hours, such as 22:00 and 07:00.".into()),
     }
     if !typed.of("zone").is_empty() {
         sent.push(("zone", typed.of("zone").into()));
@@ -86,17 +86,17 @@ fn form_of(access: Access, of: &str, present: Option<&Channel>) -> Option<Form> 
     let quiet = present.and_then(|one| one.quiet.first().cloned()).unwrap_or_default();
     let text = |value: &str| Entry::Text(value.to_string());
     let own = fields.iter().map(|field_name| field(name, field_name));
-    let yes = vec![("yes", "rules that name no channel tell it"), ("no", "only rules that name it tell it")];
+    let yes = vec![("yes", "rules that name no channel"), ("no", "only rules that name it")];
     let no = yes.iter().rev().copied().collect();
     let defaults = if present.is_none_or(|one| one.is_default) { yes } else { no };
     let rest: [Field; 5] = [
-        ("default", "Who tells it", Entry::Choice(defaults)),
-        ("quiet_from", "Quiet from, as 22:00; empty for no quiet hours", text(&quiet.from)),
-        ("quiet_to", "to, as 07:00; what is critical never waits", text(&quiet.to)),
-        ("days", "on days, as mon-fri; empty for each day", text(&quiet.days)),
+        ("default", "Rules that use it", Entry::Choice(defaults)),
+        ("quiet_from", "Quiet from, such as 22:00; empty for no quiet hours", text(&quiet.from)),
+        ("quiet_to", "to, such as 07:00; critical alerts are sent at once", text(&quiet.to)),
+        ("days", "on days, such as mon-fri; empty for every day", text(&quiet.days)),
         (
             "zone",
-            "in the zone, as Europe/Berlin; empty for UTC",
+            "in the time zone, such as Europe/Berlin; empty for UTC",
             text(present.and_then(|one| one.zone.as_deref()).unwrap_or_default()),
         ),
     ];
@@ -107,11 +107,11 @@ fn form_of(access: Access, of: &str, present: Option<&Channel>) -> Option<Form> 
         None => ("POST", words::of_team(access, "api/v1/channels")),
     };
     let words = match present {
-        Some(_) => "What is secret is not shown; where its field stays empty, it is kept.",
-        None => "What is secret is sealed, and shown to nobody again.",
+        Some(_) => "Secrets are not shown; leave a field empty to keep its secret.",
+        None => "Secrets are encrypted and never shown again.",
     };
     Some(
-        Form::ask("channel", format!("Tell by {title}"), words, method, path)
+        Form::ask("channel", format!("Notify by {title}"), words, method, path)
             .with("Save", all)
             .writing(move |typed: &Typed| sent_of(name, fields, typed)),
     )
@@ -167,7 +167,7 @@ pub fn Channels() -> impl IntoView {
                 </header>
                 <p class="wrong" role="alert">{asked.wrong}</p>
                 <If when=flag(move || asked.known() && channels.with(Vec::is_empty))>
-                    <p class="below pad">"Nobody outside of this page is told. Add a channel: Slack, e-mail, a webhook and others."</p>
+                    <p class="below pad">"Alerts are shown in this page only. Add a channel: Slack, e-mail, a webhook and others."</p>
                 </If>
                 <Each keys row/>
                 <ThisBrowser/>
@@ -177,17 +177,17 @@ pub fn Channels() -> impl IntoView {
                 <List
                     id="sent"
                     label="Table of messages"
-                    heads=&["at", "what", "to", "how it went"]
+                    heads=&["time", "notification", "channel", "result"]
                     rows=sent_rows
                     known=flag(move || asked.known())
                     empty="Nothing was sent."
                 />
-                <header class="quiet-head"><h2>"Quiet hours"</h2><span class="u">"what is critical comes at once; the rest comes as one message after them"</span></header>
+                <header class="quiet-head"><h2>"Quiet hours"</h2><span class="u">"critical alerts are sent at once; others are sent afterwards in one message"</span></header>
                 <div class="quiet-hours">{quiet}
                     <If when=flag(move || asked.known() && channels.with(|all| all.iter().all(|one| one.quiet.is_empty())))>
                         <p class="below">"No channel has any. They are set with the channel."</p>
                     </If>
-                    <p class="below u">"While a machine is lost, its own alerts are not told."</p>
+                    <p class="below u">"While a machine is lost, its other alerts are inhibited."</p>
                 </div>
             </section>
         </div>
@@ -228,7 +228,7 @@ fn ChannelRow(
     let (said, busy) = (RwSignal::new(String::new()), RwSignal::new(false));
     let test = move |_| {
         busy.set(true);
-        said.set("Telling…".into());
+        said.set("Sending…".into());
         let path = format!("{}/test", words::of_id("api/v1/channels", &own.get_value()));
         access.ask("POST", path, Vec::new(), move |answer| {
             // The page may have gone.
@@ -244,22 +244,22 @@ fn ChannelRow(
     };
     let remove = move |_| {
         let name = one.with_untracked(|one| one.as_ref().map(|one| one.name.clone()).unwrap_or_default());
-        let words = "Rules that name it tell nobody by it any longer. What waits for it is dropped.";
+        let words = "Rules that name it no longer send notifications to it. Queued notifications are dropped.";
         let path = super::words::of_id("api/v1/channels", &own.get_value());
         form.set(Some(Form::ask("remove-channel", format!("Remove {name}?"), words, "DELETE", path)));
     };
     let carried = |one: &Channel| {
         let d = &one.delivery;
-        let lost = if d.lost == 0 { "none lost".to_string() } else { format!("{} lost", d.lost) };
+        let lost = if d.lost == 0 { "none failed".to_string() } else { format!("{} failed", d.lost) };
         let waiting = match (d.waiting, d.oldest) {
             (0, _) => String::new(),
-            (n, Some(oldest)) => format!("; {n} wait, the oldest from {}", words::clock(oldest * 1_000)),
-            (n, None) => format!("; {n} wait"),
+            (n, Some(oldest)) => format!("; {n} queued, the oldest from {}", words::clock(oldest * 1_000)),
+            (n, None) => format!("; {n} queued"),
         };
-        format!("carried {} in 7 days, {lost}{waiting}", d.sent)
+        format!("{} sent in 7 days, {lost}{waiting}", d.sent)
     };
     let how = |one: &Channel| match (one.delivery.at, one.delivery.words.as_str()) {
-        (_, "") => "nothing was sent yet".to_string(),
+        (_, "") => "nothing sent yet".to_string(),
         (Some(at), words) => format!("{}: {words}", ago(at)),
         (None, words) => words.to_string(),
     };
@@ -298,10 +298,10 @@ fn ThisBrowser() -> impl IntoView {
     let words = text(move || {
         state.with(|(allowed, quiet)| match (allowed.as_str(), quiet) {
             ("granted", false) => "new alerts are shown while a page is open",
-            ("granted", true) => "notifications are off here",
-            ("denied", _) => "the browser forbids it; its settings for this page allow it again",
-            ("default", _) => "notifications are off here",
-            _ => "this browser shows none here: it wants TLS, or localhost",
+            ("granted", true) => "notifications are off",
+            ("denied", _) => "the browser blocks notifications; allow them in its settings for this page",
+            ("default", _) => "notifications are off",
+            _ => "notifications need TLS, or localhost",
         })
     });
     let on = move || state.with(|(allowed, quiet)| allowed == "granted" && !quiet);

@@ -160,13 +160,13 @@ pub fn Written() -> impl IntoView {
     });
     let test = move |_| {
         let Some((id, name)) = first.get_untracked() else { return };
-        said.set(format!("Telling {name}…"));
+        said.set(format!("Sending to {name}…"));
         access.ask("POST", format!("{}/test", words::of_id("api/v1/channels", &id)), Vec::new(), move |answer| {
             let sentence = answer.read::<Tested>().map_or_else(|why| why, |tested| tested.sentence);
             let _ = said.try_set(format!("{name}: {sentence}"));
         });
     };
-    let title = text(move || if draft.with(|draft| draft.id.is_some()) { "Change a rule" } else { "New rule" });
+    let title = text(move || if draft.with(|draft| draft.id.is_some()) { "Edit rule" } else { "New rule" });
     let verdict =
         move || checked.with(|checked| checked.as_ref().map(|checked| checked.sentence.clone()).unwrap_or_default());
     let fired =
@@ -189,7 +189,7 @@ pub fn Written() -> impl IntoView {
                 <span class="end">
                     <button class="plain" data-do="discard" on:click=move |_| leave()>"Discard"</button>
                     <If when=flag(move || first.with(Option::is_some))>
-                        <button class="btn" data-do="test-rule" on:click=test>{text(move || first.with(|first| first.as_ref().map(|(_, name)| format!("Test: tell {name} now")).unwrap_or_default()))}</button>
+                        <button class="btn" data-do="test-rule" on:click=test>{text(move || first.with(|first| first.as_ref().map(|(_, name)| format!("Test: notify {name}")).unwrap_or_default()))}</button>
                     </If>
                     <button class="btn primary" data-do="save-rule" disabled=busy on:click=save>"Save rule"</button>
                 </span>
@@ -213,7 +213,7 @@ pub fn Written() -> impl IntoView {
 fn card(fired: &Fired, unit: Option<Unit>) -> String {
     let lasted = match fired.to {
         Some(to) => format!(", for {}", rough_duration(to - fired.from)),
-        None => ", goes on".into(),
+        None => ", still firing".into(),
     };
     let worst = fired.worst.map(|worst| {
         let (text, symbol) = unit.map_or((number(worst), ""), |unit| shared::unit::quantity(worst, unit));
@@ -346,7 +346,7 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
             let said = |margin: f64| {
                 (plainly(margin), format!("{} {}", number(margin), symbol(&level.unit)).trim_end().to_string())
             };
-            let none = (String::new(), "at once".to_string());
+            let none = (String::new(), "immediately".to_string());
             level.margins().into_iter().map(said).chain([none]).collect()
         })
     });
@@ -366,7 +366,7 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
     });
     let tell = Signal::derive(move || {
         let usual =
-            [("*".to_string(), "the default channels".to_string()), (String::new(), "the bell alone".to_string())];
+            [("*".to_string(), "the default channels".to_string()), (String::new(), "in this page only".to_string())];
         let own = channels.with(|all| all.iter().map(|one| (one.name.clone(), one.name.clone())).collect::<Vec<_>>());
         usual.into_iter().chain(own).collect::<Vec<_>>()
     });
@@ -416,28 +416,28 @@ fn Sentence(draft: Memo<Draft>, channels: Memo<Vec<Channel>>) -> impl IntoView {
         <p class="sentence-of-rule">
             "When "
             <If when=is_level>
-                <Pick name="tag" label="What is watched" value=of(|level| level.tag.clone()) options=tag_options put=put_tag/>
+                <Pick name="tag" label="Metric" value=of(|level| level.tag.clone()) options=tag_options put=put_tag/>
                 " is "
                 <Pick name="side" label="Above or below" value=of(|level| (if level.above { "above" } else { "below" }).into()) options=sides put=Callback::new(move |side: String| change_level(page, |level| level.above = side == "above"))/>
                 " "
                 <Type name="limit" label="Limit" hint="85" value=of(|level| number(level.limit)) put=put_limit/>
                 " "{unit}" for "
-                <Pick name="hold" label="For how long" value=of(|level| length(level.hold)) options=holds put=Callback::new(move |hold: String| change_level(page, |level| level.hold = seconds(&hold).unwrap_or(level.hold)))/>
+                <Pick name="hold" label="Duration" value=of(|level| length(level.hold)) options=holds put=Callback::new(move |hold: String| change_level(page, |level| level.hold = seconds(&hold).unwrap_or(level.hold)))/>
                 ", until it is "
-                <Pick name="margin" label="How far on the other side it ends" value=of(|level| level.margin.map(plainly).unwrap_or_default()) options=margins put=Callback::new(move |margin: String| change_level(page, |level| level.margin = margin.parse().ok()))/>
+                <Pick name="margin" label="Margin below or above the limit at which it ends" value=of(|level| level.margin.map(plainly).unwrap_or_default()) options=margins put=Callback::new(move |margin: String| change_level(page, |level| level.margin = margin.parse().ok()))/>
                 " "{other}
             </If>
             <If when=flag(move || !is_level.get())>
-                <Type name="when" label="When it fires" hint="run crashed" value=text(move || draft.with(|draft| draft.when.write())) put=Callback::new(move |when: String| change(page, |draft| draft.when = When::read(&when)))/>
+                <Type name="when" label="Condition" hint="run crashed" value=text(move || draft.with(|draft| draft.when.write())) put=Callback::new(move |when: String| change(page, |draft| draft.when = When::read(&when)))/>
             </If>
             ", on "
-            <Pick name="source" label="On which machines" value=fact("source") options=machines put=put_fact("source")/>
+            <Pick name="source" label="Machine" value=fact("source") options=machines put=put_fact("source")/>
             " in "
-            <Type name="project" label="In which project" hint="any project" value=fact("project") put=put_fact("project")/>
-            ", tell "
-            <Pick name="to" label="Who is told" value=told options=tell put=put_told/>
-            " and call it "
-            <Pick name="severity" label="How much it matters" value=text(move || draft.with(|draft| draft.severity.word())) options=severities put=Callback::new(move |word: String| change(page, |draft| draft.severity = severity(&word).unwrap_or_default()))/>
+            <Type name="project" label="Project" hint="any project" value=fact("project") put=put_fact("project")/>
+            ", notify "
+            <Pick name="to" label="Channel" value=told options=tell put=put_told/>
+            " with severity "
+            <Pick name="severity" label="Severity" value=text(move || draft.with(|draft| draft.severity.word())) options=severities put=Callback::new(move |word: String| change(page, |draft| draft.severity = severity(&word).unwrap_or_default()))/>
             " "
             <Type name="name" label="Name of the rule" hint="a name" value=text(title) put=Callback::new(move |name: String| change(page, |draft| draft.name = name.trim().to_string()))/>
             "."
@@ -574,7 +574,7 @@ fn Plot(level: Memo<Option<Level>>, #[prop(into)] source: Signal<String>, fired:
     };
     let note = text(move || {
         drawn.with(|drawn: &Option<DrawnSeries>| match drawn {
-            None => "Nothing is stored of this yet.".to_string(),
+            None => "There is no data for this yet.".to_string(),
             Some(drawn) => {
                 let unit = drawn.chart.symbol();
                 let of = match drawn.series {
@@ -599,7 +599,7 @@ fn Plot(level: Memo<Option<Level>>, #[prop(into)] source: Signal<String>, fired:
     view! {
         <p class="u plot-note">{note}</p>
         <div class="rule-plot" node_ref=area on:pointermove=moved on:pointerup=up on:pointercancel=move |_| held.set(None)>
-            <Curves chart=shown marks at edges label=text(move || format!("{}; the limit is a line that can be moved", note.get()))/>
+            <Curves chart=shown marks at edges label=text(move || format!("{}; drag the line to change the limit", note.get()))/>
             <div class="flags" aria-hidden="true">{flags}</div>
             <If when=has>
                 <i class="clears" style:top=clear_top style:left=left style:width=width></i>

@@ -26,8 +26,8 @@ const SPANS: [(&str, &str); 4] = [("", "12 h"), ("7d", "7 days"), ("30d", "30 da
 const STATES: [(&str, &str); 6] = [
     ("", "All"),
     ("firing", "Firing"),
-    ("silenced", "Held back"),
-    ("over", "Over"),
+    ("silenced", "Silenced"),
+    ("over", "Resolved"),
     ("warning", "Warning"),
     ("critical", "Critical"),
 ];
@@ -183,7 +183,7 @@ pub fn List() -> impl IntoView {
                 value=text(move || page.view.with(|view| view.find.clone()))
                 put=Callback::new(move |find| page.change(|view| view.find = find))
             />
-            <label>"Back to " <select aria-label="How far back" on:change=move |event| page.change(|view| view.by = event_target_value(&event))>{span.into_iter().collect_view()}</select></label>
+            <label>"Back to " <select aria-label="Time range" on:change=move |event| page.change(|view| view.by = event_target_value(&event))>{span.into_iter().collect_view()}</select></label>
         </div>
         <div class="findings-body">
             <PickList
@@ -200,7 +200,7 @@ pub fn List() -> impl IntoView {
                 <One alert=listed.shown form wrong/>
             </If>
             <If when=gone>
-                <section class="panel finding-one"><p class="below">"This alert is not known here, or no longer. "<a href=page.address_of_alerts(Tab::Alerts, "")>"All alerts"</a></p></section>
+                <section class="panel finding-one"><p class="below">"This alert does not exist (any more). "<a href=page.address_of_alerts(Tab::Alerts, "")>"All alerts"</a></p></section>
             </If>
         </div>
         <FormDialog form done=Callback::new(move |_| page.alert_changes.update(|n| *n += 1))/>

@@ -162,9 +162,9 @@ pub fn One(
                 <span class="u">{of(words::times)}</span>
                 <span class="end">
                     <If when=flag(move || may() && alert.with(|one| one.as_ref().is_some_and(|one| one.ended.is_none())))>
-                        <button class="btn" data-do="silence" on:click=silence title="Tell nobody of it for a while (s)">"Silence…"</button>
+                        <button class="btn" data-do="silence" on:click=silence title="Silence it for a while (s)">"Silence…"</button>
                         <If when=is(|one| one.acked.is_none())>
-                            <button class="btn" data-do="ack" on:click=take_on title="It is not told again until it ends (e)">"Take it on"</button>
+                            <button class="btn" data-do="ack" on:click=take_on title="Stop its notifications until it ends (e)">"Acknowledge"</button>
                         </If>
                     </If>
                     <If when=flag(move || there.with(|to| !to.is_empty()))>
@@ -185,10 +185,10 @@ pub fn One(
                 </div>
             </If>
             <If when=flag(move || events.with(|all| !all.is_empty()))>
-                <h3>"What happened"</h3>
+                <h3>"History"</h3>
                 <dl class="facts">{happened}</dl>
             </If>
-            <h3>"Where"</h3>
+            <h3>"Machine"</h3>
             <dl class="facts">{labels}</dl>
             <p class="below"><a href=rule title=shortcuts::title("Rules", &[Action::Alerts])>"The rules"</a></p>
         </section>

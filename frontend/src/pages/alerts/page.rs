@@ -28,7 +28,7 @@ pub fn Tabs() -> impl IntoView {
         let words = move || match tab {
             Tab::Alerts => format!("Alerts{}", firing()),
             Tab::Rules => "Rules".into(),
-            Tab::Deliveries => "Deliveries".into(),
+            Tab::Deliveries => "Notifications".into(),
             Tab::Silences => "Silences".into(),
         };
         let to = text(move || page.address_of_alerts(tab, ""));
@@ -45,8 +45,8 @@ pub fn Tabs() -> impl IntoView {
         view! { <a href=to data-tab=if tab == Tab::Alerts { "alerts" } else { tab.name() } aria-current=mark(Some(tab)) on:click=press>{text(words)}</a> }
     };
     view! {
-        <nav class="tabs" aria-label="Parts">
-            <a href=text(move || page.address_of_finding(None)) data-tab="findings" aria-current=mark(None)>{text(move || format!("Open{}", open()))}</a>
+        <nav class="tabs" aria-label="Sections">
+            <a href=text(move || page.address_of_finding(None)) data-tab="findings" aria-current=mark(None)>{text(move || format!("Findings{}", open()))}</a>
             {Tab::ALL.map(tab).into_iter().collect_view()}
         </nav>
     }

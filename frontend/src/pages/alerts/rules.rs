@@ -24,9 +24,9 @@ fn of(rule: &Rule) -> String {
 /// Who is told, in words.
 fn tells(rule: &Rule) -> String {
     match rule.to.as_deref() {
-        None if rule.severity == AlertSeverity::Info => "the bell".into(),
-        None => "the bell, default channels".into(),
-        Some([]) => "the bell".into(),
+        None if rule.severity == AlertSeverity::Info => "in this page".into(),
+        None => "in this page, default channels".into(),
+        Some([]) => "in this page".into(),
         Some(all) => all.join(", "),
     }
 }
@@ -62,7 +62,7 @@ pub fn Rules() -> impl IntoView {
                 if of(Origin::File) > 0 { format!(", {} from the file", of(Origin::File)) } else { String::new() };
             match rows.len() {
                 0 => String::new(),
-                n => format!("{n}, of them {} that come with Watchglass{file}", of(Origin::BuiltIn)),
+                n => format!("{n}, of them {} built in{file}", of(Origin::BuiltIn)),
             }
         })
     });
@@ -81,7 +81,7 @@ pub fn Rules() -> impl IntoView {
             <header>
                 <h2>"Rules"</h2>
                 <span class="u">{gist}</span>
-                <span class="end"><If when=may><button class="btn" data-do="new-rule" title="Write a rule (n)" on:click=move |_| new()>"New rule…"</button></If></span>
+                <span class="end"><If when=may><button class="btn" data-do="new-rule" title="Create a rule (n)" on:click=move |_| new()>"New rule…"</button></If></span>
             </header>
             <p class="wrong" role="alert">{asked.wrong}</p>
             <div class="scroll" tabindex="0" role="region" aria-label="Table of rules">
@@ -91,7 +91,7 @@ pub fn Rules() -> impl IntoView {
                 </table>
             </div>
             <If when=flag(move || asked.known() && rows.with(Vec::is_empty))>
-                <p class="below pad">"There is no rule."</p>
+                <p class="below pad">"There are no rules."</p>
             </If>
         </section>
         <FormDialog form done=Callback::new(move |_| page.alert_changes.update(|n| *n += 1))/>
@@ -136,7 +136,7 @@ fn Row(
     };
     let remove = move |_| {
         let name = row.with_untracked(|row| row.as_ref().map(|row| row.rule.name.clone()).unwrap_or_default());
-        let words = "What it found stays in the history. Nothing brings the rule itself back.";
+        let words = "Its past alerts stay in the history. Removing the rule cannot be undone.";
         form.set(Some(Form::ask("remove-rule", format!("Remove the rule {name}?"), words, "DELETE", path())));
     };
     view! {

@@ -42,10 +42,10 @@ fn lengths() -> Entry {
 pub fn of_alert(access: Access, alert: &Alert, at: i64) -> Form {
     let found = matches(alert);
     let (rule, rest) = of_silence(&Silence { matches: found.clone(), ..Silence::default() });
-    let words = "Nobody is told of it meanwhile; it stays in the list. What is silenced ends by itself.";
+    let words = "Matching alerts send no notifications; they stay in the list. A silence ends by itself.";
     let path = words::of_team(access, "api/v1/silences");
     Form::ask("silence", format!("Silence {rule} {rest}?").replace(" ?", "?"), words, "POST", path)
-        .with("Silence", vec![("length", "How long", lengths()), ("comment", "Why", Entry::Text(String::new()))])
+        .with("Silence", vec![("length", "Duration", lengths()), ("comment", "Reason", Entry::Text(String::new()))])
         .writing(move |typed: &Typed| Ok(sent(&found, &typed.of("length"), &typed.of("comment"), at)))
 }
 
@@ -53,15 +53,15 @@ pub fn of_alert(access: Access, alert: &Alert, at: i64) -> Form {
 fn new(access: Access, of: &Silence, at: i64) -> Form {
     let present = |name: &str| of.matches.get(name).cloned().unwrap_or_default();
     let fields = FIELDS.iter().map(|(name, words)| (*name, *words, Entry::Text(present(name))));
-    let rest = [("length", "How long", lengths()), ("comment", "Why", Entry::Text(of.comment.clone()))];
-    let words = "All that is filled in must fit; * stands for anything. It stops messages, never alerts.";
+    let rest = [("length", "Duration", lengths()), ("comment", "Reason", Entry::Text(of.comment.clone()))];
+    let words = "All filled-in fields must match; * stands for any text. A silence stops notifications, not alerts.";
     Form::ask("silence", "Silence".into(), words, "POST", words::of_team(access, "api/v1/silences"))
         .with("Silence", fields.chain(rest).collect())
         .writing(move |typed: &Typed| {
             let filled = FIELDS.iter().map(|(name, _)| (name.to_string(), typed.of(name)));
             let matches: BTreeMap<String, String> = filled.filter(|(_, value)| !value.is_empty()).collect();
             if matches.is_empty() {
-                return Err("Fill in what is silenced: a rule, a machine, a run or a severity.".into());
+                return Err("Fill in at least one of rule, machine, run and severity.".into());
             }
             Ok(sent(&matches, &typed.of("length"), &typed.of("comment"), at))
         })
@@ -98,17 +98,17 @@ pub fn Silences() -> impl IntoView {
     });
     on_cleanup(move || pressed.remove());
     let button = move || {
-        view! { <If when=may><button class="btn" data-do="new-silence" title="Silence something (s)" on:click=move |_| add()>"Silence…"</button></If> }
+        view! { <If when=may><button class="btn" data-do="new-silence" title="Create a silence (s)" on:click=move |_| add()>"Silence…"</button></If> }
     };
     view! {
-        <Card title="Silences" note=text(|| "they stop messages, never alerts") wrong=asked.wrong end=button>
+        <Card title="Silences" note=text(|| "a silence stops notifications, not alerts") wrong=asked.wrong end=button>
             <List
                 id="silences"
                 label="Table of silences"
-                heads=&["what", "why", "by", "until", ">ends", ">held back"]
+                heads=&["match", "reason", "by", "until", ">ends", ">silenced"]
                 rows
                 known=flag(move || asked.known())
-                empty="Nothing is silenced."
+                empty="There are no silences."
                 act=Callback::new(act)
             />
         </Card>
@@ -128,7 +128,7 @@ fn line(silence: &Silence, may: bool) -> Line {
         Cell::Ends(Some(silence.to)),
         Cell::Number(silence.held.to_string()),
     ];
-    let deed = if over { ("again", "Again…") } else { ("end", "End now") };
+    let deed = if over { ("again", "Renew…") } else { ("end", "End now") };
     let deeds = if may { vec![deed] } else { Vec::new() };
     Line { id: silence.id.clone(), name: format!("{rule} {rest}"), cells, deeds }
 }

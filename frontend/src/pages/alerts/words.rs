@@ -25,10 +25,10 @@ pub fn times(alert: &Alert, now: i64) -> String {
 pub fn below(alert: &Alert, now: i64) -> String {
     let mut said = format!("{}: {}, {}", alert.severity.word(), alert.name, times(alert, now));
     if AlertStand::of(alert) == AlertStand::Pending {
-        said.push_str("; not long enough yet");
+        said.push_str("; pending");
     }
     if !alert.held.is_empty() {
-        said.push_str(&format!("; held back: {}", alert.held));
+        said.push_str(&format!("; silenced: {}", alert.held));
     }
     if alert.count > 1 {
         said.push_str(&format!("; {} times", alert.count));
@@ -37,7 +37,7 @@ pub fn below(alert: &Alert, now: i64) -> String {
         said.push_str(&format!("; no data since {}", clock(since)));
     }
     if let Some(acked) = &alert.acked {
-        said.push_str(&format!("; {} took it on at {}", acked.by, clock(acked.at * 1_000)));
+        said.push_str(&format!("; acknowledged by {} at {}", acked.by, clock(acked.at * 1_000)));
     }
     said
 }

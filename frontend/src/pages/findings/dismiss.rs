@@ -10,7 +10,7 @@ use wasm_bindgen::JsValue;
 
 /// What was said of it, in words: `ada said at 14:03 that this is wrong: it was the evaluation.`
 pub fn said(of: &Dismissed) -> String {
-    format!("{} said at {} that this is wrong: {}", of.by, words::clock(of.at, false), of.why)
+    format!("{} marked this as wrong at {}: {}", of.by, words::clock(of.at, false), of.why)
 }
 
 /// Sends what is said of a finding, None to take it back; `problem` has what the server says against it.
@@ -58,15 +58,15 @@ pub fn Dismissal(
         <If when=is_said>
             <p class="below" data-dismissed="true">
                 {text(move || against.with(|one| one.as_ref().map(said).unwrap_or_default()))}" "
-                <If when=flag(may)><button class="btn" data-do="take-back" on:click=back>"It is right after all"</button></If>
+                <If when=flag(may)><button class="btn" data-do="take-back" on:click=back>"Undo"</button></If>
             </p>
         </If>
         <If when=flag(move || may() && !is_said.get() && !asks.get())>
-            <p class="below"><button class="btn" data-do="is-wrong" on:click=move |_| asks.set(true)>"This is wrong…"</button></p>
+            <p class="below"><button class="btn" data-do="is-wrong" on:click=move |_| asks.set(true)>"Mark as wrong…"</button></p>
         </If>
         <If when=flag(move || asks.get() && !is_said.get())>
             <form class="below" on:submit=say>
-                <label>"What is wrong about it? "<input
+                <label>"What is wrong with it? "<input
                     class="tok"
                     name="why"
                     required=true
@@ -75,7 +75,7 @@ pub fn Dismissal(
                     prop:value=why
                     on:input=move |event| why.set(event_target_value(&event))
                 /></label>
-                " "<button class="btn primary" type="submit" data-do="say-wrong">"Dismiss it"</button>
+                " "<button class="btn primary" type="submit" data-do="say-wrong">"Mark as wrong"</button>
                 " "<button class="btn" type="button" on:click=move |_| asks.set(false)>"Cancel"</button>
             </form>
         </If>

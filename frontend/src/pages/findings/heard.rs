@@ -19,13 +19,13 @@ fn news(before: &[Finding], now: &[Finding]) -> (String, String) {
         match (open(before, &one.id), one.until.is_none()) {
             (false, true) if one.severity == Severity::Critical => at_once.push(said("Critical:")),
             (false, true) => polite.push(said("Warning:")),
-            (true, false) => polite.push(said("Over:")),
+            (true, false) => polite.push(said("Resolved:")),
             _ => {}
         }
     }
     // A live page asks for what is open, so one that has gone from the list has ended.
     let gone = before.iter().filter(counts).filter(|one| one.until.is_none() && !now.iter().any(|n| n.id == one.id));
-    polite.extend(gone.map(|one| format!("Over: {}", words::told(one).0)));
+    polite.extend(gone.map(|one| format!("Resolved: {}", words::told(one).0)));
     (polite.join(" "), at_once.join(" "))
 }
 

@@ -129,7 +129,7 @@ pub fn FindingsPage() -> impl IntoView {
                     <Detail finding=listed.shown/>
                 </If>
                 <If when=gone>
-                    <section class="panel finding-one"><p class="below">{format!("This finding is not among those of the last {}. ", listed_span())}<a href=page.address_of_finding(None)>"All findings"</a></p></section>
+                    <section class="panel finding-one"><p class="below">{format!("There is no such finding in the last {}. ", listed_span())}<a href=page.address_of_finding(None)>"All findings"</a></p></section>
                 </If>
             </div>
         </main>

@@ -106,7 +106,7 @@ pub fn Detail(
                 .all
                 .iter()
                 .filter(|other| other.because.as_ref() == Some(&one.id))
-                .map(|other| ("It led to: ", other));
+                .map(|other| ("Consequences: ", other));
             let line = |(word, other): (&'static str, &Finding)| {
                 let (head, rest) = words::told(other);
                 let to = page.address_of_finding(Some(other.id.clone()));
@@ -151,11 +151,11 @@ pub fn Detail(
             <h3>"Evidence"</h3>
             <ul class="evidence">{evidence}</ul>
             <If when=flag(move || changed.with(|all| all.as_ref().is_some_and(|(all, ..)| !all.is_empty())))>
-                <h3>"What else changed"</h3>
+                <h3>"Other changes"</h3>
                 <ul class="evidence changed">{changes}</ul>
             </If>
-            <h3>"How sure"</h3>
-            <p class="below">{of(|one, _| sure(one.confidence))}" "<span class="u">{of(|one, _| format!("Rule {}, told at {}.", one.rule, words::clock(one.told, true)))}</span></p>
+            <h3>"Confidence"</h3>
+            <p class="below">{of(|one, _| sure(one.confidence))}" "<span class="u">{of(|one, _| format!("Rule {}, reported at {}.", one.rule, words::clock(one.told, true)))}</span></p>
             <Dismissal finding/>
         </section>
     }
@@ -195,7 +195,7 @@ fn change(page: Page, one: Change, span: (i64, i64)) -> impl IntoView {
     let place = device(&label, &one.source);
     let what = if title.is_empty() { one.tag.clone() } else { title };
     let to = shown(page, &one.source, span, (chart, label));
-    let first = if one.first { ", and moved first" } else { "" };
+    let first = if one.first { ", changed first" } else { "" };
     view! { <li data-tag=one.tag><a href=to>{format!("{what}: {before} to {after}")}</a>" "<span class="u">{format!("{place}{first}")}</span></li> }
 }
 

@@ -30,7 +30,7 @@ pub fn Rules() -> impl IntoView {
             <details class="fold rules">
                 <summary>
                     <Triangle/>
-                    <span class="name">"What is looked for"</span>
+                    <span class="name">"Checks"</span>
                     <span class="gist">{text(move || rules.with(|rules| gist(rules)))}</span>
                 </summary>
                 <dl>{move || rules.get().into_iter().map(row).collect_view()}</dl>

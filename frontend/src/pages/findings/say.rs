@@ -76,7 +76,7 @@ pub fn FindingSay(
         <section
             node_ref=row
             class=class
-            aria-label="What is wrong"
+            aria-label="Findings"
             data-finding=text(move || lead.with(|lead| lead.as_ref().map(|(one, _)| one.id.clone()).unwrap_or_default()))
         >
             <span class=text(move || shape().0) aria-hidden="true">{text(move || shape().1)}</span>

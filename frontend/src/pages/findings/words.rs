@@ -37,6 +37,6 @@ pub fn times(finding: &Finding, now: i64, seconds: bool) -> String {
 pub fn below(finding: &Finding, now: i64) -> String {
     let waits = waits(finding);
     let waits = if waits.is_empty() { String::new() } else { format!("; {waits}") };
-    let word = if finding.dismissed.is_some() { "dismissed as wrong" } else { finding.severity.word() };
+    let word = if finding.dismissed.is_some() { "marked as wrong" } else { finding.severity.word() };
     format!("{word}: {}, {}{waits}", kind(&finding.kind), times(finding, now, false))
 }

@@ -82,7 +82,7 @@ pub fn FleetBar() -> impl IntoView {
 /// How the page is live where no WebSocket passes, in a sentence; None where one does.
 pub fn way(page: Page) -> Option<String> {
     let live = page.state.get() == LinkState::Live && page.player.with(Option::is_none);
-    page.way.with(|way| (live && !way.is_empty()).then(|| format!("live, {way}: WebSockets do not pass here")))
+    page.way.with(|way| (live && !way.is_empty()).then(|| format!("live {way}: WebSockets are blocked")))
 }
 
 /// The same in the chip; where there is little room, only how.
@@ -92,7 +92,7 @@ pub fn Way() -> impl IntoView {
     let known = Memo::new(move |_| way(page).is_some());
     view! {
         <Show when=move || known.get()>
-            <small data-way=page.way>{page.way} <span class="wide">": WebSockets do not pass here"</span></small>
+            <small data-way=page.way>{page.way} <span class="wide">": WebSockets are blocked"</span></small>
         </Show>
     }
 }

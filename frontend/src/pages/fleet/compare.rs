@@ -26,7 +26,7 @@ pub fn ComparePage() -> impl IntoView {
         page.view.with(|v| v.source.iter().chain(&v.with).take(MAX_OPENED).cloned().collect::<Vec<String>>())
     });
     let said = text(move || match names.with(Vec::len) {
-        0 | 1 => "Choose at least two machines on the fleet's page: tick them there.".to_string(),
+        0 | 1 => "Select at least two machines on the fleet page.".to_string(),
         n => format!("{n} machines, one line each"),
     });
     let wrong = text(move || {
@@ -38,7 +38,7 @@ pub fn ComparePage() -> impl IntoView {
         if store.index.is_empty() || unknown.is_empty() {
             String::new()
         } else {
-            format!("Not here: {}.", unknown.join(", "))
+            format!("Not found: {}.", unknown.join(", "))
         }
     });
     view! {

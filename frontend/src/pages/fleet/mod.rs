@@ -84,7 +84,7 @@ impl Crowd {
 /// The label under which a machine has the newest run that is on it, so that a fleet is grouped and filtered by runs, too.
 const RUN: &str = "run";
 /// What it has where there are runs, and none is on it.
-const NO_RUN: &str = "nothing runs";
+const NO_RUN: &str = "no runs";
 
 /// Names the runs on machines. `open` are the names of those that have not ended and their machines, the newest first.
 fn name_runs(hosts: &mut [Host], open: &[(String, Vec<String>)]) {
@@ -142,7 +142,7 @@ fn Nobody() -> impl IntoView {
     view! {
         <section class="empty">
             <h2>"No machine has joined yet"</h2>
-            <p>"Paste one line on a machine, and it stands here a second later. "<a href="docs/team/agents.html" target="_blank">"How machines join"</a></p>
+            <p>"Run one line on a machine; it appears here a second later. "<a href="docs/team/agents.html" target="_blank">"How machines join"</a></p>
             <crate::pages::team::join::JoinHere/>
         </section>
     }
@@ -193,7 +193,7 @@ fn Say() -> impl IntoView {
                     <a class="btn" data-do="alerts" href=text(move || page.address_of_alerts(Tab::Alerts, ""))>"Open alerts"</a>
                 </If>
                 <If when=troubled>
-                    <button class="btn" data-do="lost" on:click=move |_| page.step(|v| v.find = lost.into())>"Show the lost"</button>
+                    <button class="btn" data-do="lost" on:click=move |_| page.step(|v| v.find = lost.into())>"Show lost machines"</button>
                 </If>
             </section>
         }
@@ -245,11 +245,11 @@ fn MapCard() -> impl IntoView {
         let every = page.store.with_value(|store| store.fleet.interval());
         let of = if crowd.totals.with(|t| t.gpus) == 0 { "processors" } else { "GPUs" };
         match page.state.get() {
-            LinkState::Live if every > 0 => format!("how busy the {of} are, every {}", duration(every)),
+            LinkState::Live if every > 0 => format!("utilization of {of}, every {}", duration(every)),
             LinkState::Live => String::new(),
             _ => {
                 let t = page.store.with_value(|store| store.fleet.t());
-                format!("as they were at {}", axis::clock(t + crate::browser::offset(t), true))
+                format!("at {}", axis::clock(t + crate::browser::offset(t), true))
             }
         }
     };
@@ -268,7 +268,7 @@ fn MapCard() -> impl IntoView {
                 <h2>{text(heading)}</h2>
                 <span class="u">{text(what)}</span>
                 <If when=flag(move || page.view.with(|v| !v.find.is_empty()))>
-                    <button class="chip" data-do="all" aria-label="End the filter" on:click=move |_| page.step(|v| v.find.clear())>
+                    <button class="chip" data-do="all" aria-label="Clear filter" on:click=move |_| page.step(|v| v.find.clear())>
                         {text(move || page.view.with(|v| v.find.clone()))}" "<b>{text(found)}</b>" ✕"
                     </button>
                 </If>
@@ -305,7 +305,7 @@ fn MapCard() -> impl IntoView {
                 say=Callback::new(move |text: String| board.said.set(text))
             />
             <p id="how-map" class="away">
-                "Arrows walk from machine to machine, Enter opens one, Space ticks it, C compares those ticked."
+                "Arrow keys move between machines, Enter opens one, Space selects it, C compares the selected ones."
             </p>
         </section>
     }

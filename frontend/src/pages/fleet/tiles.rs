@@ -64,7 +64,7 @@ fn power(totals: &Totals) -> Tile {
     }
     let (number, unit) = scaled(Unit::Watts, totals.power);
     let each = totals.power / totals.gpus as f64;
-    let note = if each.is_finite() { format!("{each:.0} W a GPU") } else { String::new() };
+    let note = if each.is_finite() { format!("{each:.0} W per GPU") } else { String::new() };
     Tile { title: "GPU power", corner: "sum".into(), number, unit, note }
 }
 

@@ -76,7 +76,7 @@ pub fn ColumnChoice() -> impl IntoView {
             <summary class="chip">"Columns"</summary>
             <div class="menu" role="group" aria-label="Columns">
                 {all}
-                <button class="plain" data-do="usual-columns" on:click=move |_| page.step(|view| view.columns.clear())>"The usual ones"</button>
+                <button class="plain" data-do="usual-columns" on:click=move |_| page.step(|view| view.columns.clear())>"Reset columns"</button>
             </div>
         </details>
     }

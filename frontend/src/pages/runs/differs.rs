@@ -29,9 +29,9 @@ pub fn table(page: Page, names: &[String], runs: Vec<Whole>) -> impl IntoView + 
     let rows = ROWS.iter().filter_map(row).collect_view();
     let more = rows_of_words(&runs).into_iter().map(word_row).collect_view();
     view! {
-        <section class="panel flush differs" aria-label="What differs">
-            <header><h2>"What differs"</h2><span class="u">"the whole of each"</span></header>
-            <div class="scroll" tabindex="0" role="region" aria-label="Table of what differs">
+        <section class="panel flush differs" aria-label="Differences">
+            <header><h2>"Differences"</h2><span class="u">"all values"</span></header>
+            <div class="scroll" tabindex="0" role="region" aria-label="Table of differences">
                 <table class="rows">
                     <thead><tr><th scope="col" class="l">"measure"</th>{heads}{pair.then(|| view! { <th scope="col">"difference"</th> })}</tr></thead>
                     <tbody>{rows}{more}</tbody>

@@ -160,7 +160,7 @@ pub fn RunsPage() -> impl IntoView {
                     />
                     <More words=left press=page_more/>
                     <If when=flag(move || more() > 0 && limit.get() >= MAX_LISTED)>
-                        <p class="below pad">{text(move || format!("{} more: filter them", thousands(more())))}</p>
+                        <p class="below pad">{text(move || format!("{} more: use the filter", thousands(more())))}</p>
                     </If>
                 </section>
                 <Compare ticks known/>
@@ -207,7 +207,7 @@ fn Tools(known: RwSignal<Option<Known>>) -> impl IntoView {
     };
     view! {
         <div class="run-tools">
-            <div class="chips" role="group" aria-label="States">
+            <div class="chips" role="group" aria-label="State">
                 <button
                     class="chip"
                     data-do="state"
@@ -260,9 +260,9 @@ fn Nothing() -> impl IntoView {
     view! {
         <section class="empty">
             <h2>"No training job yet"</h2>
-            <p>"Put two words before the line that starts yours. It runs as before, and stands here at once."</p>
+            <p>"Put two words before your start command. The run then appears here."</p>
             <p class="codeline"><code>"watchglass run -- python train.py"</code></p>
-            <p class="below">"With torchrun, Slurm, MPI and others its ranks are found by themselves. "<a href="docs/use/runs.html" target="_blank">"How runs are followed"</a></p>
+            <p class="below">"The ranks of torchrun, Slurm, MPI and others are detected. "<a href="docs/use/runs.html" target="_blank">"How runs are detected"</a></p>
         </section>
     }
 }

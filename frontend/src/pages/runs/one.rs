@@ -214,12 +214,12 @@ pub fn OnePage(
                 </header>
                 <Strip whole/>
                 <If when=flag(move || whole.with(|w| w.as_ref().is_some_and(|w| w.left_out > 0)))>
-                    <p class="below">{of(|w| format!("{} of its processes are not shown: there are too many.", w.left_out))}</p>
+                    <p class="below">{of(|w| format!("{} of its processes are not shown (over the limit).", w.left_out))}</p>
                 </If>
                 <div class="run-body" class:has-ranks=has_ranks>
                     <div class="run-charts">
                         <If when=flag(move || ids.with(Vec::is_empty))>
-                            <p class="panel below">"No sample of its time is kept: it was too short, or too long ago."</p>
+                            <p class="panel below">"No samples of this run are stored: it was too short, or its retention has ended."</p>
                         </If>
                         <Each keys=ids row=chart/>
                     </div>
@@ -240,7 +240,7 @@ pub fn OnePage(
 /// How far it came, by its markers: ` 1,240 steps, 4.1 a second`.
 fn steps(whole: &Whole) -> String {
     let Some(step) = whole.step else { return String::new() };
-    let rate = whole.per_second.map(|rate| format!(", {} a second", number(rate))).unwrap_or_default();
+    let rate = whole.per_second.map(|rate| format!(", {} per second", number(rate))).unwrap_or_default();
     format!(" {}{rate}", count(step as usize, "step", "steps"))
 }
 
@@ -265,14 +265,14 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
     let lasted = text(move || {
         whole.with(|whole| match whole.as_ref().is_some_and(|whole| whole.run.ended.is_none()) {
             true => "Running for",
-            false => "Lasted",
+            false => "Duration",
         })
     });
     view! {
-        <section class="strip" aria-label="Figures">
+        <section class="strip" aria-label="Summary">
             {tile("lasted", lasted, |w, now| (rough_duration(w.run.lasted(now)), String::new(), format!("since {}", clock(w.run.began / 1_000))))}
             {tile("gpu_hours", fixed("GPU-hours"), |w, _| {
-                let gpus = w.run.figures.gpus.map_or_else(|| "no GPU known".into(), |n| format!("of {}", count(n as usize, "GPU", "GPUs")));
+                let gpus = w.run.figures.gpus.map_or_else(|| "no known GPU".into(), |n| format!("of {}", count(n as usize, "GPU", "GPUs")));
                 let assumed = if w.run.figures.assumed { ", assumed" } else { "" };
                 (figure(w.run.figures.gpu_hours, ""), String::new(), gpus + assumed)
             })}
@@ -291,9 +291,9 @@ fn Strip(#[prop(into)] whole: Signal<Option<Whole>>) -> impl IntoView {
                 };
                 (number, unit.into(), note.into())
             })}
-            {tile("mean", fixed("Mean use"), |w, _| {
+            {tile("mean", fixed("Mean utilization"), |w, _| {
                 let mean = w.run.figures.utilization.map(|mean| (mean * 10.0).round() / 10.0);
-                (figure(mean, ""), mean.map_or("", |_| "%").into(), "of the time held".into())
+                (figure(mean, ""), mean.map_or("", |_| "%").into(), "of the reserved time".into())
             })}
             {tile("idle", fixed("Idle"), |w, _| {
                 let hours = w.run.figures.idle.zip(w.run.figures.gpu_hours).map(|(idle, hours)| idle * hours);

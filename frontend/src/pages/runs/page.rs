@@ -15,7 +15,7 @@ pub fn RunPage() -> impl IntoView {
         match &ids.get()[..] {
         [] => view! {
             <main id="page" class="fleet run-page">
-                <p class="wrong">"The address names no run. "<a href=page.address_of(Some(Route::Runs), &[])>"All runs"</a></p>
+                <p class="wrong">"The address contains no run. "<a href=page.address_of(Some(Route::Runs), &[])>"All runs"</a></p>
             </main>
         }
         .into_any(),

@@ -167,8 +167,8 @@ pub fn Runs() -> impl IntoView {
                                 <th class="l" scope="col">"Name"</th>
                                 <th class="l" scope="col">"State"</th>
                                 <th scope="col">"Ranks"</th>
-                                <th scope="col">"Took"</th>
-                                <th scope="col">"Began"</th>
+                                <th scope="col">"Duration"</th>
+                                <th scope="col">"Started"</th>
                                 <th class="l" scope="col">"Project"</th>
                             </tr>
                         </thead>

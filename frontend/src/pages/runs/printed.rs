@@ -220,10 +220,10 @@ pub fn PrintedLines(
     let said = text(move || {
         let count = rows.with(|rows| rows.iter().filter(|row| row.lost.is_none()).count());
         match (count, earlier.with(Option::is_some)) {
-            (0, _) if filter.with(Filter::is_any) => "no such line".to_string(),
+            (0, _) if filter.with(Filter::is_any) => "no matching line".to_string(),
             (0, _) => String::new(),
             (n, true) => format!("{n} lines up to the crosshair"),
-            (LINES, false) => format!("the newest {LINES} lines"),
+            (LINES, false) => format!("the last {LINES} lines"),
             (1, false) => "1 line".into(),
             (n, false) => format!("{n} lines"),
         }
@@ -232,7 +232,7 @@ pub fn PrintedLines(
         let (key, t) = (row.key.clone(), row.t);
         let is_near = move || near.with(|near| near.as_ref() == Some(&key)).then_some("");
         let body = match row.lost {
-            Some(lost) => view! { <pre class="lost">{format!("{lost} lines not kept")}</pre> }.into_any(),
+            Some(lost) => view! { <pre class="lost">{format!("{lost} lines dropped")}</pre> }.into_any(),
             None => view! { <pre>{inked(&row.text)}</pre> }.into_any(),
         };
         view! {

@@ -46,7 +46,7 @@ pub fn RankLanes(
     };
     view! {
         <section class="panel rank-lanes" aria-label="Ranks">
-            <header><h2>"Ranks"</h2><span class="u">{heading}", begin to end"</span></header>
+            <header><h2>"Ranks"</h2><span class="u">{heading}", start to end"</span></header>
             <ol>{lanes}</ol>
             <Show when=move || { further() > 0 && !all.get() }>
                 <button class="more-rows" data-do="all-ranks" on:click=move |_| all.set(true)>{move || format!("{} more", further())}</button>
@@ -70,7 +70,7 @@ fn lane(page: Page, one: Ranked, first: bool, (from, to): (i64, i64), now: i64) 
             <span class="who">{name}" "<span class="u">{one.gpus}</span></span>
             <span class="track"><i class=shape(one.state) style:left=left style:width=wide></i></span>
             <span class="how">
-                {one.is_cause.then(|| view! { <b>"▼ first to fall "</b> })}
+                {one.is_cause.then(|| view! { <b>"▼ first to stop "</b> })}
                 <span class=shape(one.state) aria-hidden="true">{one.state.shape().to_string()}</span>" "{words}
                 <span class="u">" "{lasted}</span>
             </span>
@@ -120,7 +120,8 @@ pub fn Multiples(
     };
     let title = move || {
         measured.with(|m| {
-            m.as_ref().map_or(String::new(), |m| format!("{}, one scale; row a machine, cell a rank", m.title))
+            m.as_ref()
+                .map_or(String::new(), |m| format!("{}, one scale; one row per machine, one cell per rank", m.title))
         })
     };
     view! {

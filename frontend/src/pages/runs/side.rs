@@ -83,19 +83,19 @@ pub fn SidePage(
             <header class="run-head">
                 <div>
                     <p class="crumbs"><a href=list>"Runs"</a>" / compare"</p>
-                    <h2 class="source-name">{text(move || names.with(|names| names.join(" against ")))}</h2>
+                    <h2 class="source-name">{text(move || names.with(|names| names.join(" vs. ")))}</h2>
                     <p class="how"><b data-headline>{text(move || said.get())}</b></p>
                 </div>
                 <span class="choice" role="group" aria-label="Align">
-                    {align("from their starts", "")}
-                    {align("by the clock", CLOCK)}
+                    {align("from start", "")}
+                    {align("by time", CLOCK)}
                 </span>
             </header>
             {move || wholes.with(|all| key(page, &names.get(), all))}
             <div class="side-body">
                 <div class="run-charts">
                     <If when=flag(move || measures.with(Vec::is_empty) && wholes.with(|all| all.iter().all(Option::is_some)))>
-                        <p class="panel below">"These runs have no measure in common."</p>
+                        <p class="panel below">"These runs have no metric in common."</p>
                     </If>
                     <Each keys=measures row=chart/>
                 </div>

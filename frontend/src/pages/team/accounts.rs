@@ -29,30 +29,35 @@ pub fn Accounts() -> impl IntoView {
         let name = &line.name;
         form.set(Some(match deed {
             "disable" => ask(
-                format!("Keep {name} from signing in?"),
-                "What they have open is closed at once, and their keys end.",
+                format!("Disable {name}?"),
+                "Their sessions and connections are closed, and their keys are revoked.",
                 "disabled",
                 true,
             ),
-            "enable" => ask(format!("Let {name} sign in again?"), "Their keys stay ended.", "disabled", false),
+            "enable" => ask(format!("Enable {name}?"), "Their keys stay revoked.", "disabled", false),
             "promote" => ask(
                 format!("Make {name} an admin of the hub?"),
-                "They may all in every team, and alone with the other admins of the hub change accounts and teams.",
+                "They get all rights in every team, and manage accounts and teams.",
                 "hub_admin",
                 true,
             ),
-            "demote" => ask(format!("{name} is no admin of the hub any more?"), "Their roles in teams stay.", "hub_admin", false),
+            "demote" => ask(
+                format!("Remove the hub admin role of {name}?"),
+                "They keep their roles in teams.",
+                "hub_admin",
+                false,
+            ),
             "delete" => Form::ask(
                 "delete",
                 format!("Remove the account {name}?"),
-                "What they have open is closed at once. Keys, views and links of their own go; the audit log keeps the name.",
+                "Their sessions are closed. Their keys, views and links are removed; the audit log keeps the name.",
                 "DELETE",
                 path,
             ),
             _ => Form::ask(
                 "erase-account",
                 format!("Erase {name}?"),
-                "As when the account is removed, and another name stands in the audit log. Nothing brings the name back.",
+                "The account is removed, and its name in the audit log is replaced. This cannot be undone.",
                 "POST",
                 format!("{path}/erase"),
             ),
@@ -64,7 +69,7 @@ pub fn Accounts() -> impl IntoView {
                 <List
                     id="accounts"
                     label="Table of accounts"
-                    heads=&["who", "may", ">made"]
+                    heads=&["name", "rights", ">created"]
                     rows
                     known=flag(move || accounts.known())
                     empty=""
@@ -93,7 +98,7 @@ fn row(account: &Person, own: &str, teams: bool) -> Line {
         true => Vec::new(),
         false => vec![
             if disabled { ("enable", "Enable…") } else { ("disable", "Disable…") },
-            if hub_admin { ("demote", "No hub admin…") } else { ("promote", "Hub admin…") },
+            if hub_admin { ("demote", "Remove hub admin…") } else { ("promote", "Make hub admin…") },
             ("delete", "Remove…"),
             ("erase-account", "Erase…"),
         ],

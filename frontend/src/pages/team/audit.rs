@@ -21,8 +21,7 @@ struct Sought {
 }
 
 /// Spans to choose from, in seconds as text, and in words.
-const SPANS: [(&str, &str); 4] =
-    [("", "all that is kept"), ("86400", "a day"), ("604800", "7 days"), ("2592000", "30 days")];
+const SPANS: [(&str, &str); 4] = [("", "all"), ("86400", "a day"), ("604800", "7 days"), ("2592000", "30 days")];
 
 /// The page.
 #[component]
@@ -103,22 +102,22 @@ pub fn AuditPage() -> impl IntoView {
     };
     view! {
         <If when=flag(move || access.team().is_none())>
-            <p class="say calm">"The audit log is an admin's."</p>
+            <p class="say calm">"Only an admin can read the audit log."</p>
         </If>
         <If when=flag(move || access.team().is_some())>
-            <Card title="Audit" note=text(|| "who changed what; nobody can edit it") wrong end=end>
+            <Card title="Audit" note=text(|| "all changes; nobody can edit it") wrong end=end>
                 <If when=flag(move || unwritten.get() > 0)>
                     <p class="say" data-say="unwritten">
                         {text(move || {
                             let count = unwritten.get();
-                            format!("{count} more sign-ins that failed are not in this log: too many came from their network.")
+                            format!("{count} more failed sign-ins are not in this log: their network had too many.")
                         })}
                     </p>
                 </If>
                 <List
                     id="audit"
-                    label="Table of what was done"
-                    heads=&["at", "who", "did", "to", "from", "result"]
+                    label="Table of actions"
+                    heads=&["time", "actor", "action", "target", "from", "result"]
                     rows
                     known
                     empty="Nothing was done that fits."

@@ -96,7 +96,7 @@ impl Form {
     pub fn ask(name: &'static str, title: String, words: &str, method: &'static str, path: String) -> Self {
         let button = match method {
             "DELETE" => "Yes",
-            _ => "Go on",
+            _ => "Continue",
         };
         Form {
             name,
@@ -322,14 +322,14 @@ fn Once(secret: String, words: &'static str, close: Callback<()>) -> impl IntoVi
     };
     view! {
         <div class="body once">
-            <p>{words}" It is shown this once; the hub keeps only its hash."</p>
+            <p>{words}" Copy it now: it is not shown again, and the hub keeps only its hash."</p>
             <div class="codeline">
                 <code node_ref=code id="secret">{secret}</code>
                 <button class="btn primary" data-do="copy" on:click=copy>
                     {text(move || if copied.get() { "Copied" } else { "Copy" })}
                 </button>
             </div>
-            <button class="btn" data-do="have" on:click=move |_| close.run(())>"I have it"</button>
+            <button class="btn" data-do="have" on:click=move |_| close.run(())>"Done"</button>
         </div>
     }
 }

@@ -23,7 +23,7 @@ pub fn GatePage() -> impl IntoView {
         Gate::Invite => view! { <Invited/> }.into_any(),
         Gate::Share => view! { <Opening/> }.into_any(),
         Gate::NotSetUp => view! {
-            <p>"This hub has no account yet. Its first admin opens the address that the hub printed at its start: it ends in "
+            <p>"This hub has no account yet. Open the address that the hub printed at its start to create the first admin: it ends in "
                 <code>"#setup=…"</code>". A new start prints a new one."</p>
         }
         .into_any(),
@@ -35,7 +35,7 @@ pub fn GatePage() -> impl IntoView {
             <div class="box">
                 <header>
                     <Mark/>
-                    <div><h1>{host}</h1><p>"Machines, watched by Watchglass"</p></div>
+                    <div><h1>{host}</h1><p>"Watchglass: live monitoring of machines"</p></div>
                 </header>
                 {body}
             </div>
@@ -73,7 +73,7 @@ fn PlainHttp() -> impl IntoView {
         <If when=plain>
             <p class="stripe">
                 <span class="shape is-warn" aria-hidden="true">"▲"</span>
-                "This hub is reached without TLS: whoever is on the way can read passwords and values."
+                "This hub is used without TLS: anyone on the network path can read passwords and values."
             </p>
         </If>
     }
@@ -160,7 +160,7 @@ fn SignIn() -> impl IntoView {
             }
         >
             {out.then(|| view! {
-                <p>"You are signed out, and this page was emptied. Sign in, and it comes back as it stood."</p>
+                <p>"You are signed out. After you sign in, this page is restored."</p>
             })}
             <If when=by_password>
                 <Field name="name" label="Name" kind="text" fill="username" node=name value=last.clone()/>
@@ -172,7 +172,7 @@ fn SignIn() -> impl IntoView {
             </If>
             <Ways sending purpose="in"/>
             <If when=by_password>
-                <p class="below">"Forgotten? An admin of this hub makes a link by which you set a new password."</p>
+                <p class="below">"Forgot your password? Ask an admin of this hub for a reset link."</p>
             </If>
         </form>
     }
@@ -192,7 +192,7 @@ fn Ways(sending: Sending, purpose: &'static str) -> impl IntoView {
     });
     let button = move |name: String| {
         let words = match purpose {
-            "again" => format!("Prove it at {}", access.title_of(&name)),
+            "again" => format!("Confirm at {}", access.title_of(&name)),
             _ => format!("Sign in with {}", access.title_of(&name)),
         };
         let own = name.clone();
@@ -210,7 +210,7 @@ fn Ways(sending: Sending, purpose: &'static str) -> impl IntoView {
         </If>
         {move || ways.get().into_iter().map(button).collect_view()}
         <If when=back>
-            <p class="below">"You come back to this page; do then once more what you wanted to do."</p>
+            <p class="below">"You then return to this page; repeat your last action."</p>
         </If>
     }
 }
@@ -223,7 +223,7 @@ fn Opening() -> impl IntoView {
     view! {
         <If when=refused>
             <p class="wrong" role="alert">{access.refused}</p>
-            <p class="below">"A link ends by itself, and whoever made it can take it back: ask them for a new one."</p>
+            <p class="below">"A link expires, and its owner can revoke it: ask them for a new one."</p>
             <button class="btn" data-do="sign-in" on:click=move |_| access.forget_code()>"Sign in instead"</button>
         </If>
         <If when=flag(move || !refused.get())>
@@ -245,7 +245,7 @@ fn Invited() -> impl IntoView {
     let body = move || match (access.is_in(), signing_in.get()) {
         (true, _) => view! {
             <form data-form="invite" on:submit=join>
-                <p>"You were invited. You join as "<b>{access.last}</b>"."</p>
+                <p>"You were invited as "<b>{access.last}</b>"."</p>
                 {sending.says()}
                 <button class="btn primary" disabled=sending.busy>"Join"</button>
             </form>
@@ -256,7 +256,7 @@ fn Invited() -> impl IntoView {
     };
     let other = move || {
         (!access.is_in()).then(|| {
-            let words = if signing_in.get() { "I have no account yet" } else { "I have an account" };
+            let words = if signing_in.get() { "I have no account" } else { "I have an account" };
             view! { <button class="plain" data-do="other" on:click=move |_| signing_in.update(|on| *on = !*on)>{words}</button> }
         })
     };
@@ -273,9 +273,9 @@ fn Redeem() -> impl IntoView {
     // Who was invited and cannot choose a password signs in by a provider alone.
     let by_password = flag(move || !invited || access.takes_passwords() || access.providers().is_empty());
     let (form, said, named) = match access.gate.get_untracked() {
-        Gate::Setup => ("setup", "This hub is new. You become its first admin.", true),
+        Gate::Setup => ("setup", "This hub is new. Create its first admin.", true),
         Gate::Invite => ("invite", "You were invited. Choose a name and a password.", true),
-        _ => ("reset", "Choose a new password. You are signed out everywhere else.", false),
+        _ => ("reset", "Choose a new password. All your sessions end.", false),
     };
     // Which ways there are is known after the first look at the session.
     let said = text_of(move || if by_password.get() { said } else { "You were invited. Sign in to join." });
@@ -286,10 +286,10 @@ fn Redeem() -> impl IntoView {
         let failed = sending.begin(password);
         let typed = text(password);
         if typed.len() < MIN_PASSWORD {
-            return failed.run(format!("A password needs {MIN_PASSWORD} characters or more; any will do."));
+            return failed.run(format!("A password needs at least {MIN_PASSWORD} characters."));
         }
         if typed != text(same) {
-            return failed.run("The two passwords differ; type them again.".into());
+            return failed.run("The two passwords differ; enter them again.".into());
         }
         access.redeem(&text(name), &typed, failed);
     };
@@ -297,13 +297,13 @@ fn Redeem() -> impl IntoView {
         <form data-form=form on:submit=submit>
             <p>{said}</p>
             <If when=by_password>
-                {named.then(|| view! { <Field name="name" label="Your name here" kind="text" fill="username" node=name/> })}
-                <Field name="password" label="Password, 12 characters or more" kind="password" fill="new-password" node=password/>
-                <Field name="same" label="The same again" kind="password" fill="new-password" node=same/>
+                {named.then(|| view! { <Field name="name" label="Your name" kind="text" fill="username" node=name/> })}
+                <Field name="password" label="Password, at least 12 characters" kind="password" fill="new-password" node=password/>
+                <Field name="same" label="Repeat password" kind="password" fill="new-password" node=same/>
             </If>
             {sending.says()}
             <If when=by_password>
-                <button class="btn primary" disabled=sending.busy>{if form == "setup" { "Begin" } else { "Go on" }}</button>
+                <button class="btn primary" disabled=sending.busy>{if form == "setup" { "Create admin" } else { "Continue" }}</button>
             </If>
             {invited.then(|| view! { <Ways sending purpose="in"/> })}
         </form>
@@ -314,7 +314,7 @@ fn Redeem() -> impl IntoView {
 #[component]
 pub fn AgainDialog() -> impl IntoView {
     let access = expect_context::<Access>();
-    let title = Signal::derive(move || access.again.with(Option::is_some).then(|| "Your password, again".to_string()));
+    let title = Signal::derive(move || access.again.with(Option::is_some).then(|| "Your password".to_string()));
     let body = move || access.again.with(Option::is_some).then(|| view! { <AgainForm/> });
     view! {
         <Modal id="again" title closed=Callback::new(move |()| access.again.set(None))>{body}</Modal>
@@ -340,7 +340,7 @@ fn AgainForm() -> impl IntoView {
                 access.confirm(&text(password), sending.begin(password));
             }
         >
-            <p>"You signed in more than 15 minutes ago. This makes or ends keys, so it asks once more."</p>
+            <p>"Creating or revoking keys needs a sign-in within the last 15 minutes. Enter your password again."</p>
             <If when=by_password>
                 <label>
                     <span>{label.clone()}</span>
@@ -349,7 +349,7 @@ fn AgainForm() -> impl IntoView {
             </If>
             {sending.says()}
             <If when=by_password>
-                <button class="btn primary" disabled=sending.busy>"Go on"</button>
+                <button class="btn primary" disabled=sending.busy>"Continue"</button>
             </If>
             <Ways sending purpose="again"/>
         </form>

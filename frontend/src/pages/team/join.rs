@@ -18,7 +18,7 @@ use viewer::team::labels as read_labels;
 use wasm_bindgen::JsValue;
 
 /// How long lines hold, as the hub reads it, and in words.
-const TIMES: [(&str, &str); 4] = [("1h", "1 h"), ("24h", "24 h"), ("7d", "7 d"), ("never", "no end")];
+const TIMES: [(&str, &str); 4] = [("1h", "1 h"), ("24h", "24 h"), ("7d", "7 d"), ("never", "never")];
 /// How many machines may join by a line; 0 is any number.
 const USES: [(u32, &str); 3] = [(0, "any number"), (1, "one"), (16, "16")];
 
@@ -50,7 +50,7 @@ pub fn JoinHere() -> impl IntoView {
         match read_labels(&labels.get_untracked()) {
             Some(pairs) if pairs.is_empty() => {}
             Some(pairs) => body.push(("labels", texts(&pairs))),
-            None => return wrong.set("Write labels as key=value, with a space between each two.".into()),
+            None => return wrong.set("Write labels as key=value, separated by spaces.".into()),
         }
         if place.with_untracked(|place| !place.is_empty()) {
             body.push(("as", place.get_untracked().into()));
@@ -86,7 +86,7 @@ pub fn JoinHere() -> impl IntoView {
     let before = StoredValue::new(before);
     view! {
         <If when=flag(move || team.with(Option::is_none))>
-            <p class="below">"An admin of the team can make a line that adds machines."</p>
+            <p class="below">"Only an admin of the team can add machines."</p>
         </If>
         <If when=flag(move || team.with(Option::is_some))>
             <div class="join" data-form="join">
@@ -96,7 +96,7 @@ pub fn JoinHere() -> impl IntoView {
                             <span>"for"</span>
                             <select
                                 name="uses"
-                                aria-label="How many machines"
+                                aria-label="Number of machines"
                                 on:change=move |event| uses.set(event_target_value(&event).parse().unwrap_or(0))
                             >
                                 {USES.map(|(n, words)| view! { <option value=n.to_string()>{words}</option> }).collect_view()}
@@ -106,7 +106,7 @@ pub fn JoinHere() -> impl IntoView {
                             <span>"holds"</span>
                             <select
                                 name="expires"
-                                aria-label="How long it holds"
+                                aria-label="Expires after"
                                 on:change=move |event| ends.set(event_target_value(&event))
                             >
                                 {TIMES
@@ -116,11 +116,11 @@ pub fn JoinHere() -> impl IntoView {
                                     .collect_view()}
                             </select>
                         </label>
-                        {tick("approve", "I confirm each machine", approve)}
-                        <button class="btn primary" data-do="join" on:click=move |_| make()>"Make the line"</button>
+                        {tick("approve", "Approve each machine", approve)}
+                        <button class="btn primary" data-do="join" on:click=move |_| make()>"Create join line"</button>
                     </div>
                     <details class="further">
-                        <summary>"Labels, containers, a machine that comes back"</summary>
+                        <summary>"Labels, containers, replacement of a machine"</summary>
                         <div class="join-options">
                             <label>
                                 <span>"labels"</span>
@@ -134,25 +134,25 @@ pub fn JoinHere() -> impl IntoView {
                                 />
                             </label>
                             <label>
-                                <span>"takes the place of"</span>
+                                <span>"replaces"</span>
                                 <select name="as" on:change=move |event| place.set(event_target_value(&event))>
-                                    <option value="">"no other"</option>
+                                    <option value="">"no machine"</option>
                                     {places}
                                 </select>
                             </label>
-                            {tick("by_name", "known again by its name (containers)", by_name)}
-                            {tick("ephemeral", "gone for good after an hour away (jobs)", ephemeral)}
+                            {tick("by_name", "identified by its name (containers)", by_name)}
+                            {tick("ephemeral", "removed after an hour of absence (jobs)", ephemeral)}
                         </div>
                     </details>
                 </If>
                 <If when=made>
                     <Line line/>
-                    <p class="below">"Paste it on each machine: a terminal, a job's prolog, a service. It is shown this once."</p>
+                    <p class="below">"Run it on each machine: in a terminal, a job's prolog or a service. It is not shown again."</p>
                 </If>
                 <p class="wrong" role="alert">{wrong}</p>
                 <Came before=before.get_value() agents/>
                 <p class="below">
-                    "Nothing after a minute? On the machine: "
+                    "No machine after a minute? Run on the machine: "
                     <code>{format!("watchglass doctor --hub {}", origin())}</code>
                 </p>
             </div>
@@ -250,7 +250,7 @@ fn Came(before: Vec<SourceId>, agents: Agents) -> impl IntoView {
         .into_any()
     };
     let waiting = text(move || {
-        format!("{} so far; waiting for the next one …", words::count(came.with(Vec::len), "machine", "machines"))
+        format!("{} so far; waiting for more …", words::count(came.with(Vec::len), "machine", "machines"))
     });
     view! {
         <ul class="steps" aria-live="polite">
@@ -270,7 +270,7 @@ fn first_words(host: &Host, at: i64, server_now: i64) -> String {
     let values: Vec<String> =
         values.map(|(row, name)| format!("{name} {}", number(row, host.values.of(row)))).collect();
     let state = words::explained(host, server_now);
-    let known = if values.is_empty() { vec!["waiting for its first values".to_string()] } else { values };
+    let known = if values.is_empty() { vec!["waiting for the first samples".to_string()] } else { values };
     let all: Vec<String> = gpus.into_iter().chain(known).chain((state != "live").then_some(state)).collect();
     format!("joined {since} ago: {}", all.join(", "))
 }

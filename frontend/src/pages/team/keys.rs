@@ -16,14 +16,14 @@ use shared::team::{Service, Services};
 /// What a scope is for.
 fn means(scope: KeyScope) -> &'static str {
     match scope {
-        KeyScope::DataRead => "data:read, samples, runs and views",
+        KeyScope::DataRead => "data:read, read samples, runs and views",
         KeyScope::MetricsRead => "metrics:read, /metrics for Prometheus",
         KeyScope::RunsWrite => "runs:write, report runs and markers",
         KeyScope::ViewsWrite => "views:write, save views",
-        KeyScope::AlertsWrite => "alerts:write, rules and silences",
-        KeyScope::AuditRead => "audit:read, the audit log",
-        KeyScope::TeamAdmin => "team:admin, people, keys and machines",
-        KeyScope::HubAdmin => "hub:admin, the whole hub",
+        KeyScope::AlertsWrite => "alerts:write, manage rules and silences",
+        KeyScope::AuditRead => "audit:read, read the audit log",
+        KeyScope::TeamAdmin => "team:admin, manage members, keys and machines",
+        KeyScope::HubAdmin => "hub:admin, manage the whole hub",
         KeyScope::AgentJoin | KeyScope::AgentWrite => scope.text(),
     }
 }
@@ -37,24 +37,24 @@ pub fn fields(role: Role, hub_admin: bool) -> Vec<super::form::Field> {
     let scopes = KeyScope::ALL.iter().filter(may).map(|scope| (scope.text(), means(*scope))).collect();
     let times = vec![("90d", "90 days"), ("30d", "30 days"), ("400d", "400 days")];
     vec![
-        ("name", "What uses it", Entry::Text(String::new())),
-        ("scopes", "It may", Entry::Ticks(scopes)),
-        ("expires", "It holds", Entry::Choice(times)),
+        ("name", "Name", Entry::Text(String::new())),
+        ("scopes", "Scopes", Entry::Ticks(scopes)),
+        ("expires", "Expires after", Entry::Choice(times)),
     ]
 }
 
 /// A form that makes a key.
 pub fn new_key(title: String, path: String, role: Role, hub_admin: bool) -> Form {
-    let said = "It never may more than who has it may at that moment.";
+    let said = "It cannot exceed its owner's current rights.";
     Form::ask("key", title, said, "POST", path)
-        .with("Make the key", fields(role, hub_admin))
+        .with("Create key", fields(role, hub_admin))
         .writing(|typed| {
             let (name, scopes) = (typed.of("name"), typed.of("scopes"));
             if name.is_empty() {
-                return Err("Write what uses the key: it is found by that in the list.".into());
+                return Err("Enter a name; the list of keys shows it.".into());
             }
             if scopes.is_empty() {
-                return Err("Choose at least one thing that the key may.".into());
+                return Err("Select at least one scope.".into());
             }
             Ok(vec![("name", name.into()), ("scopes", words(&scopes)), ("expires", typed.of("expires").into())])
         })
@@ -73,7 +73,7 @@ pub fn key_row(key: &ServiceKey) -> Line {
         Cell::Ago(key.used, "never"),
         Cell::Ends(key.ends),
     ];
-    Line { id, name, cells, deeds: vec![("end", "End…")] }
+    Line { id, name, cells, deeds: vec![("end", "Revoke…")] }
 }
 
 /// The headings of keys.
@@ -98,8 +98,8 @@ pub fn KeysPage() -> impl IntoView {
         let at = untrack(|| place_of(keys, services, &line.id));
         form.set(Some(Form::ask(
             "end-key",
-            format!("End the key {}?", line.name),
-            "The program that uses it is refused at once.",
+            format!("Revoke the key {}?", line.name),
+            "Requests of its program are rejected at once.",
             "DELETE",
             path(at),
         )));
@@ -116,7 +116,7 @@ pub fn KeysPage() -> impl IntoView {
         _ => form.set(Some(Form::ask(
             "remove-service",
             format!("Remove {} and its keys?", line.name),
-            "Its programs are refused at once.",
+            "Requests of its programs are rejected at once.",
             "DELETE",
             path(format!("/services/{}", line.id)),
         ))),
@@ -126,26 +126,25 @@ pub fn KeysPage() -> impl IntoView {
         let roles = Role::ALL.iter().filter(|role| **role <= most).map(|role| (role.text(), role.text())).collect();
         let fields = vec![
             ("name", "Name, such as ci or grafana", Entry::Text(String::new())),
-            ("role", "At most", Entry::Choice(roles)),
+            ("role", "Role", Entry::Choice(roles)),
         ];
-        let said = "An account of a program: it has keys and no password, and stays when people leave.";
+        let said = "A service account has keys but no password, and stays when people leave.";
         form.set(Some(
-            Form::ask("service", "A new service account".into(), said, "POST", path("/services".into()))
-                .with("Make it", fields),
+            Form::ask("service", "New service account".into(), said, "POST", path("/services".into()))
+                .with("Create", fields),
         ));
     };
-    let new_own = move |_| {
-        form.set(Some(new_key("A new key".into(), path("/keys".into()), untrack(role), access.is_hub_admin())))
-    };
+    let new_own =
+        move |_| form.set(Some(new_key("New key".into(), path("/keys".into()), untrack(role), access.is_hub_admin())));
     let end_join = move |(line, _, _): Done| joins.change("DELETE", path(format!("/join/{}", line.id)), Vec::new());
     view! {
         <If when=flag(move || access.team().is_none())>
-            <p class="say calm">"Keys are made by an admin."</p>
+            <p class="say calm">"Only an admin can create keys."</p>
         </If>
         <If when=flag(move || access.team().is_some())>
             <Card
                 title="Keys"
-                note=text(|| "programs read and write with them")
+                note=text(|| "for programs that read or write data")
                 wrong=keys.wrong
                 end=move || view! { <button class="btn primary" data-do="new-key" on:click=new_own>"New key…"</button> }
             >
@@ -155,13 +154,13 @@ pub fn KeysPage() -> impl IntoView {
                     heads=KEY_HEADS
                     rows=key_rows
                     known=flag(move || keys.known())
-                    empty="No program has a key."
+                    empty="There are no keys."
                     act=Callback::new(of_key)
                 />
             </Card>
             <Card
                 title="Service accounts"
-                note=text(|| "accounts of programs, with several keys")
+                note=text(|| "for programs with several keys")
                 wrong=services.wrong
                 end=move || view! { <button class="btn" data-do="new-service" on:click=new_service>"New…"</button> }
             >
@@ -171,18 +170,18 @@ pub fn KeysPage() -> impl IntoView {
                     heads=&["name", "at most", "state", ">keys", ">made"]
                     rows=service_rows
                     known=flag(move || services.known())
-                    empty="There is no service account."
+                    empty="There are no service accounts."
                     act=Callback::new(of_service)
                 />
             </Card>
-            <Card title="Join keys" note=text(|| "they let machines in, and nothing else") wrong=joins.wrong>
+            <Card title="Join keys" note=text(|| "they only let machines join") wrong=joins.wrong>
                 <List
                     id="joins"
                     label="Table of join keys"
                     heads=&["for", "joined", "asks", ">made", ">ends"]
                     rows=join_rows
                     known=flag(move || joins.known())
-                    empty="No join key holds. Add machines makes one."
+                    empty="There are no valid join keys. Add machines to create one."
                     act=Callback::new(end_join)
                 />
             </Card>
@@ -209,7 +208,7 @@ fn place_of(keys: Polled<Keys>, services: Polled<Services>, id: &str) -> String 
 fn service(service: &Service) -> Line {
     let (name, off) = (service.name.clone(), service.disabled);
     let state =
-        if off { Cell::State(false, "its keys do not hold".into()) } else { Cell::State(true, "in use".into()) };
+        if off { Cell::State(false, "its keys are disabled".into()) } else { Cell::State(true, "in use".into()) };
     let cells = vec![
         Cell::Name(name.clone(), String::new()),
         Cell::Text(service.role.to_string()),
@@ -217,7 +216,7 @@ fn service(service: &Service) -> Line {
         Cell::Number(service.keys.to_string()),
         Cell::Ago(Some(service.made), "–"),
     ];
-    let turn = if off { ("enable", "Switch on") } else { ("disable", "Switch off") };
+    let turn = if off { ("enable", "Enable") } else { ("disable", "Disable") };
     let deeds = vec![("new-key", "New key…"), turn, ("remove", "Remove…")];
     Line { id: service.id.clone(), name, cells, deeds }
 }

@@ -15,12 +15,11 @@ use shared::views::{MadeShare, Share, Shares, Span};
 /// A form that makes a link to a view of the page.
 pub fn new_link(path: String, query: String) -> Form {
     let times = vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days"), ("90d", "90 days")];
-    let fields =
-        vec![("note", "For whom or why", Entry::Text(String::new())), ("expires", "It holds", Entry::Choice(times))];
-    let said = "Whoever has the link sees these machines in this span, without an account and without names of processes \
-                and people. While this page is live, the link shows its window, live.";
-    Form::ask("share", "Share what is shown".into(), said, "POST", path)
-        .with("Make the link", fields)
+    let fields = vec![("note", "Note", Entry::Text(String::new())), ("expires", "Expires after", Entry::Choice(times))];
+    let said = "Anyone with the link sees these machines in this span, without an account and without names of \
+        processes and people. If this page is live, the link shows live data.";
+    Form::ask("share", "Share this view".into(), said, "POST", path)
+        .with("Create link", fields)
         .writing(move |typed| {
             let mut body = typed.sent();
             body.push(("query", query.as_str().into()));
@@ -40,7 +39,7 @@ pub fn LinksPage() -> impl IntoView {
     let end = move |(line, _, _): Done| {
         form.set(Some(Form::ask(
             "end-share",
-            format!("End the link {}?", line.name),
+            format!("Revoke the link {}?", line.name),
             "Pages that show it are closed within a second.",
             "DELETE",
             format!("api/v1/shares/{}", line.id),
@@ -49,16 +48,16 @@ pub fn LinksPage() -> impl IntoView {
     view! {
         <Card
             title="Share links"
-            note=text(|| "read only, one view each, without an account; the menu Views of a page makes them")
+            note=text(|| "read only, one view each, without an account; create one in the menu Views")
             wrong=shares.wrong
         >
             <List
                 id="shares"
                 label="Table of share links"
-                heads=&["view", "shows", "by", "note", ">opened", ">ends"]
+                heads=&["view", "shows", "by", "note", ">opened", ">expires"]
                 rows
                 known=flag(move || shares.known())
-                empty="Nothing is shared."
+                empty="There are no share links."
                 act=Callback::new(end)
             />
         </Card>

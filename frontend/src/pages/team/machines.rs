@@ -53,7 +53,7 @@ pub fn MachinesPage() -> impl IntoView {
     let count = text(move || {
         let (all, live) =
             agents.list.with(|l| (l.len(), l.iter().filter(|a| a.state == "live" || a.state == "filling").count()));
-        format!("{all} joined, {live} answer")
+        format!("{all} machines, {live} online")
     });
     let join_title = Signal::derive(move || joining.get().then(|| "Add machines".to_string()));
     let deed_title = Signal::derive(move || {
@@ -83,7 +83,7 @@ pub fn MachinesPage() -> impl IntoView {
     };
     view! {
             <If when=flag(move || !admin.get())>
-                <p class="say calm">"Machines are added and named by an admin of the team."</p>
+                <p class="say calm">"Only an admin of the team can add and rename machines."</p>
             </If>
             <If when=admin>
                 <section class="panel flush" aria-label="Machines">
@@ -119,7 +119,7 @@ pub fn MachinesPage() -> impl IntoView {
 
 /// Why links are turned away, as the API calls it and in words.
 const AWAY: [(&str, &str); 3] =
-    [("key", "for their key"), ("handshake", "because many came at once"), ("link", "for how they began")];
+    [("key", "invalid key"), ("handshake", "over the rate limit"), ("link", "invalid hello")];
 
 /// What is said of links that were turned away, by how many of each cause there were; empty without any.
 fn turned_away(by_cause: &BTreeMap<String, u64>) -> String {
@@ -128,7 +128,7 @@ fn turned_away(by_cause: &BTreeMap<String, u64>) -> String {
     if words.is_empty() {
         return String::new();
     }
-    format!("Machines that were turned away since this hub began: {}.", words.join(", "))
+    format!("Connections rejected since this hub started: {}.", words.join(", "))
 }
 
 /// The shape of a state's word.
@@ -197,7 +197,7 @@ fn DeedForm(agents: Agents, deed: Deed, agent: Agent, done: impl Fn() + Copy + '
             Deed::Rename => agents.change("PATCH", path, vec![("name", typed.trim().into())]),
             Deed::Label => match labels(&typed) {
                 Some(pairs) => agents.change("PATCH", path, vec![("labels", texts(&pairs))]),
-                None => return wrong.set("Write labels as key=value, with a space between each two.".into()),
+                None => return wrong.set("Write labels as key=value, separated by spaces.".into()),
             },
             Deed::Revoke => agents.change("DELETE", path, Vec::new()),
             Deed::Remove if typed.trim() == name => agents.change("DELETE", format!("api/v1/sources/{id}"), Vec::new()),
@@ -215,16 +215,12 @@ fn DeedForm(agents: Agents, deed: Deed, agent: Agent, done: impl Fn() + Copy + '
     };
     let known = agent.labels.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ");
     let (words, input, button) = match deed {
-        Deed::Rename => ("The old name leads here for 90 days.", Some(asks("New name", agent.name.clone())), "Rename"),
-        Deed::Label => {
-            ("The fleet is grouped and filtered by labels, such as rack=r01.", Some(asks("Labels", known)), "Save")
-        }
-        Deed::Revoke => {
-            ("Its key ends at once; its samples stay. A join line that is made for it brings it back.", None, "Revoke")
-        }
+        Deed::Rename => ("The old name redirects for 90 days.", Some(asks("New name", agent.name.clone())), "Rename"),
+        Deed::Label => ("Labels group and filter the fleet, such as rack=r01.", Some(asks("Labels", known)), "Save"),
+        Deed::Revoke => ("Its key is revoked; its history stays. A join line for it restores it.", None, "Revoke"),
         Deed::Remove => (
-            "Its key ends, and all of its samples are erased. Nothing brings them back.",
-            Some(asks("Its name, to be sure", String::new())),
+            "Its key is revoked and all its history is erased. This cannot be undone.",
+            Some(asks("Type its name to confirm", String::new())),
             "Remove",
         ),
     };

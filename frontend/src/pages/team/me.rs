@@ -34,8 +34,8 @@ pub fn MePage() -> impl IntoView {
     let end_identity = move |(line, _, _): Done| {
         form.set(Some(Form::ask(
             "end-identity",
-            format!("Sign in by {} no longer?", line.name),
-            "You go on signing in by the other ways of this list. Your other sessions end.",
+            format!("Remove the sign-in with {}?", line.name),
+            "You can still sign in with the other methods in this list. Your other sessions end.",
             "DELETE",
             format!("api/v1/me/identities/{}", line.id),
         )));
@@ -66,21 +66,21 @@ pub fn MePage() -> impl IntoView {
     let has_password = move || me.read(|me| me.password);
     let password = move |_| {
         let first = !untrack(has_password);
-        let old = (!first).then_some(("old", "The password until now", Entry::Password("current-password")));
+        let old = (!first).then_some(("old", "Current password", Entry::Password("current-password")));
         let new = [
-            ("new", "The new one, 12 characters or more", Entry::Password("new-password")),
-            ("same", "The same again", Entry::Password("new-password")),
+            ("new", "New password, at least 12 characters", Entry::Password("new-password")),
+            ("same", "Repeat password", Entry::Password("new-password")),
         ];
         let said = match first {
-            true => "You sign in by it, too, from now on. Your other sessions end.",
+            true => "You can then also sign in with it. Your other sessions end.",
             false => "Your other sessions end.",
         };
-        let title = if first { "A first password" } else { "A new password" };
+        let title = if first { "Set a password" } else { "Change password" };
         form.set(Some(
             Form::ask("password", title.into(), said, "PUT", "api/v1/me/password".into())
-                .with(if first { "Set it" } else { "Change it" }, old.into_iter().chain(new).collect())
+                .with(if first { "Set password" } else { "Change password" }, old.into_iter().chain(new).collect())
                 .writing(move |typed| match (typed.raw("new"), typed.raw("same")) {
-                    (new, same) if new != same => Err("The two passwords differ; type them again.".into()),
+                    (new, same) if new != same => Err("The two passwords differ; enter them again.".into()),
                     (new, _) if first => Ok(vec![("new", new.into())]),
                     (new, _) => Ok(vec![("old", typed.raw("old").into()), ("new", new.into())]),
                 }),
@@ -89,21 +89,21 @@ pub fn MePage() -> impl IntoView {
     let email = move |_| {
         let present = untrack(|| me.read(|me| me.email.clone().unwrap_or_default()));
         form.set(Some(
-            Form::ask("email", "Your e-mail".into(), "Empty removes it.", "PATCH", "api/v1/me".into())
+            Form::ask("email", "Your e-mail".into(), "Leave it empty to remove it.", "PATCH", "api/v1/me".into())
                 .with("Save", vec![("email", "E-mail", Entry::Text(present))])
                 .writing(|typed| Ok(vec![("email", typed.of("email").into())])),
         ));
     };
     let role = move || access.team_here().map_or(Role::Viewer, |team| team.role);
     let new_own = move |_| {
-        let title = "A key of your own".to_string();
+        let title = "New key".to_string();
         form.set(Some(new_key(title, "api/v1/me/keys".into(), untrack(role), access.is_hub_admin())));
     };
     let end_key = move |(line, _, _): Done| {
         form.set(Some(Form::ask(
             "end-key",
-            format!("End the key {}?", line.name),
-            "The program that uses it is refused at once.",
+            format!("Revoke the key {}?", line.name),
+            "Requests of its program are rejected at once.",
             "DELETE",
             format!("api/v1/me/keys/{}", line.id),
         )));
@@ -115,7 +115,7 @@ pub fn MePage() -> impl IntoView {
         form.set(Some(Form::ask(
             "leave",
             format!("Leave {}?", team.name),
-            "Your own views and links in it go. An admin can invite you again.",
+            "Your views and links in it are removed. An admin can invite you again.",
             "DELETE",
             format!("api/v1/teams/{}/members/{}", team.id, access.id()),
         )));
@@ -126,11 +126,11 @@ pub fn MePage() -> impl IntoView {
             Form::ask(
                 "erase",
                 "Remove your account?".into(),
-                "Your name is taken out of everything; keys, views and links of yours go. Nothing brings them back.",
+                "Your name is removed everywhere, and so are your keys, views and links. This cannot be undone.",
                 "DELETE",
                 "api/v1/me".into(),
             )
-            .with("Remove it", vec![("name", "Your name, to be sure", Entry::Text(String::new()))])
+            .with("Remove account", vec![("name", "Type your name to confirm", Entry::Text(String::new()))])
             .writing(move |typed| match typed.of("name") == own {
                 true => Ok(Vec::new()),
                 false => Err(format!("Type {sent} to remove your account.")),
@@ -154,11 +154,11 @@ pub fn MePage() -> impl IntoView {
                 <b class="source-name">{text(name)}</b>
                 <If when=flag(move || has_password() || (me.known() && access.takes_passwords()))>
                     <button class="btn" data-do="password" on:click=password>
-                        {text(move || if has_password() { "New password…" } else { "First password…" })}
+                        {text(move || if has_password() { "Change password…" } else { "Set password…" })}
                     </button>
                 </If>
                 <button class="btn" data-do="email" on:click=email>"E-mail…"</button>
-                <a class="btn" data-do="export" href="api/v1/me/export" download="me.json">"Take all that names me"</a>
+                <a class="btn" data-do="export" href="api/v1/me/export" download="me.json">"Download my data"</a>
                 <If when=flag(move || access.has_teams())>
                     <button class="btn" data-do="leave" on:click=leave>"Leave this team…"</button>
                 </If>
@@ -166,18 +166,18 @@ pub fn MePage() -> impl IntoView {
             </div>
         </Card>
         <Card
-            title="How you sign in"
-            note=text(|| "each of these opens this account")
+            title="Sign-in methods"
+            note=text(|| "each of them signs in to this account")
             wrong=access.problem
             end=add_identity
         >
             <List
                 id="identities"
-                label="Table of ways to sign in"
+                label="Table of sign-in methods"
                 heads=&["by", "of", "as"]
                 rows=identity_rows
                 known=flag(move || identities.known())
-                empty="By a link of an admin alone."
+                empty="None: an admin can create a reset link."
                 act=Callback::new(end_identity)
             />
         </Card>
@@ -189,20 +189,20 @@ pub fn MePage() -> impl IntoView {
                 </div>
             </Card>
         </If>
-        <Card title="Where you are signed in" wrong=sessions.wrong>
+        <Card title="Sessions" wrong=sessions.wrong>
             <List
                 id="sessions"
                 label="Table of sessions"
-                heads=&["with", "from", "by", ">since", ">last here", ">ends"]
+                heads=&["with", "from", "by", ">since", ">last used", ">ends"]
                 rows=session_rows
                 known=flag(move || sessions.known())
-                empty="Nowhere."
+                empty="There are no sessions."
                 act=Callback::new(end_session)
             />
         </Card>
         <Card
             title="Your keys"
-            note=text(|| "for programs of yours; they end with your account")
+            note=text(|| "for your own programs; they end with your account")
             wrong=keys.wrong
             end=move || view! { <button class="btn" data-do="new-key" on:click=new_own>"New key…"</button> }
         >
@@ -212,7 +212,7 @@ pub fn MePage() -> impl IntoView {
                 heads=KEY_HEADS
                 rows=key_rows
                 known=flag(move || keys.known())
-                empty="No program of yours has a key."
+                empty="There are no keys."
                 act=Callback::new(end_key)
             />
         </Card>

@@ -21,8 +21,8 @@ const ROLES: [&str; 3] = ["viewer", "member", "admin"];
 /// What a role may, in a few words.
 fn may(role: &str) -> &'static str {
     match role {
-        "admin" => "everything in it",
-        "member" => "see, and write what is their own",
+        "admin" => "everything in the team",
+        "member" => "read, and write their own data",
         _ => "see",
     }
 }
@@ -32,7 +32,7 @@ const RIGHTS: [[&str; 5]; 5] = [
     ["see machines and their history", "✓ yes", "✓ yes", "✓ yes", "data:read"],
     ["see arguments of processes", "– no", "✓ yes", "✓ yes", "– no"],
     ["save views, make share links", "own views", "own", "✓ yes", "views:write"],
-    ["see what is used", "– no", "✓ yes", "✓ yes", "data:read"],
+    ["see usage", "– no", "✓ yes", "✓ yes", "data:read"],
     ["people, keys, machines, audit", "– no", "– no", "✓ yes", "team:admin"],
 ];
 
@@ -62,16 +62,15 @@ pub fn MembersPage() -> impl IntoView {
         if waits == 0 { all.to_string() } else { format!("{all}, and {waits} invited") }
     });
     let path = move |rest: String| untrack(base).unwrap_or_default() + &rest;
-    let act = move |(line, deed, value): Done| {
-        match deed {
+    let act = move |(line, deed, value): Done| match deed {
         "role" => {
             team.change("PUT", path(format!("/members/{}", line.id)), vec![("role", value.into())]);
         }
         "reset" => form.set(Some(
             Form::ask(
                 "reset",
-                format!("A new password for {}?", line.name),
-                "A link is made by which they set it; it holds 24 h. Their sessions end when they do.",
+                format!("Reset the password of {}?", line.name),
+                "This creates a link to set a new password, valid for 24 h. Their sessions end when they use it.",
                 "POST",
                 format!("api/v1/accounts/{}/reset", line.id),
             )
@@ -81,19 +80,24 @@ pub fn MembersPage() -> impl IntoView {
             let present = untrack(|| team.read(|team| logins_of(&team.members, &line.id)));
             let said = "Names of users on machines: their runs and processes are this person's.";
             form.set(Some(
-                Form::ask("logins", format!("Logins of {}", line.name), said, "PUT", path(format!("/members/{}", line.id)))
-                    .with("Save", vec![("logins", "Names, between spaces", Entry::Text(present))])
-                    .writing(|typed| Ok(vec![("logins", words(&typed.of("logins")))])),
+                Form::ask(
+                    "logins",
+                    format!("User names of {}", line.name),
+                    said,
+                    "PUT",
+                    path(format!("/members/{}", line.id)),
+                )
+                .with("Save", vec![("logins", "User names, separated by spaces", Entry::Text(present))])
+                .writing(|typed| Ok(vec![("logins", words(&typed.of("logins")))])),
             ));
         }
         _ => form.set(Some(Form::ask(
             "remove",
             format!("Remove {}?", line.name),
-            "What they have open is closed at once. Their own views and links go; what they did stays in the audit log.",
+            "Their sessions are closed. Their own views and links are removed; the audit log keeps their actions.",
             "DELETE",
             path(format!("/members/{}", line.id)),
         ))),
-    }
     };
     let invite_form = move |_| {
         let most = untrack(role);
@@ -101,11 +105,11 @@ pub fn MembersPage() -> impl IntoView {
         let roles = [Role::Member, Role::Viewer, Role::Admin].into_iter().filter(|role| *role <= most);
         let roles = roles.map(|role| (role.text(), role.text()));
         let fields = vec![
-            ("role", "They become", Entry::Choice(roles.collect())),
-            ("email", "For whom, as a note (no message is sent)", Entry::Text(String::new())),
-            ("expires", "The link holds", Entry::Choice(vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days")])),
+            ("role", "Role", Entry::Choice(roles.collect())),
+            ("email", "E-mail address, as a note (nothing is sent)", Entry::Text(String::new())),
+            ("expires", "Expires after", Entry::Choice(vec![("7d", "7 days"), ("24h", "24 h"), ("30d", "30 days")])),
         ];
-        let words = "The link is taken once: who opens it makes an account, or joins with the one they have.";
+        let words = "The link works once: it creates an account or adds an existing one.";
         form.set(Some(
             Form::ask("invite-somebody", "Invite somebody".into(), words, "POST", path("/invites".into()))
                 .with("Make the link", fields)
@@ -126,7 +130,7 @@ pub fn MembersPage() -> impl IntoView {
             <If when=flag(move || admin.get())>
                 <label class="tick">
                     <input type="checkbox" name="members_invite" prop:checked=flag(open) on:change=let_members/>
-                    <span>"Members may invite"</span>
+                    <span>"Members can invite"</span>
                 </label>
             </If>
             // With one person there is no use of a second team.
@@ -143,10 +147,10 @@ pub fn MembersPage() -> impl IntoView {
             <List
                 id="members"
                 label="Table of members"
-                heads=&["who", "role", "may", "logins", ">last here"]
+                heads=&["name", "role", "rights", "user names", ">last seen"]
                 rows
                 known=flag(move || team.known())
-                empty="Nobody yet but the admins of the hub: invite somebody."
+                empty="There are no members except the hub admins."
                 act=Callback::new(act)
             />
         </Card>
@@ -199,9 +203,9 @@ fn person(member: &Member, own: &str, admin: bool, hub_admin: bool) -> Line {
         note.push("may not sign in");
     }
     let deeds: &[(&str, &str)] = match (admin && !you, hub_admin) {
-        (true, true) => &[("logins", "Logins…"), ("reset", "New password…"), ("remove", "Remove…")],
-        (true, false) => &[("logins", "Logins…"), ("remove", "Remove…")],
-        _ if admin => &[("logins", "Logins…")],
+        (true, true) => &[("logins", "User names…"), ("reset", "Reset password…"), ("remove", "Remove…")],
+        (true, false) => &[("logins", "User names…"), ("remove", "Remove…")],
+        _ if admin => &[("logins", "User names…")],
         _ => &[],
     };
     let right = may(&role).to_string();
@@ -234,16 +238,16 @@ fn Rights() -> impl IntoView {
         view! { <tr><th scope="row">{thing}</th>{rest.map(|word| view! { <td>{word}</td> }).into_iter().collect_view()}</tr> }
     };
     view! {
-        <Card title="What each may" note=text(|| "the same on this page, on the command line and by the API")>
+        <Card title="Rights" note=text(|| "they apply to the page, the command line and the API")>
             <div class="scroll" tabindex="0" role="region" aria-label="Table of rights">
                 <table class="rows list" id="rights">
                     <thead>
                         <tr>
-                            <th scope="col">"thing"</th>
+                            <th scope="col">"right"</th>
                             <th scope="col">"viewer"</th>
                             <th scope="col">"member"</th>
                             <th scope="col">"admin"</th>
-                            <th scope="col">"a key with"</th>
+                            <th scope="col">"key scope"</th>
                         </tr>
                     </thead>
                     <tbody>{RIGHTS.map(row).into_iter().collect_view()}</tbody>

@@ -15,9 +15,9 @@ use shared::team::{self, Team, TeamSource};
 
 /// The form of another team.
 pub fn new_team() -> Form {
-    let said = "A team has its own people, keys and views, and sees the machines that you let it see.";
-    Form::ask("new-team", "A new team".into(), said, "POST", "api/v1/teams".into())
-        .with("Make it", vec![("name", "Name", Entry::Text(String::new()))])
+    let said = "A team has its own members, keys and views, and access to the machines that you grant.";
+    Form::ask("new-team", "New team".into(), said, "POST", "api/v1/teams".into())
+        .with("Create", vec![("name", "Name", Entry::Text(String::new()))])
 }
 
 /// What the team of the page sees, and all teams.
@@ -46,14 +46,14 @@ pub fn Teams(
             untrack(|| machines.read(|told| told.sources.iter().map(|source| source.name.clone()).collect::<Vec<_>>()));
         let left: Vec<String> = all.into_iter().filter(|name| !known.contains(name)).collect();
         let team = here();
-        let title = format!("Let {team} see a machine");
+        let title = format!("Grant {team} access to a machine");
         if left.is_empty() {
             return team_sees_all(form, title);
         }
-        let said = "Its people see all of it, its history included. Those who see it already go on seeing it.";
+        let said = "Its members see the whole machine with its history. Other teams keep their access.";
         form.set(Some(
             Form::ask("grant", title, said, "PUT", String::new())
-                .with("Let it", vec![("source", "Machine", Entry::Names(left))])
+                .with("Grant", vec![("source", "Machine", Entry::Names(left))])
                 .writing(move |_| Ok(vec![("add", words(&team))]))
                 .at(|typed| format!("api/v1/sources/{}/grants", typed.of("source"))),
         ));
@@ -63,8 +63,8 @@ pub fn Teams(
         form.set(Some(
             Form::ask(
                 "revoke-grant",
-                format!("{team} does not see {} any more?", line.name),
-                "What its people have open of it is closed at once. Its samples stay.",
+                format!("Revoke the access of {team} to {}?", line.name),
+                "Its members' open views of it are closed. Its history stays.",
                 "PUT",
                 format!("api/v1/sources/{}/grants", line.id),
             )
@@ -75,16 +75,23 @@ pub fn Teams(
         let path = format!("api/v1/teams/{}", line.id);
         let name = line.name.clone();
         form.set(Some(match deed {
-            "rename" => Form::ask("rename-team", format!("Another name for {name}"), "Its people, keys and machines stay.", "PATCH", path)
-                .with("Rename", vec![("name", "New name", Entry::Text(name))]),
+            "rename" => Form::ask(
+                "rename-team",
+                format!("Rename {name}"),
+                "Its members, keys and machines stay.",
+                "PATCH",
+                path,
+            )
+            .with("Rename", vec![("name", "New name", Entry::Text(name))]),
             _ => Form::ask(
                 "remove-team",
                 format!("Remove the team {name}?"),
-                "Its keys, views and links go, and what its people have open is closed. A team that still has machines stays.",
+                "Its keys, views and links are removed, and open pages are closed. A team with machines cannot be \
+                removed.",
                 "DELETE",
                 path,
             )
-            .with("Remove it", vec![("name", "Its name, to be sure", Entry::Text(String::new()))]),
+            .with("Remove team", vec![("name", "Type its name to confirm", Entry::Text(String::new()))]),
         }));
     };
     view! {
@@ -94,17 +101,17 @@ pub fn Teams(
                 note=text(move || seen.with(Vec::len).to_string())
                 end=move || view! {
                     <If when=flag(move || access.is_hub_admin())>
-                        <button class="btn" data-do="grant" on:click=let_see>"Let it see a machine…"</button>
+                        <button class="btn" data-do="grant" on:click=let_see>"Grant a machine…"</button>
                     </If>
                 }
             >
                 <List
                     id="seen"
-                    label="Table of machines that the team sees"
-                    heads=&["machine", "why it is seen"]
+                    label="Table of machines of the team"
+                    heads=&["machine", "access"]
                     rows=seen
                     known=flag(move || team.known())
-                    empty="This team sees no machine yet."
+                    empty="This team has no machines yet."
                     act=Callback::new(take)
                 />
             </Card>
@@ -121,7 +128,7 @@ pub fn Teams(
                 <List
                     id="teams"
                     label="Table of teams"
-                    heads=&["team", "who invites"]
+                    heads=&["team", "can invite"]
                     rows=teams
                     known=flag(move || all.known())
                     empty=""
@@ -141,7 +148,7 @@ pub fn Teams(
 
 /// There is nothing to choose.
 fn team_sees_all(form: RwSignal<Option<Form>>, title: String) {
-    let said = "It sees every machine of this hub already.";
+    let said = "It has access to every machine of this hub.";
     form.set(Some(Form::ask("grant", title, said, "GET", "api/v1/teams".into())));
 }
 

@@ -20,12 +20,12 @@ const MEASURES: [Measure; 10] = [
     ("bytes_in", "Received", Unit::Bytes, true),
     ("bytes_disk", "On disk", Unit::Bytes, false),
     ("series", "Series", Unit::Count, false),
-    ("queries", "Questions", Unit::Count, true),
-    ("viewer_hours", "Hours of viewers", Unit::Count, true),
-    ("viewers_peak", "Viewers at once", Unit::Count, false),
+    ("queries", "Queries", Unit::Count, true),
+    ("viewer_hours", "Viewer-hours", Unit::Count, true),
+    ("viewers_peak", "Peak viewers", Unit::Count, false),
     ("bytes_out", "Sent", Unit::Bytes, true),
     ("late", "Late", Unit::Count, true),
-    ("dropped", "Left out", Unit::Count, true),
+    ("dropped", "Dropped", Unit::Count, true),
 ];
 
 /// How many of them, from the first on, have a tile.
@@ -38,7 +38,8 @@ fn said(left_out: u64) -> String {
     let left_out = left_out as f64;
     let count = Unit::Count.scale(left_out).number(left_out);
     format!(
-        "{count} rows were left out since the hub's start: its database was away for too long. These sums are too small."
+        "{count} rows were dropped since the hub started because its database was unreachable. These sums are too \
+        small."
     )
 }
 
@@ -85,14 +86,14 @@ pub fn UsagePage() -> impl IntoView {
         }
     };
     view! {
-        <section class="tiles" aria-label="In all">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
+        <section class="tiles" aria-label="Total">{MEASURES[..TILES].iter().map(|known| tile(*known)).collect_view()}</section>
         <Card title="Usage" note=days_of wrong=asked.wrong end=end>
             <If when=flag(move || left_out() > 0)>
                 <p class="say" data-say="left-out">{text(move || said(left_out()))}</p>
             </If>
             <List
                 id="usage"
-                label="Table of what was used"
+                label="Table of usage"
                 heads=&[
                     "of",
                     ">samples",
@@ -100,11 +101,11 @@ pub fn UsagePage() -> impl IntoView {
                     ">on disk",
                     ">series",
                     ">questions",
-                    ">hours of viewers",
-                    ">viewers at once",
+                    ">viewer-hours",
+                    ">peak viewers",
                     ">sent",
                     ">late",
-                    ">left out",
+                    ">dropped",
                 ]
                 rows
                 known=flag(move || asked.known())

@@ -81,14 +81,15 @@ fn Menu() -> impl IntoView {
     });
     let save_as = move |_| {
         open.set(false);
-        let mine = ("mine", "me alone");
-        let reach = if role() >= Role::Member { vec![mine, ("team", "everybody here")] } else { vec![mine] };
+        let mine = ("mine", "only me");
+        let reach = if role() >= Role::Member { vec![mine, ("team", "the whole team")] } else { vec![mine] };
         let fields = vec![("name", "Name", Entry::Text(String::new())), ("scope", "For", Entry::Choice(reach))];
-        let (said, path) = ("What this page shows now, under a name.", format!("api/v1/views?team={}", team()));
+        let (said, path) =
+            ("Saves the current state of the page under a name.", format!("api/v1/views?team={}", team()));
         let query = query();
         form.set(Some(Form::ask("view", "Save this view".into(), said, "POST", path).with("Save", fields).writing(
             move |typed| match typed.of("name").is_empty() {
-                true => Err("A view needs a name.".into()),
+                true => Err("Enter a name for the view.".into()),
                 false => Ok([typed.sent(), vec![("query", query.as_str().into())]].concat()),
             },
         )));
@@ -101,7 +102,7 @@ fn Menu() -> impl IntoView {
     let remove = move |view: SavedView| {
         open.set(false);
         let title = format!("Remove the view {}?", view.name);
-        let said = "Links to it go on showing what they show.";
+        let said = "Links to it keep working.";
         form.set(Some(Form::ask("remove-view", title, said, "DELETE", format!("api/v1/views/{}", view.id))));
     };
     let share = move |_| {
@@ -140,7 +141,7 @@ fn Menu() -> impl IntoView {
                     <b class="source-name">{view.name.clone()}</b>" "<span class="u">{note}</span>
                 </button>
                 {may_first.then(|| view! {
-                    <button data-do="default" aria-pressed=view.default.to_string() title="What an address without anything opens"
+                    <button data-do="default" aria-pressed=view.default.to_string() title="Default view of this page"
                         on:click=move |_| opens_first(own.get_value())>"first"</button>
                 })}
                 {view.own.then(|| {
@@ -174,7 +175,7 @@ fn Menu() -> impl IntoView {
                         </If>
                         <button class="btn" data-do="back-to-saved" on:click=move |_| {
                             present.with_untracked(|p| p.iter().for_each(&go));
-                        }>"Back to saved"</button>
+                        }>"Reset to saved"</button>
                     </p>
                 </If>
                 <p class="wrong" role="alert">{views.wrong}</p>

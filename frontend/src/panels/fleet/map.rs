@@ -153,7 +153,7 @@ pub fn FleetMap(
             let said = words::sentence(hosts, &Totals::of(hosts), page.checked(), page.server_now());
             match framed.is_empty() {
                 true => format!("Machines: {} {}", said.head, said.rest),
-                false => format!("Machines: something is wrong with {}.", named(&framed)),
+                false => format!("Machines: {} has a problem.", named(&framed)),
             }
         })
     });

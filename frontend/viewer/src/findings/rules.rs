@@ -5,20 +5,20 @@ use shared::finding::{RuleState, Watch};
 /// What a rule can see, in words.
 pub fn said(rule: &RuleState) -> String {
     match (rule.state, rule.words.is_empty()) {
-        (Watch::Watching, true) => "watching".into(),
+        (Watch::Watching, true) => "active".into(),
         (Watch::Weaker, true) => "weaker".into(),
-        (Watch::Needs, true) => "needs what is not here".into(),
+        (Watch::Needs, true) => "no data".into(),
         (_, false) => rule.words.clone(),
     }
 }
 
-/// How many rules there are of each state: `12 watching, 2 weaker, 1 needs more`.
+/// How many rules there are of each state: `12 active, 2 weaker, 1 without data`.
 pub fn gist(rules: &[RuleState]) -> String {
     let of = |state: Watch, words: &str| match rules.iter().filter(|rule| rule.state == state).count() {
         0 => None,
         n => Some(format!("{n} {words}")),
     };
-    let parts = [of(Watch::Watching, "watching"), of(Watch::Weaker, "weaker"), of(Watch::Needs, "need more")];
+    let parts = [of(Watch::Watching, "active"), of(Watch::Weaker, "weaker"), of(Watch::Needs, "without data")];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
@@ -35,8 +35,8 @@ mod tests {
             rule(Watch::Weaker, "weaker without NVLink counters"),
             rule(Watch::Needs, "needs gpu.{i}.pcieLinkWidth"),
         ];
-        assert_eq!(gist(&rules), "2 watching, 1 weaker, 1 need more");
-        assert_eq!(gist(&rules[..1]), "1 watching");
-        assert_eq!((said(&rules[0]), said(&rules[2])), ("watching".into(), "weaker without NVLink counters".into()));
+        assert_eq!(gist(&rules), "2 active, 1 weaker, 1 without data");
+        assert_eq!(gist(&rules[..1]), "1 active");
+        assert_eq!((said(&rules[0]), said(&rules[2])), ("active".into(), "weaker without NVLink counters".into()));
     }
 }

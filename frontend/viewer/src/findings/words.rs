@@ -99,8 +99,8 @@ pub fn waits(finding: &Finding) -> String {
     let one = gpus == 1 || (gpus == 0 && finding.affects.len() == 1);
     match (over, one) {
         (true, _) => format!("{who} waited for it"),
-        (false, true) => format!("{who} waits for it"),
-        (false, false) => format!("{who} wait for it"),
+        (false, true) => format!("{who} is waiting for it"),
+        (false, false) => format!("{who} are waiting for it"),
     }
 }
 
@@ -112,11 +112,10 @@ pub fn device(label: &str, source: &str) -> String {
 /// How sure it is, by what was measured.
 pub fn sure(confidence: Option<f64>) -> String {
     match confidence {
-        Some(share) => format!(
-            "This rule is right in at least {} % of the cases in which it was measured.",
-            number((share * 1_000.0).round() / 10.0)
-        ),
-        None => "There are too few measured cases of this rule to say how often it is right.".into(),
+        Some(share) => {
+            format!("Precision on the labeled test set: at least {} %.", number((share * 1_000.0).round() / 10.0))
+        }
+        None => "The labeled test set has too few cases of this rule.".into(),
     }
 }
 
@@ -202,11 +201,11 @@ mod tests {
             waits(&finding)
         };
         assert_eq!(of(vec![], None), "");
-        assert_eq!(of(vec![place("a", &[3])], None), "GPU 3 of a waits for it");
-        assert_eq!(of(vec![place("a", &[0, 1, 2, 4, 5, 7])], None), "GPUs 0–2, 4, 5, 7 of a wait for it");
+        assert_eq!(of(vec![place("a", &[3])], None), "GPU 3 of a is waiting for it");
+        assert_eq!(of(vec![place("a", &[0, 1, 2, 4, 5, 7])], None), "GPUs 0–2, 4, 5, 7 of a are waiting for it");
         assert_eq!(of(vec![place("a", &[0, 1]), place("b", &[0])], Some(9)), "3 GPUs on 2 machines waited for it");
-        assert_eq!(of(vec![place("a", &[]), place("b", &[])], None), "2 machines wait for it");
-        assert_eq!(of(vec![place("a", &[])], None), "a waits for it");
+        assert_eq!(of(vec![place("a", &[]), place("b", &[])], None), "2 machines are waiting for it");
+        assert_eq!(of(vec![place("a", &[])], None), "a is waiting for it");
     }
 
     #[test]

@@ -29,11 +29,11 @@ const fn share(what: &'static str, said: fn(&Whole, i64) -> String, value: fn(&W
 
 /// All rows of measures.
 pub static ROWS: [Compared; 12] = [
-    part("Steps a minute", |run, _| figure(a_minute(run), ""), |run, _| a_minute(run)),
+    part("Steps per minute", |run, _| figure(a_minute(run), ""), |run, _| a_minute(run)),
     part("Steps", |run, _| figure(run.step, ""), |run, _| run.step),
-    part("Lasted", |run, now| rough_duration(run.run.lasted(now)), |run, now| Some(run.run.lasted(now) as f64)),
+    part("Duration", |run, now| rough_duration(run.run.lasted(now)), |run, now| Some(run.run.lasted(now) as f64)),
     share(
-        "Mean GPU use",
+        "Mean GPU utilization",
         |run, _| figure(run.run.figures.utilization.map(|v| (v * 10.0).round() / 10.0), "%"),
         |run, _| run.run.figures.utilization,
     ),
@@ -46,7 +46,7 @@ pub static ROWS: [Compared; 12] = [
         },
         |run, _| run.run.figures.energy_kwh,
     ),
-    part("Energy a 1,000 steps", |run, _| figure(a_thousand(run), "kWh"), |run, _| a_thousand(run)),
+    part("Energy per 1,000 steps", |run, _| figure(a_thousand(run), "kWh"), |run, _| a_thousand(run)),
     part("Mean power", |run, now| figure(mean_power(run, now), "kW"), mean_power),
     part(
         "Cost",
@@ -79,7 +79,7 @@ fn mean_power(run: &Whole, now: i64) -> Option<f64> {
 fn words(run: &Whole) -> Vec<(String, String)> {
     let own = &run.run;
     let fixed = [
-        ("Kind of GPU", own.gpu_models.join(", ")),
+        ("GPU model", own.gpu_models.join(", ")),
         ("Driver", run.drivers.join(", ")),
         ("Where", where_it_ran(own)),
         ("Program", own.program.clone()),
@@ -109,7 +109,7 @@ pub fn rows_of_words(runs: &[Whole]) -> Vec<(String, Vec<String>)> {
     };
     let row = |name: &String| (name.clone(), said.iter().map(|all| of(all, name)).collect::<Vec<_>>());
     let is_shown = |(name, values): &(String, Vec<String>)| {
-        matches!(name.as_str(), "Kind of GPU" | "Driver") || values.iter().collect::<BTreeSet<_>>().len() > 1
+        matches!(name.as_str(), "GPU model" | "Driver") || values.iter().collect::<BTreeSet<_>>().len() > 1
     };
     names.into_iter().map(row).filter(is_shown).collect()
 }
@@ -140,7 +140,7 @@ pub fn headline(runs: &[Whole]) -> String {
             false => format!("{:.0} % {word} {what}", part.abs()),
         })
     };
-    let said = [more("steps a minute", a_minute), more("energy a step", a_thousand)];
+    let said = [more("steps per minute", a_minute), more("energy per step", a_thousand)];
     said.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
@@ -199,14 +199,14 @@ mod tests {
         let both = [run("590", &[("lr", "1"), ("best", "")], None), run("575", &[("lr", "2")], None)];
         let rows: Vec<(String, String)> =
             rows_of_words(&both).into_iter().map(|(name, values)| (name, values.join("/"))).collect();
-        let wanted = [("Kind of GPU", "H100/H100"), ("Driver", "590/575"), ("lr", "1/2"), ("best", "yes/–")];
+        let wanted = [("GPU model", "H100/H100"), ("Driver", "590/575"), ("lr", "1/2"), ("best", "yes/–")];
         assert_eq!(rows, wanted.map(|(name, values)| (name.to_string(), values.to_string())));
     }
 
     #[test]
     fn two_runs_are_told_apart_in_a_sentence() {
         let two = [run("", &[], Some(1.11)), run("", &[], Some(1.0))];
-        assert_eq!(headline(&two), "11 % more steps a minute and 10 % less energy a step");
+        assert_eq!(headline(&two), "11 % more steps per minute and 10 % less energy per step");
         assert_eq!(headline(&[run("", &[], None), run("", &[], Some(1.0))]), "");
         assert_eq!((a_thousand(&two[1]), mean_power(&two[0], 0)), (Some(2.0 / 3.6), Some(2.0)));
     }

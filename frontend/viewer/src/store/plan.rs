@@ -50,7 +50,7 @@ impl Absent {
     /// The reason and the remedy as one line of text.
     pub fn why(&self) -> String {
         let (reason, remedy) = (self.reason.trim_end(), self.remedy.trim());
-        let remedy = if remedy.is_empty() { "watchglass doctor says more" } else { remedy };
+        let remedy = if remedy.is_empty() { "run watchglass doctor for details" } else { remedy };
         match reason {
             "" => remedy.to_string(),
             _ if reason.ends_with('.') => format!("{reason} {remedy}"),

@@ -24,9 +24,9 @@ const DIRS: &[&str] = &["/opt/rocm/bin", "/usr/bin"];
 const REMEDY: &str = "load the driver: sudo modprobe amdgpu; in a container pass /sys/class/drm, or set rocm_smi or \
                       amd_smi under [collectors.amd]";
 
-static ROCM_SMI: OptionRow = OptionRow::path("rocm_smi", "The rocm-smi to run, instead of reading the kernel's files");
+static ROCM_SMI: OptionRow = OptionRow::path("rocm_smi", "rocm-smi executable to use instead of the kernel's files");
 
-static AMD_SMI: OptionRow = OptionRow::path("amd_smi", "The amd-smi to run, instead of reading the kernel's files");
+static AMD_SMI: OptionRow = OptionRow::path("amd_smi", "amd-smi executable to use instead of the kernel's files");
 
 /// Keys below `[collectors.amd]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&ROCM_SMI, &AMD_SMI];

@@ -35,7 +35,7 @@ impl Collector for AmdCard {
             reading = self.read();
         }
         if reading.is_empty() {
-            return Err(CollectError::failed(format!("the card at {} answers nothing", self.card.pci)));
+            return Err(CollectError::failed(format!("the files of the card at {} cannot be read", self.card.pci)));
         }
         reading.put(self.i, out);
         Ok(())
@@ -299,7 +299,7 @@ mod tests {
         };
         let before = tick(0).unwrap();
         std::fs::rename(drm.join("card3"), dir.path().join("gone")).unwrap();
-        assert_eq!(tick(1), Err(CollectError::failed("the card at 0000:41:00.0 answers nothing")));
+        assert_eq!(tick(1), Err(CollectError::failed("the files of the card at 0000:41:00.0 cannot be read")));
         std::fs::rename(dir.path().join("gone"), drm.join("card5")).unwrap();
         std::fs::rename(drm.join("card5/device/hwmon/hwmon2"), drm.join("card5/device/hwmon/hwmon7")).unwrap();
         assert_eq!(tick(2).unwrap(), before);

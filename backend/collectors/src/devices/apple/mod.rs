@@ -19,7 +19,7 @@ pub(crate) use sampler::open;
 #[cfg(not(all(target_os = "macos", target_arch = "aarch64")))]
 pub(crate) fn open(_: &crate::Options, _: &crate::Roots) -> Result<Vec<crate::Part>, crate::OpenError> {
     let reason = "only on macOS with Apple silicon";
-    Err(crate::OpenError::absent([], reason, "nothing is to be done: this machine has other processors"))
+    Err(crate::OpenError::absent([], reason, "nothing to do: this machine has other processors"))
 }
 
 #[cfg(all(test, not(all(target_os = "macos", target_arch = "aarch64"))))]

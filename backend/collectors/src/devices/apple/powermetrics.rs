@@ -27,8 +27,8 @@ pub(super) fn open(sensors: &str, is_root: bool, gpu: Option<u32>) -> Result<Vec
         return Err(OpenError {
             kind: OpenErrorKind::Denied,
             tried,
-            reason: format!("{sensors}; powermetrics could take their place, but runs as root only"),
-            remedy: "restart the machine after an update of macOS, or start Watchglass as root: sudo watchglass".into(),
+            reason: format!("{sensors}; powermetrics could replace them, but needs root"),
+            remedy: "restart the machine after a macOS update, or start Watchglass as root: sudo watchglass".into(),
         });
     }
     let tool = Powermetrics { path: TOOL.into(), gpu, next: Duration::ZERO };

@@ -23,12 +23,12 @@ fn sensors(options: &Options) -> Result<Vec<Part>, OpenError> {
         Err(error) => {
             // SAFETY: a plain system call without arguments that cannot fail.
             let is_root = unsafe { libc::geteuid() } == 0;
-            let sensors = format!("the sensors of Apple silicon do not answer: {error}");
+            let sensors = format!("the sensors of Apple silicon do not respond: {error}");
             return powermetrics::open(&sensors, is_root, gpu(options));
         }
     };
     if worker.virtual_machine {
-        let reason = "macOS shows no sensors to a virtual machine";
+        let reason = "macOS provides no sensors in a virtual machine";
         return Err(OpenError::absent(tried, reason, "run Watchglass on the Mac itself"));
     }
     Ok(Part::only(tried, Apple { worker: Some(worker), gpu: gpu(options) }))
@@ -89,7 +89,7 @@ impl Worker {
             }
         };
         std::thread::Builder::new().name("apple".into()).spawn(run).map_err(|error| error.to_string())?;
-        let virtual_machine = opening.recv().map_err(|_| "its thread ended".to_string())??;
+        let virtual_machine = opening.recv().map_err(|_| "the sampler's thread has ended".to_string())??;
         Ok(Worker { ask, answers, virtual_machine })
     }
 

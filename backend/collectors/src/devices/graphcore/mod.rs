@@ -27,7 +27,7 @@ const RUN_TIMEOUT: Duration = Duration::from_millis(4500);
 const LIST_INTERVAL: Duration = Duration::from_secs(60);
 
 static COMMAND: OptionRow =
-    OptionRow::path("command", "The gc-inventory or gc-info to run, instead of the one in the PATH");
+    OptionRow::path("command", "gc-inventory or gc-info executable to use instead of the one in PATH");
 
 /// Keys below `[collectors.graphcore]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&COMMAND];

@@ -20,7 +20,7 @@ const DIRS: &[&str] = &["/usr/bin", "/opt/xpum/bin"];
 const REMEDY: &str = "load the driver: sudo modprobe xe, or i915 for older cards; in a container pass /sys/class/drm, or \
                       set command under [collectors.intel] to xpu-smi";
 
-static COMMAND: OptionRow = OptionRow::path("command", "The xpu-smi to run, instead of reading the kernel's files");
+static COMMAND: OptionRow = OptionRow::path("command", "xpu-smi executable to use instead of the kernel's files");
 
 /// Keys below `[collectors.intel]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&COMMAND];

@@ -46,7 +46,7 @@ impl Collector for IntelCard {
         let energy = self.files.energy(out.at());
         if reading.is_empty() && energy.is_none() {
             self.energy = None;
-            return Err(CollectError::failed(format!("the card at {} answers nothing", self.card.pci)));
+            return Err(CollectError::failed(format!("the files of the card at {} cannot be read", self.card.pci)));
         }
         reading.power = self.energy.zip(energy).and_then(|(before, now)| watts(before, now));
         self.energy = energy;

@@ -43,7 +43,7 @@ impl Collector for XpuSmi {
             Some(trouble) => Err(CollectError::failed(trouble)),
             None if self.columns.is_none() && !lines.is_empty() => {
                 let first = String::from_utf8_lossy(&lines[0].text).chars().take(200).collect::<String>();
-                Err(CollectError::failed(format!("xpu-smi named no columns that are known; it printed: {first}")))
+                Err(CollectError::failed(format!("xpu-smi printed no known columns; it printed: {first}")))
             }
             None => Ok(()),
         }

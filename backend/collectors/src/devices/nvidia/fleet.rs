@@ -114,7 +114,7 @@ impl Fleet {
                             self.seats[seat].trouble = Some(reason);
                         }
                     }
-                    None => self.strangers.push(format!("the GPU at index {index} does not answer: {reason}")),
+                    None => self.strangers.push(format!("the GPU at index {index} does not respond: {reason}")),
                 },
             }
         }
@@ -126,7 +126,7 @@ impl Fleet {
             if matches!(seat.state, State::Idle(_)) {
                 seat.state = State::Missing;
             }
-            seat.lose(at, "it is not in the driver's list any more".into());
+            seat.lose(at, "the driver no longer lists it".into());
         }
     }
 

@@ -112,8 +112,9 @@ fn from_its_end(_: &Path) -> io::Result<File> {
 fn denied(path: &Path, error: &io::Error) -> Option<String> {
     (error.kind() == io::ErrorKind::PermissionDenied).then(|| {
         format!(
-            "critical errors (XID) are not told: the driver reports none to this process, and the kernel's log may not \
-             be read ({}: {error}); sudo sysctl kernel.dmesg_restrict=0 allows it, or the capability CAP_SYSLOG",
+            "critical errors (XID) are not recorded: the driver does not report them to this process, and the kernel \
+            log cannot be read ({}: {error}); allow it with sudo sysctl kernel.dmesg_restrict=0, or the capability \
+            CAP_SYSLOG",
             path.display()
         )
     })

@@ -67,7 +67,7 @@ const RESTART_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What is said beside a lost GPU where there is no tool to ask for it.
 const BLIND: &str =
-    " (when it is back and stays silent here, start Watchglass anew: nvidia-smi, which would tell, was not found)";
+    " (if it stays missing after its return, restart Watchglass: nvidia-smi, which would show it, was not found)";
 
 /// How long a GPU may be without events before the kernel's log, if that is closed too, is spoken of.
 const DEAF_AFTER: Duration = Duration::from_secs(10);
@@ -79,9 +79,8 @@ const DEVICE_FILE: &str = "nvidia";
 const FOREIGN_AFTER: Duration = Duration::from_secs(10);
 
 /// What is said where the driver's numbers cannot be shown to be those of processes here.
-const UNKNOWN_PIDS: &str = "GPU memory by process is unknown: the driver numbers the processes on its GPUs in another pid \
-                            namespace, and a number alone names no process here; start the container with --pid=host, or \
-                            name the host's folder with --root";
+const UNKNOWN_PIDS: &str = "GPU memory by process is unknown: the driver counts processes in another pid namespace, \
+    so its pids match no process here; start the container with --pid=host, or name the host's folder with --root";
 
 /// Most processes that get series of their own, ever: each series is kept for as long as the history is.
 const MAX_PROCESSES: usize = 512;
@@ -207,8 +206,7 @@ impl Nvidia {
             None if finished.key == PROBE => self.probe.answered(None),
             None => {
                 if let Some(seat) = self.fleet.seats.get_mut(finished.key) {
-                    (seat.state, seat.trouble) =
-                        (State::Missing, Some("reading it panicked; the log says where".into()));
+                    (seat.state, seat.trouble) = (State::Missing, Some("the reader panicked; see the log".into()));
                 }
             }
             Some(Done::Started(started)) => {
@@ -225,7 +223,7 @@ impl Nvidia {
                         self.fleet.update(survey, at);
                         self.listen();
                     }
-                    Err(reason) => self.failed = Some(format!("the library does not count its GPUs: {reason}")),
+                    Err(reason) => self.failed = Some(format!("the library cannot count the GPUs: {reason}")),
                 }
             }
             Some(Done::Probed(back)) => self.probe.answered(Some(back)),
@@ -283,8 +281,8 @@ impl Nvidia {
         if there().next().is_some() && there().all(fails) {
             let first = there().find_map(|seat| seat.trouble.clone()).unwrap_or_default();
             self.failed = Some(format!(
-                "the driver answers this process nothing ({first}); a container that lost its devices, as when systemd \
-                 reloads its units, looks like this and gets them back when it is started anew"
+                "the driver rejects all requests of this process ({first}); a container can lose its devices when \
+                systemd reloads its units, and gets them back after a restart"
             ));
         }
     }
@@ -364,18 +362,18 @@ impl Nvidia {
     fn outcome(&mut self, at: Duration, answered: bool) -> Result<(), CollectError> {
         let mut reasons: Vec<String> = self.failed.iter().cloned().collect();
         if self.library.is_none() {
-            reasons.push("NVIDIA's library is being started anew; that is tried every minute".into());
+            reasons.push("NVIDIA's library is being reloaded; Watchglass tries this every minute".into());
         }
         for seat in &self.fleet.seats {
             let (name, since) = seat.called(&self.fleet.numbers);
             match (&seat.state, &seat.trouble) {
                 (State::Busy(asked), _) if at.saturating_sub(*asked) >= HUNG_AFTER => {
-                    reasons.push(format!("{name} hangs: it has not answered{since}; the others go on"));
+                    reasons.push(format!("{name} hangs: no response{since}; the other GPUs are not affected"));
                 }
-                (State::Busy(_), None) => reasons.push(format!("{name} is slow to answer")),
+                (State::Busy(_), None) => reasons.push(format!("{name} responds slowly")),
                 (_, Some(trouble)) if seat.lost.is_some() => {
                     let blind = if self.probe.is_blind() { BLIND } else { "" };
-                    reasons.push(format!("{name} is lost and has not answered{since}: {trouble}{blind}"));
+                    reasons.push(format!("{name} is lost: no response{since}: {trouble}{blind}"));
                 }
                 (_, Some(trouble)) if self.failed.is_none() => reasons.push(format!("{name}: {trouble}")),
                 _ => {}

@@ -25,13 +25,10 @@ const LIBRARY: &str = if cfg!(windows) { "nvml.dll" } else { "libnvidia-ml.so.1"
 /// How long a library that is to be closed is waited for: other threads may still be in it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(super) static LIBRARY_PATH: OptionRow =
-    OptionRow::path("library", "NVIDIA's library NVML, instead of the one that the system finds");
+pub(super) static LIBRARY_PATH: OptionRow = OptionRow::path("library", "NVML library to use instead of the system's");
 
-pub(super) static COMMAND: OptionRow = OptionRow::path(
-    "command",
-    "The nvidia-smi to run where the library cannot be loaded, instead of the one in the PATH",
-);
+pub(super) static COMMAND: OptionRow =
+    OptionRow::path("command", "nvidia-smi executable to use where the library cannot be loaded");
 
 /// Where `gpu` stood when it chose among NVIDIA's GPUs alone.
 static GPUS: OptionRow = OptionRow::moved_gpus("gpus", "gpu");
@@ -57,8 +54,8 @@ pub(super) fn open_with(options: &Options, roots: &Roots, kernel_log: KernelLog)
     let tried = vec![Path::new(&path).display().to_string()];
     let survey = survey(&library, None, true).map_err(|error| open_error(&path, &error))?;
     if survey.count == 0 {
-        let remedy = "check that the GPU is passed to this machine or container, with nvidia-smi";
-        return Err(OpenError::absent(tried, "the driver runs but shows no GPU", remedy));
+        let remedy = "check with nvidia-smi that the GPU is passed to this machine or container";
+        return Err(OpenError::absent(tried, "the driver runs but reports no GPU", remedy));
     }
     let mut nvidia = Nvidia {
         path,
@@ -173,20 +170,20 @@ fn open_error(library: &OsStr, error: &NvmlError) -> OpenError {
         }
         NvmlError::LibRmVersionMismatch => (
             OpenErrorKind::Failed,
-            says("the library and the loaded driver are of different versions"),
-            "restart the machine to load the driver that was installed",
+            says("the library and the loaded driver have different versions"),
+            "restart the machine to load the installed driver",
         ),
         NvmlError::NoPermission => (
             OpenErrorKind::Denied,
-            says("this user may not talk to the driver"),
-            "let this user read and write /dev/nvidia*, or add it to the group that may",
+            says("this user has no permission to use the driver"),
+            "give this user read and write access to /dev/nvidia*, or add it to the group that has it",
         ),
         NvmlError::Unknown | NvmlError::OperatingSystem => (
             OpenErrorKind::Failed,
-            says(&format!("{error}; a container loses its devices like that when systemd reloads its units")),
-            "start the container anew, or give it the devices by --device /dev/nvidia0 and so on",
+            says(&format!("{error}; a container can lose its devices like this when systemd reloads its units")),
+            "restart the container, or pass the devices with --device /dev/nvidia0 and so on",
         ),
-        other => (OpenErrorKind::Failed, says(&other.to_string()), "see what nvidia-smi says"),
+        other => (OpenErrorKind::Failed, says(&other.to_string()), "check the output of nvidia-smi"),
     };
     OpenError { kind, tried: vec![shown], reason, remedy: remedy.into() }
 }

@@ -6,8 +6,8 @@ use nvml_wrapper::error::NvmlError;
 const RETRY_TICKS: [u8; 3] = [1, 5, 30];
 
 /// What is said of a GPU that must be reset.
-pub(super) const MUST_BE_RESET: &str = "the driver says that the GPU must be reset (sudo nvidia-smi --gpu-reset -i N once \
-                                        nobody uses it, or restart the machine); what it still tells is read";
+pub(super) const MUST_BE_RESET: &str = "the driver requires a reset of the GPU (sudo nvidia-smi --gpu-reset -i N \
+    once it is unused, or restart the machine); values that it still reports are read";
 
 /// How one call on one GPU stands.
 #[derive(Clone, Copy, Debug, Default)]

@@ -81,11 +81,11 @@ impl SmiTrouble {
 
     fn words(self) -> &'static str {
         match self {
-            SmiTrouble::Error => "nvidia-smi tells an error in place of some values; the others are read",
-            SmiTrouble::Lost => {
-                "nvidia-smi says that the GPU is lost; restart the machine, and look at its slot and power"
+            SmiTrouble::Error => "nvidia-smi reports errors instead of some values; the others are read",
+            SmiTrouble::Lost => "nvidia-smi reports the GPU as lost; restart the machine, and check its slot and power",
+            SmiTrouble::Reboot => {
+                "the driver recommends a restart of the machine; values that the GPU still reports are read"
             }
-            SmiTrouble::Reboot => "the driver recommends to restart the machine; what the GPU still tells is read",
             SmiTrouble::Reset => MUST_BE_RESET,
         }
     }
@@ -574,8 +574,12 @@ mod tests {
             let mut out = Out::default();
             out.begin(Duration::from_secs(1));
             let error = smi.collect(&mut out).unwrap_err();
-            assert!(error.partial && error.reason.starts_with("GPU 0: the driver says"), "{asked}: {}", error.reason);
-            assert!(error.reason.contains("must be reset") && !error.reason.contains("GPU 1"), "{}", error.reason);
+            assert!(
+                error.partial && error.reason.starts_with("GPU 0: the driver requires"),
+                "{asked}: {}",
+                error.reason
+            );
+            assert!(error.reason.contains("a reset of the GPU") && !error.reason.contains("GPU 1"), "{}", error.reason);
             let expected = [
                 ("gpu.0.memoryAllocated", 25.0),
                 ("gpu.0.memoryAllocatedBytes", 262_144_000.0),

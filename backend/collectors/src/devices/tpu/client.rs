@@ -41,8 +41,8 @@ pub(super) enum RpcFailure {
 impl std::fmt::Display for RpcFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            RpcFailure::Refused => write!(f, "nobody listens"),
-            RpcFailure::Unknown => write!(f, "the program does not know the metric"),
+            RpcFailure::Refused => write!(f, "connection refused"),
+            RpcFailure::Unknown => write!(f, "the program does not support the metric"),
             RpcFailure::Answer(text) | RpcFailure::Broken(text) => write!(f, "{text}"),
         }
     }
@@ -63,7 +63,7 @@ pub(super) struct Channel {
 
 impl Channel {
     pub async fn connect(address: SocketAddr) -> Result<Channel, RpcFailure> {
-        let late = |_| RpcFailure::Broken(format!("no connection within {} ms", CONNECT_TIMEOUT.as_millis()));
+        let late = |_| RpcFailure::Broken(format!("the connection timed out after {} ms", CONNECT_TIMEOUT.as_millis()));
         let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await.map_err(late)?;
         let stream = stream.map_err(|error| match error.kind() {
             ErrorKind::ConnectionRefused => RpcFailure::Refused,
@@ -92,7 +92,7 @@ impl Channel {
     }
 
     async fn call<A: Message + Default>(&self, method: &str, request: &impl Message) -> Result<A, RpcFailure> {
-        let late = |_| RpcFailure::Answer(format!("{method} did not answer within {} ms", CALL_TIMEOUT.as_millis()));
+        let late = |_| RpcFailure::Answer(format!("{method} timed out after {} ms", CALL_TIMEOUT.as_millis()));
         timeout(CALL_TIMEOUT, self.exchange(method, request)).await.map_err(late)?
     }
 
@@ -108,14 +108,14 @@ impl Channel {
         body.send_data(framed(message), true)?;
         let (head, mut body) = response.await?.into_parts();
         if head.status != StatusCode::OK {
-            return Err(RpcFailure::Answer(format!("{method} was answered with HTTP status {}", head.status)));
+            return Err(RpcFailure::Answer(format!("{method} failed with HTTP status {}", head.status)));
         }
         let mut bytes = Vec::new();
         while let Some(chunk) = body.data().await {
             let chunk = chunk?;
             if bytes.len() + chunk.len() > MAX_MESSAGE_BYTES {
                 return Err(RpcFailure::Answer(format!(
-                    "the answer to {method} is longer than {MAX_MESSAGE_BYTES} bytes"
+                    "the response to {method} is longer than {MAX_MESSAGE_BYTES} bytes"
                 )));
             }
             bytes.extend_from_slice(&chunk);
@@ -123,7 +123,7 @@ impl Channel {
         }
         // An answer without a body has its status in front.
         status(method, &body.trailers().await?.unwrap_or(head.headers))?;
-        unframed(&bytes).ok_or_else(|| RpcFailure::Answer(format!("the answer to {method} cannot be read")))
+        unframed(&bytes).ok_or_else(|| RpcFailure::Answer(format!("the response to {method} cannot be decoded")))
     }
 }
 
@@ -150,9 +150,9 @@ fn status(method: &str, headers: &HeaderMap) -> Result<(), RpcFailure> {
         // Invalid argument, not found, not implemented: how versions say that they lack a metric differs.
         Some("3" | "5" | "12") => Err(RpcFailure::Unknown),
         Some(code) => {
-            let message = crate::read::exec::short(text("grpc-message").unwrap_or("no reason was given"));
+            let message = crate::read::exec::short(text("grpc-message").unwrap_or("no reason given"));
             Err(RpcFailure::Answer(format!("{method} failed with gRPC status {code}: {message}")))
         }
-        None => Err(RpcFailure::Answer(format!("{method} was not answered by a gRPC service"))),
+        None => Err(RpcFailure::Answer(format!("the response to {method} is not from a gRPC service"))),
     }
 }

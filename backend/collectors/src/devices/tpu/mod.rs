@@ -34,10 +34,8 @@ const DEVICES: &[&str] = &["0x0027", "0x005e", "0x0063", "0x0062", "0x006f", "0x
 /// How often a program is asked anew which metrics it has: some come with its first transfer.
 const LIST_INTERVAL: Duration = Duration::from_secs(60);
 
-static ENDPOINTS: OptionRow = OptionRow::addresses(
-    "endpoints",
-    "Where programs serve TPU metrics, instead of the usual port on machines with a TPU",
-);
+static ENDPOINTS: OptionRow =
+    OptionRow::addresses("endpoints", "Address where programs serve TPU metrics, instead of the usual port");
 
 /// Keys below `[collectors.tpu]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&ENDPOINTS];
@@ -51,8 +49,8 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     if addresses.is_empty() {
         tried.push(pci.display().to_string());
         if !has_tpu(&pci) {
-            let reason = "no TPU is among the PCI devices";
-            let remedy = "where a program serves TPU metrics all the same, set endpoints under [collectors.tpu]";
+            let reason = "there is no TPU among the PCI devices";
+            let remedy = "if a program serves TPU metrics anyway, set endpoints under [collectors.tpu]";
             return Err(OpenError::absent(tried, reason, remedy));
         }
         addresses.push(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
@@ -70,7 +68,7 @@ pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenEr
     let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(|error| OpenError {
         kind: OpenErrorKind::Failed,
         tried: tried.clone(),
-        reason: format!("no socket can be waited for: {error}"),
+        reason: format!("the system provides no socket: {error}"),
         remedy: "raise the limit of open files: ulimit -n".into(),
     })?;
     let endpoints = addresses.into_iter().map(Endpoint::new).collect();
@@ -190,7 +188,7 @@ impl Endpoint {
                     }
                 }
                 Ok((_, Err(failure))) => failures.push(failure),
-                Err(_) => failures.push(RpcFailure::Broken("a call was stopped".into())),
+                Err(_) => failures.push(RpcFailure::Broken("a request was canceled".into())),
             }
         }
         answers.sort_unstable_by_key(|(metric, _)| *metric);

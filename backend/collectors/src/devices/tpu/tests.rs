@@ -238,7 +238,7 @@ fn a_slow_program_is_given_up_in_time_and_said() {
     let (values, result) = tick(&mut part, &mut out, 0);
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     assert_eq!(values, []);
-    let wanted = format!("{}: ListSupportedMetrics did not answer within 500 ms", service.address);
+    let wanted = format!("{}: ListSupportedMetrics timed out after 500 ms", service.address);
     assert_eq!(reason(result), wanted);
     service.becomes(Play::Metrics(two()));
     assert_eq!(tick(&mut part, &mut out, 1).0.len(), 8, "it is asked again");
@@ -540,7 +540,7 @@ fn a_machine_without_a_tpu_says_so_and_google_s_network_card_is_none() {
         std::fs::write(folder.join("device"), format!("{id}\n")).unwrap();
     };
     let absent = open(&Options::default(), &roots).err().unwrap();
-    assert_eq!((absent.kind, absent.reason.as_str()), (OpenErrorKind::Absent, "no TPU is among the PCI devices"));
+    assert_eq!((absent.kind, absent.reason.as_str()), (OpenErrorKind::Absent, "there is no TPU among the PCI devices"));
     assert!(absent.tried[0].ends_with("/sys/bus/pci/devices"), "{:?}", absent.tried);
     assert!(absent.remedy.contains("endpoints under [collectors.tpu]"));
     device("0000:00:04.0", "0x1ae0", "0x0042");

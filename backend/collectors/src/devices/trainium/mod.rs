@@ -35,9 +35,10 @@ const FIRST_REPORT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Periods after which a report is too old.
 const MAX_AGE_PERIODS: f64 = 3.0;
 
-static COMMAND: OptionRow = OptionRow::path("command", "The neuron-monitor to run, instead of the one in the PATH");
+static COMMAND: OptionRow = OptionRow::path("command", "neuron-monitor executable to use instead of the one in PATH");
 
-static TOOL_CONFIG: OptionRow = OptionRow::path("config", "A configuration for neuron-monitor, instead of ours");
+static TOOL_CONFIG: OptionRow =
+    OptionRow::path("config", "Configuration for neuron-monitor instead of the built-in one");
 
 /// Keys below `[collectors.trainium]`.
 pub(crate) static OPTIONS: &[&OptionRow] = &[&COMMAND, &TOOL_CONFIG];
@@ -84,7 +85,7 @@ fn missing_config(path: &Path, error: &std::io::Error) -> OpenError {
     match error.kind {
         OpenErrorKind::Absent => OpenError {
             kind: OpenErrorKind::Failed,
-            remedy: "correct config under [collectors.trainium], or take it out".into(),
+            remedy: "correct config under [collectors.trainium], or remove it".into(),
             ..error
         },
         _ => error,

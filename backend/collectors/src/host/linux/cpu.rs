@@ -81,7 +81,7 @@ impl Cpu {
         };
         match whole {
             Some(_) => sources.answered(),
-            None => sources.failed(|| format!("{}: its first line is not understood", self.stat.path().display())),
+            None => sources.failed(|| format!("{}: the first line cannot be parsed", self.stat.path().display())),
         }
         let passed = self.at.replace(out.at()).map_or(0.0, |at| out.at().saturating_sub(at).as_secs_f64() * USER_HZ);
         if let (Some(before), Some(now)) = (self.whole, whole)

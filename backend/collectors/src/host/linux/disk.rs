@@ -108,7 +108,7 @@ impl Collector for Disks {
         let mut next = 0;
         for line in lines(text).filter(|line| !line.is_empty()) {
             let Some(line) = Line::parse(line) else {
-                sources.failed(|| format!("{}: a line is not understood", self.block.display()));
+                sources.failed(|| format!("{}: a line cannot be parsed", self.block.display()));
                 continue;
             };
             let at = find(&self.devices, next, &line).unwrap_or_else(|| {

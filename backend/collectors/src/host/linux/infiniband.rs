@@ -48,7 +48,7 @@ pub(crate) fn open(_: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     let mut adapters = Adapters { class, ports: Vec::new(), looked: None };
     adapters.look();
     if adapters.ports.is_empty() {
-        let remedy = "load the driver of the adapter, such as mlx5_ib, and map /sys into a container";
+        let remedy = "load the driver of the adapter, such as mlx5_ib, and map /sys into the container";
         return Err(OpenError::absent(tried, "there is no InfiniBand or RoCE adapter", remedy));
     }
     Ok(Part::only(tried, adapters))

@@ -88,7 +88,7 @@ impl Network {
         // Two lines of headings.
         for line in lines(text).skip(2).filter(|line| !line.is_empty()) {
             let Some(line) = Line::parse(line) else {
-                sources.failed(|| "a line of /proc/net/dev is not understood".to_string());
+                sources.failed(|| "a line of /proc/net/dev cannot be parsed".to_string());
                 continue;
             };
             let is = |link: &Link| link.name.as_bytes() == line.name;

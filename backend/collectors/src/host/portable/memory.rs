@@ -18,7 +18,7 @@ impl Collector for Memory {
         self.system.refresh_memory();
         let (total, available) = (self.system.total_memory() as f64, self.system.available_memory() as f64);
         if total <= 0.0 {
-            return Err(CollectError::failed("the system does not say how much memory there is"));
+            return Err(CollectError::failed("the system does not report the size of memory"));
         }
         let used = (total - available).max(0.0);
         let (swap_total, swap_used) = (self.system.total_swap() as f64, self.system.used_swap() as f64);

@@ -23,7 +23,7 @@ fn handle<T>(made: Result<T, sysinfo::Error>) -> Result<T, OpenError> {
     made.map_err(|error| OpenError {
         kind: OpenErrorKind::Failed,
         tried: vec!["sysinfo".into()],
-        reason: format!("the system does not answer: {error:?}"),
+        reason: format!("the system does not respond: {error:?}"),
         remedy: String::new(),
     })
 }

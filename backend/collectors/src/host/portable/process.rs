@@ -22,15 +22,15 @@ struct Processes {
 
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     if options.pids.is_empty() {
-        return Err(OpenError::absent([], "no process is watched", "start with --pid PID"));
+        return Err(OpenError::absent([], "no process is configured", "name one with --pid PID"));
     }
     let mut system = handle(System::new())?;
     refresh(&mut system);
     let started = |&pid: &u32| Some((Pid::from_u32(pid), system.process(Pid::from_u32(pid))?.start_time()));
     let watched: HashSet<_> = options.pids.iter().filter_map(started).collect();
     if watched.is_empty() {
-        let remedy = "start with --pid and the number of a process that runs";
-        return Err(OpenError::absent(["sysinfo".to_string()], "no watched process runs", remedy));
+        let remedy = "use --pid with the id of a running process";
+        return Err(OpenError::absent(["sysinfo".to_string()], "none of the processes is running", remedy));
     }
     let cores = crate::host::facts::logical_cores(roots).map(|n| n as f64);
     let memory = crate::host::facts::memory_bytes(roots).map(|bytes| bytes as f64);
@@ -102,7 +102,7 @@ impl Collector for Processes {
         let tree: Vec<&Process> = self.system.processes().values().filter(|p| self.is_watched(p)).collect();
         if tree.is_empty() {
             self.before = None;
-            return Err(CollectError::failed("the watched processes have ended"));
+            return Err(CollectError::failed("the processes have ended"));
         }
         let bytes: f64 = tree.iter().map(|process| process.memory() as f64).sum();
         out.put(&process::PROCESSES, (), tree.len() as f64);

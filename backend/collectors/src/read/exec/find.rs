@@ -19,7 +19,7 @@ fn find_in(names: &[&str], dirs: &[PathBuf], configured: Option<&Path>, root: bo
     let denied = |path: &Path| OpenError {
         kind: OpenErrorKind::Denied,
         tried: vec![path.display().to_string()],
-        reason: format!("this user may not execute {}", path.display()),
+        reason: format!("this user has no permission to execute {}", path.display()),
         remedy: format!("sudo chmod a+rx {}", path.display()),
     };
     if let Some(path) = configured {
@@ -30,7 +30,7 @@ fn find_in(names: &[&str], dirs: &[PathBuf], configured: Option<&Path>, root: bo
                 kind: OpenErrorKind::Failed,
                 tried: vec![path.display().to_string()],
                 reason: format!("{} was not found", path.display()),
-                remedy: "correct the path in the configuration, or take it out".into(),
+                remedy: "correct the path in the configuration, or remove it".into(),
             }),
         };
     }
@@ -73,9 +73,10 @@ fn unsafe_for_root(file: &Path, place: &Path) -> OpenError {
     OpenError {
         kind: OpenErrorKind::Denied,
         tried: vec![shown.to_string()],
-        reason: format!("{shown} is not run as root: others than root can change {place}"),
+        reason: format!("{shown} is not executed as root: users other than root can change {place}"),
         remedy: format!(
-            "sudo chown root {place} && sudo chmod go-w {place}; or take its folder out of PATH, or run Watchglass without root"
+            "sudo chown root {place} && sudo chmod go-w {place}; or remove its folder from PATH, or run Watchglass \
+            without root"
         ),
     }
 }

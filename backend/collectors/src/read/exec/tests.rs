@@ -53,7 +53,7 @@ fn one_that_hangs_is_killed_at_the_deadline_even_when_it_ignores_signals() {
     let error = run(&tool, &NO_ARGS, &within(Duration::from_millis(300))).unwrap_err();
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     assert!(matches!(error, ExecError::Hung(..)), "{error}");
-    assert_eq!(error.to_string(), format!("{} did not end within 0.3 s and was killed", tool.display()));
+    assert_eq!(error.to_string(), format!("{} timed out after 0.3 s and was killed", tool.display()));
 }
 
 #[test]

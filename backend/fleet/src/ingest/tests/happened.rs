@@ -113,7 +113,7 @@ async fn what_is_left_out_of_a_machine_or_held_back_is_said_and_counted() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     agent.beat().await;
     agent.clock(0).await;
-    assert_eq!(remarks(&hub), ["left out or held back: label 1, pace 1"]);
+    assert_eq!(remarks(&hub), ["dropped or delayed: label 1, pace 1"]);
     hub.ingest.turned_away(crate::ingest::Cause::Handshake);
     assert_eq!(hub.refused("handshake"), 1);
 }

@@ -52,7 +52,7 @@ fn host_rules_say_the_same_here() {
         ("rate(node_disk_io_time_seconds_total[5m]) > 0.80", "mean(disk.*.busy_percent, 5m) > 80 % for 5m"),
         (
             "sum by (instance) (rate(node_disk_read_bytes_total[5m])) / 1024 / 1024 > 50",
-            "REFUSED `sum` of a group is not translated; there are avg, min and max",
+            "REFUSED `sum` of a group is not translated; supported are avg, min and max",
         ),
         (
             "rate(node_disk_read_bytes_total{device=\"nvme0n1\"}[5m]) / 1024 / 1024 > 50",
@@ -155,37 +155,41 @@ fn what_does_not_say_quite_the_same_is_refused_with_the_nearest_rule() {
         ),
         (
             "(node_filesystem_avail_bytes{fstype!~\"^(fuse.*|tmpfs)\"} * 100) / node_filesystem_size_bytes < 10",
-            "root's alone",
+            "reserved for root",
             "disk.*.usagePercent > 90 % for 5m",
         ),
         (
             "node_filesystem_avail_bytes{mountpoint=\"/\"} / node_filesystem_size_bytes{mountpoint=\"/\"} < .10",
-            "root's alone",
+            "reserved for root",
             "disk./.usagePercent > 90 % for 5m",
         ),
         (
             "1 - node_filesystem_free_bytes / node_filesystem_size_bytes > .90",
-            "root's alone",
+            "reserved for root",
             "disk.*.usagePercent > 90 % for 5m",
         ),
         (
             "(node_filesystem_size_bytes - node_filesystem_avail_bytes) / node_filesystem_size_bytes > .90",
-            "root's alone",
+            "reserved for root",
             "disk.*.usagePercent > 90 % for 5m",
         ),
         (
             "predict_linear(node_filesystem_free_bytes[1h], 4 * 3600) < 0",
-            "root's alone",
+            "reserved for root",
             "disk.*.usagePercent reaches 100 % within 4h",
         ),
         ("node_hwmon_temp_celsius > 75", "each sensor", "cpu.avg_temp > 75 °C for 5m"),
         (
             "DCGM_FI_DEV_FB_USED / (DCGM_FI_DEV_FB_USED + DCGM_FI_DEV_FB_FREE) * 100 > 95",
-            "reserves",
+            "reserved by the driver",
             "gpu.*.memoryAllocated > 95 % for 5m",
         ),
-        ("DCGM_FI_DEV_FB_FREE / DCGM_FI_DEV_FB_TOTAL < 0.05", "reserves", "gpu.*.memoryAllocated > 95 % for 5m"),
-        ("DCGM_FI_DEV_FB_USED_PERCENT > 0.95", "reserves", "gpu.*.memoryAllocated > 95 % for 5m"),
+        (
+            "DCGM_FI_DEV_FB_FREE / DCGM_FI_DEV_FB_TOTAL < 0.05",
+            "reserved by the driver",
+            "gpu.*.memoryAllocated > 95 % for 5m",
+        ),
+        ("DCGM_FI_DEV_FB_USED_PERCENT > 0.95", "reserved by the driver", "gpu.*.memoryAllocated > 95 % for 5m"),
         (
             "increase(DCGM_FI_DEV_ECC_DBE_VOL_TOTAL[10m]) > 0",
             "caches",
@@ -209,18 +213,18 @@ fn what_is_not_plainly_ours_is_refused_by_name() {
             "node_filesystem_files_free / node_filesystem_files < 0.1",
             "the catalog has no share of node_filesystem_files_free",
         ),
-        ("node_systemd_unit_state{state=\"failed\"} == 1", "neither ours nor one of the names"),
-        ("node_load1", "it compares nothing"),
+        ("node_systemd_unit_state{state=\"failed\"} == 1", "is not a known metric"),
+        ("node_load1", "it has no comparison"),
         ("a{job=\"x\"} > 1 or b{job=\"x\"} > 1", "write two rules"),
         ("histogram_quantile(0.9, rate(x{job=\"a\"}[5m])) > 1", "not translated"),
         ("rate(node_cpu_seconds_total[5m]) > 1", "is translated with mode=\"idle\""),
         ("avg by (gpu) (rate(node_cpu_seconds_total{mode=\"idle\"}[5m])) > 1", "avg by (instance)"),
-        ("rate(node_network_receive_bytes_total{device!~\"lo|docker.*\"}[5m]) > 1", "chooses one here"),
+        ("rate(node_network_receive_bytes_total{device!~\"lo|docker.*\"}[5m]) > 1", "must be one value"),
         ("node_load1 offset 5m > 1", "`offset`"),
         ("node_disk_io_time_seconds_total > 5", "write `rate` of it"),
         ("stddev_over_time(node_load1[5m]) > 5", "the function `stddev_over_time`"),
         ("predict_linear(node_filesystem_avail_bytes[1h], 864000) < 0", "1 min to 7 d"),
-        ("node_load1 * 0 > 5", "leave nothing"),
+        ("node_load1 * 0 > 5", "cancel the value out"),
         ("rate(node_load1[5m]) > 5", "REFUSED"),
         // What groups, labels and counters would make of them.
         (
@@ -231,11 +235,11 @@ fn what_is_not_plainly_ours_is_refused_by_name() {
         ("rate(node_cpu_seconds_total{mode=\"iowait\",cpu=\"0\"}[5m]) > 1", "the label cpu"),
         ("DCGM_FI_DEV_GPU_TEMP{modelName=\"H100\"} > 80", "the label modelName"),
         ("node_memory_MemAvailable_bytes / ignoring (job) node_memory_MemTotal_bytes < .1", "`ignoring`"),
-        ("node_vmstat_oom_kill > 0", "since the machine's start"),
-        ("node_network_receive_bytes_total{device=\"eth0\"} > 1e12", "since the machine's start"),
+        ("node_vmstat_oom_kill > 0", "since the start of the machine"),
+        ("node_network_receive_bytes_total{device=\"eth0\"} > 1e12", "since the start of the machine"),
         (
             "node_memory_MemAvailable_bytes{instance=\"a\"} / node_memory_MemTotal_bytes{instance=\"b\"} < .1",
-            "choose different series",
+            "select different series",
         ),
     ] {
         let said = when(expr);
@@ -276,9 +280,9 @@ fn a_file_becomes_toml_and_a_list_of_what_is_not_in_it() {
     assert_eq!(
         all.toml(),
         "\
-# `up` is Prometheus' word for a target; here it is the machine's agent.
-# a machine is lost once it was silent for a minute.
-# the description reckons with a template, and was left out.
+# `up` is the state of a Prometheus target; here it is the state of the machine's agent.
+# a machine is lost after a minute without data.
+# the description uses a template function and was left out.
 [[rules]]
 name = \"HostDown\"
 severity = \"critical\"
@@ -310,7 +314,7 @@ fn a_file_that_is_none_is_refused_as_a_whole() {
     for (text, line, why) in [
         ("", 1, "no `groups`"),
         ("groups: []", 1, "no `groups`"),
-        ("a: [", 1, "this is no YAML"),
+        ("a: [", 1, "not valid YAML"),
         ("[1]", 1, "no `groups`"),
     ] {
         let all = import(text, &catalog());

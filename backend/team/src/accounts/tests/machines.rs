@@ -113,7 +113,7 @@ async fn a_key_of_the_configuration_holds_for_as_long_as_it_is_written_there() {
     let shown: Vec<_> = all.iter().map(|join| (join.name.as_str(), join.used, join.ends, &join.labels)).collect();
     assert_eq!(shown, [("configuration: slurm", 2, None, &labels("cpu"))]);
     let wrong = have(&Secret::new("wg_j_x"), "slurm", None, "gpu").await.expect_err("no key");
-    assert!(wrong.contains("\"slurm\"") && wrong.contains("holds no join key"), "{wrong}");
+    assert!(wrong.contains("\"slurm\"") && wrong.contains("has no join key"), "{wrong}");
     assert!(have(&key, "slurm", Some("vision"), "gpu").await.expect_err("no team").contains("no team \"vision\""));
     assert!(have(&key, "slurm", None, "a\nb").await.is_err(), "labels are looked at");
     // What is written there no more ends, also for good.
@@ -299,7 +299,7 @@ async fn labels_of_admins_count_more_than_those_of_the_line() {
     for wrong in [labels(&[("Rack", "r")]), labels(&[("", "r")]), labels(&[("a", "b\n")]), many.into_iter().collect()] {
         let change = AgentChange { name: None, labels: Some(wrong) };
         let denied = hub.accounts.change(&Principal::local(0), "main", "node-1", &change).await;
-        assert_eq!(denied.expect_err("no label").status(), 400);
+        assert_eq!(denied.expect_err("is not a label").status(), 400);
     }
 }
 

@@ -372,7 +372,7 @@ async fn the_last_way_to_sign_in_that_works_stays_and_a_removed_one_closes_what_
     let (hub, begun) = Hub::with_admin().await;
     let mara = begun.principal;
     let who = Vouched { subject: "mara@lab".into(), email: None, roles: Vec::new(), login: None };
-    hub.accounts.bind(&mara, &who).await.expect("another way");
+    hub.accounts.bind(&mara, &who).await.expect("another sign-in method");
     let other = hub.sign_in("mara", PASSWORD).await.expect("another window");
     let mut ends = hub.accounts.watch(&other.principal);
     let ways = hub.accounts.own_identities(&mara).await.expect("a list");

@@ -48,7 +48,7 @@ async fn a_view_is_its_makers_and_the_teams_is_for_members() {
         assert_eq!(denied.status(), status);
         assert_eq!(accounts.remove_view(by, id).await.expect_err("no").status(), status);
     }
-    accounts.change_view(&ada, &team.id, &rename).await.expect("an admin may");
+    accounts.change_view(&ada, &team.id, &rename).await.expect("an admin can");
     let NotSaved::Stale(conflict) = accounts.change_view(&mike, &team.id, &rename).await.expect_err("stale") else {
         panic!("somebody was faster")
     };
@@ -126,7 +126,7 @@ async fn a_link_shows_what_its_maker_sees_of_its_machines_and_dies_with_their_me
     assert!(!accounts.scope(&link).await.unwrap().sees(&first));
 
     let socket = accounts.watch(&link);
-    accounts.end_share(&ada, &id).await.expect("an admin may");
+    accounts.end_share(&ada, &id).await.expect("an admin can");
     assert_eq!(*socket.borrow(), Some(Ended::Share));
     assert!(accounts.share(code.reveal(), &network(4)).await.unwrap().is_none());
     let (_, code) = add(&mike, &live("w=5m")).await.expect("a link");
@@ -175,7 +175,7 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
     accounts.set_member(root, "other", "mike", &member).await.expect("a member");
     let mike = again("mike").await;
     let denied = accounts.add_share(&mike, Some("main"), &live("w=5m&source=gpu-2")).await.expect_err("not main's");
-    assert!(denied.status() == 400 && denied.to_string().contains("in a team that sees it"), "{denied}");
+    assert!(denied.status() == 400 && denied.to_string().contains("in a team that has access"), "{denied}");
     let (id, code) = accounts.add_share(&mike, Some("other"), &live("w=5m&source=gpu-2")).await.expect("a link");
     let listed = accounts.shares(root, Some("other")).await.unwrap();
     assert_eq!(listed.iter().map(|one| &one.id).collect::<Vec<_>>(), [&id]);

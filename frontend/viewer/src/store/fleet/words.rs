@@ -52,15 +52,15 @@ pub fn explained(host: &Host, now: i64) -> String {
     let ago = rough_duration(now - host.entry.since);
     match &host.entry.state {
         Standing::Live => "live".into(),
-        Standing::Late => format!("linked, but no sample for {ago}"),
+        Standing::Late => format!("connected, but no sample for {ago}"),
         Standing::Filling { missing, rate } if *rate > 0.0 => {
-            format!("live; {} of its past are missing, {rate:.0} s come in a second", rough_duration(*missing))
+            format!("live; {} of history missing, receiving {rate:.0} s per second", rough_duration(*missing))
         }
-        Standing::Filling { missing, .. } => format!("live; {} of its past are missing", rough_duration(*missing)),
-        Standing::Unreachable => format!("its link ended {ago} ago without a word"),
+        Standing::Filling { missing, .. } => format!("live; {} of history missing", rough_duration(*missing)),
+        Standing::Unreachable => format!("disconnected {ago} ago"),
         Standing::Stopped(why) => format!("stopped {ago} ago: {why}"),
-        Standing::Refused(why) => format!("refused: {why}"),
-        Standing::Ended => "ended, it will not come back".into(),
+        Standing::Refused(why) => format!("rejected: {why}"),
+        Standing::Ended => "ended; it will not return".into(),
     }
 }
 
@@ -107,32 +107,32 @@ pub fn sentence(hosts: &[Host], totals: &Totals, checked: Checked, now: i64) -> 
         (Some(host), 1) => {
             let ago = rough_duration(now - host.entry.since);
             let (head, rest) = match &host.entry.state {
-                Standing::Refused(why) => (format!("{} is refused:", host.entry.name), format!("{why}.")),
+                Standing::Refused(why) => (format!("{} was rejected:", host.entry.name), format!("{why}.")),
                 Standing::Late => (
-                    format!("{} has sent nothing for {ago};", host.entry.name),
-                    "its link is there, its sampler hangs.".to_string(),
+                    format!("{} has sent no samples for {ago};", host.entry.name),
+                    "it is connected, but its sampler hangs.".to_string(),
                 ),
                 _ => (
                     format!("{} has been lost for {ago};", host.entry.name),
-                    "its link ended without a word.".to_string(),
+                    "it disconnected unexpectedly.".to_string(),
                 ),
             };
             let below = match host.entry.state {
                 Standing::Refused(_) => String::new(),
-                _ => format!("What it measures it keeps itself, and sends it when it is back. {others} others answer."),
+                _ => format!("It stores its samples and sends them after it reconnects. {others} others are online."),
             };
             Sentence { calm: false, head, rest, below, about: Some(host.entry.name.clone()), fires: false }
         }
         (Some(first), _) => Sentence {
             calm: false,
-            head: format!("{} machines do not answer:", thousands(troubled.len())),
+            head: format!("{} machines do not respond:", thousands(troubled.len())),
             rest: format!(
                 "{}, first {}.",
                 listed(|code| troubled.iter().filter(|host| usize::from(host.entry.state.code()) == code).count()),
                 first.entry.name
             ),
             below: format!(
-                "{} first, {} ago. {others} others answer.",
+                "{} first, {} ago. {others} others are online.",
                 explained_short(first),
                 rough_duration(now - first.entry.since)
             ),
@@ -144,8 +144,8 @@ pub fn sentence(hosts: &[Host], totals: &Totals, checked: Checked, now: i64) -> 
 
 fn explained_short(host: &Host) -> String {
     match host.entry.state {
-        Standing::Late => format!("{} fell silent", host.entry.name),
-        Standing::Refused(_) => format!("{} was refused", host.entry.name),
+        Standing::Late => format!("{} stopped sending", host.entry.name),
+        Standing::Refused(_) => format!("{} was rejected", host.entry.name),
         _ => format!("{} was lost", host.entry.name),
     }
 }
@@ -153,11 +153,11 @@ fn explained_short(host: &Host) -> String {
 fn calm(totals: &Totals, checked: Checked) -> Sentence {
     let stopped = totals.states[usize::from(Standing::Stopped(String::new()).code())];
     let answer = match (stopped, totals.answer) {
-        (0, 1) => "the machine answers".into(),
-        (0, 2) => "both machines answer".into(),
-        (0, n) => format!("all {} machines answer", thousands(n)),
-        (_, 1) => "the other machine answers".into(),
-        (_, n) => format!("the other {} machines answer", thousands(n)),
+        (0, 1) => "the machine is online".into(),
+        (0, 2) => "both machines are online".into(),
+        (0, n) => format!("all {} machines are online", thousands(n)),
+        (_, 1) => "the other machine is online".into(),
+        (_, n) => format!("the other {} machines are online", thousands(n)),
     };
     let rest = match totals.busy {
         (0, _) => format!("{answer}."),
@@ -172,14 +172,11 @@ fn calm(totals: &Totals, checked: Checked) -> Sentence {
     };
     let mut below = Vec::new();
     if stopped > 0 {
-        below.push(format!("{} stopped by somebody", count(stopped, "machine was", "machines were")));
+        below.push(format!("{} stopped by a user", count(stopped, "machine was", "machines were")));
     }
     let filling = totals.states[2];
     if filling > 0 {
-        below.push(format!(
-            "{} in what was measured while the link was cut",
-            count(filling, "machine fills", "machines fill")
-        ));
+        below.push(format!("{} in samples from before a reconnect", count(filling, "machine fills", "machines fill")));
     }
     if let Some((temp, name)) = &totals.hottest {
         below.push(format!("the hottest GPU has {temp:.0} °C, on {name}"));
@@ -219,22 +216,22 @@ mod tests {
     fn one_sentence_leads_and_a_lost_machine_is_never_called_crashed() {
         let live = || host(0, "a", Standing::Live, &[], &[90.0]);
         let calm = said(&[live()]);
-        assert!(calm.calm && calm.rest == "the machine answers, and its GPU is busy.", "{calm:?}");
+        assert!(calm.calm && calm.rest == "the machine is online, and its GPU is busy.", "{calm:?}");
         let lost = said(&[live(), host(1, "b", Standing::Unreachable, &[], &[])]);
         assert_eq!((lost.calm, lost.head.as_str()), (false, "b has been lost for 44 s;"));
         assert!(!format!("{lost:?}").contains("crash"));
         let lost_one = || host(1, "b", Standing::Unreachable, &[], &[]);
         let two = said(&[host(2, "c", Standing::Late, &[], &[]), lost_one()]);
-        assert_eq!(two.head, "2 machines do not answer:");
+        assert_eq!(two.head, "2 machines do not respond:");
         assert_eq!(two.rest, "1 late, 1 lost, first b.");
         let stopped = || host(3, "d", Standing::Stopped("it was told to".into()), &[], &[]);
         let three = said(&[host(2, "c", Standing::Late, &[], &[]), lost_one(), stopped()]);
         assert_eq!(three.rest, "1 late, 1 lost, first b.", "who was stopped by somebody needs nobody");
         let stopped = said(&[live(), host(1, "b", Standing::Stopped("it was told to".into()), &[], &[])]);
-        assert!(stopped.calm && stopped.below.contains("stopped by somebody"), "{stopped:?}");
-        assert_eq!(stopped.rest, "the other machine answers, and its GPU is busy.");
+        assert!(stopped.calm && stopped.below.contains("stopped by a user"), "{stopped:?}");
+        assert_eq!(stopped.rest, "the other machine is online, and its GPU is busy.");
         let idle = host(1, "b", Standing::Live, &[], &[0.0, 0.0]);
-        assert_eq!(said(&[live(), idle]).rest, "both machines answer, and 1 of 3 GPUs is busy.");
+        assert_eq!(said(&[live(), idle]).rest, "both machines are online, and 1 of 3 GPUs is busy.");
     }
 
     #[test]

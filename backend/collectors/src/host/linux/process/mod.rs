@@ -27,17 +27,13 @@ const LIMITS_INTERVAL: Duration = Duration::from_secs(10);
 /// Opens it, when there is a process to watch.
 pub(crate) fn open(options: &Options, roots: &Roots) -> Result<Vec<Part>, OpenError> {
     if options.pids.is_empty() {
-        return Err(OpenError::absent([], "no process is watched", "start with --pid PID"));
+        return Err(OpenError::absent([], "no process is configured", "name one with --pid PID"));
     }
     let tried: Vec<_> = options.pids.iter().map(|pid| roots.proc.join(pid.to_string()).display().to_string()).collect();
     let tree = Tree::new(roots.proc.clone(), &options.pids);
     let reasons: Vec<&str> = tree.roots.iter().filter_map(|root| root.gone.as_deref()).collect();
     if reasons.len() == tree.roots.len() {
-        return Err(OpenError::absent(
-            tried,
-            reasons.join(", "),
-            "start with --pid and the number of a process that runs",
-        ));
+        return Err(OpenError::absent(tried, reasons.join(", "), "use --pid with the id of a running process"));
     }
     let processes = Processes {
         tree,
@@ -91,7 +87,7 @@ impl Collector for Processes {
         let orphans = |root: usize| self.tree.members.values().any(|m| m.root == root && !m.stat.ended);
         let gone = self.tree.roots.iter().enumerate().filter_map(|(i, root)| Some((i, root.gone.as_deref()?)));
         let reasons: Vec<String> = gone
-            .map(|(i, reason)| format!("{reason}{}", if orphans(i) { "; what it started goes on" } else { "" }))
+            .map(|(i, reason)| format!("{reason}{}", if orphans(i) { "; its descendants still run" } else { "" }))
             .collect();
         match reasons.join(", ") {
             reason if reason.is_empty() => Ok(()),

@@ -87,7 +87,7 @@ impl Tree {
         let pid = self.roots[root].pid;
         let gone = match Stat::read(&self.proc, pid, &mut self.buffer) {
             Some(stat) if stat.start != start => {
-                Some(format!("process {pid} has ended, and its number belongs to another process now"))
+                Some(format!("process {pid} has ended, and another process has its number"))
             }
             Some(stat) if !stat.ended => None,
             _ => Some(format!("process {pid} has ended")),
