@@ -131,7 +131,7 @@ pub fn App() -> impl IntoView {
         <Modal title closed=Callback::new(move |()| page.dialog.set(None))>{dialog}</Modal>
         <AgainDialog/>
         <aside class="away" aria-label="How to read charts by keys">
-            <p id="how">"Left and right read values, up and down go to other charts, m opens the menu, question mark lists all keys."</p>
+            <p id="how">"Left and right move between values, up and down between charts, M opens the menu, question mark lists all keys."</p>
         </aside>
         <Changed/>
     }

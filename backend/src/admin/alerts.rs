@@ -78,7 +78,7 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
         }
         AlertsTask::Silence(SilenceTask { end: Some(id), .. }) => {
             asking.ask(Request::new(Operation::EndSilence, &[id]))?;
-            Ok(Printed { note: format!("{id} is over."), ..Printed::default() })
+            Ok(Printed { note: format!("Silence {id} has ended."), ..Printed::default() })
         }
         AlertsTask::Silence(silence) => add_silence(&asking, silence),
         AlertsTask::Ack { id } => {
@@ -185,7 +185,7 @@ fn test(asking: &Asking<'_>, channel: &str) -> Result<Printed, AdminFailed> {
 fn show(asking: &Asking<'_>, name: &str) -> Result<Printed, AdminFailed> {
     let (rules, _) = asking.get::<Rules>(asking.of_team(Operation::ListRules))?;
     let row = rules.rules.into_iter().find(|row| row.rule.name == name || row.rule.id == name);
-    let row = row.ok_or_else(|| AdminFailed::new(format!("no rule here is called {name:?}")))?;
+    let row = row.ok_or_else(|| AdminFailed::new(format!("there is no rule {name:?}")))?;
     let parameters = [(TEAM, asking.wanted.team.clone()), (RULE, Some(row.rule.id.clone())), (LIMIT, Some("1".into()))];
     let (last, answer) = asking.get::<Alerts>(Request::asking(Operation::ListAlerts, &[], &parameters))?;
     Ok(asking.printed(&answer, shown(&row, last.alerts.first())))

@@ -108,7 +108,7 @@ pub(super) fn carry(config: &Config, hub: Option<&HubEntry>, order: &HubOrder) -
     let folder = own_folder(config, None)?;
     let request = order.request();
     let body = request.body.map(|body| body.to_string());
-    let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not answer: {error}"));
+    let failed = |error: io::Error| AdminFailed::new(format!("the hub's control socket does not respond: {error}"));
     match control::ask(folder, request.operation.method().text(), &request.path, body.as_deref()).map_err(failed)? {
         Some((status, body)) => judged(status, &body),
         None if matches!(order, HubOrder::Runs(_) | HubOrder::Alerts(..)) => Err(AdminFailed::folder(format!(
@@ -142,7 +142,7 @@ fn by_network(hub: &HubEntry, order: &HubOrder) -> Result<Value, AdminFailed> {
     }
     let request = order.request();
     let uri = format!("{}/{}", hub.url(), request.path);
-    let uri = uri.parse().map_err(|_| AdminFailed::usage(format!("{} is no address of a hub", hub.url())))?;
+    let uri = uri.parse().map_err(|_| AdminFailed::usage(format!("{} is not the address of a hub", hub.url())))?;
     let limits = client::Limits { connect: Duration::from_secs(10), whole: TIMEOUT, idle: Duration::from_secs(1) };
     let client = client::Client::new(limits);
     let bearer = format!("Bearer {}", key.trim());

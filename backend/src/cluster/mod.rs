@@ -235,10 +235,13 @@ impl Cluster {
             return Some(format!("{}; machines of other hubs are not live here", BusError::Away));
         }
         if !self.others.holders.is_read() {
-            return Some("the database of this cluster is away; who is linked to which hub may be out of date".into());
+            return Some(
+                "the database of this cluster is unreachable; the assignment of machines to hubs may be \
+                out of date"
+                    .into(),
+            );
         }
-        let full =
-            "there are as many machines as a hub of a cluster knows of; those that come now are on their own hub alone";
+        let full = "the limit of machines in this cluster is reached; new machines are visible on their own hub only";
         self.others.live.is_full().then(|| full.into())
     }
 

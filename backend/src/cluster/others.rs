@@ -60,7 +60,7 @@ impl Others {
         match timeout(RECORDS_TIMEOUT, written).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("the database did not answer within {} s", RECORDS_TIMEOUT.as_secs())),
+            Err(_) => Err(format!("the database timed out after {} s", RECORDS_TIMEOUT.as_secs())),
         }
     }
 
@@ -129,7 +129,7 @@ impl Others {
         }
         let away = |why: String| {
             tracing::warn!("that a machine came here could not be written down: {why}");
-            NoTake::Unavailable("the database of this hub cannot be used now".into())
+            NoTake::Unavailable("the database of this hub is unavailable".into())
         };
         self.put(source).await.map_err(away)
     }

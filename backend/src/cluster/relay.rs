@@ -62,7 +62,7 @@ impl Cluster {
                     sleep(LOOK_INTERVAL).await;
                     // What is another hub's now is told by that one.
                     if !own.others.live.holds(source) {
-                        return "another hub has its link now".to_string();
+                        return "another hub holds its link now".to_string();
                     }
                     // What there is was offered at the begin: what has come in since is offered by beginning anew.
                     let is_whole = own.others.live.source(source).figures().holes.is_empty();
@@ -169,10 +169,10 @@ impl Cluster {
     async fn bring(&self, source: SourceId) -> Result<(), String> {
         let (key, name) = {
             let store = self.others.live.store();
-            let (info, _) = store.source(source).ok_or("it is not there any more")?;
+            let (info, _) = store.source(source).ok_or("the machine no longer exists")?;
             (info.key.clone(), info.name.clone())
         };
-        let held = self.others.holders.of(&key).filter(|held| held.alive).ok_or("no hub has its link")?;
+        let held = self.others.holders.of(&key).filter(|held| held.alive).ok_or("no hub holds its link")?;
         let pipe = new_hub_id();
         let away = |why: super::BusError| why.to_string();
         let heard = self.others.bus.subscribe(&format!("pipe.{pipe}.asker")).await.map_err(away)?;

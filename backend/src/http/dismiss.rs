@@ -31,7 +31,7 @@ pub(super) async fn post(
     let reader = asker.reader(&app);
     let machines = app.findings.machines_of(&said.id, |key| reader.scope().sees(key)).ok_or_else(none)?;
     if app.hub.is_some() && !app.alerts()?.may_dismiss(&by, &machines).await? {
-        let sentence = "members of a team that sees its machines say what is wrong about a finding";
+        let sentence = "only members of a team with access to its machines can mark a finding as wrong";
         return Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
     }
     let at = app.live.clock.wall() / 1000;

@@ -27,15 +27,15 @@ fn missing(role: Role) -> Result<(), Denied> {
 pub(super) fn check(need: Need, principal: &Principal, team: Option<&str>) -> Result<(), Denied> {
     let is_key = principal.scopes.is_some();
     if matches!(principal.who, Who::Share { .. }) && !matches!(need, Need::Open | Need::Session | Need::Shared(_)) {
-        return forbidden("a share link shows one view and nothing else; sign in for more");
+        return forbidden("a share link shows one view only; sign in for more");
     }
     match need {
         Need::Open => Ok(()),
-        Need::Session if is_key => forbidden("a key does not sign in; send it with the request that it is for"),
+        Need::Session if is_key => forbidden("a key cannot sign in; send it with each request"),
         Need::Session => Ok(()),
         Need::Own => match principal.who {
             Who::Account { .. } => Ok(()),
-            _ => forbidden("this is for people who are signed in, about themselves"),
+            _ => forbidden("this needs a signed-in user; a key cannot do it"),
         },
         Need::Shared(_) if matches!(principal.who, Who::Share { .. }) => Ok(()),
         Need::Shared(scope) => check(Need::Role(Role::Viewer, scope), principal, team),
@@ -46,7 +46,7 @@ pub(super) fn check(need: Need, principal: &Principal, team: Option<&str>) -> Re
         }
         Need::Members(scope) if is_key => scoped(principal, scope),
         Need::Members(scope) => check(Need::Role(Role::Member, scope), principal, team),
-        Need::Person(_) if is_key => forbidden("this is for people; no key is for it"),
+        Need::Person(_) if is_key => forbidden("this needs a signed-in user; a key cannot do it"),
         Need::Person(least) => {
             let has = principal.hub_admin || principal.teams.iter().any(|team| team.role >= least);
             if has { Ok(()) } else { missing(least) }
@@ -63,8 +63,8 @@ pub(super) fn check(need: Need, principal: &Principal, team: Option<&str>) -> Re
         }
         Need::HubAdmin => {
             scoped(principal, KeyScope::HubAdmin)?;
-            if principal.hub_admin { Ok(()) } else { forbidden("this is for admins of the hub") }
+            if principal.hub_admin { Ok(()) } else { forbidden("this needs an admin of the hub") }
         }
-        Need::Key(scope) => forbidden(format!("this is for programs; send a key with the scope {scope}")),
+        Need::Key(scope) => forbidden(format!("this needs a key with the scope {scope}")),
     }
 }

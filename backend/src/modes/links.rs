@@ -34,7 +34,7 @@ pub fn status(config: &Config) -> Result<(String, bool), (u8, String)> {
     })?;
     let failed = |why: String| (1, format!("what runs with the data folder {} {why}", folder.display()));
     let answer = control::ask(folder, "GET", &Operation::ListUplinks.at(&[]), None);
-    let (status, body) = match answer.map_err(|error| failed(format!("does not answer: {error}")))? {
+    let (status, body) = match answer.map_err(|error| failed(format!("does not respond: {error}")))? {
         Some(answer) => answer,
         None => return Err((1, format!("no agent runs with the data folder {}", folder.display()))),
     };

@@ -54,7 +54,7 @@ pub fn read(text: &str, now: i64, longest: i64, local: &dyn Fn(i64) -> i64) -> R
     let clock = Clock { now, local };
     if let Some((from, to)) = clock.span(&text) {
         if to <= from {
-            return Err("the end lies before the beginning".into());
+            return Err("the end is before the beginning".into());
         }
         return fits(to - from, longest).map(|()| Asked::Span(from, to));
     }

@@ -55,7 +55,7 @@ fn checked(operation: Operation, all: Vec<(String, String)>) -> Result<Params, S
     match all.iter().find(|(key, _)| !known.contains(&key.as_str())) {
         None => Ok(Params(all)),
         Some((unknown, _)) if known.is_empty() => Err(format!("there is no parameter {unknown:?} here, and no other")),
-        Some((unknown, _)) => Err(format!("there is no parameter {unknown:?} here{}", nearest(unknown, &known))),
+        Some((unknown, _)) => Err(format!("there is no parameter {unknown:?}{}", nearest(unknown, &known))),
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
         let record = |name: &str| refusal(Operation::RecordSamples, name);
         assert_eq!(record("from"), "");
         assert_eq!(record("form"), "there is no parameter \"form\" here; did you mean from?");
-        assert_eq!(record("tag"), "there is no parameter \"tag\" here; known are from, to");
+        assert_eq!(record("tag"), "there is no parameter \"tag\"; known are from, to");
         assert!(refusal(Operation::QuerySamples, "sauce").ends_with("did you mean source?"));
         assert_eq!(refusal(Operation::AddRun, "limit"), "there is no parameter \"limit\" here, and no other");
         assert_eq!(refusal(Operation::ListRuns, "tag"), "");

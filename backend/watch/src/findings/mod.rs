@@ -12,9 +12,9 @@ mod follow;
 mod kept;
 pub mod testing;
 
+pub use answer::answer;
 pub(crate) use book::machines as named;
 pub use book::{Entry, FindingBook, WantedFindings};
 pub use changed::{Spans, changes};
-pub use answer::answer;
 pub use feed::look_through;
 pub use follow::{Following, follow};

@@ -180,12 +180,12 @@ pub fn Channels() -> impl IntoView {
                     heads=&["time", "notification", "channel", "result"]
                     rows=sent_rows
                     known=flag(move || asked.known())
-                    empty="Nothing was sent."
+                    empty="Nothing has been sent."
                 />
                 <header class="quiet-head"><h2>"Quiet hours"</h2><span class="u">"critical alerts are sent at once; others are sent afterwards in one message"</span></header>
                 <div class="quiet-hours">{quiet}
                     <If when=flag(move || asked.known() && channels.with(|all| all.iter().all(|one| one.quiet.is_empty())))>
-                        <p class="below">"No channel has any. They are set with the channel."</p>
+                        <p class="below">"No channel has quiet hours. Edit a channel to set them."</p>
                     </If>
                     <p class="below u">"While a machine is lost, its other alerts are inhibited."</p>
                 </div>

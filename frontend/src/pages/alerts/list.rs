@@ -160,7 +160,7 @@ pub fn List() -> impl IntoView {
     let calm = Signal::derive(move || (listed.open.with(Vec::is_empty) && !asks()).then_some("Nothing fires."));
     let none = Signal::derive(move || {
         let nothing = listed.open.with(Vec::is_empty) && listed.over.with(Vec::is_empty);
-        (nothing && asks()).then_some("No alert is like that.")
+        (nothing && asks()).then_some("No alert matches.")
     });
     let gone = flag(move || {
         listed.known.get() && listed.shown.with(Option::is_none) && page.view.with(|view| !view.alert.is_empty())
@@ -171,7 +171,7 @@ pub fn List() -> impl IntoView {
         <p class="wrong" role="alert">{wrong}</p>
         <div class="alert-filter">
             <Choice
-                label="Which alerts"
+                label="State of alerts"
                 deed="state"
                 options=options(&STATES)
                 is=text(move || page.view.with(|view| view.state.clone()))
@@ -191,10 +191,10 @@ pub fn List() -> impl IntoView {
                 label="All alerts"
                 parts=["open-alerts", "over-alerts"]
                 known=listed.known
-                asking="Asking what fires…"
+                asking="Loading alerts…"
                 calm
                 none
-                ended="Over"
+                ended="Resolved"
             />
             <If when=flag(move || listed.shown.with(Option::is_some))>
                 <One alert=listed.shown form wrong/>

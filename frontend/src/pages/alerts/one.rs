@@ -43,9 +43,9 @@ fn address(page: Page, alert: &Alert) -> Option<String> {
 fn happened_words(one: &AlertHappened) -> String {
     let what = match one.what.as_str() {
         "firing" => "fires",
-        "resolved" => "is over",
-        "acked" => "taken on",
-        "flapping" => "flaps: it is not told again for now",
+        "resolved" => "resolved",
+        "acked" => "acknowledged",
+        "flapping" => "flapping: notifications are paused",
         other => other,
     };
     let by = if one.who.is_empty() { String::new() } else { format!(" by {}", one.who) };

@@ -100,7 +100,12 @@ pub fn FindingsPage() -> impl IntoView {
         let all = listed.open.with(|rows| rows.iter().all(|row| row.finding.dismissed.is_some()));
         all.then_some("Nothing is wrong.")
     });
-    let ended = text(move || if page.is_recorded() { "Over".into() } else { format!("Over, last {}", listed_span()) });
+    let ended =
+        text(
+            move || {
+                if page.is_recorded() { "Resolved".into() } else { format!("Resolved in the last {}", listed_span()) }
+            },
+        );
     let aside = Callback::new(move |id: String| sketch(listed, id));
     let gone = flag(move || {
         known.get() && listed.shown.with(Option::is_none) && page.view.with(|view| view.finding.is_some())
@@ -119,7 +124,7 @@ pub fn FindingsPage() -> impl IntoView {
                     label="All findings"
                     parts=["open-findings", "over-findings"]
                     known
-                    asking="Asking what is wrong…"
+                    asking="Loading findings…"
                     calm
                     ended
                     aside

@@ -288,7 +288,7 @@ fn MapCard() -> impl IntoView {
                         <span><i class="l-lost"></i>"lost"</span>
                     </span>
                     <Choice
-                        label="What cells show"
+                        label="Metric of the map"
                         deed="cells"
                         options=options(&[("", "from its peers"), (VALUES, "value")])
                         is=what_cells

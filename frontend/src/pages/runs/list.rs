@@ -154,7 +154,7 @@ pub fn RunsPage() -> impl IntoView {
                         heads
                         rows
                         known=flag(move || is_empty() && asks())
-                        empty="No run fits. Take a word of the filter away, or choose All."
+                        empty="No run matches. Change the filter, or choose All."
                         ticks
                         sort
                     />

@@ -124,7 +124,7 @@ pub fn PrintedLines(
                 Ok(list) if list.missing.is_empty() => String::new(),
                 Ok(list) => {
                     let silent: Vec<&str> = list.missing.iter().map(|one| one.source.as_str()).collect();
-                    format!("lines of {} are missing now", silent.join(", "))
+                    format!("lines of {} are missing at the moment", silent.join(", "))
                 }
                 Err(why) if answer.is_ok() || answer.status == 503 => why.clone(),
                 // Whoever may not read them is shown nothing of it.

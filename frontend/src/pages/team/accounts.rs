@@ -89,8 +89,8 @@ fn row(account: &Person, own: &str, teams: bool) -> Line {
         false => team.role.to_string(),
     };
     let may = match (disabled, hub_admin) {
-        (true, _) => "may not sign in".to_string(),
-        (false, true) => "all, as admin of the hub".into(),
+        (true, _) => "disabled".to_string(),
+        (false, true) => "everything, as hub admin".into(),
         (false, false) => account.teams.iter().map(in_team).collect::<Vec<String>>().join(", "),
     };
     let you = id == own;

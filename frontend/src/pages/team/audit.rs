@@ -120,9 +120,9 @@ pub fn AuditPage() -> impl IntoView {
                     heads=&["time", "actor", "action", "target", "from", "result"]
                     rows
                     known
-                    empty="Nothing was done that fits."
+                    empty="No action matches."
                 />
-                <More words=text(move || if more.get() { "Older ones" } else { "" }) deed="older" press=Callback::new(older)/>
+                <More words=text(move || if more.get() { "Show older" } else { "" }) deed="older" press=Callback::new(older)/>
             </Card>
         </If>
     }

@@ -54,7 +54,7 @@ pub fn Stripes() -> impl IntoView {
         shared.with(|shared| {
             let Some(shared) = shared else { return String::new() };
             let until = crate::widgets::clock::clock(shared.ends);
-            format!("Shared by {} until {until}, read only. Names of processes and people are left out.", shared.by)
+            format!("Shared by {} until {until}, read only. Names of processes and people are not included.", shared.by)
         })
     });
     view! {

@@ -58,7 +58,7 @@ pub fn new_key(title: String, path: String, role: Role, hub_admin: bool) -> Form
             }
             Ok(vec![("name", name.into()), ("scopes", words(&scopes)), ("expires", typed.of("expires").into())])
         })
-        .showing::<MadeKey>(|made| made.key.reveal().into(), "Put it where the program finds it.")
+        .showing::<MadeKey>(|made| made.key.reveal().into(), "Copy it to the program that uses it.")
 }
 
 /// The row of a key.
@@ -77,7 +77,7 @@ pub fn key_row(key: &ServiceKey) -> Line {
 }
 
 /// The headings of keys.
-pub const KEY_HEADS: &[&str] = &["name", "may", "id", ">made", ">last used", ">ends"];
+pub const KEY_HEADS: &[&str] = &["name", "may", "id", ">created", ">last used", ">expires"];
 
 /// The page.
 #[component]
@@ -167,7 +167,7 @@ pub fn KeysPage() -> impl IntoView {
                 <List
                     id="services"
                     label="Table of service accounts"
-                    heads=&["name", "at most", "state", ">keys", ">made"]
+                    heads=&["name", "role", "state", ">keys", ">created"]
                     rows=service_rows
                     known=flag(move || services.known())
                     empty="There are no service accounts."
@@ -178,7 +178,7 @@ pub fn KeysPage() -> impl IntoView {
                 <List
                     id="joins"
                     label="Table of join keys"
-                    heads=&["for", "joined", "asks", ">made", ">ends"]
+                    heads=&["for", "joined", "asks", ">created", ">expires"]
                     rows=join_rows
                     known=flag(move || joins.known())
                     empty="There are no valid join keys. Add machines to create one."
@@ -228,7 +228,7 @@ fn join(join: &Join) -> Line {
         Some(left) => format!("{} of {}", join.used, join.used.saturating_add(left)),
         None => join.used.to_string(),
     };
-    let asks = [(join.approve, "confirms each"), (join.by_name, "by name"), (join.ephemeral, "for an hour")];
+    let asks = [(join.approve, "approve each"), (join.by_name, "by name"), (join.ephemeral, "for an hour")];
     let asks: Vec<&str> = asks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words).collect();
     let cells = vec![
         Cell::Name(name.clone(), join.name.clone()),
@@ -237,5 +237,5 @@ fn join(join: &Join) -> Line {
         Cell::Ago(Some(join.made), "–"),
         Cell::Ends(join.ends),
     ];
-    Line { id: join.id.clone(), name, cells, deeds: vec![("end", "End now")] }
+    Line { id: join.id.clone(), name, cells, deeds: vec![("end", "Revoke")] }
 }

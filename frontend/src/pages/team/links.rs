@@ -25,7 +25,7 @@ pub fn new_link(path: String, query: String) -> Form {
             body.push(("query", query.as_str().into()));
             Ok(body)
         })
-        .showing::<MadeShare>(|made| made.url.reveal().into(), "Send them this link.")
+        .showing::<MadeShare>(|made| made.url.reveal().into(), "Send this link.")
 }
 
 /// The page.
@@ -73,7 +73,7 @@ fn share(share: &Share) -> Line {
     };
     let when = match (share.span, share.window) {
         (Some(Span { from, to }), _) => format!("{} to {}", clock(from as i64), clock(to as i64)),
-        (_, Some(window)) => format!("live, {} at most", rough_duration((window * 1_000.0) as i64)),
+        (_, Some(window)) => format!("live, at most {}", rough_duration((window * 1_000.0) as i64)),
         _ => "live".into(),
     };
     let opened = match share.opened {
@@ -90,5 +90,5 @@ fn share(share: &Share) -> Line {
         Cell::Text(opened),
         Cell::Ends(Some(share.ends)),
     ];
-    Line { id: share.id.clone(), name, cells, deeds: vec![("end", "End now…")] }
+    Line { id: share.id.clone(), name, cells, deeds: vec![("end", "Revoke…")] }
 }

@@ -182,7 +182,7 @@ pub fn MePage() -> impl IntoView {
             />
         </Card>
         <If when=flag(move || me.known())>
-            <Card title="What you are told" note=text(|| "in the bell, and by your e-mail where it is known to be yours")>
+            <Card title="Notifications" note=text(|| "in this page, and by e-mail if your address is verified")>
                 <div class="acts">
                     {tell("tell_finished", "My runs finished", |me| me.tell_finished)}
                     {tell("tell_crashed", "My runs crashed", |me| me.tell_crashed)}
@@ -254,6 +254,6 @@ fn session(session: &OwnSession) -> Line {
         Cell::Ago(Some(session.seen), "–"),
         Cell::Ends(Some(session.ends)),
     ];
-    let deeds = if current { Vec::new() } else { vec![("end", "Sign out there")] };
+    let deeds = if current { Vec::new() } else { vec![("end", "Sign out")] };
     Line { id: session.id.clone(), name, cells, deeds }
 }

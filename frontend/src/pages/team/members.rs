@@ -74,11 +74,14 @@ pub fn MembersPage() -> impl IntoView {
                 "POST",
                 format!("api/v1/accounts/{}/reset", line.id),
             )
-            .showing::<Made>(|made| made.code.as_ref().map_or(String::new(), |code| format!("#reset={}", code.reveal())), "Give them this link."),
+            .showing::<Made>(
+                |made| made.code.as_ref().map_or(String::new(), |code| format!("#reset={}", code.reveal())),
+                "Send this link.",
+            ),
         )),
         "logins" => {
             let present = untrack(|| team.read(|team| logins_of(&team.members, &line.id)));
-            let said = "Names of users on machines: their runs and processes are this person's.";
+            let said = "User names on machines: their runs and processes belong to this person.";
             form.set(Some(
                 Form::ask(
                     "logins",
@@ -111,9 +114,9 @@ pub fn MembersPage() -> impl IntoView {
         ];
         let words = "The link works once: it creates an account or adds an existing one.";
         form.set(Some(
-            Form::ask("invite-somebody", "Invite somebody".into(), words, "POST", path("/invites".into()))
-                .with("Make the link", fields)
-                .showing::<MadeInvite>(|made| made.url.reveal().into(), "Send them this link."),
+            Form::ask("invite-somebody", "Invite a person".into(), words, "POST", path("/invites".into()))
+                .with("Create link", fields)
+                .showing::<MadeInvite>(|made| made.url.reveal().into(), "Send this link."),
         ));
     };
     let take_back =
@@ -200,7 +203,7 @@ fn person(member: &Member, own: &str, admin: bool, hub_admin: bool) -> Line {
         note.push("you");
     }
     if member.disabled {
-        note.push("may not sign in");
+        note.push("disabled");
     }
     let deeds: &[(&str, &str)] = match (admin && !you, hub_admin) {
         (true, true) => &[("logins", "User names…"), ("reset", "Reset password…"), ("remove", "Remove…")],
@@ -221,14 +224,14 @@ fn person(member: &Member, own: &str, admin: bool, hub_admin: bool) -> Line {
 
 fn invite(invite: &Invite) -> Line {
     let whom = invite.email.clone().filter(|text| !text.is_empty());
-    let name = whom.unwrap_or_else(|| "whoever has the link".into());
+    let name = whom.unwrap_or_else(|| "anyone with the link".into());
     let cells = vec![
         Cell::Name(name.clone(), String::new()),
         Cell::Text(invite.role.to_string()),
         Cell::Faint(invite.by.clone()),
         Cell::Ends(Some(invite.ends)),
     ];
-    Line { id: invite.id.clone(), name, cells, deeds: vec![("take-back", "Take back")] }
+    Line { id: invite.id.clone(), name, cells, deeds: vec![("take-back", "Revoke")] }
 }
 
 /// What each role may.

@@ -154,8 +154,8 @@ fn team_sees_all(form: RwSignal<Option<Form>>, title: String) {
 
 fn machine(source: &TeamSource, hub_admin: bool) -> Line {
     let (id, name, home) = (source.id.clone(), source.name.clone(), source.home);
-    let why = if home { "it joined by a line of this team" } else { "an admin of the hub let it" };
-    let deeds = if hub_admin && !home { vec![("revoke-grant", "Take away…")] } else { Vec::new() };
+    let why = if home { "joined this team" } else { "granted by a hub admin" };
+    let deeds = if hub_admin && !home { vec![("revoke-grant", "Revoke…")] } else { Vec::new() };
     Line { id, name: name.clone(), cells: vec![Cell::Name(name, String::new()), Cell::Faint(why.into())], deeds }
 }
 

@@ -82,7 +82,7 @@ pub fn UsagePage() -> impl IntoView {
     let end = move || {
         view! {
             <Choice label="By" deed="by" options=options(&BY) is=by choose=Callback::new(move |value| by.set(value))/>
-            <a class="btn" data-do="csv" href=csv download="usage.csv">"Take as CSV"</a>
+            <a class="btn" data-do="csv" href=csv download="usage.csv">"Download CSV"</a>
         }
     };
     view! {
@@ -109,7 +109,7 @@ pub fn UsagePage() -> impl IntoView {
                 ]
                 rows
                 known=flag(move || asked.known())
-                empty="Nothing was counted yet: it is added up each minute."
+                empty="There is no usage yet: it is updated every minute."
             />
         </Card>
     }

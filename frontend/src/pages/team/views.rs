@@ -133,7 +133,7 @@ fn Menu() -> impl IntoView {
             Reach::Team => "everybody's",
             Reach::Builtin => "built in",
         };
-        let note = if view.default { format!("{whose}, opens first") } else { whose.to_string() };
+        let note = if view.default { format!("{whose}, default") } else { whose.to_string() };
         let may_first = view.scope != Reach::Mine && access.team().is_some();
         view! {
             <li data-row=view.id.clone()>

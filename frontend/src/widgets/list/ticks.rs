@@ -41,7 +41,7 @@ pub fn Ticked(
 ) -> impl IntoView {
     let n = move || ticks.0.with(Vec::len);
     let why = text(move || match n() {
-        1 => "tick another one to compare".to_string(),
+        1 => "select another run to compare".to_string(),
         n if n > most => format!("at most {most} can be compared"),
         _ => String::new(),
     });

@@ -89,7 +89,7 @@ fn plain(text: &str) -> Shown {
 pub static COLUMNS: [RunColumn; 22] = [
     column("state", "state", |run| Shown::State(run.state)).left().usual().sorts(|a, b, _| a.state.cmp(&b.state)),
     column(NAME, "run", |_| Shown::Name).left().usual().sorts(|a, b, _| named(&a.name, &b.name)),
-    column("spark", "GPU use over its life", |run| Shown::Spark(run.spark.clone())).left().usual(),
+    column("spark", "GPU utilization over time", |run| Shown::Spark(run.spark.clone())).left().usual(),
     column("use", "mean", |run| Shown::Strong(figure(run.figures.utilization.map(f64::round), "%")))
         .usual()
         .sorts(|a, b, _| largest(a.figures.utilization, b.figures.utilization)),
@@ -121,7 +121,7 @@ pub static COLUMNS: [RunColumn; 22] = [
     column("project", "project", |run| plain(&run.project)).left().sorts(|a, b, _| named(&a.project, &b.project)),
     column("group", "group", |run| plain(&run.group)).left().sorts(|a, b, _| named(&a.group, &b.group)),
     column("type", "type", |run| plain(&run.job_type)).left().sorts(|a, b, _| named(&a.job_type, &b.job_type)),
-    column("how", "how it stands", |run| plain(&run.sentence)).left(),
+    column("how", "state", |run| plain(&run.sentence)).left(),
     column("where", "where", |run| plain(&run.hosts.join(", "))).left(),
     column("tags", "tags", |run| {
         let tag = |(name, value): &(String, String)| match value.is_empty() {
