@@ -36,7 +36,7 @@ pub(super) struct HeldLink {
 }
 
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownLinks {
     all: BTreeMap<String, HeldLink>,
     /// What this hub has written down as its own, and since when it says so.
     pub mine: BTreeMap<String, i64>,
@@ -50,10 +50,10 @@ pub(super) struct Known {
 
 /// What is known of all sources.
 #[derive(Default)]
-pub(super) struct Holders(Mutex<Known>);
+pub(super) struct Holders(Mutex<KnownLinks>);
 
 impl Holders {
-    pub fn known(&self) -> MutexGuard<'_, Known> {
+    pub fn known(&self) -> MutexGuard<'_, KnownLinks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
