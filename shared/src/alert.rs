@@ -212,6 +212,7 @@ pub struct AlertHistory {
 }
 
 /// What happened to an alert: the second part of [`AlertHistory`], which may be read by itself.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertEvents {
     /// Oldest first, at most 200.
