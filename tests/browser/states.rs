@@ -232,7 +232,7 @@ fn while_its_history_is_on_its_way_a_machine_is_neither_live_nor_silent() {
     browser.before_each_page(&format!("const held = b => b[0] === 0 && (b[1] === 5 || b[1] === 6);{HOLDS}"));
     browser.open(&stage.url);
     browser.until(&format!(r#"{LINK} === "loading""#));
-    assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "LOADING HISTORY");
+    assert_eq!(browser.eval(r#"document.querySelector(".link [role=status]").innerText"#), "LOADING");
     // The machine stops meanwhile. That it is silent the server says by a heartbeat, and what lies before it has not come.
     stage.stand_still(60);
     let begun = browser.eval("performance.now()").as_f64().expect("a time");

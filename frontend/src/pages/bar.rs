@@ -221,7 +221,7 @@ fn word(page: Page) -> &'static str {
         (LinkState::Live, None) if page.player.with(Option::is_some) => "RECORDED",
         (LinkState::Live, None) => match (page.flow.get(), page.standing()) {
             (Flow::Live, _) => "LIVE",
-            (Flow::Loading, _) => "LOADING HISTORY",
+            (Flow::Loading, _) => "LOADING",
             (Flow::Behind, _) => "BEHIND",
             (Flow::Silent, Some((Standing::Unreachable, _))) => "LOST",
             (Flow::Silent, Some((Standing::Stopped(_), _))) => "STOPPED",

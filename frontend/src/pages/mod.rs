@@ -1,5 +1,5 @@
 //! The pages, and the parts around them: [`overview`] of one machine with its [`sections`] and [`processes`]; [`fleet`] of
-//! all machines; [`runs`] of training jobs; [`findings`] of what is wrong; [`alerts`] of what is told, and to whom; [`team`] of a hub's people and machines; [`bar`] above, [`player`] below, [`banner`] over the page. [`polled`] is how they ask the server again and again.
+//! all machines; [`runs`] of training jobs; [`findings`] of what is wrong; [`alerts`] of what is told, and to whom; [`team`] of a hub's people and machines; [`bar`] above, [`player`] below, [`banner`] over the page. [`poll`] is how they ask the server again and again.
 
 pub mod alerts;
 pub mod banner;
@@ -10,7 +10,7 @@ pub mod fleet;
 pub mod overview;
 mod past;
 pub mod player;
-mod polled;
+mod poll;
 pub mod processes;
 pub mod runs;
 pub mod sections;

@@ -3,7 +3,7 @@
 
 use crate::access::Access;
 use crate::address::Route;
-use crate::pages::polled::{Polled, poll};
+use crate::pages::poll::{PollAnswer, poll};
 use crate::range;
 use crate::state::{Page, Told};
 use leptos::prelude::*;
@@ -24,12 +24,12 @@ fn is_served(page: Page) -> bool {
 pub fn follow(page: Page, access: Access) {
     let open = move || is_served(page).then(|| "api/v1/alerts?state=firing".to_string());
     poll(page, access, REFRESH_SECONDS, open, move |polled| match polled {
-        Polled::Told(body) => {
+        PollAnswer::Told(body) => {
             let Ok(Alerts { alerts, firing, trouble, .. }) = body.read() else { return };
             page.set_alerts(Told { firing, trouble, open: alerts, known: true, refused: false });
         }
-        Polled::Refused => page.set_alerts(Told { refused: true, ..Told::default() }),
-        Polled::Failed(_) => {}
+        PollAnswer::Refused => page.set_alerts(Told { refused: true, ..Told::default() }),
+        PollAnswer::Failed(_) => {}
     });
     let (alerts, rules) = (RwSignal::new(Vec::new()), RwSignal::new(Vec::<Rule>::new()));
     let machine = move || {
@@ -47,7 +47,7 @@ pub fn follow(page: Page, access: Access) {
         Some(format!("api/v1/alerts?source={machine}&{span}"))
     };
     poll(page, access, REFRESH_SECONDS, lanes, move |polled| {
-        if let Polled::Told(body) = polled
+        if let PollAnswer::Told(body) = polled
             && let Ok(told) = body.read::<Alerts>()
         {
             alerts.set(told.alerts);
@@ -55,7 +55,7 @@ pub fn follow(page: Page, access: Access) {
     });
     let watching = move || machine().map(|_| "api/v1/rules".to_string());
     poll(page, access, RULES_SECONDS, watching, move |polled| {
-        if let Polled::Told(body) = polled
+        if let PollAnswer::Told(body) = polled
             && let Ok(told) = body.read::<Rules>()
         {
             rules.set(told.rules.into_iter().map(|row| row.rule).collect());

@@ -5,11 +5,11 @@ use super::{deeds, silences, words};
 use crate::access::Access;
 use crate::address::Tab;
 use crate::browser::now;
-use crate::pages::polled::{Polled, poll};
+use crate::pages::poll::{PollAnswer, poll};
 use crate::pages::team::form::{Form, FormDialog};
 use crate::state::Page;
 use crate::widgets::list::filter::{Choice, Filter, options};
-use crate::widgets::list::picks::{Entry, PickList, Picks, is_wide};
+use crate::widgets::list::picks::{Pick, PickList, Picks, is_wide};
 use crate::widgets::parts::{If, flag, text};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
@@ -55,7 +55,7 @@ impl AlertList {
             (!page.over.get()).then(|| format!("api/v1/alerts?from=-{seconds}s"))
         };
         poll(page, access, REFRESH_SECONDS, path, move |polled| {
-            if let Polled::Told(body) = polled
+            if let PollAnswer::Told(body) = polled
                 && let Ok(Alerts { alerts: new, .. }) = body.read()
             {
                 if all.with_untracked(|old| *old != new) {
@@ -98,7 +98,7 @@ impl AlertList {
             let entries = Memo::new(move |_| {
                 page.beat.track();
                 let now = page.server_now();
-                part.with(|all| all.iter().map(|one| entry(page, one, now)).collect::<Vec<Entry>>())
+                part.with(|all| all.iter().map(|one| entry(page, one, now)).collect::<Vec<Pick>>())
             });
             Signal::from(entries)
         };
@@ -114,10 +114,10 @@ impl AlertList {
 }
 
 /// An alert in the list.
-fn entry(page: Page, one: &Alert, now: i64) -> Entry {
+fn entry(page: Page, one: &Alert, now: i64) -> Pick {
     let stand = AlertStand::of(one);
     let over = (stand == AlertStand::Resolved).to_string();
-    Entry {
+    Pick {
         id: one.id.clone(),
         to: page.address_of_alerts(Tab::Alerts, &one.id),
         marks: vec![one.rule.clone(), stand.name().into(), one.severity.word().into(), over],
@@ -147,7 +147,7 @@ pub fn List() -> impl IntoView {
         missing.then(|| words::of_id("api/v1/alerts", &id))
     };
     poll(page, access, REFRESH_SECONDS, one_path, move |polled| {
-        if let Polled::Told(body) = polled
+        if let PollAnswer::Told(body) = polled
             && let Ok(one) = body.read::<Alert>()
         {
             listed.older.set(Some(one));

@@ -3,7 +3,7 @@
 use crate::access::Access;
 use crate::address::Route;
 use crate::fetch::Json;
-use crate::pages::polled::{Polled, poll};
+use crate::pages::poll::{PollAnswer, poll};
 use crate::range;
 use crate::state::{Findings, Page};
 use charts::order;
@@ -31,12 +31,12 @@ pub fn follow(page: Page, access: Access) {
         Some(path)
     };
     poll(page, access, REFRESH_SECONDS, path, move |polled| match polled {
-        Polled::Told(body) => {
+        PollAnswer::Told(body) => {
             let Ok(finding::Findings { findings: all, rules, .. }) = body.read() else { return };
             page.set_findings(Findings { machine: machine.get_value(), all, rules, known: true, refused: false });
         }
-        Polled::Refused => page.set_findings(Findings { refused: true, ..Findings::default() }),
-        Polled::Failed(_) => {}
+        PollAnswer::Refused => page.set_findings(Findings { refused: true, ..Findings::default() }),
+        PollAnswer::Failed(_) => {}
     });
 }
 

@@ -9,7 +9,7 @@ use super::words;
 use crate::pages::alerts::deeds::is_free;
 use crate::pages::alerts::page::Tabs;
 use crate::state::Page;
-use crate::widgets::list::picks::{Entry, PickList, Picks, is_wide};
+use crate::widgets::list::picks::{Pick, PickList, Picks, is_wide};
 use crate::widgets::parts::{If, flag, text};
 use leptos::ev::{self, KeyboardEvent};
 use leptos::prelude::*;
@@ -55,7 +55,7 @@ impl Listed {
             let entries = Memo::new(move |_| {
                 page.beat.track();
                 let now = page.server_now();
-                part.with(|rows| rows.iter().map(|row| entry(page, row, now)).collect::<Vec<Entry>>())
+                part.with(|rows| rows.iter().map(|row| entry(page, row, now)).collect::<Vec<Pick>>())
             });
             Signal::from(entries)
         };
@@ -71,11 +71,11 @@ impl Listed {
 }
 
 /// A finding in the list.
-fn entry(page: Page, row: &Row, now: i64) -> Entry {
+fn entry(page: Page, row: &Row, now: i64) -> Pick {
     let Row { finding, follows } = row;
     let (head, rest) = words::told(finding);
     let is = [*follows, finding.dismissed.is_some(), finding.until.is_some()].map(|is| is.to_string());
-    Entry {
+    Pick {
         id: finding.id.clone(),
         to: page.address_of_finding(Some(finding.id.clone())),
         marks: std::iter::once(finding.severity.word().to_string()).chain(is).collect(),

@@ -4,7 +4,7 @@ use super::columns::{ColumnChoice, head, line};
 use super::parts::{listed, shape};
 use crate::access::Access;
 use crate::fetch::{Json, WrongShape};
-use crate::pages::polled::{Polled, poll};
+use crate::pages::poll::{PollAnswer, poll};
 use crate::state::Page;
 use crate::store::fleet::words::{count, thousands};
 use crate::widgets::list::filter::{Choice, Filter, options};
@@ -102,7 +102,7 @@ pub fn RunsPage() -> impl IntoView {
     let ticks = Ticks(RwSignal::new(page.view.with_untracked(|view| view.runs.clone())));
     let path = move || Some(page.view.with(|view| question(&view.find, &view.state, limit.get())));
     poll(page, expect_context::<Access>(), REFRESH_SECONDS, path, move |polled| match polled {
-        Polled::Told(body) => {
+        PollAnswer::Told(body) => {
             let new = match read_known(body) {
                 Ok(new) => Some(new),
                 Err(why) => return wrong.set(why.to_string()),
@@ -112,8 +112,8 @@ pub fn RunsPage() -> impl IntoView {
                 known.set(new);
             }
         }
-        Polled::Refused => wrong.set("This server does not show training jobs here.".into()),
-        Polled::Failed(why) => wrong.set(why),
+        PollAnswer::Refused => wrong.set("This server does not show training jobs here.".into()),
+        PollAnswer::Failed(why) => wrong.set(why),
     });
     let with = move |of: fn(&Known) -> usize| known.with(|known| known.as_ref().map_or(0, of));
     let more = move || with(|known| known.total.saturating_sub(known.runs.len()));

@@ -3,7 +3,7 @@
 
 use super::parts::{listed, shape, word};
 use crate::access::Access;
-use crate::pages::polled::{Polled, poll};
+use crate::pages::poll::{PollAnswer, poll};
 use crate::state::{LinkState, Page};
 use crate::widgets::clock::clock;
 use crate::widgets::icons::Triangle;
@@ -76,7 +76,7 @@ impl Jobs {
             if live { path() } else { None }
         };
         poll(page, expect_context::<Access>(), REFRESH_SECONDS, path, move |polled| {
-            let Polled::Told(body) = polled else { return };
+            let PollAnswer::Told(body) = polled else { return };
             let Ok(new) = listed(body) else { return };
             if !new.is_empty() {
                 page.has_runs.set(true);

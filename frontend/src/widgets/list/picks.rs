@@ -12,7 +12,7 @@ const WIDE_PX: f64 = 900.0;
 
 /// An entry.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Entry {
+pub struct Pick {
     /// Its id; no other entry has it.
     pub id: String,
     /// The address that shows it.
@@ -37,9 +37,9 @@ pub struct Picks {
     /// Further attributes of entries.
     pub marks: &'static [&'static str],
     /// What is open.
-    pub open: Signal<Vec<Entry>>,
+    pub open: Signal<Vec<Pick>>,
     /// What is over.
-    pub over: Signal<Vec<Entry>>,
+    pub over: Signal<Vec<Pick>>,
     /// The id of the entry that is shown beside the list.
     pub shown: Signal<Option<String>>,
     /// Called with an entry that is pressed.
@@ -48,7 +48,7 @@ pub struct Picks {
 
 impl Picks {
     fn ids(self) -> Vec<String> {
-        let ids = |all: &Vec<Entry>| all.iter().map(|one| one.id.clone()).collect::<Vec<String>>();
+        let ids = |all: &Vec<Pick>| all.iter().map(|one| one.id.clone()).collect::<Vec<String>>();
         [self.open, self.over].into_iter().flat_map(|part| part.with_untracked(ids)).collect()
     }
 
@@ -114,7 +114,7 @@ pub fn PickList(
     foot: ViewFn,
 ) -> impl IntoView {
     let row = Callback::new(move |id: String| view! { <EntryRow id picks aside/> }.into_any());
-    let keys = |part: Signal<Vec<Entry>>| {
+    let keys = |part: Signal<Vec<Pick>>| {
         Signal::derive(move || part.with(|all| all.iter().map(|one| one.id.clone()).collect::<Vec<String>>()))
     };
     let said = move |of: Signal<Option<&'static str>>| text(move || of.get().unwrap_or_default());
@@ -136,12 +136,12 @@ pub fn PickList(
 #[component]
 fn EntryRow(id: String, picks: Picks, aside: Option<Callback<String, AnyView>>) -> impl IntoView {
     let own = StoredValue::new(id.clone());
-    let entry = Memo::new(move |before: Option<&Entry>| {
-        let find = |all: &Vec<Entry>| all.iter().find(|one| own.with_value(|id| one.id == *id)).cloned();
+    let entry = Memo::new(move |before: Option<&Pick>| {
+        let find = |all: &Vec<Pick>| all.iter().find(|one| own.with_value(|id| one.id == *id)).cloned();
         // An entry that goes shows what it showed.
         picks.open.with(find).or_else(|| picks.over.with(find)).or_else(|| before.cloned()).unwrap_or_default()
     });
-    let of = move |read: fn(&Entry) -> &str| text(move || entry.with(|entry| read(entry).to_string()));
+    let of = move |read: fn(&Pick) -> &str| text(move || entry.with(|entry| read(entry).to_string()));
     let mark = |(at, name): (usize, &&'static str)| -> AnyAttribute {
         let value = text(move || entry.with(|entry| entry.marks.get(at).cloned().unwrap_or_default()));
         custom_attribute(*name, value).into_any_attr()

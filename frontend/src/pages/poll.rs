@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use std::rc::Rc;
 
 /// What came of a question.
-pub enum Polled<'a> {
+pub enum PollAnswer<'a> {
     /// The answer.
     Told(&'a Json),
     /// The server does not tell, as one that is older, or by a share link. It is asked no more.
@@ -37,13 +37,19 @@ pub fn poll(
     access: Access,
     every: u32,
     path: impl Fn() -> Option<String> + 'static,
-    take: impl Fn(Polled<'_>) + 'static,
+    take: impl Fn(PollAnswer<'_>) + 'static,
 ) {
     // All of it is compiled once, not for each caller.
     follow(page, access, every, Box::new(path), Rc::new(take));
 }
 
-fn follow(page: Page, access: Access, every: u32, path: Box<dyn Fn() -> Option<String>>, take: Rc<dyn Fn(Polled<'_>)>) {
+fn follow(
+    page: Page,
+    access: Access,
+    every: u32,
+    path: Box<dyn Fn() -> Option<String>>,
+    take: Rc<dyn Fn(PollAnswer<'_>)>,
+) {
     let asked = StoredValue::new(Asked::default());
     Effect::new(move || {
         page.beat.track();
@@ -66,12 +72,12 @@ fn follow(page: Page, access: Access, every: u32, path: Box<dyn Fn() -> Option<S
                 return;
             }
             match answer.status {
-                200 => take(Polled::Told(&answer.body)),
+                200 => take(PollAnswer::Told(&answer.body)),
                 403 | 404 => {
                     asked.update_value(|asked| asked.refused = true);
-                    take(Polled::Refused);
+                    take(PollAnswer::Refused);
                 }
-                _ => take(Polled::Failed(answer.problem())),
+                _ => take(PollAnswer::Failed(answer.problem())),
             }
         });
     });
