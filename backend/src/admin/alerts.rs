@@ -3,7 +3,7 @@
 use super::carrier::carry;
 use super::order::{HubOrder, Request, seconds};
 use super::table::{ago, headed};
-use super::{AdminFailed, Printed};
+use super::{AdminFailed, Printed, read};
 use crate::config::{Administration, AlertHistory, AlertsTask, Config, SilenceTask, rules_of_file};
 use api::Operation;
 use api::parameter::{ALERT_STATE, FROM, LIMIT, RULE, RUN, SOURCE, TEAM, TO};
@@ -54,11 +54,6 @@ impl Asking<'_> {
         };
         Printed { output, ..Printed::default() }
     }
-}
-
-fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, AdminFailed> {
-    serde_json::from_value(answer.clone())
-        .map_err(|_| AdminFailed::new("the server has another version; use the watchglass command of its version"))
 }
 
 /// Does what is wanted of alerts.

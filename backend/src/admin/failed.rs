@@ -18,6 +18,11 @@ impl AdminFailed {
         AdminFailed { status: 1, sentence: sentence.into(), is_unknown: false }
     }
 
+    /// The answer has another shape than this program reads.
+    pub(super) fn version(error: &serde_json::Error) -> Self {
+        AdminFailed::new(format!("the answer is of another version ({error}); use the watchglass of that server"))
+    }
+
     /// Wrong usage.
     pub(super) fn usage(sentence: impl Into<String>) -> Self {
         AdminFailed { status: 2, sentence: sentence.into(), is_unknown: false }

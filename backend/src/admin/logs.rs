@@ -7,8 +7,10 @@ use crate::config::{Config, HubEntry, LogsTask};
 use crate::control;
 use ::api::Operation;
 use ::api::parameter::{FROM, LIMIT, LINE_TEXT, OUTPUT_STREAM, RANK};
-use serde_json::Value;
+use shared::answer::logs::{LogGap, LogRow};
+use shared::answer::runs::RunRow;
 use shared::controls::escaped_json;
+use shared::json::Seconds;
 use shared::output::plain;
 use shared::session::Problem;
 use std::collections::HashSet;
@@ -25,8 +27,8 @@ const OVERLAP_MS: i64 = 3_000;
 /// The most lines of one question.
 const MOST: u32 = 10_000;
 
-/// A line: its process and number, and when it was, milliseconds since the Unix epoch.
-type Place = (String, i64, u64, u64);
+/// A line: its machine, when its process began, and the numbers of both; of lines that are missing the machine alone.
+type Place = (String, Seconds, u32, u64);
 
 /// Prints the lines that are wanted, each by `say`, which gives up where nobody reads.
 ///
@@ -45,39 +47,68 @@ pub fn logs(
         ));
     }
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
-    let folder = folder
-        .ok_or_else(|| AdminFailed::folder("there is no data folder; name that of the server with --data-dir"))?;
-    let mut known: HashSet<Place> = HashSet::new();
-    let (mut newest, mut reads) = (i64::MIN, true);
-    let mut print = |row: &str, known: &mut HashSet<Place>, newest: &mut i64, reads: &mut bool| {
-        let Ok(line) = serde_json::from_str::<Value>(row) else { return };
-        let t = line["t"].as_f64().map_or(0, |t| (t * 1_000.0).round() as i64);
-        let number = |name: &str| line[name].as_u64().unwrap_or_default();
-        let began = (line["began"].as_f64().unwrap_or_default() * 1_000.0) as i64;
-        let place = (line["source"].as_str().unwrap_or_default().to_string(), began, number("pid"), number("n"));
-        // Of a gap only what is told first counts.
-        if !known.insert(place) || !*reads {
-            return;
-        }
-        *newest = t.max(*newest);
-        *reads =
-            say(&if task.json { format!("{}\n", escaped_json(row.into())) } else { shown(&line, task.rank.is_none()) });
-    };
-    let first = question(task, None, task.last.or(task.follow.then_some(100)));
-    ask(folder, &first, &mut |row| print(row, &mut known, &mut newest, &mut reads))?;
-    while task.follow && reads {
+    let folder =
+        folder.ok_or_else(|| AdminFailed::folder("there is no data folder; name that of the server with --data-dir"))?;
+    let mut rows = PrintedRows { task, say, known: HashSet::new(), newest: None, reads: true, unread: None };
+    rows.ask(folder, &question(task, None, task.last.or(task.follow.then_some(100))))?;
+    while task.follow && rows.reads {
         // What is printed after it has ended is not waited for.
         let is_over = ended(folder, &task.run)?;
         std::thread::sleep(PERIOD);
-        let from = if newest == i64::MIN { clock::System.wall() } else { newest } - OVERLAP_MS;
-        ask(folder, &question(task, Some(from), Some(MOST)), &mut |row| {
-            print(row, &mut known, &mut newest, &mut reads)
-        })?;
+        let from = rows.newest.unwrap_or_else(|| clock::System.wall()) - OVERLAP_MS;
+        rows.ask(folder, &question(task, Some(from), Some(MOST)))?;
         if is_over {
             break;
         }
     }
     Ok(())
+}
+
+/// Rows that were printed: none is printed twice.
+struct PrintedRows<'a> {
+    task: &'a LogsTask,
+    say: &'a mut dyn FnMut(&str) -> bool,
+    known: HashSet<Place>,
+    /// When the newest line was, milliseconds since the Unix epoch; None before the first.
+    newest: Option<i64>,
+    /// Somebody reads what is printed.
+    reads: bool,
+    /// Why a row could not be read.
+    unread: Option<serde_json::Error>,
+}
+
+impl PrintedRows<'_> {
+    fn ask(&mut self, folder: &Path, path: &str) -> Result<(), AdminFailed> {
+        ask(folder, path, &mut |row| self.row(row))?;
+        self.unread.take().map_or(Ok(()), |error| Err(AdminFailed::version(&error)))
+    }
+
+    fn row(&mut self, row: &str) {
+        let (place, t, text) = match read(row, self.task.rank.is_none()) {
+            Ok(read) => read,
+            Err(error) => return self.unread = Some(error),
+        };
+        // Of a gap only what is told first counts.
+        if !self.known.insert(place) || !self.reads {
+            return;
+        }
+        self.newest = self.newest.max(t);
+        self.reads = (self.say)(&if self.task.json { format!("{}\n", escaped_json(row.into())) } else { text });
+    }
+}
+
+/// A row: its place, when it was, and the line for people. It is a line, or says that lines of a machine are missing.
+fn read(row: &str, with_rank: bool) -> Result<(Place, Option<i64>, String), serde_json::Error> {
+    let line = match serde_json::from_str::<LogRow>(row) {
+        Ok(line) => line,
+        Err(error) => {
+            let LogGap { source, missing } = serde_json::from_str(row).map_err(|_| error)?;
+            let words = format!("(lines of {source} are missing: {missing})\n");
+            return Ok(((source, Seconds(0), 0, 0), None, words));
+        }
+    };
+    let words = shown(&line, with_rank);
+    Ok(((line.source, line.began, line.pid, line.n), Some(line.t.ms()), words))
 }
 
 fn question(task: &LogsTask, from: Option<i64>, limit: Option<u32>) -> String {
@@ -92,13 +123,13 @@ fn question(task: &LogsTask, from: Option<i64>, limit: Option<u32>) -> String {
 }
 
 /// A line for people.
-fn shown(line: &Value, with_rank: bool) -> String {
-    if let Some(lost) = line["lost"].as_u64() {
+fn shown(line: &LogRow, with_rank: bool) -> String {
+    if let Some(lost) = line.lost {
         return format!("({lost} lines dropped)\n");
     }
-    let text = plain(line["text"].as_str().unwrap_or_default());
-    let mark = if line["cut"] == true { "…" } else { "" };
-    match line["rank"].as_u64().filter(|_| with_rank && !text.starts_with('[')) {
+    let text = plain(line.text.as_deref().unwrap_or_default());
+    let mark = if line.cut { "…" } else { "" };
+    match line.rank.filter(|_| with_rank && !text.starts_with('[')) {
         Some(rank) => format!("rank {rank}: {text}{mark}\n"),
         None => format!("{text}{mark}\n"),
     }
@@ -130,21 +161,32 @@ fn ask(folder: &Path, path: &str, row: &mut dyn FnMut(&str)) -> Result<(), Admin
 fn ended(folder: &Path, run: &str) -> Result<bool, AdminFailed> {
     let mut text = String::new();
     ask(folder, &Operation::GetRun.at(&[run]), &mut |row| text += row)?;
-    let run: Value = serde_json::from_str(&text).unwrap_or_default();
-    Ok(!run["ended"].is_null())
+    let run: RunRow = serde_json::from_str(&text).map_err(|error| AdminFailed::version(&error))?;
+    Ok(run.ended.is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_line_is_shown_without_what_acts_on_a_terminal() {
-        let line = json!({ "text": "\u{1b}[31mred\u{1b}[0m", "rank": 3, "cut": true });
+        let of = |text: &str| LogRow { text: Some(text.into()), rank: Some(3), ..LogRow::default() };
+        let line = LogRow { cut: true, ..of("\u{1b}[31mred\u{1b}[0m") };
         assert_eq!((shown(&line, true), shown(&line, false)), ("rank 3: red…\n".into(), "red…\n".into()));
-        assert_eq!(shown(&json!({ "text": "[rank3]: x", "rank": 3 }), true), "[rank3]: x\n");
-        assert_eq!(shown(&json!({ "lost": 12 }), true), "(12 lines dropped)\n");
+        assert_eq!(shown(&of("[rank3]: x"), true), "[rank3]: x\n");
+        assert_eq!(shown(&LogRow { lost: Some(12), ..LogRow::default() }, true), "(12 lines dropped)\n");
+    }
+
+    #[test]
+    fn a_row_is_a_line_or_says_whose_are_missing_and_no_other() {
+        let line = r#"{"t":1.5,"n":1,"source":"node-1","pid":7,"began":1,"text":"step 1"}"#;
+        let place = ("node-1".into(), Seconds(1_000), 7, 1);
+        assert_eq!(read(line, true).expect("a line"), (place, Some(1_500), "step 1\n".into()));
+        let gap = read(r#"{"source":"node-2","missing":"it is away"}"#, true).expect("a gap");
+        assert_eq!((gap.1, gap.2.as_str()), (None, "(lines of node-2 are missing: it is away)\n"));
+        let error = read(r#"{"t":1.5,"source":"node-1"}"#, true).expect_err("no row of ours");
+        assert!(error.to_string().contains("missing field `n`"), "{error}");
     }
 
     #[test]

@@ -18,9 +18,13 @@ use crate::config::{
     UserTask, ViewTask,
 };
 use order::{HubOrder, RunFilter};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use shared::audit::Usage;
 use shared::controls::escaped_json;
-use shared::people::{NewPerson, NewServiceKey, PersonChange};
+use shared::people::{Erased, Made, MadeKey, NewPerson, NewServiceKey, PersonChange};
+use shared::secret::Secret;
 use shared::session::{AgentChange, NewJoin};
 use shared::team::{GrantChange, MemberChange, NewInvite, NewService, NewTeam, ServiceChange, TeamChange, TeamEnd};
 use shared::views::{NewShare, NewView, Reach};
@@ -54,48 +58,74 @@ pub fn run(config: &Config, wanted: &Administration) -> Result<Printed, AdminFai
     }
     let (order, mut note) = order(wanted)?;
     let answer = carrier::carry(config, wanted.hub.as_ref(), &order).map_err(|failed| failed.naming(order.named()))?;
-    let text = |key: &str| answer.get(key).and_then(Value::as_str).map(String::from);
-    // What is made for other programs is alone on its line, so that they can take it as it is.
-    let output = if wanted.json {
-        format!("{}\n", escaped_json(format!("{answer:#}")))
-    } else {
-        match &order {
-            HubOrder::Usage(_) if wanted.is_csv() => {
-                serde_json::from_value(answer.clone()).map(|usage| usage_csv(&usage)).unwrap_or_default()
-            }
-            HubOrder::AddKey(..) | HubOrder::AddKeyOfService(..) | HubOrder::AddKeyOfPerson(..) => {
-                text("key").map(|key| format!("{key}\n")).unwrap_or_default()
-            }
-            HubOrder::Join(_, join) => {
-                let own = || Some(own_line(config, &text("key")?, join.expires.as_deref() != Some("never")));
-                text("line").or_else(own).map(|line| format!("{line}\n")).unwrap_or_default()
-            }
-            HubOrder::Report(..) => answer.as_str().map(String::from).unwrap_or_default(),
-            HubOrder::ErasePerson(_) => text("name").map(|name| format!("{name}\n")).unwrap_or_default(),
-            HubOrder::Invite(..) => secret_line(config, &answer, "invite"),
-            HubOrder::AddShare(..) => secret_line(config, &answer, "share"),
-            HubOrder::ResetPerson(_) => match (&wanted.hub, text("code")) {
-                (Some(hub), Some(code)) => format!("{}/#reset={code}\n", hub.url()),
-                _ => String::new(),
-            },
-            _ => table::table(order.request().operation, &answer, clock::System.wall() / 1_000).unwrap_or_default(),
-        }
-    };
-    if let (HubOrder::Join(_, join), false, Some(key)) = (&order, wanted.json, text("key"))
+    if wanted.json {
+        return Ok(Printed { output: format!("{}\n", escaped_json(format!("{answer:#}"))), note, status: 0 });
+    }
+    if let HubOrder::Join(_, join) = &order
         && join.expires.as_deref() == Some("never")
     {
-        note = format!("Write this key into FILE, and let only its owner read it:\n{key}");
+        let made: MadeJoin = read(&answer)?;
+        note = format!("Write this key into FILE, and let only its owner read it:\n{}", made.key.reveal());
     }
-    Ok(Printed { output, note, status: 0 })
+    Ok(Printed { output: for_people(config, wanted, &order, &answer)?, note, status: 0 })
 }
 
-/// The link that was made: as the hub tells it, else with the address that this machine's hub has.
-fn secret_line(config: &Config, answer: &Value, what: &str) -> String {
-    let text = |key: &str| answer.get(key).and_then(Value::as_str);
-    match (text("url"), text("code")) {
-        (Some(url), _) => format!("{url}\n"),
-        (None, Some(code)) => format!("{}#{what}={code}\n", own_address(config)),
-        (None, None) => String::new(),
+/// An answer as its type.
+fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, AdminFailed> {
+    serde_json::from_value(answer.clone()).map_err(|error| AdminFailed::version(&error))
+}
+
+/// What is printed of an answer. What is made for other programs is alone on its line, so that they can take it as it is.
+fn for_people(
+    config: &Config,
+    wanted: &Administration,
+    order: &HubOrder,
+    answer: &Value,
+) -> Result<String, AdminFailed> {
+    Ok(match order {
+        HubOrder::Usage(_) if wanted.is_csv() => usage_csv(&read::<Usage>(answer)?),
+        HubOrder::AddKey(..) | HubOrder::AddKeyOfService(..) | HubOrder::AddKeyOfPerson(..) => {
+            format!("{}\n", read::<MadeKey>(answer)?.key.reveal())
+        }
+        HubOrder::Join(_, join) => {
+            let made: MadeJoin = read(answer)?;
+            let own = || own_line(config, made.key.reveal(), join.expires.as_deref() != Some("never"));
+            format!("{}\n", made.line.as_ref().map_or_else(own, |line| line.reveal().into()))
+        }
+        HubOrder::Report(..) => read(answer)?,
+        HubOrder::ErasePerson(_) => format!("{}\n", read::<Erased>(answer)?.name),
+        HubOrder::Invite(..) => read::<MadeLink>(answer)?.line(config, "invite"),
+        HubOrder::AddShare(..) => read::<MadeLink>(answer)?.line(config, "share"),
+        HubOrder::ResetPerson(_) => match (&wanted.hub, read::<Made>(answer)?.code) {
+            (Some(hub), Some(code)) => format!("{}/#reset={}\n", hub.url(), code.reveal()),
+            _ => String::new(),
+        },
+        // A change is told by its note.
+        _ => table::table(order.request().operation, answer, clock::System.wall() / 1_000)?.unwrap_or_default(),
+    })
+}
+
+/// A join key that was made: with the line that a machine joins with where a hub runs, which knows its address.
+#[derive(Deserialize)]
+struct MadeJoin {
+    key: Secret,
+    line: Option<Secret>,
+}
+
+/// A link that was made: as the hub tells it, or its code alone where none runs.
+#[derive(Deserialize)]
+struct MadeLink {
+    url: Option<Secret>,
+    code: Option<Secret>,
+}
+
+impl MadeLink {
+    fn line(&self, config: &Config, what: &str) -> String {
+        match (&self.url, &self.code) {
+            (Some(url), _) => format!("{}\n", url.reveal()),
+            (None, Some(code)) => format!("{}#{what}={}\n", own_address(config), code.reveal()),
+            (None, None) => String::new(),
+        }
     }
 }
 

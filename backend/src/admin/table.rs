@@ -1,7 +1,7 @@
 //! Answers as tables for people: columns as wide as what stands in them.
 
+use super::{AdminFailed, read};
 use api::Operation;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::answer::runs::{ListedRun, RunList};
 use shared::audit::{AuditLog, Usage};
@@ -15,26 +15,26 @@ use shared::views::{Shares, Views};
 type Rows = Vec<Vec<String>>;
 
 /// The table of a list; none for an answer that is no list.
-pub(super) fn table(operation: Operation, answer: &Value, now: i64) -> Option<String> {
+///
+/// # Errors
+///
+/// Fails where the answer is of another version.
+pub(super) fn table(operation: Operation, answer: &Value, now: i64) -> Result<Option<String>, AdminFailed> {
     let rows = match operation {
         Operation::ListAccounts => people(read(answer)?, now),
         Operation::ListTeamKeys | Operation::ListServiceKeys | Operation::ListAccountKeys => keys(read(answer)?, now),
         Operation::ListServices => services(read(answer)?, now),
         Operation::ListAgents => agents(read(answer)?, now),
         Operation::ListTeams => teams(read(answer)?),
-        Operation::GetTeam => return Some(team(read(answer)?, now)),
+        Operation::GetTeam => return Ok(Some(team(read(answer)?, now))),
         Operation::ListViews => views(read(answer)?),
         Operation::ListShares => shares(read(answer)?, now),
         Operation::GetUsage => usage(read(answer)?),
         Operation::ListRuns => runs(read(answer)?, now),
         Operation::ListAudit => audit(read(answer)?),
-        _ => return None,
+        _ => return Ok(None),
     };
-    Some(lined(&rows))
-}
-
-fn read<T: DeserializeOwned>(answer: &Value) -> Option<T> {
-    serde_json::from_value(answer.clone()).ok()
+    Ok(Some(lined(&rows)))
 }
 
 fn standing(disabled: bool) -> String {
@@ -209,7 +209,7 @@ mod tests {
               "joined": 0, "seen": 1_000_000 - 90, "version": "0.1.0" },
             { "id": "c".repeat(26), "name": "x", "team": "t", "state": "pending", "joined": 0 },
         ] });
-        let told = table(Operation::ListAgents, &agents, 1_000_000).expect("a table");
+        let told = table(Operation::ListAgents, &agents, 1_000_000).expect("agents").expect("a table");
         let lines: Vec<&str> = told.lines().collect();
         assert_eq!(lines[0], "NAME   STATE    HEARD           HOST       VERSION  LABELS   ID");
         assert_eq!(
@@ -220,7 +220,9 @@ mod tests {
             lines[2],
             format!("x      pending  never                                        {}", "c".repeat(26))
         );
-        assert_eq!(table(Operation::RemoveSource, &json!({ "id": "x" }), 0), None);
+        assert_eq!(table(Operation::RemoveSource, &json!({ "id": "x" }), 0), Ok(None));
+        let failed = table(Operation::ListAgents, &json!({ "machines": [] }), 0).expect_err("another version");
+        assert!(failed.to_string().contains("missing field `agents`"), "{failed}");
     }
 
     #[test]
