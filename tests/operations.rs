@@ -1,6 +1,6 @@
 //! The table of operations as others read it: the reference page, the OpenAPI document, and what a server really answers.
 
-use api::parameter::ParameterKind;
+use api::parameter::{ParameterKind, TEAM};
 use api::{Answer as Answered, Method, Operation};
 use boon::{Compiler, Draft, SchemaIndex, Schemas};
 use serde_json::Value;
@@ -171,15 +171,9 @@ fn a_server_answers_what_the_document_says() {
     let server = demo();
     let mut document = served(&server);
     let ask = |path: &str| server.get(path, &[]);
-    let run = until("a job", || {
-        let runs = serde_json::from_str::<Value>(&ask("/api/v1/runs").body).ok()?;
-        Some(runs["runs"][0]["id"].as_str()?.to_string())
-    });
     until("values", || ask("/api/v1/query?tag=cpu&from=-30s").body.contains("points").then_some(()));
     let fill = |operation: Operation| {
-        let path = operation.path();
-        let path = if path.contains("/runs/") { path.replace("{id}", &run) } else { path.into() };
-        (!path.contains('{')).then(|| path + query(operation))
+        (!operation.path().contains('{')).then(|| operation.path().to_string() + query(operation))
     };
     let good = judged(&mut document, fill, ask);
     for name in [
@@ -193,8 +187,6 @@ fn a_server_answers_what_the_document_says() {
         "ListChecks",
         "ListUplinks",
         "ListRuns",
-        "GetRun",
-        "GetRunReport",
         "ListKernels",
         "ListCells",
         "ListMarkers",
@@ -208,6 +200,41 @@ fn a_server_answers_what_the_document_says() {
     }
 }
 
+/// Answers as a server wrote them, in `tests/fixtures/answers`, and of which operation each is.
+const RECORDED: [(&str, Operation); 14] = [
+    ("runs", Operation::ListRuns),
+    ("runs_sums", Operation::ListRuns),
+    ("run_failed", Operation::GetRun),
+    ("run_open", Operation::GetRun),
+    ("run_of_gpus", Operation::GetRun),
+    ("report", Operation::GetRunReport),
+    ("logs", Operation::ListRunLogs),
+    ("markers", Operation::ListMarkers),
+    ("kernels", Operation::ListKernels),
+    ("cells", Operation::ListCells),
+    ("findings", Operation::ListFindings),
+    ("sources", Operation::ListSources),
+    ("query_step", Operation::QuerySamples),
+    ("processes", Operation::ListProcesses),
+];
+
+#[test]
+fn recorded_answers_are_what_the_document_says() {
+    let mut document = Document::of(api::openapi::document("0"));
+    for (name, operation) in RECORDED {
+        let path = format!("{}/fixtures/answers/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).expect("an answer");
+        let mut answer: Value = serde_json::from_str(&text).expect("JSON");
+        let place = place(operation).expect("it answers JSON");
+        assert_eq!(document.faults(&place, &answer), None, "{name}");
+        let fields = answer.as_object_mut().expect("an object");
+        let field =
+            fields.iter().find(|(_, value)| value.is_array() || value.is_object()).map(|(name, _)| name.clone());
+        fields.insert(field.expect("a list"), "a text".into());
+        assert!(document.faults(&place, &answer).is_some(), "{name}: another type is no such answer");
+    }
+}
+
 #[test]
 fn a_hub_answers_what_the_document_says() {
     let hub = Hub::start(["--no-local"]);
@@ -216,7 +243,9 @@ fn a_hub_answers_what_the_document_says() {
     let ask = |path: &str| hub.send("GET", path, &[&root, &origin], "");
     let fill = |operation: Operation| {
         let path = operation.path().replace("{team}", "main").replace("{person}", "root");
-        (!path.contains('{')).then(|| path + query(operation))
+        // An admin of the hub who is in no team says which one is meant.
+        let asked = if operation.takes(TEAM.name) { "?team=main" } else { query(operation) };
+        (!path.contains('{')).then(|| path + asked)
     };
     let good = judged(&mut document, fill, ask);
     for name in [
@@ -265,16 +294,14 @@ fn nonsense(kind: ParameterKind) -> Option<&'static str> {
 fn a_value_that_a_parameter_may_not_have_is_refused_with_its_name() {
     let (server, hub) = (demo(), Hub::start(["--no-local"]));
     let root = hub.cookie("root");
-    let run = until("a job", || {
-        let runs = serde_json::from_str::<Value>(&server.get("/api/v1/runs", &[]).body).ok()?;
-        Some(runs["runs"][0]["id"].as_str()?.to_string())
-    });
     let (mut faults, mut asked) = (Vec::new(), 0);
     let reads = |one: &Operation| one.is_listed() && one.method() == Method::Get;
     for operation in Operation::ALL.iter().copied().filter(reads) {
         for parameter in operation.row().parameters {
             let Some(value) = nonsense(parameter.kind) else { continue };
-            let path = format!("{}?{}={value}", operation.path().replace("{id}", &run), parameter.name);
+            // What is wrong with it is said before it is looked for what is asked.
+            let path = operation.path().replace("{id}", "none") + query(operation);
+            let path = format!("{path}{}{}={value}", if path.contains('?') { '&' } else { '?' }, parameter.name);
             let answer = match operation {
                 Operation::GetUsage | Operation::ListAudit => hub.send("GET", &path, &[&root], ""),
                 _ => server.get(&path, &[]),
@@ -286,4 +313,34 @@ fn a_value_that_a_parameter_may_not_have_is_refused_with_its_name() {
         }
     }
     assert!(faults.is_empty() && asked > 50, "{asked} asked:\n{}", faults.join("\n"));
+}
+
+/// Whether a path that some code writes, up to what it fills in, is the begin of an operation's.
+fn is_known(path: &str) -> bool {
+    let written: Vec<&str> = path.trim_end_matches('/').split('/').collect();
+    let fits = |(written, known): (&&str, &str)| written.contains('{') || known.starts_with('{') || **written == *known;
+    let begins = |operation: &Operation| {
+        let known: Vec<&str> = operation.path().trim_start_matches('/').split('/').collect();
+        written.len() <= known.len() && written.iter().zip(known).all(fits)
+    };
+    Operation::ALL.iter().filter(|one| one.is_listed()).any(begins)
+}
+
+#[test]
+fn the_page_and_our_packages_ask_for_what_the_table_has() {
+    let folders = ["frontend/src/", "notebook/python/watchglass/", "notebook/lab/src/"];
+    let ours = |path: &str| folders.iter().any(|folder| path.starts_with(folder));
+    let (mut asked, mut faults) = (0, Vec::new());
+    for source in crate::house::source::tree().iter().filter(|source| ours(&source.path)) {
+        for (at, _) in source.text.match_indices("api/v1/") {
+            let path = source.text[at..].split(['"', '?', '`', ' ', '\'', '\n']).next().unwrap_or_default();
+            let path = path.trim_end_matches('.');
+            asked += 1;
+            if !is_known(path) {
+                faults.push(format!("{}: {path}", source.path));
+            }
+        }
+    }
+    assert!(faults.is_empty() && asked > 60, "{asked} asked:\n{}", faults.join("\n"));
+    assert!(is_known("api/v1/teams/{}/agents") && !is_known("api/v1/team") && !is_known("api/v1/catalog/x"));
 }

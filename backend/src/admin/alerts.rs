@@ -1,7 +1,7 @@
 //! `watchglass alerts`: what fires and fired, tests of channels, rules of a file, silences.
 
 use super::carrier::carry;
-use super::order::{HubOrder, Request, seconds};
+use super::order::{HubOrder, HubRequest, seconds};
 use super::table::{ago, headed};
 use super::{AdminFailed, Printed, read};
 use crate::config::{Administration, AlertHistory, AlertsTask, Config, SilenceTask, rules_of_file};
@@ -33,15 +33,15 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn ask(&self, request: Request) -> Result<Value, AdminFailed> {
+    fn ask(&self, request: HubRequest) -> Result<Value, AdminFailed> {
         carry(self.config, self.wanted.hub.as_ref(), &HubOrder::Alerts(request))
     }
 
-    fn of_team(&self, operation: Operation) -> Request {
-        Request::asking(operation, &[], &[(TEAM, self.wanted.team.clone())])
+    fn of_team(&self, operation: Operation) -> HubRequest {
+        HubRequest::asking(operation, &[], &[(TEAM, self.wanted.team.clone())])
     }
 
-    fn get<T: DeserializeOwned>(&self, request: Request) -> Result<(T, Value), AdminFailed> {
+    fn get<T: DeserializeOwned>(&self, request: HubRequest) -> Result<(T, Value), AdminFailed> {
         let answer = self.ask(request)?;
         Ok((read(&answer)?, answer))
     }
@@ -72,12 +72,12 @@ pub(super) fn alerts(config: &Config, wanted: &Administration, task: &AlertsTask
             Ok(asking.printed(&answer, silences_table(&silences, clock::System.wall() / 1_000)))
         }
         AlertsTask::Silence(SilenceTask { end: Some(id), .. }) => {
-            asking.ask(Request::new(Operation::EndSilence, &[id]))?;
+            asking.ask(HubRequest::new(Operation::EndSilence, &[id]))?;
             Ok(Printed { note: format!("Silence {id} has ended."), ..Printed::default() })
         }
         AlertsTask::Silence(silence) => add_silence(&asking, silence),
         AlertsTask::Ack { id } => {
-            let answer = asking.ask(Request::new(Operation::AcknowledgeAlert, &[id]))?;
+            let answer = asking.ask(HubRequest::new(Operation::AcknowledgeAlert, &[id]))?;
             let alert: Alert = read(&answer)?;
             Ok(Printed {
                 note: format!("{:?} is acknowledged; its notification is not repeated.", alert.sentence),
@@ -103,7 +103,7 @@ fn list(asking: &Asking<'_>, exit_code: bool) -> Result<Printed, AdminFailed> {
     let names = |state: &str| {
         let parameters =
             [(TEAM, asking.wanted.team.clone()), (ALERT_STATE, Some(state.into())), (LIMIT, Some("1000".into()))];
-        Request::asking(Operation::ListAlerts, &[], &parameters)
+        HubRequest::asking(Operation::ListAlerts, &[], &parameters)
     };
     let (firing, answer) = asking.get::<Alerts>(names("firing"))?;
     let (pending, _) = asking.get::<Alerts>(names("pending"))?;
@@ -123,7 +123,7 @@ fn list(asking: &Asking<'_>, exit_code: bool) -> Result<Printed, AdminFailed> {
 fn past(asking: &Asking<'_>, history: &AlertHistory) -> Result<Printed, AdminFailed> {
     let now = clock::System.wall();
     if let Some(id) = &history.alert {
-        let (found, answer) = asking.get::<Happened>(Request::new(Operation::GetAlert, &[id]))?;
+        let (found, answer) = asking.get::<Happened>(HubRequest::new(Operation::GetAlert, &[id]))?;
         let rows = found.history.events.iter().map(|event| {
             let when = ago(now / 1_000, Some(event.t / 1_000));
             vec![when, event.what.clone(), event.who.clone(), plain(&event.words)]
@@ -139,7 +139,7 @@ fn past(asking: &Asking<'_>, history: &AlertHistory) -> Result<Printed, AdminFai
         (RULE, history.rule.clone()),
         (LIMIT, history.limit.map(|limit| limit.to_string())),
     ];
-    let (found, answer) = asking.get::<Alerts>(Request::asking(Operation::ListAlerts, &[], &parameters))?;
+    let (found, answer) = asking.get::<Alerts>(HubRequest::asking(Operation::ListAlerts, &[], &parameters))?;
     let mut printed = asking.printed(&answer, alerts_table(&found.alerts.iter().collect::<Vec<_>>(), now));
     if found.more {
         printed.note = "There are more alerts; narrow the list with --limit, --from and --to.".into();
@@ -168,7 +168,7 @@ fn plain(text: &str) -> String {
 }
 
 fn test(asking: &Asking<'_>, channel: &str) -> Result<Printed, AdminFailed> {
-    let answer = asking.ask(Request::new(Operation::TestChannel, &[channel]))?;
+    let answer = asking.ask(HubRequest::new(Operation::TestChannel, &[channel]))?;
     let tested: Tested = read(&answer)?;
     let status = u8::from(!tested.ok);
     let mut printed = asking.printed(&answer, format!("{channel}: {}\n", tested.sentence));
@@ -182,7 +182,7 @@ fn show(asking: &Asking<'_>, name: &str) -> Result<Printed, AdminFailed> {
     let row = rules.rules.into_iter().find(|row| row.rule.name == name || row.rule.id == name);
     let row = row.ok_or_else(|| AdminFailed::new(format!("there is no rule {name:?}")))?;
     let parameters = [(TEAM, asking.wanted.team.clone()), (RULE, Some(row.rule.id.clone())), (LIMIT, Some("1".into()))];
-    let (last, answer) = asking.get::<Alerts>(Request::asking(Operation::ListAlerts, &[], &parameters))?;
+    let (last, answer) = asking.get::<Alerts>(HubRequest::asking(Operation::ListAlerts, &[], &parameters))?;
     Ok(asking.printed(&answer, shown(&row, last.alerts.first())))
 }
 
@@ -215,7 +215,7 @@ fn check(asking: &Asking<'_>, file: &Path, from: i64) -> Result<Printed, AdminFa
     for rule in rules_of_file(file).map_err(AdminFailed::usage)? {
         let name = rule.name.clone();
         let wanted = RuleCheck { rule: as_made(rule, 0), span };
-        let answer = asking.ask(Request::new(Operation::CheckRule, &[]).with(&wanted))?;
+        let answer = asking.ask(HubRequest::new(Operation::CheckRule, &[]).with(&wanted))?;
         let checked: Checked = read(&answer)?;
         text += &format!("{name}: {}\n", plain(&checked.sentence));
         all.push(json!({ "rule": name, "checked": checked }));
@@ -243,7 +243,7 @@ fn apply(asking: &Asking<'_>, file: &Path) -> Result<Printed, AdminFailed> {
             }
             Some(old) if rule == (Rule { id: String::new(), by: String::new(), ..old.clone() }) => "unchanged",
             Some(old) => {
-                asking.ask(Request::new(Operation::ChangeRule, &[&old.id]).with(&rule))?;
+                asking.ask(HubRequest::new(Operation::ChangeRule, &[&old.id]).with(&rule))?;
                 "changed"
             }
         };

@@ -60,7 +60,7 @@ pub(super) enum HubOrder {
     Usage(UsageFilter),
     Runs(RunFilter),
     /// Something about alerts.
-    Alerts(Request),
+    Alerts(HubRequest),
     /// Of a run, by its id; as JSON.
     Report(String, bool),
 }
@@ -78,7 +78,7 @@ pub(super) struct RunFilter {
 
 /// A request to a server.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(super) struct HubRequest {
     /// What is asked for.
     pub operation: Operation,
     /// Its path below the server's address, with its parameters.
@@ -87,21 +87,25 @@ pub(super) struct Request {
     pub body: Option<Value>,
 }
 
-impl Request {
+impl HubRequest {
     /// One without parameters, and with an empty body where it needs one; `parts` are those of its path that have a name.
-    pub(super) fn new(operation: Operation, parts: &[&str]) -> Request {
-        Request::asking(operation, parts, &[])
+    pub(super) fn new(operation: Operation, parts: &[&str]) -> HubRequest {
+        HubRequest::asking(operation, parts, &[])
     }
 
     /// Likewise, with those of the parameters that are given.
-    pub(super) fn asking(operation: Operation, parts: &[&str], parameters: &[(Parameter, Option<String>)]) -> Request {
+    pub(super) fn asking(
+        operation: Operation,
+        parts: &[&str],
+        parameters: &[(Parameter, Option<String>)],
+    ) -> HubRequest {
         let body = (operation.method() == Method::Post).then(|| json!({}));
-        Request { operation, path: operation.asking(parts, parameters), body }
+        HubRequest { operation, path: operation.asking(parts, parameters), body }
     }
 
     /// With this body.
-    pub(super) fn with(self, wanted: &impl Serialize) -> Request {
-        Request { body: body(wanted), ..self }
+    pub(super) fn with(self, wanted: &impl Serialize) -> HubRequest {
+        HubRequest { body: body(wanted), ..self }
     }
 }
 
@@ -136,10 +140,10 @@ impl HubOrder {
     }
 
     /// As a request over HTTP.
-    pub(super) fn request(&self) -> Request {
-        let new = Request::new;
+    pub(super) fn request(&self) -> HubRequest {
+        let new = HubRequest::new;
         let of_team = |operation: Operation, team: &Option<String>| {
-            Request::asking(operation, &[], &[(parameter::TEAM, team.clone())])
+            HubRequest::asking(operation, &[], &[(parameter::TEAM, team.clone())])
         };
         match self {
             HubOrder::People => new(Operation::ListAccounts, &[]),
@@ -186,7 +190,7 @@ impl HubOrder {
             HubOrder::Alerts(request) => request.clone(),
             HubOrder::Report(id, as_json) => {
                 let format = if *as_json { "json" } else { "html" };
-                Request::asking(Operation::GetRunReport, &[id], &[(parameter::REPORT_FORMAT, Some(format.into()))])
+                HubRequest::asking(Operation::GetRunReport, &[id], &[(parameter::REPORT_FORMAT, Some(format.into()))])
             }
             HubOrder::Audit(log) => log_request(log),
         }
@@ -283,7 +287,7 @@ impl HubOrder {
 }
 
 impl RunFilter {
-    fn request(&self) -> Request {
+    fn request(&self) -> HubRequest {
         let states = self.states.iter().map(|state| state.name()).collect::<Vec<_>>().join(",");
         let parameters = [
             (parameter::STATES, (!states.is_empty()).then_some(states)),
@@ -292,21 +296,21 @@ impl RunFilter {
             (parameter::FROM, self.from.map(seconds)),
             (parameter::LIMIT, Some(self.limit.to_string())),
         ];
-        Request::asking(Operation::ListRuns, &[], &parameters)
+        HubRequest::asking(Operation::ListRuns, &[], &parameters)
     }
 }
 
-fn usage_request(usage: &UsageFilter) -> Request {
+fn usage_request(usage: &UsageFilter) -> HubRequest {
     let parameters = [
         (parameter::TEAM, usage.team.clone()),
         (parameter::USAGE_BY, Some(usage.by.word().into())),
         (parameter::FROM, usage.from.map(seconds)),
         (parameter::TO, usage.to.map(seconds)),
     ];
-    Request::asking(Operation::GetUsage, &[], &parameters)
+    HubRequest::asking(Operation::GetUsage, &[], &parameters)
 }
 
-fn log_request(log: &LogFilter) -> Request {
+fn log_request(log: &LogFilter) -> HubRequest {
     let parameters = [
         (parameter::TEAM, log.team.clone()),
         (parameter::WHO, log.who.clone()),
@@ -315,5 +319,5 @@ fn log_request(log: &LogFilter) -> Request {
         (parameter::TO, log.to.map(seconds)),
         (parameter::LIMIT, log.limit.map(|limit| limit.to_string())),
     ];
-    Request::asking(Operation::ListAudit, &[], &parameters)
+    HubRequest::asking(Operation::ListAudit, &[], &parameters)
 }

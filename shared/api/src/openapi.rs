@@ -1,7 +1,7 @@
 //! The table as a document of OpenAPI 3.1: for generators of clients, and for programs that try an API.
 
 use crate::parameter::{Parameter, ParameterKind};
-use crate::row::{Answer, Carries, Row, Shape};
+use crate::row::{Answer, Carries, Shape};
 use crate::{Operation, need::Need};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -22,7 +22,7 @@ pub fn document(version: &str) -> Value {
     for operation in Operation::ALL.iter().filter(|operation| operation.is_listed()) {
         let row = operation.row();
         let path = paths.entry(row.path).or_insert_with(|| json!({}));
-        path[row.method.text().to_ascii_lowercase()] = described(row, &mut types);
+        path[row.method.text().to_ascii_lowercase()] = described(*operation, &mut types);
     }
     let problem = types.answers.subschema_for::<Problem>();
     let (schemas, renamed) = types.together();
@@ -139,15 +139,16 @@ fn rename(value: &mut Value, names: &BTreeSet<String>) {
     parts(value).for_each(|inner| rename(inner, names));
 }
 
-fn described(row: &Row, types: &mut Types) -> Value {
+fn described(operation: Operation, types: &mut Types) -> Value {
+    let row = operation.row();
     let path = row.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let path = path.map(|name| {
         let schema = json!({ "type": "string" });
         json!({ "name": name, "in": "path", "required": true, "schema": schema, "description": part_meaning(name) })
     });
     let query = row.parameters.iter().filter(|parameter| !parameter.is_any()).map(parameter);
-    let mut operation = json!({
-        "operationId": operation_id(row.operation),
+    let mut described = json!({
+        "operationId": operation_id(operation),
         "summary": row.meaning,
         "description": format!("For {}.", row.need.words()),
         "tags": [row.section],
@@ -157,9 +158,9 @@ fn described(row: &Row, types: &mut Types) -> Value {
     });
     if let (Some(shape), Carries::Json(_)) = (row.body.shape, row.body.carries) {
         let schema = (shape.schema)(&mut types.bodies);
-        operation["requestBody"] = json!({ "required": true, "content": { JSON: { "schema": schema } } });
+        described["requestBody"] = json!({ "required": true, "content": { JSON: { "schema": schema } } });
     }
-    operation
+    described
 }
 
 /// The name of an operation as generators like it: its first letter is small.

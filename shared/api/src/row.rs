@@ -1,13 +1,10 @@
-//! A row of the table of operations.
+//! A row of the table of operations, and the macro that makes the table of them.
 
 use crate::need::Need;
-use crate::operation::Operation;
 use crate::parameter::Parameter;
 
 /// One operation.
 pub struct Row {
-    /// Its name.
-    pub operation: Operation,
     /// The heading below which the reference page lists it.
     pub section: &'static str,
     /// Its method; HEAD is answered where GET is.
@@ -156,3 +153,50 @@ impl schemars::JsonSchema for Free {
         schemars::json_schema!({ "type": "object" })
     }
 }
+
+/// Rows by section: meaning, name, method, path, right, body, parameters, answer.
+macro_rules! operations {
+    ($($section:literal { $(
+        #[doc = $meaning:literal]
+        $name:ident = $method:ident $path:literal, $need:expr, $body:expr, [$($parameter:expr),*], $answer:expr;
+    )* })*) => {
+        /// An operation of the API.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Operation { $($(
+            #[doc = $meaning]
+            $name,
+        )*)* }
+
+        impl Operation {
+            /// All, in the order of the reference page.
+            pub const ALL: &[Operation] = &[$($(Operation::$name,)*)*];
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self { $($(Operation::$name => stringify!($name),)*)* }
+            }
+
+            /// Its method.
+            pub const fn method(self) -> Method {
+                match self { $($(Operation::$name => Method::$method,)*)* }
+            }
+
+            /// Its path below the base; `{NAME}` is one part of it.
+            pub const fn path(self) -> &'static str {
+                match self { $($(Operation::$name => $path,)*)* }
+            }
+        }
+
+        pub(crate) static ROWS: &[Row] = &[$($(Row {
+            section: $section,
+            method: Method::$method,
+            path: $path,
+            need: $need,
+            body: $body,
+            parameters: &[$($parameter),*],
+            answer: $answer,
+            meaning: $meaning.trim_ascii(),
+        },)*)*];
+    };
+}
+pub(crate) use operations;

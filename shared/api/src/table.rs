@@ -1,9 +1,8 @@
 //! The table. A new operation is a row here and a handler in the server.
 
 use crate::need::Need;
-use crate::operation::operations;
 use crate::parameter::*;
-use crate::row::{Answer, Body, Described, Free, Method, Row, Shape};
+use crate::row::{Answer, Body, Described, Free, Method, Row, Shape, operations};
 use shared::alert::{
     Alert, AlertHistory, Alerts, Channel, ChannelInput, Channels, Checked, CodeAlert, CodeAlertTaken, Rule, RuleCheck,
     Rules, Silence, Silences, Tested,
