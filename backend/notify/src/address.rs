@@ -129,7 +129,7 @@ impl Allowed {
             let entry = entry.as_ref().trim();
             let wrong = || {
                 format!(
-                    "allow_targets: {entry:?} is neither a host with its port, as mattermost.lab:443, nor a range of \
+                    "{entry:?} is neither a host with its port, as mattermost.lab:443, nor a range of \
                      addresses, as 10.1.2.0/24"
                 )
             };
