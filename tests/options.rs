@@ -83,6 +83,122 @@ fn the_page_of_counters_is_what_the_server_prints() {
     }
 }
 
+/// The example of the configuration file, in the lines that one key takes: which table it stands in, and how it is written.
+struct Setting {
+    header: String,
+    line: String,
+    is_required: bool,
+}
+
+fn settings_of(example: &str) -> Vec<Setting> {
+    let (mut header, mut comment, mut all) = (String::new(), String::new(), Vec::new());
+    for line in example.lines() {
+        match line.strip_prefix('#') {
+            Some(rest) if rest.starts_with(' ') => comment += rest,
+            Some(rest) if rest.starts_with('[') => {
+                header = rest.to_string();
+                comment.clear();
+            }
+            Some(rest) if rest.contains(" = ") => {
+                let is_required = comment.ends_with("[required]");
+                all.push(Setting { header: header.clone(), line: rest.to_string(), is_required });
+                comment.clear();
+            }
+            _ => comment.clear(),
+        }
+    }
+    all
+}
+
+/// The configuration file that has these settings, each below its table; none: the program does not take it.
+fn configuration(settings: &[&Setting]) -> Result<config::Config, String> {
+    let (mut text, mut header) = (String::new(), "");
+    for setting in settings {
+        if setting.header != header {
+            header = &setting.header;
+            text += &format!("{header}\n");
+        }
+        text += &format!("{}\n", setting.line);
+    }
+    read(&text).map_err(|why| format!("{why} in\n{text}"))
+}
+
+fn read(text: &str) -> Result<config::Config, String> {
+    let args = ["watchglass", "--config", "f"].map(std::ffi::OsString::from);
+    match config::parse(args, &|_| None, &|_| Ok(text.to_string())) {
+        Ok(config::Command::Serve(config)) => Ok(config),
+        Ok(other) => Err(format!("{other:?}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+// Some examples differ by system.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_example_of_the_configuration_file_is_what_the_tables_give() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/config.example.toml");
+    let example = config::example();
+    if std::env::var_os("UPDATE").is_some_and(|v| v == "1") {
+        std::fs::write(path, &example).expect("the example is written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        written == example,
+        "docs/reference/config.example.toml is stale: UPDATE=1 cargo test -p watchglass-tests options"
+    );
+    assert_eq!(read(&example), read(""), "as it is, it sets nothing");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn each_key_of_the_example_is_accepted_by_itself() {
+    let all = settings_of(&config::example());
+    assert!(all.len() > 120, "{}", all.len());
+    for one in &all {
+        assert!(!one.line.ends_with("= []") && !one.line.ends_with("= \"\""), "{} is no example", one.line);
+        // It and what its table is nothing without; some keys need one or two others of their table.
+        let beside: Vec<&Setting> =
+            all.iter().filter(|other| other.header == one.header && other.line != one.line).collect();
+        let with = |others: &[&Setting]| {
+            let is_taken = |setting: &&Setting| {
+                setting.line == one.line && setting.header == one.header
+                    || setting.header == one.header
+                        && !one.header.is_empty()
+                        && (setting.is_required || others.iter().any(|other| other.line == setting.line))
+            };
+            configuration(&all.iter().filter(is_taken).collect::<Vec<_>>())
+        };
+        let pairs = || beside.iter().flat_map(|one| beside.iter().map(move |other| [*one, *other]));
+        let taken = with(&[]).or_else(|why| pairs().find_map(|pair| with(&pair).ok()).ok_or(why));
+        taken.unwrap_or_else(|why| panic!("{} {}: {why}", one.header, one.line));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn all_keys_of_the_example_are_accepted_together_but_those_that_exclude_each_other() {
+    let all = settings_of(&config::example());
+    let is_choice = |one: &&Setting| CHOICES.iter().any(|key| format!("{} {}", one.header, one.line).starts_with(key));
+    let (choices, rest): (Vec<_>, Vec<_>) = all.iter().partition(is_choice);
+    assert_eq!(choices.len(), CHOICES.len());
+    let written = configuration(&rest).expect("the rest is one configuration");
+    // The way back: what is printed is the same again, but for secrets.
+    let printed = written.to_toml();
+    assert_eq!(read(&printed).expect("it is read again").to_toml(), printed);
+    for choice in choices {
+        let with = all.iter().filter(|one| !is_choice(one) || std::ptr::eq(*one, choice));
+        configuration(&with.collect::<Vec<_>>()).expect_err(&choice.line);
+    }
+}
+
+/// Keys that exclude another one, which stays.
+const CHOICES: &[&str] = &[
+    "[[sign_in.oidc]] client_secret = ",
+    "[sign_in.github] client_secret = ",
+    "[cluster] token_file = ",
+    "[[hub]] pin = ",
+];
+
 /// The own part of the help of a command and of those below it: shared options stand in the page of options.
 fn help_of(words: &[&str], page: &mut String) {
     let asked = words.iter().copied().chain(["--help"]);

@@ -58,13 +58,30 @@ fn says_all(name: &str, now: impl Fn() -> BTreeSet<String>) {
 #[test]
 fn flags_and_keys_stay() {
     let reference = backend::config::reference();
-    let rows = reference.lines().filter(|line| line.starts_with("| `") || line.starts_with("|  | `"));
-    let names = rows.flat_map(|row| {
-        let mut columns = row.split('|').map(|column| column.trim().trim_matches('`').to_owned()).skip(1);
-        let (flag, key) = (columns.next().unwrap_or_default(), columns.next().unwrap_or_default());
-        [("flag", flag), ("key", key)].into_iter().filter(|(_, name)| !name.is_empty())
-    });
-    keeps("options", names.map(|(what, name)| format!("{what} {name}")).collect());
+    let (mut table, mut all) = (String::new(), BTreeSet::new());
+    for line in reference.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            table =
+                heading.strip_prefix("In `").map(|name| format!("{}.", name.trim_end_matches('`'))).unwrap_or_default();
+        }
+        let columns: Vec<&str> = line.split(" | ").map(|column| column.trim_matches(['|', ' ', '`'])).collect();
+        let is_row = columns.len() > 2 && !line.starts_with("| ---");
+        match (table.as_str(), &columns[..]) {
+            (_, ["flag" | "key" | "collector", ..]) => {}
+            ("", [flag, key, ..]) if is_row => {
+                all.extend((!flag.is_empty()).then(|| format!("flag {flag}")));
+                all.insert(format!("key {key}"));
+            }
+            ("[collectors.NAME].", [owner, key, ..]) if is_row => {
+                all.insert(format!("key collectors.{owner}.{key}"));
+            }
+            (table, [key, ..]) if is_row => {
+                all.insert(format!("key {table}{key}"));
+            }
+            _ => {}
+        }
+    }
+    keeps("options", all);
 }
 
 #[cfg(target_os = "linux")]

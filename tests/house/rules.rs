@@ -43,7 +43,7 @@ const PACKAGES: &[(&str, &[&str], &[&str])] = &[
     // Others who say who somebody is: it asks them, and knows no table and no socket of ours.
     (
         "backend/providers",
-        &["shared", "client", "stream", "team"],
+        &["shared", "client", "settings", "stream", "team"],
         &["axum", "hyper", "tower", "sqlx", "leptos", "plotters"],
     ),
     // What is wrong, and who is notified: it sends, and has no socket that listens.

@@ -12,6 +12,8 @@ pub struct OptionRow {
     pub value: &'static str,
     /// What it is for, in one line and without a full stop.
     pub help: &'static str,
+    /// A value for documents, as it is written in a file.
+    pub example: &'static str,
     /// Whether it takes a list of values, or one.
     pub is_list: bool,
     /// Brings one value into the form in which the collector reads it. An error is the rest of a sentence that says what to
@@ -25,20 +27,28 @@ impl OptionRow {
     /// An absolute path.
     pub const fn path(key: &'static str, help: &'static str) -> Self {
         let parse = |text: &str| absolute(text).map(|path| path.to_string_lossy().into_owned());
-        OptionRow { key, value: "PATH", help, is_list: false, parse, moved_to: None }
+        OptionRow {
+            key,
+            value: "PATH",
+            help,
+            example: "\"/opt/vendor/bin/tool\"",
+            is_list: false,
+            parse,
+            moved_to: None,
+        }
     }
 
     /// A list of addresses with ports.
     pub const fn addresses(key: &'static str, help: &'static str) -> Self {
         let parse = |text: &str| address(text).map(|address| address.to_string());
-        OptionRow { key, value: "ADDRESS", help, is_list: true, parse, moved_to: None }
+        OptionRow { key, value: "ADDRESS", help, example: "[\"127.0.0.1:8431\"]", is_list: true, parse, moved_to: None }
     }
 
     /// A list of numbers of GPUs that now stands at the top of the file, below another key.
     pub const fn moved_gpus(key: &'static str, moved_to: &'static str) -> Self {
         let parse = |text: &str| gpu(text).map(|gpu| gpu.to_string());
-        let help = "GPUs to watch; deprecated, use the top-level key";
-        OptionRow { key, value: "INDEX", help, is_list: true, parse, moved_to: Some(moved_to) }
+        let help = "GPUs to keep; the older place of a key that now stands at the top";
+        OptionRow { key, value: "INDEX", help, example: "[0, 1]", is_list: true, parse, moved_to: Some(moved_to) }
     }
 }
 

@@ -129,8 +129,8 @@ impl Allowed {
             let entry = entry.as_ref().trim();
             let wrong = || {
                 format!(
-                    "allow_targets: {entry:?} is neither a host with its port, such as mattermost.lab:443, nor a \
-                    range of addresses, such as 10.1.2.0/24"
+                    "{entry:?} is neither a host with its port, as mattermost.lab:443, nor a range of \
+                     addresses, as 10.1.2.0/24"
                 )
             };
             if let Some((base, bits)) = entry.split_once('/') {

@@ -2,6 +2,7 @@
 //! is then thrown away. The number of an account is what identifies: names can be taken over.
 
 use super::{Answer, Client, Failure};
+use crate::settings::GitHubProvider;
 use serde::Deserialize;
 use shared::provider::Refused;
 use shared::secret::Secret;
@@ -9,10 +10,8 @@ use team::accounts::{FlowSecret, Proof};
 
 /// GitHub, or an installation of its own.
 pub(super) struct GitHub {
-    url: String,
+    own: GitHubProvider,
     api: String,
-    orgs: Vec<String>,
-    teams: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -40,24 +39,24 @@ struct Membership {
 }
 
 impl GitHub {
-    pub(super) fn new(url: &str, orgs: &[String], teams: &[String]) -> Self {
-        let api = match url {
+    pub(super) fn new(own: &GitHubProvider) -> Self {
+        let api = match own.url.as_str() {
             "https://github.com" => "https://api.github.com".into(),
             own => format!("{own}/api/v3"),
         };
-        GitHub { url: url.into(), api, orgs: orgs.to_vec(), teams: teams.to_vec() }
+        GitHub { own: own.clone(), api }
     }
 
     pub(super) fn issuer(&self) -> &str {
-        &self.url
+        &self.own.url
     }
 
     pub(super) fn authorization(&self) -> String {
-        format!("{}/login/oauth/authorize", self.url)
+        format!("{}/login/oauth/authorize", self.own.url)
     }
 
     pub(super) fn scopes(&self) -> String {
-        let closed = !self.orgs.is_empty() || !self.teams.is_empty();
+        let closed = !self.own.orgs.is_empty() || !self.own.teams.is_empty();
         format!("read:user user:email{}", if closed { " read:org" } else { "" })
     }
 
@@ -66,7 +65,7 @@ impl GitHub {
         let mut form = client.swap(answer, &verifier);
         form.push(("client_id", &client.client_id));
         form.extend(secret.map(|secret| ("client_secret", secret.reveal())));
-        let token: Token = client.questions.post(&format!("{}/login/oauth/access_token", self.url), &[], &form)?;
+        let token: Token = client.questions.post(&format!("{}/login/oauth/access_token", self.own.url), &[], &form)?;
         // It says by status 200 that a code does not hold.
         let token = token.access_token.ok_or_else(|| {
             let said: String = token.error.unwrap_or_default().chars().take(64).collect();
@@ -84,7 +83,7 @@ impl GitHub {
         let email = emails.into_iter().find(|email| email.primary && email.verified).map(|email| email.email);
         Ok(Proof {
             kind: "github",
-            issuer: self.url.clone(),
+            issuer: self.own.url.clone(),
             subject: user.id.to_string(),
             name: Some(user.login),
             email: email.filter(|email| email.len() <= super::oidc::MAX_EMAIL),
@@ -96,7 +95,7 @@ impl GitHub {
 
     /// Whether somebody is in one of the organizations or teams; all are where none is named. What cannot be read is no.
     fn admits(&self, client: &Client, headers: &[(&str, &str)], login: &str) -> bool {
-        if self.orgs.is_empty() && self.teams.is_empty() {
+        if self.own.orgs.is_empty() && self.own.teams.is_empty() {
             return true;
         }
         let active = |path: String| {
@@ -108,6 +107,7 @@ impl GitHub {
             let (org, team) = team.split_once('/').unwrap_or_default();
             plain && active(format!("/orgs/{org}/teams/{team}/memberships/{login}"))
         };
-        self.orgs.iter().any(|org| active(format!("/user/memberships/orgs/{org}"))) || self.teams.iter().any(in_team)
+        self.own.orgs.iter().any(|org| active(format!("/user/memberships/orgs/{org}")))
+            || self.own.teams.iter().any(in_team)
     }
 }

@@ -13,10 +13,10 @@ mod oidc;
 pub mod settings;
 mod token;
 
+use crate::settings::Provider;
 use ask::ProviderRequests;
 use github::GitHub;
 use oidc::Oidc;
-use settings::{Provider, ProviderKind};
 use shared::provider::Refused;
 use shared::secret::Secret;
 use std::sync::Arc;
@@ -90,20 +90,21 @@ impl Providers {
     ///
     /// # Errors
     /// A secret cannot be read; a sentence.
-    pub fn of(providers: &[Provider], public: &str, clock: &Arc<dyn Clock>) -> Result<Self, String> {
-        let client = |provider: &Provider| {
-            let speaks = match &provider.kind {
-                ProviderKind::Oidc { issuer, scopes, domains, groups_claim, roles, login_claim } => {
-                    let groups = (groups_claim.as_deref(), roles);
-                    Speaks::Oidc(Oidc::new(issuer, scopes, domains, groups, login_claim.as_deref()))
-                }
-                ProviderKind::GitHub { url, orgs, teams } => Speaks::GitHub(GitHub::new(url, orgs, teams)),
+    pub fn of<'a>(
+        providers: impl Iterator<Item = Provider<'a>>,
+        public: &str,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        let client = |provider: Provider<'_>| {
+            let speaks = match provider {
+                Provider::Oidc(own) => Speaks::Oidc(Oidc::new(own)),
+                Provider::GitHub(own) => Speaks::GitHub(GitHub::new(own)),
             };
             Ok(Arc::new(Client {
-                back: format!("{public}auth/{}/callback", provider.name),
-                name: provider.name.clone(),
-                title: provider.title.clone(),
-                client_id: provider.client_id.clone(),
+                back: format!("{public}auth/{}/callback", provider.name()),
+                name: provider.name().into(),
+                title: provider.title().into(),
+                client_id: provider.client_id().into(),
                 secret: provider.secret()?,
                 speaks,
                 questions: ProviderRequests::new(),
@@ -111,7 +112,7 @@ impl Providers {
                 seats: Arc::new(Semaphore::new(AT_ONCE)),
             }))
         };
-        providers.iter().map(client).collect::<Result<_, String>>().map(Providers)
+        providers.map(client).collect::<Result<_, String>>().map(Providers)
     }
 
     /// Their names, in the order of their buttons.

@@ -3,7 +3,7 @@
 
 use super::token::{self, Claims, Doubt, Keys, WantedClaims};
 use super::{Answer, Client, Failure};
-use crate::settings::GroupRoles;
+use crate::settings::OidcProvider;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -31,12 +31,7 @@ const STALE: Duration = Duration::from_secs(3_600);
 
 /// A provider.
 pub(super) struct Oidc {
-    issuer: String,
-    scopes: Vec<String>,
-    domains: Vec<String>,
-    groups_claim: Option<String>,
-    roles: GroupRoles,
-    login_claim: Option<String>,
+    own: OidcProvider,
     known: Mutex<Known>,
     /// Held by the one who fetches; the others wait for what it gets.
     fetching: Mutex<()>,
@@ -75,31 +70,16 @@ struct Tokens {
 }
 
 impl Oidc {
-    pub(super) fn new(
-        issuer: &str,
-        scopes: &[String],
-        domains: &[String],
-        (groups_claim, roles): (Option<&str>, &GroupRoles),
-        login_claim: Option<&str>,
-    ) -> Self {
-        Oidc {
-            issuer: issuer.into(),
-            scopes: scopes.to_vec(),
-            domains: domains.to_vec(),
-            groups_claim: groups_claim.map(String::from),
-            roles: roles.clone(),
-            login_claim: login_claim.map(String::from),
-            known: Mutex::default(),
-            fetching: Mutex::default(),
-        }
+    pub(super) fn new(own: &OidcProvider) -> Self {
+        Oidc { own: own.clone(), known: Mutex::default(), fetching: Mutex::default() }
     }
 
     pub(super) fn issuer(&self) -> &str {
-        &self.issuer
+        &self.own.issuer
     }
 
     pub(super) fn scopes(&self) -> String {
-        self.scopes.join(" ")
+        self.own.scopes.join(" ")
     }
 
     pub(super) fn authorization(&self, client: &Client) -> Result<String, Failure> {
@@ -168,13 +148,13 @@ impl Oidc {
     }
 
     fn fetch(&self, client: &Client) -> Result<Discovered, Failure> {
-        let address = format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'));
+        let address = format!("{}/.well-known/openid-configuration", self.own.issuer.trim_end_matches('/'));
         let says: Metadata = client.questions.get(&address, &[])?;
-        if says.issuer != self.issuer {
+        if says.issuer != self.own.issuer {
             return Err(Failure::away(format!(
                 "its issuer is {:?}, but the configuration has {:?}; write the issuer exactly",
                 client::bare(&says.issuer),
-                self.issuer
+                self.own.issuer
             )));
         }
         let keys = client.questions.get(&says.jwks_uri, &[])?;
@@ -184,8 +164,8 @@ impl Oidc {
     pub(super) fn proof(&self, client: &Client, flow: &FlowSecret, answer: &Answer) -> Result<Proof, Failure> {
         let known = self.discovered(client)?;
         match &answer.issuer {
-            Some(issuer) if *issuer != self.issuer => {
-                return Err(Failure::untrusted("the response is from another provider (iss)"));
+            Some(issuer) if *issuer != self.own.issuer => {
+                return Err(Failure::untrusted("the answer is another provider's (iss)"));
             }
             None if known.says.authorization_response_iss_parameter_supported => {
                 return Err(Failure::untrusted("the response has no issuer (iss), though the provider announces it"));
@@ -195,7 +175,7 @@ impl Oidc {
         let text = self.token(client, &known, flow, answer)?;
         let nonce = flow.nonce();
         let now = client.clock.wall() / 1_000;
-        let wanted = WantedClaims { issuer: &self.issuer, client: &client.client_id, nonce: &nonce, now };
+        let wanted = WantedClaims { issuer: &self.own.issuer, client: &client.client_id, nonce: &nonce, now };
         let judged = match token::believed(text.reveal(), &known.keys, &wanted) {
             Err(Doubt::Keys(_)) => {
                 // The provider may have other keys now.
@@ -251,29 +231,29 @@ impl Oidc {
             return Err(Failure::untrusted("its sub is empty or longer than 512 bytes"));
         }
         let email = claims.email().filter(|email| email.len() <= MAX_EMAIL);
-        let domain = match self.issuer.as_str() {
+        let domain = match self.own.issuer.as_str() {
             GOOGLE => all.get("hd").and_then(Value::as_str),
             _ => email.and_then(|email| Some(email.rsplit_once('@')?.1)),
         };
-        if !self.domains.is_empty()
-            && !domain.is_some_and(|domain| self.domains.iter().any(|own| own.eq_ignore_ascii_case(domain)))
+        if !self.own.domains.is_empty()
+            && !domain.is_some_and(|domain| self.own.domains.iter().any(|own| own.eq_ignore_ascii_case(domain)))
         {
             return Err(Failure::new(Refused::Outside, "the user has no verified e-mail address in domains"));
         }
-        let roles = match &self.groups_claim {
-            Some(claim) => self.roles.of(&groups(all, claim)),
+        let roles = match &self.own.groups_claim {
+            Some(claim) => self.own.roles.of(&groups(all, claim)),
             None => Vec::new(),
         };
         let local = email.and_then(|email| email.split('@').next());
         let called = claims.preferred_username.as_deref().filter(|name| !name.is_empty());
         let name = called.or(local).map(String::from);
-        let login = self.login_claim.as_deref().and_then(|claim| match claim {
+        let login = self.own.login_claim.as_deref().and_then(|claim| match claim {
             // One that nobody has seen to is anybody's.
             "email" => email,
             claim => found(all, claim).and_then(Value::as_str),
         });
         let (email, login) = (email.map(String::from), login.map(String::from));
-        let issuer = self.issuer.clone();
+        let issuer = self.own.issuer.clone();
         Ok(Proof { kind: "oidc", issuer, subject, name, email, roles, login, proved: claims.proved() })
     }
 }

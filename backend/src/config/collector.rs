@@ -1,11 +1,10 @@
 //! `[collectors.NAME]` and `--collectors`: which collectors run, how often, and the options that each declares for itself.
 
-use super::file_error::{FileError, deserialized, table, unknown_key};
-use super::nearest::nearest;
-use super::option::{Field, OptionKind, Row, Texts, field, list, single, texts};
+use super::option::OptionKind;
 use super::value;
-use super::written::{Takes, Written};
 use collectors::{COLLECTORS, OptionRow};
+use settings::kinds::{Field, list, single, texts};
+use settings::{Fault, FileError, KeyKind, Takes, Written, deserialized, nearest, table, table_of, unknown_key};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use toml::de::DeValue;
@@ -43,33 +42,51 @@ pub fn own_options(collector: &str) -> &'static [&'static OptionRow] {
     COLLECTORS.iter().find(|entry| entry.name == collector).map_or(&[], |entry| entry.options)
 }
 
-/// Options that every collector has, in the file only.
-pub static COMMON: &[Row<CollectorConfig>] = &[
-    common("enabled", "BOOL", "False leaves it out", &ENABLED),
-    common("every", "DUR", "Time between its readings, if it is to be longer than the interval", &EVERY),
-    common("deadline", "DUR", "How long a reading may take before it counts as hung", &DEADLINE),
-];
-
-const fn common(
-    key: &'static str,
-    value: &'static str,
-    help: &'static str,
-    kind: &'static dyn OptionKind<CollectorConfig>,
-) -> Row<CollectorConfig> {
-    Row { flag: "", key, value, section: "", commands: &[], help, kind }
+table! {
+    /// Options that every collector has, in the file only.
+    pub COMMON: FileTable<CollectorConfig> = { unnamed, any_values } {
+        /// False leaves it out
+        enabled: text(value::switch);
+        /// Time between its readings, if it is to be longer than the interval
+        every: text(value::every), like "\"5s\"";
+        /// How long a reading may take before it counts as hung
+        deadline: text(value::deadline), like "\"10s\"";
+    }
 }
 
-static ENABLED: Texts<CollectorConfig, bool, bool> =
-    Texts { parse: value::switch, field: field!(CollectorConfig, enabled) };
-static EVERY: Texts<CollectorConfig, Duration, Option<Duration>> =
-    Texts { parse: value::every, field: field!(CollectorConfig, every) };
-static DEADLINE: Texts<CollectorConfig, Duration, Option<Duration>> =
-    Texts { parse: value::deadline, field: field!(CollectorConfig, deadline) };
+fn unnamed() -> CollectorConfig {
+    CollectorConfig::new("")
+}
+
+fn any_values(_: &CollectorConfig) -> Result<(), Fault> {
+    Ok(())
+}
 
 /// The tables `[collectors.NAME]`, and the flag that chooses among collectors.
-pub struct Collectors<C: 'static> {
-    /// Where their settings are kept.
-    pub field: Field<C, Vec<CollectorConfig>>,
+pub struct Collectors<C: 'static>(Field<C, Vec<CollectorConfig>>);
+
+/// Settings that are kept there.
+pub const fn collector_tables<C>(field: Field<C, Vec<CollectorConfig>>) -> Collectors<C> {
+    Collectors(field)
+}
+
+impl<C> KeyKind<C> for Collectors<C> {
+    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError> {
+        let collectors = (self.0.at)(at);
+        for (name, settings) in table_of(value)?.1 {
+            let (at, name) = (settings.span().start, name.get_ref());
+            match collectors.iter_mut().find(|collector| collector.name == *name) {
+                Some(collector) => read_one(collector, settings)?,
+                None => return Err(FileError::new(at, unknown_collector(name, &names(collectors)))),
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, of: &C) -> Option<Value> {
+        let all = (self.0.get)(of).iter().map(|collector| (collector.name.clone(), Value::Table(show_one(collector))));
+        Some(Value::Table(all.collect()))
+    }
 }
 
 impl<C> OptionKind<C> for Collectors<C> {
@@ -88,7 +105,7 @@ impl<C> OptionKind<C> for Collectors<C> {
     /// `cpu,memory` keeps those two, `-disk` leaves out that one, `+disk` brings it back. A list of all three kinds keeps
     /// first, then brings back, and leaves out last.
     fn set(&self, at: &mut C, texts: &[String]) -> Result<(), String> {
-        let collectors = (self.field.at)(at);
+        let collectors = (self.0.at)(at);
         let bare = |text: &String| text.strip_prefix(['-', '+']).unwrap_or(text).to_string();
         let known = names(collectors);
         if let Some(name) = texts.iter().map(bare).find(|name| !known.contains(&name.as_str())) {
@@ -106,24 +123,6 @@ impl<C> OptionKind<C> for Collectors<C> {
         }
         Ok(())
     }
-
-    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError> {
-        let collectors = (self.field.at)(at);
-        for (name, settings) in table(value)?.1 {
-            let (at, name) = (settings.span().start, name.get_ref());
-            match collectors.iter_mut().find(|collector| collector.name == *name) {
-                Some(collector) => read_one(collector, settings)?,
-                None => return Err(FileError { at, message: unknown_collector(name, &names(collectors)) }),
-            }
-        }
-        Ok(())
-    }
-
-    fn show(&self, of: &C) -> Option<Value> {
-        let all =
-            (self.field.get)(of).iter().map(|collector| (collector.name.clone(), Value::Table(show_one(collector))));
-        Some(Value::Table(all.collect()))
-    }
 }
 
 fn names(collectors: &[CollectorConfig]) -> Vec<&str> {
@@ -137,10 +136,10 @@ fn unknown_collector(name: &str, known: &[&str]) -> String {
 /// Reads one `[collectors.NAME]`.
 fn read_one(collector: &mut CollectorConfig, settings: Spanned<DeValue<'_>>) -> Result<(), FileError> {
     let own = own_options(&collector.name);
-    let (at, settings) = table(settings)?;
+    let (at, settings) = table_of(settings)?;
     for (key, value) in settings {
         let name = key.get_ref().as_ref();
-        if let Some(row) = COMMON.iter().find(|row| row.key == name) {
+        if let Some(row) = COMMON.keys.iter().find(|row| row.name == name) {
             row.kind.read(collector, value)?;
         } else if let Some(row) = own.iter().find(|row| row.key == name) {
             read_own(row, collector, value)?;
@@ -149,10 +148,11 @@ fn read_one(collector: &mut CollectorConfig, settings: Spanned<DeValue<'_>>) -> 
             owners.sort_unstable_by_key(|entry| entry.name);
             if !owners.is_empty() {
                 let owners: Vec<String> = owners.iter().map(|entry| format!("[collectors.{}]", entry.name)).collect();
-                return Err(FileError { at, message: format!("`{name}` belongs below {}", owners.join(" or ")) });
+                return Err(FileError::new(at, format!("`{name}` belongs below {}", owners.join(" or "))));
             }
-            let known: Vec<&str> = COMMON.iter().map(|row| row.key).chain(own.iter().map(|row| row.key)).collect();
-            return Err(FileError { at: key.span().start, message: unknown_key(name, &known) });
+            let known: Vec<&str> =
+                COMMON.keys.iter().map(|row| row.name).chain(own.iter().map(|row| row.key)).collect();
+            return Err(FileError::new(key.span().start, unknown_key(name, &known)));
         }
     }
     Ok(())
@@ -169,7 +169,7 @@ fn read_own(
         true => list(row.parse, &texts),
         false => Ok(vec![(row.parse)(single(&texts)?)?]),
     });
-    let texts = texts.map_err(|message| FileError { at, message })?;
+    let texts = texts.map_err(|message| FileError::new(at, message))?;
     // An empty list says nothing, which is the same as no key.
     if !texts.is_empty() {
         collector.own.insert(row.key, texts);
@@ -178,7 +178,7 @@ fn read_own(
 }
 
 fn show_one(collector: &CollectorConfig) -> Table {
-    let common = COMMON.iter().filter_map(|row| Some((row.key.to_string(), row.kind.show(collector)?)));
+    let common = COMMON.print(collector).into_iter();
     let own = own_options(&collector.name).iter().filter(|row| row.moved_to.is_none()).filter_map(|row| {
         let texts = collector.own.get(row.key).map(Vec::as_slice);
         let value = match row.is_list {

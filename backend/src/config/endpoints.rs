@@ -1,36 +1,64 @@
 //! Endpoints to scrape, `--openmetrics NAME=URL` and `[[openmetrics]]`. Values of headers are secret: no error and no
 //! print-out repeats them.
 
-use super::file_error::{FileError, deserialized};
-use super::option::{Field, OptionKind, list};
-use super::written::Takes;
-use super::{ConfigError, show_duration, value};
+use super::option::OptionKind;
+use super::secret::show_url;
+use super::{ConfigError, value};
 use collectors::openmetrics::{Endpoint, Filter};
-use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::time::Duration;
+use settings::kinds::{Field, TableSlot, any_pair, list};
+use settings::{Fault, FileError, Inner, KeyKind, Takes, table};
 use toml::de::DeValue;
-use toml::{Spanned, Table, Value};
+use toml::{Spanned, Value};
+
+table! {
+    /// An endpoint as it stands in a file.
+    ENDPOINT: FileTable<Endpoint> = { unnamed, check } {
+        /// Your name for the endpoint: letters, digits, `_` and `-`
+        name: text(settings::value::any), required like "\"node\"";
+        /// Its address, http or https
+        url: text_shown(settings::value::any, show_url), required like "\"http://127.0.0.1:9100/metrics\"";
+        /// Regular expressions of the names to keep, or a table from each to those of label values [default: all]
+        filters: own(filters, show_filters), like "{ \"DCGM_.*\" = { gpu = \"[01]\" } }";
+        /// Headers that are sent along; their values are never logged and never printed
+        headers: secret_map(any_pair), like "{ Authorization = \"Bearer ...\" }";
+        /// Time between its readings, if it is to be longer than the interval
+        every: text(value::every), like "\"15s\"";
+    }
+}
+
+fn unnamed() -> Endpoint {
+    Endpoint { name: String::new(), url: String::new(), filters: Vec::new(), headers: Vec::new(), every: None }
+}
+
+fn check(endpoint: &Endpoint) -> Result<(), Fault> {
+    Ok(endpoint.check()?)
+}
 
 /// The list of endpoints.
-pub struct Endpoints<C: 'static> {
-    /// Where they are kept.
-    pub field: Field<C, Vec<Endpoint>>,
+pub struct Endpoints<C: 'static>(Field<C, Vec<Endpoint>>);
+
+/// Endpoints that are kept there.
+pub const fn endpoint_tables<C>(field: Field<C, Vec<Endpoint>>) -> Endpoints<C> {
+    Endpoints(field)
+}
+
+impl<C> KeyKind<C> for Endpoints<C> {
+    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError> {
+        (self.0.at)(at).read_tables(&ENDPOINT, value)
+    }
+
+    fn show(&self, of: &C) -> Option<Value> {
+        (self.0.get)(of).show_tables(&ENDPOINT)
+    }
+
+    fn inner(&self) -> Option<Inner> {
+        Some(Inner { is_list: true, keys: ENDPOINT.texts() })
+    }
 }
 
 impl<C> OptionKind<C> for Endpoints<C> {
     fn takes(&self) -> Takes {
         Takes::Many
-    }
-
-    fn keys(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("name", "Your name for the endpoint: letters, digits, `_` and `-`"),
-            ("url", "Its address, http or https"),
-            ("filters", "Regular expressions of the names to keep, or a table from each to those of label values"),
-            ("headers", "Headers that are sent along; their values are never logged and never printed"),
-            ("every", "Time between its readings, if it is to be longer than the interval"),
-        ]
     }
 
     fn is_secret(&self) -> bool {
@@ -42,19 +70,8 @@ impl<C> OptionKind<C> for Endpoints<C> {
     }
 
     fn set(&self, at: &mut C, texts: &[String]) -> Result<(), String> {
-        *(self.field.at)(at) = list(flag, texts)?;
+        *(self.0.at)(at) = list(flag, texts)?;
         Ok(())
-    }
-
-    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError> {
-        let all: Vec<Checked> = deserialized(value)?;
-        *(self.field.at)(at) = all.into_iter().map(|checked| checked.0).collect();
-        Ok(())
-    }
-
-    fn show(&self, of: &C) -> Option<Value> {
-        let endpoints = (self.field.get)(of);
-        (!endpoints.is_empty()).then(|| print(endpoints))
     }
 }
 
@@ -62,10 +79,7 @@ impl<C> OptionKind<C> for Endpoints<C> {
 fn flag(text: &str) -> Result<Endpoint, String> {
     let wrong = || "write a name and an address, like node=http://127.0.0.1:9100/metrics".to_string();
     let (name, url) = text.split_once('=').ok_or_else(wrong)?;
-    checked(Endpoint { name: name.into(), url: url.into(), filters: Vec::new(), headers: Vec::new(), every: None })
-}
-
-fn checked(endpoint: Endpoint) -> Result<Endpoint, String> {
+    let endpoint = Endpoint { name: name.into(), url: url.into(), ..unnamed() };
     endpoint.check().map(|()| endpoint)
 }
 
@@ -78,38 +92,6 @@ pub fn told_apart(endpoints: &[Endpoint]) -> Result<(), ConfigError> {
             endpoint.name
         ))),
         None => Ok(()),
-    }
-}
-
-/// One `[[openmetrics]]` of the file.
-#[derive(Deserialize)]
-#[serde(try_from = "Raw")]
-struct Checked(Endpoint);
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    name: String,
-    url: String,
-    filters: Option<Value>,
-    headers: Option<BTreeMap<String, Value>>,
-    every: Option<String>,
-}
-
-impl TryFrom<Raw> for Checked {
-    type Error = String;
-
-    fn try_from(raw: Raw) -> Result<Self, String> {
-        let header = |(name, value): (String, Value)| match value {
-            Value::String(value) => Ok((name, value)),
-            other => {
-                Err(format!("the value of header {name:?} is a {}; write it in quotation marks", other.type_str()))
-            }
-        };
-        let headers = raw.headers.unwrap_or_default().into_iter().map(header).collect::<Result<_, _>>()?;
-        let every: Option<Duration> = raw.every.as_deref().map(value::every).transpose()?;
-        let filters = raw.filters.map(filters).transpose()?.unwrap_or_default();
-        checked(Endpoint { name: raw.name, url: raw.url, filters, headers, every }).map(Checked)
     }
 }
 
@@ -135,28 +117,11 @@ fn filters(value: Value) -> Result<Vec<Filter>, String> {
     }
 }
 
-/// The endpoints as they stand in a file, secrets as `***`.
-fn print(endpoints: &[Endpoint]) -> Value {
-    let table = |endpoint: &Endpoint| {
-        let mut own = Table::new();
-        own.insert("name".into(), endpoint.name.as_str().into());
-        own.insert("url".into(), endpoint.shown_url().into());
-        if endpoint.filters.iter().any(|filter| !filter.labels.is_empty()) {
-            let labels = |filter: &Filter| filter.labels.iter().map(|(l, r)| (l.clone(), r.as_str().into())).collect();
-            let all = endpoint.filters.iter().map(|f| (f.name.clone(), Value::Table(labels(f))));
-            own.insert("filters".into(), Value::Table(all.collect()));
-        } else if !endpoint.filters.is_empty() {
-            let all = endpoint.filters.iter().map(|f| Value::from(f.name.as_str()));
-            own.insert("filters".into(), Value::Array(all.collect()));
-        }
-        if !endpoint.headers.is_empty() {
-            let hidden = endpoint.headers.iter().map(|(name, _)| (name.clone(), "***".into()));
-            own.insert("headers".into(), Value::Table(hidden.collect()));
-        }
-        if let Some(every) = endpoint.every {
-            own.insert("every".into(), show_duration(every).into());
-        }
-        Value::Table(own)
-    };
-    Value::Array(endpoints.iter().map(table).collect())
+fn show_filters(filters: &Vec<Filter>) -> Option<Value> {
+    let labels = |filter: &Filter| filter.labels.iter().map(|(l, r)| (l.clone(), r.as_str().into())).collect();
+    match filters.iter().any(|filter| !filter.labels.is_empty()) {
+        true => Some(Value::Table(filters.iter().map(|f| (f.name.clone(), Value::Table(labels(f)))).collect())),
+        false if filters.is_empty() => None,
+        false => Some(Value::Array(filters.iter().map(|f| Value::from(f.name.as_str())).collect())),
+    }
 }

@@ -1,9 +1,9 @@
 //! The configuration file, TOML. Unknown keys are errors that name the nearest known one, with file and line.
 
 use super::collector::own_options;
-use super::file_error::{FileError, unknown_key, wrong};
 use super::table::{Config, OPTIONS};
 use super::{ConfigError, option};
+use settings::{FileError, unknown_key, wrong};
 use std::io::Read;
 use std::path::Path;
 use toml::de::DeTable;
@@ -26,10 +26,7 @@ pub fn read_file(path: &Path) -> std::io::Result<String> {
 
 /// Puts what the text of the file `name` says over what stands in the configuration.
 pub fn apply(name: &str, text: &str, config: &mut Config) -> Result<(), ConfigError> {
-    apply_text(text, config).map_err(|FileError { at, message }| {
-        let line = 1 + text[..at.min(text.len())].matches('\n').count();
-        ConfigError::new(format!("{name}, line {line}: {message}"))
-    })
+    apply_text(text, config).map_err(|error| ConfigError::new(format!("{name}, line {}: {error}", error.line(text))))
 }
 
 fn apply_text(text: &str, config: &mut Config) -> Result<(), FileError> {
@@ -38,12 +35,13 @@ fn apply_text(text: &str, config: &mut Config) -> Result<(), FileError> {
     for (key, value) in file {
         let Some(row) = option::by_key(OPTIONS, key.get_ref()) else {
             let known: Vec<&str> = OPTIONS.iter().map(|row| row.key).collect();
-            return Err(FileError { at: key.span().start, message: unknown_key(key.get_ref(), &known) });
+            return Err(FileError::new(key.span().start, unknown_key(key.get_ref(), &known)));
         };
-        row.kind.read(config, value)?;
+        let is_table = row.kind.inner().is_some();
+        row.kind.read(config, value).map_err(|error| if is_table { error.below(row.key) } else { error })?;
         given.push(row.key);
     }
-    read_moved(config, &given).map_err(|message| FileError { at: 0, message })
+    read_moved(config, &given).map_err(|message| FileError::new(0, message))
 }
 
 /// Options that once stood below a collector and now stand at the top count where they stood, unless the file also has them

@@ -11,7 +11,6 @@ use super::run::{self, AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
 use super::table::{Config, GENERAL, MEASURED, OPTIONS};
 use super::top::{self, TopFlags};
 use super::watching::AlertsTask;
-use super::written::Takes;
 use super::{
     AgentTask, ConfigError, Export, Fail, FindingsTask, Fleet, RecordingTask, When, export, findings, fleet, value,
     when,
@@ -20,6 +19,7 @@ use crate::build_info::BUILD;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
+use settings::Takes;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

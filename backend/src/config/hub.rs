@@ -1,22 +1,21 @@
 //! `[[hub]]` and the flags that say the same of one hub: where an agent sends what it measures, and by which road. Keys and
 //! passwords of proxies are secret: no error and no print-out repeats them.
 
-use super::file_error::{FileError, deserialized};
 use super::hub_url::HubUrl;
-use super::option::{Field, OptionKind, list};
+use super::option::OptionKind;
 use super::pin::Pin;
 use super::proxy::ProxyChoice;
-use super::written::Takes;
 use super::{Config, ConfigError};
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use settings::kinds::{Field, TableSlot, list, texts};
+use settings::{Fault, FileError, Inner, KeyKind, Takes, Written, table};
 use std::fmt;
 use std::path::PathBuf;
 use toml::de::DeValue;
-use toml::{Spanned, Table, Value};
+use toml::{Spanned, Value};
 
 /// Labels of one machine.
 const MAX_LABELS: usize = 32;
+const TOO_MANY_LABELS: &str = "a machine has at most 32 labels";
 /// The longest key and value of a label, in bytes.
 const MAX_LABEL_KEY: usize = 63;
 const MAX_LABEL_VALUE: usize = 256;
@@ -34,6 +33,17 @@ pub enum KeyFrom {
     File(PathBuf),
 }
 
+impl KeyFrom {
+    fn read(value: Value) -> Result<Option<Self>, String> {
+        settings::value::file(&String::text(value)?).map(|file| Some(KeyFrom::File(file)))
+    }
+
+    /// A key itself stands in no file of ours.
+    fn show(key: &Option<Self>) -> Option<Value> {
+        if let Some(KeyFrom::File(file)) = key { Some(file.show()) } else { None }
+    }
+}
+
 impl fmt::Debug for KeyFrom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -44,39 +54,35 @@ impl fmt::Debug for KeyFrom {
     }
 }
 
-/// A hub that this machine sends what it measures to.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Raw")]
-pub struct HubEntry {
-    /// Its addresses, at least one; the next is tried where one does not answer.
-    pub urls: Vec<HubUrl>,
-    /// Where the key of the join line is; none: what the data folder knows.
-    pub key: Option<KeyFrom>,
-    /// What the machine is to be called there; none: its host name.
-    pub name: Option<String>,
-    /// Labels, by key.
-    pub labels: Vec<(String, String)>,
-    /// Certificates in PEM of the authorities to trust in place of the system's.
-    pub ca: Option<PathBuf>,
-    /// The one public key to trust, and nothing else.
-    pub pin: Option<Pin>,
-    /// The proxy to take.
-    pub proxy: ProxyChoice,
-    /// Whether the bytes may travel unencrypted to other machines.
-    pub plain_http: bool,
+table! {
+    /// A hub that this machine sends what it measures to.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HubEntry, checked by HubEntry::check_labels {
+        /// Its address, or a list of those of one cluster: the next is tried where one does not answer
+        urls as "url": Vec<HubUrl> = Vec::new(), own(read_urls, show_urls), required like "\"https://watch.example.org\"";
+        /// The file with the key of the join line [default: what the data folder knows]
+        key as "key_file": Option<KeyFrom> = None, own(KeyFrom::read, KeyFrom::show), like "\"/etc/watchglass/key\"";
+        /// What this machine is to be called there [default: its host name]
+        name: Option<String> = None, text(name), like "\"node-7\"";
+        /// Labels of this machine
+        labels: Vec<(String, String)> = Vec::new(), map(check_label), like "{ rack = \"r12\" }";
+        /// Certificates in PEM of the authorities to trust [default: the system's]
+        ca: Option<PathBuf> = None, text(settings::value::file), like "\"/etc/watchglass/ca.pem\"";
+        /// The one public key to trust, as the join line has it
+        pin: Option<Pin> = None, text(Pin::parse), like "\"sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\"";
+        /// The proxy to take, or `none` [default: that of the environment]
+        proxy: ProxyChoice = ProxyChoice::Environment, own(ProxyChoice::read, ProxyChoice::show),
+            like "\"http://proxy.example.org:3128\"";
+        /// Whether http:// may lead to other machines, unencrypted
+        plain_http: bool = false, text(settings::value::switch);
+    }
 }
 
 impl HubEntry {
-    pub(super) fn new(urls: Vec<HubUrl>) -> Self {
-        HubEntry {
-            urls,
-            key: None,
-            name: None,
-            labels: Vec::new(),
-            ca: None,
-            pin: None,
-            proxy: ProxyChoice::Environment,
-            plain_http: false,
+    fn check_labels(&self) -> Result<(), Fault> {
+        match self.labels.len() > MAX_LABELS {
+            true => Err(Fault::of("labels", TOO_MANY_LABELS)),
+            false => Ok(()),
         }
     }
 
@@ -85,7 +91,7 @@ impl HubEntry {
     /// # Errors
     /// What is wrong with them.
     pub fn of(text: &str) -> Result<Self, String> {
-        urls(text).map(HubEntry::new)
+        urls(text).map(|urls| HubEntry { urls, ..HubEntry::default() })
     }
 
     /// What it is called in files and sentences: its first address.
@@ -149,17 +155,43 @@ fn labeled(key: &str, value: &str) -> Result<(String, String), String> {
     Ok((key.into(), value.into()))
 }
 
-fn few(labels: Vec<(String, String)>) -> Result<Vec<(String, String)>, String> {
-    match labels.len() > MAX_LABELS {
-        true => Err(format!("a machine has at most {MAX_LABELS} labels")),
-        false => Ok(labels),
+fn check_label(key: &str, value: &str) -> Result<(), String> {
+    labeled(key, value).map(drop)
+}
+
+fn read_urls(value: Value) -> Result<Vec<HubUrl>, String> {
+    match texts::<String>(value)?.as_slice() {
+        [] => Err("it names no hub".into()),
+        [one] => urls(one),
+        all => all.iter().map(|url| HubUrl::parse(url)).collect(),
     }
 }
 
+fn show_urls(urls: &Vec<HubUrl>) -> Option<Value> {
+    let all: Vec<Value> = urls.iter().map(|url| url.to_string().into()).collect();
+    Some(if let [url] = &all[..] { url.clone() } else { Value::Array(all) })
+}
+
 /// The list `[[hub]]`, of which `--hub` says the addresses.
-pub struct Hubs<C: 'static> {
-    /// Where it is kept.
-    pub field: Field<C, Vec<HubEntry>>,
+pub struct Hubs<C: 'static>(Field<C, Vec<HubEntry>>);
+
+/// Hubs that are kept there.
+pub const fn hub_tables<C>(field: Field<C, Vec<HubEntry>>) -> Hubs<C> {
+    Hubs(field)
+}
+
+impl<C> KeyKind<C> for Hubs<C> {
+    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError> {
+        (self.0.at)(at).read_tables(&HubEntry::TABLE, value)
+    }
+
+    fn show(&self, of: &C) -> Option<Value> {
+        (self.0.get)(of).show_tables(&HubEntry::TABLE)
+    }
+
+    fn inner(&self) -> Option<Inner> {
+        Some(Inner { is_list: true, keys: HubEntry::TABLE.texts() })
+    }
 }
 
 impl<C> OptionKind<C> for Hubs<C> {
@@ -167,103 +199,16 @@ impl<C> OptionKind<C> for Hubs<C> {
         Takes::Many
     }
 
-    fn keys(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("url", "Its address, or a list of those of one cluster"),
-            ("key_file", "The file with the key of the join line"),
-            ("name", "What this machine is to be called there, if not by its host name"),
-            ("labels", "A table of labels of this machine"),
-            ("ca", "Certificates in PEM of the authorities to trust in place of the system's"),
-            ("pin", "The one public key to trust, as sha256/BASE64"),
-            ("proxy", "The proxy to take, or none; else that of the environment"),
-            ("plain_http", "Whether http:// may lead to other machines, unencrypted"),
-        ]
-    }
-
     fn check(&self, text: &str) -> Result<(), String> {
         if text.is_empty() { Ok(()) } else { HubUrl::parse(text).map(drop) }
     }
 
     fn set(&self, at: &mut C, texts: &[String]) -> Result<(), String> {
-        let all = list(HubUrl::parse, texts)?;
-        *(self.field.at)(at) = if all.is_empty() { Vec::new() } else { vec![HubEntry::new(all)] };
+        let urls = list(HubUrl::parse, texts)?;
+        let all = if urls.is_empty() { Vec::new() } else { vec![HubEntry { urls, ..HubEntry::default() }] };
+        *(self.0.at)(at) = all;
         Ok(())
     }
-
-    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError> {
-        *(self.field.at)(at) = deserialized(value)?;
-        Ok(())
-    }
-
-    fn show(&self, of: &C) -> Option<Value> {
-        let hubs = (self.field.get)(of);
-        (!hubs.is_empty()).then(|| Value::Array(hubs.iter().map(print).collect()))
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Raw {
-    url: Urls,
-    key_file: Option<PathBuf>,
-    name: Option<String>,
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
-    ca: Option<PathBuf>,
-    pin: Option<String>,
-    proxy: Option<String>,
-    #[serde(default)]
-    plain_http: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Urls {
-    One(String),
-    All(Vec<String>),
-}
-
-impl TryFrom<Raw> for HubEntry {
-    type Error = String;
-
-    fn try_from(raw: Raw) -> Result<Self, String> {
-        let urls = match raw.url {
-            Urls::One(url) => urls(&url)?,
-            Urls::All(all) if all.is_empty() => return Err("`url` has no address; name a hub".into()),
-            Urls::All(all) => all.iter().map(|url| HubUrl::parse(url)).collect::<Result<_, _>>()?,
-        };
-        let labels = raw.labels.iter().map(|(key, value)| labeled(key, value)).collect::<Result<_, _>>()?;
-        Ok(HubEntry {
-            urls,
-            key: raw.key_file.map(KeyFrom::File),
-            name: raw.name.as_deref().map(name).transpose()?,
-            labels: few(labels)?,
-            ca: raw.ca,
-            pin: raw.pin.as_deref().map(Pin::parse).transpose()?,
-            proxy: raw.proxy.as_deref().map_or(Ok(ProxyChoice::Environment), ProxyChoice::parse)?,
-            plain_http: raw.plain_http,
-        })
-    }
-}
-
-/// An entry as it stands in a file, secrets as `***`.
-fn print(hub: &HubEntry) -> Value {
-    let mut own = Table::new();
-    let mut say = |key: &str, value: Option<Value>| drop(value.map(|value| own.insert(key.into(), value)));
-    let urls: Vec<Value> = hub.urls.iter().map(|url| url.to_string().into()).collect();
-    say("url", Some(if let [url] = &urls[..] { url.clone() } else { Value::Array(urls) }));
-    let path = |path: &PathBuf| Value::from(path.to_string_lossy().into_owned());
-    if let Some(KeyFrom::File(file)) = &hub.key {
-        say("key_file", Some(path(file)));
-    }
-    say("name", hub.name.clone().map(Value::from));
-    let labels: Table = hub.labels.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
-    say("labels", (!labels.is_empty()).then_some(Value::Table(labels)));
-    say("ca", hub.ca.as_ref().map(path));
-    say("pin", hub.pin.map(|pin| pin.to_string().into()));
-    say("proxy", hub.proxy.shown().map(Value::from));
-    say("plain_http", hub.plain_http.then_some(Value::Boolean(true)));
-    Value::Table(own)
 }
 
 /// Flags that say more of the one hub that is named.
@@ -340,7 +285,9 @@ impl HubFlags {
             hub.labels.retain(|(known, _)| *known != key);
             hub.labels.push((key, value));
         }
-        hub.labels = few(std::mem::take(&mut hub.labels)).map_err(wrong)?;
+        if hub.labels.len() > MAX_LABELS {
+            return Err(wrong(TOO_MANY_LABELS.into()));
+        }
         hub.ca = self.ca.or(hub.ca.take());
         hub.pin = self.pin.or(hub.pin);
         if let Some(proxy) = self.proxy {
@@ -359,7 +306,7 @@ mod tests {
     use super::*;
 
     fn entry(text: &str) -> Result<HubEntry, String> {
-        toml::from_str(text).map_err(|error: toml::de::Error| error.message().to_string())
+        HubEntry::TABLE.read_text(text).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -371,13 +318,13 @@ mod tests {
         );
         let hub = entry(&all).expect("all keys");
         assert_eq!(hub.urls.len(), 2);
-        let shown = format!("{hub:?} {}", print(&hub));
+        let shown = format!("{hub:?} {}", HubEntry::TABLE.print(&hub));
         assert!(shown.contains("node-7") && !shown.contains("s3cret"), "{shown}");
         for (text, why) in [
             ("url = []", "has no address"),
             ("url = \"https://a\"\nname = \"a b\"", "is not a valid name"),
             ("url = \"https://a\"\nlabels = { Rack = \"r\" }", "lower-case"),
-            ("url = \"https://a\"\nurls = 1", "unknown field `urls`"),
+            ("url = \"https://a\"\nurls = 1", "there is no key `urls` here; did you mean url?"),
             ("url = \"https://a\"\nproxy = \"socks5://a\"", "http://"),
         ] {
             let error = entry(text).expect_err(text);

@@ -1,37 +1,25 @@
 //! `[insight]`: what is looked for in the samples, and after how long it is told.
 
-use super::value;
-use serde::Deserialize;
-use settings::FileTable;
+use settings::length::within;
+use settings::{nearest, table, value};
 use std::time::Duration;
-use toml::{Table, Value};
 
 /// What the times may be.
 const LEAST: Duration = Duration::from_secs(30);
 const MOST: Duration = Duration::from_secs(86_400);
 
-/// `[insight]`: times, and what is off. There are no thresholds to set.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawInsight")]
-pub struct InsightSettings {
-    /// Whether anything is looked for.
-    pub enabled: bool,
-    /// How long GPUs are held without work before it is told, 30 s to 1 d.
-    pub idle_after: Duration,
-    /// How long the GPUs of a job wait in one kernel before it is told, 30 s to 1 d.
-    pub hang_after: Duration,
-    /// Kinds or rules that are not told.
-    pub silence: Vec<String>,
-}
-
-impl Default for InsightSettings {
-    fn default() -> Self {
-        InsightSettings {
-            enabled: true,
-            idle_after: Duration::from_secs(15 * 60),
-            hang_after: Duration::from_secs(60),
-            silence: Vec::new(),
-        }
+table! {
+    /// `[insight]`: times, and what is off. There are no thresholds to set.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct InsightSettings {
+        /// Whether anything is looked for
+        enabled: bool = true, text(value::switch);
+        /// After how long GPUs that are held without work are told, 30s to 1d
+        idle_after: Duration = Duration::from_secs(15 * 60), text(length);
+        /// After how long a job that waits in one kernel is told, 30s to 1d
+        hang_after: Duration = Duration::from_secs(60), text(length);
+        /// Kinds or rules that are not told
+        silence: Vec<String> = Vec::new(), text(rule), like "[\"idle\", \"hang.idle\"]";
     }
 }
 
@@ -46,65 +34,17 @@ impl InsightSettings {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawInsight {
-    enabled: Option<bool>,
-    idle_after: Option<String>,
-    hang_after: Option<String>,
-    silence: Option<Vec<String>>,
+fn length(text: &str) -> Result<Duration, String> {
+    within(text, LEAST, MOST)
 }
 
-impl TryFrom<RawInsight> for InsightSettings {
-    type Error = String;
-
-    fn try_from(raw: RawInsight) -> Result<Self, String> {
-        let usual = InsightSettings::default();
-        let read = |key: &str, text: Option<String>, usual: Duration| match text.as_deref().map(value::duration) {
-            None => Ok(usual),
-            Some(Ok(length)) if (LEAST..=MOST).contains(&length) => Ok(length),
-            Some(Ok(_)) => Err(format!("insight.{key}: write 30s to 1d")),
-            Some(Err(why)) => Err(format!("insight.{key}: {why}")),
-        };
-        let silence = raw.silence.unwrap_or_default();
-        let known = insight::Insight::new(insight::Settings::default()).rules();
-        let is_known =
-            |name: &str| known.iter().any(|one| one.rule == name || one.rule.split('.').next() == Some(name));
-        if let Some(unknown) = silence.iter().find(|name| !is_known(name)) {
-            let names: Vec<&str> = known.iter().map(|one| one.rule.as_str()).collect();
-            return Err(format!("insight.silence: unknown rule {unknown:?}; known rules are {}", names.join(", ")));
-        }
-        Ok(InsightSettings {
-            enabled: raw.enabled.unwrap_or(usual.enabled),
-            idle_after: read("idle_after", raw.idle_after, usual.idle_after)?,
-            hang_after: read("hang_after", raw.hang_after, usual.hang_after)?,
-            silence,
-        })
-    }
-}
-
-impl FileTable for InsightSettings {
-    const KEYS: &'static [(&'static str, &'static str)] = &[
-        ("enabled", "Whether anything is looked for; true unless it is written"),
-        ("idle_after", "After how long GPUs that are held without work are told, 30s to 1d; 15m unless it is written"),
-        ("hang_after", "After how long a job that waits in one kernel is told, 30s to 1d; 1m unless it is written"),
-        ("silence", "Kinds or rules that are not told, as [\"idle\", \"hang.idle\"]"),
-    ];
-
-    fn print(&self) -> Table {
-        let usual = InsightSettings::default();
-        let mut table = Table::new();
-        let mut put = |differs: bool, key: &str, value: Value| {
-            if differs {
-                table.insert(key.into(), value);
-            }
-        };
-        put(!self.enabled, "enabled", false.into());
-        let show = |length| Value::from(value::show_duration(length));
-        put(self.idle_after != usual.idle_after, "idle_after", show(self.idle_after));
-        put(self.hang_after != usual.hang_after, "hang_after", show(self.hang_after));
-        put(!self.silence.is_empty(), "silence", self.silence.clone().into());
-        table
+/// The name of a kind or a rule of findings.
+fn rule(text: &str) -> Result<String, String> {
+    let rules = insight::Insight::new(insight::Settings::default()).rules();
+    let known: Vec<&str> = rules.iter().map(|one| one.rule.as_str()).collect();
+    match known.iter().any(|rule| *rule == text || rule.split('.').next() == Some(text)) {
+        true => Ok(text.into()),
+        false => Err(format!("there is no rule {text:?}{}", nearest(text, &known))),
     }
 }
 
@@ -114,14 +54,18 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again_and_nonsense_is_refused() {
-        let read = |text: &str| toml::from_str::<InsightSettings>(text);
+        let read = |text: &str| InsightSettings::TABLE.read_text(text);
         assert_eq!(read("").expect("nothing"), InsightSettings::default());
         let own = read("enabled = false\nidle_after = \"30m\"\nsilence = [\"idle\"]").expect("a table");
-        assert_eq!(toml::from_str::<InsightSettings>(&own.print().to_string()).expect("a table"), own);
+        assert_eq!(
+            InsightSettings::TABLE.read_text(&InsightSettings::TABLE.print(&own).to_string()).expect("a table"),
+            own
+        );
         for (text, part) in [
             ("idle_after = \"1s\"", "30s to 1d"),
-            ("silence = [\"idel\"]", "known are"),
-            ("threshold = 3", "unknown field"),
+            ("silence = [\"far.from.all\"]", "silence: there is no rule \"far.from.all\"; known are"),
+            ("silence = [\"hang.idel\"]", "did you mean hang.idle?"),
+            ("threshold = 3", "there is no key `threshold`"),
         ] {
             let error = read(text).expect_err(text).to_string();
             assert!(error.contains(part), "{error}");

@@ -1,61 +1,37 @@
 //! `[[agents.keep]]`: machines that are kept for another time than the others, by their labels.
 
 use super::value;
-use serde::Deserialize;
+use settings::kinds::any_pair;
+use settings::{Fault, table};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use toml::{Table, Value};
 
 /// The most of them: each makes files of its own.
 const MOST: usize = 8;
 
-/// Machines with these labels are kept so long.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawRule")]
-pub struct KeepRule {
-    /// Labels that a machine has, all of them; those alone count that its join key or an admin gave it.
-    pub labels: BTreeMap<String, String>,
-    /// How long its samples are kept.
-    pub retention: Duration,
+table! {
+    /// Machines with these labels are kept so long.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct KeepRule, checked by KeepRule::check {
+        /// Labels that the join key or an admin gave the machine, all of them; no others count
+        labels as "match": BTreeMap<String, String> = BTreeMap::new(), map(any_pair), required like "{ tier = \"gpu\" }";
+        /// How long its samples are kept
+        retention: Duration = Duration::ZERO, text(value::retention), required like "\"30d\"";
+    }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRule {
-    #[serde(rename = "match")]
-    labels: BTreeMap<String, String>,
-    retention: String,
-}
-
-impl TryFrom<RawRule> for KeepRule {
-    type Error = String;
-
-    fn try_from(raw: RawRule) -> Result<Self, String> {
-        if raw.labels.is_empty() {
-            return Err("agents.keep.match: write a label, such as { tier = \"gpu\" }; --retention applies to all \
-                machines"
-                .into());
+impl KeepRule {
+    fn check(&self) -> Result<(), Fault> {
+        match self.labels.is_empty() {
+            true => Err(Fault::of("match", "write a label, such as { tier = \"gpu\" }; --retention is for all")),
+            false => Ok(()),
         }
-        let retention = value::retention(&raw.retention).map_err(|why| format!("agents.keep.retention: {why}"))?;
-        Ok(KeepRule { labels: raw.labels, retention })
     }
 }
 
 /// All of them, in order: the first that fits counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Vec<KeepRule>")]
-pub struct KeepRules(Vec<KeepRule>);
-
-impl TryFrom<Vec<KeepRule>> for KeepRules {
-    type Error = String;
-
-    fn try_from(all: Vec<KeepRule>) -> Result<Self, String> {
-        match all.len() {
-            ..=MOST => Ok(KeepRules(all)),
-            _ => Err(format!("agents.keep: write at most {MOST} tables")),
-        }
-    }
-}
+#[derive(Clone, Debug)]
+pub struct KeepRules(pub Vec<KeepRule>);
 
 impl KeepRules {
     /// How long a machine with these labels is kept; none: as long as all.
@@ -68,17 +44,13 @@ impl KeepRules {
     pub fn longest(&self) -> Option<Duration> {
         self.0.iter().map(|rule| rule.retention).max()
     }
+}
 
-    /// As they stand in a file; none where there are none.
-    pub(super) fn print(&self) -> Option<Value> {
-        let table = |rule: &KeepRule| {
-            let labels = rule.labels.iter().map(|(key, value)| (key.clone(), Value::from(value.clone())));
-            Value::Table(Table::from_iter([
-                ("match".to_string(), Value::Table(labels.collect())),
-                ("retention".to_string(), Value::from(value::show_duration(rule.retention))),
-            ]))
-        };
-        (!self.0.is_empty()).then(|| Value::Array(self.0.iter().map(table).collect()))
+/// Refuses more than there may be.
+pub(super) fn check(all: &[KeepRule]) -> Result<(), Fault> {
+    match all.len() {
+        ..=MOST => Ok(()),
+        _ => Err(Fault::of("keep", format!("at most {MOST} tables"))),
     }
 }
 
@@ -86,23 +58,22 @@ impl KeepRules {
 mod tests {
     use super::*;
     use crate::config::team::AgentLimits;
-    use settings::FileTable;
 
     #[test]
     fn what_is_written_is_read_again_and_nonsense_is_refused() {
-        let read = |text: &str| toml::from_str::<AgentLimits>(text);
+        let read = |text: &str| AgentLimits::TABLE.read_text(text);
         let text = "[[keep]]\nmatch = { tier = \"gpu\" }\nretention = \"30d\"\n\
                     [[keep]]\nmatch = { tier = \"cpu\", zone = \"a\" }\nretention = \"1h30m\"";
         let own = read(text).expect("two rules");
-        assert_eq!(read(&own.print().to_string()).expect("a table"), own);
-        assert!(!AgentLimits::default().print().contains_key("keep"));
+        assert_eq!(read(&AgentLimits::TABLE.print(&own).to_string()).expect("a table"), own);
+        assert!(!AgentLimits::TABLE.print(&AgentLimits::default()).contains_key("keep"));
         let one = "[[keep]]\nmatch = { a = \"b\" }\nretention = \"1d\"\n";
         for (text, sentence) in [
-            ("[[keep]]\nretention = \"1d\"".to_string(), "match"),
-            ("[[keep]]\nmatch = {}\nretention = \"1d\"".to_string(), "--retention applies to all"),
-            (one.replace("1d", "1 day"), "agents.keep.retention"),
+            ("[[keep]]\nretention = \"1d\"".to_string(), "keep.match: it is missing; write match = { tier"),
+            ("[[keep]]\nmatch = {}\nretention = \"1d\"".to_string(), "--retention is for all"),
+            (one.replace("1d", "1 day"), "keep.retention: "),
             (one.replace("1d", "1s"), "out of range"),
-            (format!("{one}for = 3"), "for"),
+            (format!("{one}for = 3"), "there is no key `for`"),
             (one.repeat(9), "at most 8"),
         ] {
             let error = read(&text).expect_err(&text).to_string();

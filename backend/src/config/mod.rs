@@ -3,7 +3,7 @@
 //! files handed in.
 //!
 //! Read `table.rs` (all options, one row each), then `option.rs` (what a row is), `flags.rs` (the command line), `file.rs`
-//! (TOML) and `value.rs` (how one value is written).
+//! (TOML) and `value.rs` (how one value is written). What a table of the file is says the crate [`settings`].
 
 mod administer;
 mod alerts;
@@ -12,9 +12,9 @@ mod cluster;
 mod collector;
 mod database;
 mod endpoints;
+mod example;
 mod export;
 mod file;
-mod file_error;
 mod findings;
 mod flags;
 mod fleet;
@@ -22,7 +22,6 @@ mod hub;
 mod hub_url;
 mod insight;
 mod keep;
-mod nearest;
 mod option;
 pub mod packages;
 mod pin;
@@ -42,7 +41,6 @@ mod value;
 mod wandb_settings;
 mod watching;
 mod when;
-mod written;
 
 pub use self::insight::InsightSettings;
 pub use self::team::{AddressRange, AgentLimits, Proxies, PublicUrl, Rejoin};
@@ -54,6 +52,7 @@ pub use alerts::{AlertSettings, BuiltInRules, SmtpSettings, rules_of_file};
 pub use cluster::ClusterSettings;
 pub use collector::CollectorConfig;
 pub use database::DatabaseSettings;
+pub use example::example;
 pub use export::Export;
 pub use file::read_file;
 pub use findings::{CheckFrom, FindingsTask};
@@ -62,13 +61,13 @@ pub use fleet::{Fail, Fleet};
 pub use hub::{HubEntry, KeyFrom};
 pub use hub_url::HubUrl;
 pub use keep::KeepRules;
-pub use nearest::nearest;
 pub use pin::Pin;
 pub use proxy::{ProxyChoice, ProxyEnvironment, ProxyUrl};
 pub use record::RecordingTask;
 pub use reference::reference;
 pub use remote_write::RemoteWrite;
 pub use run::{AlertTask, LogsTask, MarkTask, RunTask, RunsTask};
+pub use settings::nearest;
 pub use sign_in::{NewAccounts, ProxySignIn};
 pub use table::Config;
 pub use top::{Origin, Top, entry_here};

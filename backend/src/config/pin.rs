@@ -2,7 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use settings::Written;
 use std::fmt;
+use toml::Value;
 
 /// SHA-256 of the public key of a hub's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,12 @@ impl Pin {
 impl fmt::Display for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sha256/{}", STANDARD.encode(self.0))
+    }
+}
+
+impl Written for Pin {
+    fn show(&self) -> Value {
+        self.to_string().into()
     }
 }
 

@@ -5,8 +5,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use client::http::Uri;
 use percent_encoding::percent_decode_str;
+use settings::Written;
 use std::fmt;
 use std::net::IpAddr;
+use toml::Value;
 
 /// An HTTP proxy that is asked by CONNECT. Its debug form tells no password.
 #[derive(Clone, PartialEq, Eq)]
@@ -75,12 +77,17 @@ impl ProxyChoice {
         if text == "none" { Ok(ProxyChoice::Direct) } else { ProxyUrl::parse(text).map(ProxyChoice::Named) }
     }
 
+    /// Reads what stands in a file.
+    pub(super) fn read(value: Value) -> Result<Self, String> {
+        ProxyChoice::parse(&String::text(value)?)
+    }
+
     /// As it stands in a file, without a password; none for the default.
-    pub fn shown(&self) -> Option<String> {
+    pub(super) fn show(&self) -> Option<Value> {
         match self {
             ProxyChoice::Environment => None,
             ProxyChoice::Direct => Some("none".into()),
-            ProxyChoice::Named(proxy) => Some(proxy.to_string()),
+            ProxyChoice::Named(proxy) => Some(proxy.to_string().into()),
         }
     }
 }

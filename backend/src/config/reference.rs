@@ -1,21 +1,21 @@
 //! The table of options as a document.
 
 use super::collector::COMMON;
-use super::option::{Row, default_text};
+use super::option::{Row, default_text, in_words, split_default};
 use super::table::{Config, OPTIONS};
-use super::written::Takes;
 use collectors::COLLECTORS;
+use settings::{KeyText, Takes};
 
 const HEAD: &str = "\
 # Options
 
-This page lists every option of Watchglass: the table in `backend/src/config/table.rs` and the options of the collectors. \
-The file is generated: `UPDATE=1 cargo test -p watchglass-tests options` writes it.
+Every option of Watchglass, from the one table in `backend/src/config/table.rs`, from the tables of the file that it names and from the collectors. This file is \
+generated: `UPDATE=1 cargo test -p watchglass-tests options` writes it.
 
-A flag overrides the configuration file: `--memory=false` switches off `memory = true`, and an empty list, as in `--gpu ''`, \
-clears the list of the file. The file overrides the defaults. It is a TOML file that `--config` names; `--print-config` \
-prints the effective configuration in this form. A list with one value may be written as that value. Each command also has \
-flags of its own: `watchglass COMMAND --help`.
+A flag wins over the configuration file, in both directions: `--memory=false` switches off what the file switches on, and an \
+empty list, as in `--gpu ''`, clears the file's list. The file wins over the defaults. It is TOML and `--config` names it; \
+`--print-config` prints what is in force as such a file. [config.example.toml](config.example.toml) has every key, commented out. A list may be written as one value if it has one. Besides, each \
+command has flags of its own: `watchglass COMMAND --help`.
 ";
 
 /// All options, as Markdown.
@@ -27,25 +27,45 @@ pub fn reference() -> String {
             section = row.section;
             text += &format!("\n## {section}\n\n| flag | key | default | description |\n| --- | --- | --- | --- |\n");
         }
-        // Where the default is no value, its words stand in the help.
-        let (help, words) = row.help.split_once(" [default: ").unwrap_or((row.help, ""));
-        let default = default_text(row).map_or(words.trim_end_matches(']').into(), |default| code(&default));
+        let (help, words) = split_default(row.help);
+        let default = default_text(row).map_or(words.into(), |default| code(&default));
         text += &format!("| {} | {} | {default} | {help} |\n", flag(row), code(row.key));
     }
-    for row in OPTIONS.iter().filter(|row| !row.kind.keys().is_empty()) {
-        text += &format!("\n## In `{}`\n\n| key | description |\n| --- | --- |\n", row.key);
-        row.kind.keys().iter().for_each(|(key, help)| text += &format!("| {} | {help} |\n", code(key)));
+    for row in OPTIONS {
+        let Some(inner) = row.kind.inner() else { continue };
+        text += &format!("\n## In `{}`\n\n| key | default | what it is |\n| --- | --- | --- |\n", row.key);
+        keys("", &inner.keys, &mut text);
     }
     text += "\n## In `[collectors.NAME]`\n\n| collector | key | value | description |\n| --- | --- | --- | --- |\n";
     let line = |owner: &str, key: &str, value: &str, help: &str| {
         format!("| {owner} | {} | {} | {help} |\n", code(key), code(value).replace('|', "\\|"))
     };
-    COMMON.iter().for_each(|row| text += &line("each", row.key, row.value, row.help));
+    for row in COMMON.texts() {
+        text +=
+            &line("each", row.name, &row.default.map_or(row.example.into(), |default| default.to_string()), row.help);
+    }
     for entry in COLLECTORS {
         let own = entry.options.iter().map(|row| line(entry.name, row.key, row.value, row.help));
         text.extend(own);
     }
     text
+}
+
+/// A row for each key of a table, and of the tables in it.
+fn keys(above: &str, all: &[KeyText], text: &mut String) {
+    for key in all {
+        let (help, words) = split_default(key.help);
+        let default = match &key.default {
+            _ if key.is_required => "required".into(),
+            Some(default) => in_words(default).map_or(words.into(), |default| code(&default)),
+            None => words.into(),
+        };
+        let help = help.replace('|', "\\|");
+        *text += &format!("| {} | {default} | {help} |\n", code(&format!("{above}{}", key.name)));
+        if let Some(inner) = &key.inner {
+            keys(&format!("{above}{}.", key.name), &inner.keys, text);
+        }
+    }
 }
 
 fn code(text: &str) -> String {

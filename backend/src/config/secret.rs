@@ -1,5 +1,7 @@
 //! What may be secret in a text that repeats what somebody wrote.
 
+use toml::Value;
+
 /// The text with `***` in the place of user, password and query of every address in it.
 pub fn hidden(text: &str) -> String {
     let ends = |c: char| c.is_whitespace() || "\"'`<>".contains(c);
@@ -16,6 +18,11 @@ pub fn hidden(text: &str) -> String {
         }
     }
     shown
+}
+
+/// An address as it stands in a file, without what may be secret in it.
+pub fn show_url(url: &String) -> Option<Value> {
+    Some(hidden(url).into())
 }
 
 #[cfg(test)]

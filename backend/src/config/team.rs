@@ -1,17 +1,13 @@
 //! What a hub alone is told: the address that people type, whose word about callers counts, and what agents may send.
 
-use super::file_error::{FileError, deserialized};
-use super::keep::KeepRules;
-use super::option::{Field, OptionKind};
-use super::standing_join::StandingJoins;
-use super::written::{Takes, Written};
+use super::keep::{self, KeepRule, KeepRules};
+use super::standing_join::{self, StandingJoin};
 use super::{Config, ConfigError, value};
-use serde::Deserialize;
-use settings::FileTable;
+use settings::kinds::Words;
+use settings::{Fault, Written, table};
 use std::fmt;
 use std::net::IpAddr;
-use toml::de::DeValue;
-use toml::{Spanned, Table, Value};
+use toml::Value;
 
 /// The address by which people and agents reach a hub, which it never takes from a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,10 +81,10 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     if config.tls_cert.is_some() && config.plain_http {
         return wrong("--plain-http and --tls-cert exclude each other; leave one out".into());
     }
-    if let (Some(provider), None) = (config.sign_in.providers.first(), &config.public_url) {
+    if let (Some(provider), None) = (config.sign_in.providers().next(), &config.public_url) {
         return wrong(format!(
-            "{:?} redirects users to the hub's own address, which is not known; write --public-url https://NAME/",
-            provider.name
+            "people come back from {:?} to the hub's own address, which it never takes from a request; write --public-url https://NAME/",
+            provider.name()
         ));
     }
     let wide = config.bind.iter().find(|ip| !ip.is_loopback());
@@ -161,141 +157,59 @@ impl fmt::Display for AddressRange {
     }
 }
 
-/// `[proxy]`: whose word about callers counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Proxies {
-    /// Who may say by `X-Forwarded-For` for whom a request is made.
-    pub trusted: Vec<AddressRange>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawProxies {
-    #[serde(default)]
-    trusted: Vec<String>,
-}
-
-impl<'de> Deserialize<'de> for Proxies {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let raw = RawProxies::deserialize(from)?;
-        let trusted = raw.trusted.iter().map(|text| address_range(text)).collect::<Result<_, _>>();
-        Ok(Proxies { trusted: trusted.map_err(serde::de::Error::custom)? })
+impl Written for AddressRange {
+    fn show(&self) -> Value {
+        self.to_string().into()
     }
 }
 
-/// `[agents]`: what a hub takes from the machines that joined it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AgentLimits {
-    /// Series of one machine.
-    pub series: u32,
-    /// Links that begin in a second; more are told to come back.
-    pub handshakes: u32,
-    /// What happens when a machine that is known joins anew, as after it was installed again.
-    pub rejoin: Rejoin,
-    /// Join keys that stand in files.
-    pub join: StandingJoins,
-    /// Machines that are kept for another time than the others.
-    pub keep: KeepRules,
+table! {
+    /// `[proxy]`: whose word about callers counts.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Proxies {
+        /// Addresses of proxies whose `X-Forwarded-For` counts, such as 10.0.0.5 or 10.0.0.0/24
+        trusted: Vec<AddressRange> = Vec::new(), text(address_range), like "[\"10.0.0.5\"]";
+    }
+}
+
+table! {
+    /// `[agents]`: what a hub takes from the machines that joined it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct AgentLimits, checked by AgentLimits::check {
+        /// The most series of one machine; more are left out and counted
+        series: u32 = 20_000, text(settings::value::number);
+        /// How many links may begin in a second; more are told to come back
+        handshakes: u32 = 50, text(settings::value::number);
+        /// What happens when a machine that is known joins anew, as after a new installation: `allow`, it goes on as the
+        /// machine that it was; `approve`, an admin has to confirm it
+        rejoin: Rejoin = Rejoin::Allow, word(REJOIN);
+        /// Join keys that hold for as long as they are written here, for machines that programs set up
+        join: Vec<StandingJoin> = Vec::new(), table(&StandingJoin::TABLE);
+        /// Machines that are kept for another time than `--retention`, at most 8; the first that fits counts
+        keep: Vec<KeepRule> = Vec::new(), table(&KeepRule::TABLE);
+    }
 }
 
 /// What happens when a machine that is known joins anew.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejoin {
     /// It goes on as the machine that it was.
-    #[default]
     Allow,
     /// An admin has to confirm it.
     Approve,
 }
 
-impl Default for AgentLimits {
-    fn default() -> Self {
-        let (join, keep) = Default::default();
-        AgentLimits { series: 20_000, handshakes: 50, rejoin: Rejoin::Allow, join, keep }
-    }
-}
+const REJOIN: Words<Rejoin> = &[("allow", Rejoin::Allow), ("approve", Rejoin::Approve)];
 
-impl FileTable for Proxies {
-    const KEYS: &'static [(&'static str, &'static str)] =
-        &[("trusted", "Addresses of proxies whose `X-Forwarded-For` counts, such as 10.0.0.5 or 10.0.0.0/24")];
-
-    fn print(&self) -> Table {
-        let trusted = self.trusted.iter().map(|range| Value::from(range.to_string())).collect();
-        Table::from_iter([("trusted".to_string(), Value::Array(trusted))])
-    }
-}
-
-impl FileTable for AgentLimits {
-    const KEYS: &'static [(&'static str, &'static str)] = &[
-        ("series", "The most series of one machine; more are left out and counted"),
-        ("handshakes", "How many links may begin in a second; more are told to come back"),
-        (
-            "rejoin",
-            "`approve`: an admin confirms it when a machine that is known joins anew, as after a new installation",
-        ),
-        ("join", "Tables: join keys that hold for as long as they are written here, for machines that programs set up"),
-        ("join.name", "What it is called"),
-        (
-            "join.token_file",
-            "The file that holds the key, for the agents' `--key-file`; the hub makes it where there is none",
-        ),
-        ("join.team", "The team of its machines, by name; the first one unless it is written"),
-        ("join.labels", "Labels of its machines"),
-        (
-            "keep",
-            "Tables: machines that are kept for another time than `--retention`, at most 8; the first that fits counts",
-        ),
-        ("keep.match", "Labels that the join key or an admin gave the machine, such as `{ tier = \"gpu\" }`"),
-        ("keep.retention", "How long its samples are kept"),
-    ];
-
-    fn print(&self) -> Table {
-        let numbers = [("series", self.series), ("handshakes", self.handshakes)];
-        let numbers = numbers.map(|(key, value)| (key, Value::from(i64::from(value))));
-        let word = match self.rejoin {
-            Rejoin::Allow => "allow",
-            Rejoin::Approve => "approve",
-        };
-        let all = numbers.into_iter().chain([("rejoin", Value::from(word))]);
-        let all = all.chain(self.join.print().map(|join| ("join", join)));
-        let all = all.chain(self.keep.print().map(|keep| ("keep", keep)));
-        all.map(|(key, value)| (key.to_string(), value)).collect()
-    }
-}
-
-/// An option that is a [`FileTable`].
-pub struct Tables<C: 'static, T: 'static> {
-    /// Where it is kept.
-    pub field: Field<C, T>,
-}
-
-impl<C, T: FileTable> OptionKind<C> for Tables<C, T> {
-    fn takes(&self) -> Takes {
-        Takes::One
+impl AgentLimits {
+    /// How long machines are kept by their labels.
+    pub fn keep_rules(&self) -> KeepRules {
+        KeepRules(self.keep.clone())
     }
 
-    fn keys(&self) -> &'static [(&'static str, &'static str)] {
-        T::KEYS
-    }
-
-    fn check(&self, _: &str) -> Result<(), String> {
-        Err("this key belongs in the configuration file".into())
-    }
-
-    fn set(&self, _: &mut C, _: &[String]) -> Result<(), String> {
-        OptionKind::<C>::check(self, "")
-    }
-
-    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError> {
-        *(self.field.at)(at) = deserialized(value)?;
-        Ok(())
-    }
-
-    fn show(&self, of: &C) -> Option<Value> {
-        let own = (self.field.get)(of);
-        (*own != T::default()).then(|| Value::Table(own.print()))
+    fn check(&self) -> Result<(), Fault> {
+        standing_join::check(&self.join)?;
+        keep::check(&self.keep)
     }
 }
 
@@ -372,11 +286,11 @@ mod tests {
 
     #[test]
     fn tables_are_read_and_written_alike() {
-        let proxies: Proxies = toml::from_str("trusted = [\"10.0.0.5\", \"fd00::/64\"]").expect("a table");
-        assert_eq!(proxies.print().to_string().trim(), "trusted = [\"10.0.0.5\", \"fd00::/64\"]");
-        assert!(toml::from_str::<Proxies>("trusted = [\"10.0.0.1/8\"]").is_err());
-        assert!(toml::from_str::<Proxies>("trust = []").is_err());
-        let limits: AgentLimits = toml::from_str("series = 5").expect("a table");
+        let proxies = Proxies::TABLE.read_text("trusted = [\"10.0.0.5\", \"fd00::/64\"]").expect("a table");
+        assert_eq!(Proxies::TABLE.print(&proxies).to_string().trim(), "trusted = [\"10.0.0.5\", \"fd00::/64\"]");
+        assert!(Proxies::TABLE.read_text("trusted = [\"10.0.0.1/8\"]").is_err());
+        assert!(Proxies::TABLE.read_text("trust = []").is_err());
+        let limits = AgentLimits::TABLE.read_text("series = 5").expect("a table");
         assert_eq!((limits.series, limits.handshakes), (5, 50));
     }
 }

@@ -93,7 +93,7 @@ impl TopFlags {
         let of_url = |url: HubUrl| {
             // No proxy leads to this machine.
             let proxy = if url.is_local() { ProxyChoice::Direct } else { ProxyChoice::Environment };
-            Origin::Server(Box::new(HubEntry { proxy, ..HubEntry::new(vec![url]) }))
+            Origin::Server(Box::new(HubEntry { proxy, urls: vec![url], ..HubEntry::default() }))
         };
         let origin = match &self {
             TopFlags { file: Some(file), .. } => Origin::File(file.clone()),
@@ -120,5 +120,5 @@ pub fn here(config: &Config) -> HubUrl {
 
 /// The way to the server of this configuration's port on this machine.
 pub fn entry_here(config: &Config) -> HubEntry {
-    HubEntry { proxy: ProxyChoice::Direct, ..HubEntry::new(vec![here(config)]) }
+    HubEntry { proxy: ProxyChoice::Direct, urls: vec![here(config)], ..HubEntry::default() }
 }

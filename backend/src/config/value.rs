@@ -3,27 +3,20 @@
 
 use super::LocalAuth;
 pub use collectors::options::{absolute, gpu};
+use settings::Written;
 use settings::length::within;
-pub use settings::length::{duration, retention, show_duration};
+pub use settings::length::{retention, show_duration};
+pub use settings::value::{file, port, switch};
 use shared::unit::size;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use system::user;
+use toml::Value;
 
 /// The scheme of pages that an editor shows beside its text.
 const WEBVIEW: &str = "vscode-webview:";
 const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-
-/// True or false.
-pub fn switch(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("\"{text}\" is not a boolean; write true or false"))
-}
-
-/// A TCP port.
-pub fn port(text: &str) -> Result<u16, String> {
-    text.parse().map_err(|_| format!("\"{text}\" is not a port; write a whole number from 0 to 65535"))
-}
 
 /// The time between ticks.
 pub fn interval(text: &str) -> Result<Duration, String> {
@@ -176,11 +169,6 @@ pub fn folder(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A file, relative to where the program was started or absolute.
-pub fn file(text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() { Err("the file name is empty; write a path".into()) } else { Ok(text.into()) }
-}
-
 /// Folder that history is kept in, relative to where the program was started or absolute.
 pub fn data_dir(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
@@ -197,11 +185,6 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         bytes if bytes < 16 << 20 => Err(format!("{text} is too small for an hour of history; write 16MiB or more")),
         bytes => Ok(bytes),
     }
-}
-
-/// Writes a number of bytes as [`bytes`] reads it.
-pub fn show_bytes(bytes: u64) -> String {
-    size::typed(bytes)
 }
 
 /// A process id.
@@ -222,5 +205,11 @@ pub fn log(text: &str) -> Result<String, String> {
         Ok(text.to_string())
     } else {
         Err(format!("\"{text}\" is not a log level; write one of {}", LOG_LEVELS.join(", ")))
+    }
+}
+
+impl Written for LocalAuth {
+    fn show(&self) -> Value {
+        if *self == LocalAuth::Uid { "uid" } else { "off" }.into()
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::option::Row;
 use crate::config::table::OPTIONS;
-use crate::config::written::Takes;
+use settings::Takes;
 
 /// Values among which every flag finds two that differ.
 const VALUES: &[&str] = &[
@@ -121,12 +121,18 @@ fn flags_and_keys_stand_once_and_say_what_they_do() {
 }
 
 #[test]
-fn keys_of_tables_are_those_that_are_read() {
-    for (row, file) in [("openmetrics", "[[openmetrics]]"), ("remote_write", "[remote_write]")] {
-        let row = OPTIONS.iter().find(|option| option.key == row).expect("a row");
-        let keys: Vec<&str> = row.kind.keys().iter().map(|(key, _)| *key).collect();
-        let error = served(&[], &format!("{file}\nfar_from_all_of_them = 1")).expect_err("no key").to_string();
-        assert!(error.ends_with(&format!("known are {}", keys.join(", "))), "{error}");
+fn an_unknown_key_of_any_table_names_the_nearest_one() {
+    let tables: Vec<_> = OPTIONS.iter().filter_map(|row| Some((row, row.kind.inner()?))).collect();
+    assert!(tables.len() > 15);
+    for (row, inner) in tables {
+        let header = if inner.is_list { format!("[[{}]]", row.key) } else { format!("[{}]", row.key) };
+        let keys: Vec<&str> = inner.keys.iter().map(|key| key.name).collect();
+        let far = served(&[], &format!("{header}\nfar_from_all_of_them = 1")).expect_err("no key").to_string();
+        assert!(far.contains("f, line 2: ") && far.ends_with(&format!("known are {}", keys.join(", "))), "{far}");
+        for key in keys {
+            let near = served(&[], &format!("{header}\n{key}z = 1")).expect_err("no key").to_string();
+            assert!(near.ends_with(&format!("did you mean {key}?")), "{near}");
+        }
     }
 }
 

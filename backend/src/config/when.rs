@@ -1,6 +1,6 @@
 //! Instants and steps as people write them, on the command line and in a query.
 
-use super::value::duration;
+use settings::length::duration;
 use shared::date::from_date;
 
 /// An instant.

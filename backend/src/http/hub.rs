@@ -123,7 +123,7 @@ impl Hub {
     /// The proxies that we were told of: their connections are those of many callers.
     pub(super) fn proxies(&self) -> Vec<AddressRange> {
         let sign_in = self.proxy.iter().flat_map(|proxy| proxy.ranges());
-        self.trusted.iter().chain(sign_in).cloned().collect()
+        self.trusted.iter().chain(sign_in).copied().collect()
     }
 
     /// From where a request comes. Of what a proxy says of it the right-most address counts that is no trusted proxy's: all
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn only_trusted_proxies_say_for_whom_they_ask() {
-        let config = |text: &str| toml::from_str::<crate::config::Proxies>(text).expect("a table").trusted;
+        let config = |text: &str| crate::config::Proxies::TABLE.read_text(text).expect("a table").trusted;
         let trusted = config("trusted = [\"10.0.0.5\", \"10.1.0.0/16\"]");
         let from = |peer: &str, lists: &[&'static str]| {
             let mut headers = HeaderMap::new();

@@ -302,7 +302,7 @@ mod tests {
 
     fn trusted(text: &str) -> Arc<Strangers> {
         let table = format!("trusted = [{text:?}]");
-        Strangers::new(toml::from_str::<crate::config::Proxies>(&table).expect("a table").trusted)
+        Strangers::new(crate::config::Proxies::TABLE.read_text(&table).expect("a table").trusted)
     }
 
     #[tokio::test(start_paused = true)]

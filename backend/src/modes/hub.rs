@@ -82,7 +82,7 @@ pub async fn open(config: &Config, data: Data, address: SocketAddr) -> Result<Op
     let public = public(config, address.port());
     let clock: Arc<dyn clock::Clock> = Arc::new(clock::System);
     let providers =
-        Arc::new(Providers::of(&config.sign_in.providers, &public.to_string(), &clock).map_err(|why| (2, why))?);
+        Arc::new(Providers::of(config.sign_in.providers(), &public.to_string(), &clock).map_err(|why| (2, why))?);
     let failed = |why: Denied| (4, why.to_string());
     let code = unless_full(accounts.setup_code().await, "the link for the first admin").map_err(failed)?.flatten();
     let join = unless_full(accounts.printed_join().await, "the first join key").map_err(failed)?.flatten();
@@ -128,7 +128,7 @@ fn called(port: u16) -> String {
 /// Has the join keys of the configuration hold. A file that is not there yet gets one, for our user alone.
 async fn standing_joins(config: &Config, accounts: &Accounts) -> Result<(), Denied> {
     let mut all = Vec::new();
-    for join in &config.agent_limits.join.0 {
+    for join in &config.agent_limits.join {
         let path = &join.token_file;
         let key = match key_of(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => new_key_in(path),
@@ -197,7 +197,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
     };
     remember(&list, &removed).await;
     let retentions = match accounts.called().await {
-        Ok(called) => retentions(&called, &config.agent_limits.keep),
+        Ok(called) => retentions(&called, &config.agent_limits.keep_rules()),
         Err(error) => return tracing::error!(%error, "it cannot be read how machines are labeled"),
     };
     let known = KnownSources { removed, retentions };
@@ -250,7 +250,7 @@ pub async fn run(config: Config, opened: Opened, mut serving: Serving) {
         sending,
         history: None,
     };
-    let rules = (config.agent_limits.keep.clone(), cluster.is_some());
+    let rules = (config.agent_limits.keep_rules(), cluster.is_some());
     let following = tokio::spawn(follow(ingest.clone(), live.clone(), accounts.clone(), list, rules, changed));
     let others = accounts.clone();
     let looking = tokio::spawn(async move { others.look_for_others().await });

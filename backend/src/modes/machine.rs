@@ -90,7 +90,8 @@ pub(super) fn stream(
         }
         source
     });
-    let longest = config.agent_limits.keep.longest().map_or(0, |length| length.as_millis() as i64).max(retention);
+    let longest =
+        config.agent_limits.keep_rules().longest().map_or(0, |length| length.as_millis() as i64).max(retention);
     let live = Live::new(store, Arc::new(clock::System), random(), longest);
     let archive = match data {
         None => Archive::in_memory(live.clone()),

@@ -54,6 +54,7 @@ pub fn build(release: &Release) -> Result<Done, String> {
             (&*own("LICENSE-APACHE"), "LICENSE-APACHE"),
             (&*release.out.join("THIRD-PARTY.md"), "THIRD-PARTY.md"),
             (&*own("CHANGELOG.md"), "CHANGELOG.md"),
+            (&*own("docs/reference/config.example.toml"), "config.example.toml"),
         ],
     )?;
     paths::copy(&release.work.join("man"), &folder.join("man"))?;

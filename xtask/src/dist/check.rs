@@ -128,6 +128,7 @@ fn archive(release: &Release) -> Result<Done, String> {
         "LICENSE-APACHE",
         "THIRD-PARTY.md",
         "CHANGELOG.md",
+        "config.example.toml",
         "man/watchglass.1",
         "deploy/systemd/watchglass.service",
         "deploy/kubernetes/hub/kustomization.yaml",

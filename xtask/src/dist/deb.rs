@@ -43,7 +43,11 @@ pub fn build(release: &Release) -> Result<Done, String> {
     let doc = at("usr/share/doc/watchglass");
     put(
         &doc,
-        [(&*release.out.join("THIRD-PARTY.md"), "THIRD-PARTY.md"), (&*paths::root().join("LICENSE-MIT"), "copyright")],
+        [
+            (&*release.out.join("THIRD-PARTY.md"), "THIRD-PARTY.md"),
+            (&*paths::root().join("LICENSE-MIT"), "copyright"),
+            (&*paths::root().join("docs/reference/config.example.toml"), "config.example.toml"),
+        ],
     )?;
     let day = cmd("date").args(["-u", "-R", "-d"]).arg(format!("@{}", release.time)).env("LC_ALL", "C").output()?;
     let version = format!("{}-1", release.version.replace("-dev", "~dev"));

@@ -1,9 +1,8 @@
 //! `[cost]`: what GPU-time and energy cost. Where it is absent no money is told of anywhere.
 
-use serde::Deserialize;
-use settings::FileTable;
+use settings::{Fault, misplaced, table, value};
 use std::collections::BTreeMap;
-use toml::{Table, Value};
+use toml::Value;
 
 /// The key whose price is of every GPU that no other key names.
 const DEFAULT: &str = "default";
@@ -11,22 +10,61 @@ const DEFAULT: &str = "default";
 /// The longest name of a currency, bytes.
 const MAX_CURRENCY_BYTES: usize = 8;
 
-/// `[cost]`: prices.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(try_from = "RawCost")]
-pub struct CostSettings {
-    /// Price of a GPU-hour, by a part of the model's name or `default`.
-    pub gpu_hour: BTreeMap<String, f64>,
-    /// Price of a kilowatt-hour.
-    pub kwh: Option<f64>,
-    /// What the prices are in, as `EUR`.
-    pub currency: String,
+table! {
+    /// `[cost]`: prices.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CostSettings, checked by CostSettings::check {
+        /// Prices of a GPU-hour, each by a part of the model's name or `default`
+        gpu_hour: BTreeMap<String, f64> = BTreeMap::new(), own(read_prices, show_prices), like "{ H100 = 2.5, default = 1.0 }";
+        /// Price of a kilowatt-hour
+        kwh: Option<f64> = None, text(price), like "0.3";
+        /// Currency of the prices
+        currency: String = String::new(), text(value::any), like "\"EUR\"";
+    }
 }
 
 // No price is NaN: such are refused.
 impl Eq for CostSettings {}
 
+fn price(text: &str) -> Result<f64, String> {
+    let price = text.parse().ok().filter(|price| is_price(*price));
+    price.ok_or_else(|| "write a price of 0 or more".into())
+}
+
+fn is_price(price: f64) -> bool {
+    price.is_finite() && (0.0..=1e9).contains(&price)
+}
+
+fn read_prices(value: Value) -> Result<BTreeMap<String, f64>, String> {
+    let Value::Table(prices) = value else {
+        return Err(misplaced(value.type_str(), "a table, like { H100 = 2.5, default = 1.0 }"));
+    };
+    let read = |(model, value): (String, Value)| {
+        let price = value.as_float().or(value.as_integer().map(|whole| whole as f64)).filter(|price| is_price(*price));
+        match price.filter(|_| !model.is_empty()) {
+            Some(price) => Ok((model, price)),
+            None => Err(format!("{model:?}: write a price of 0 or more behind the name of a model")),
+        }
+    };
+    prices.into_iter().map(read).collect()
+}
+
+fn show_prices(prices: &BTreeMap<String, f64>) -> Option<Value> {
+    let shown = prices.iter().map(|(model, price)| (model.clone(), Value::Float(*price)));
+    (!prices.is_empty()).then(|| Value::Table(shown.collect()))
+}
+
 impl CostSettings {
+    fn check(&self) -> Result<(), Fault> {
+        let prices = !self.gpu_hour.is_empty() || self.kwh.is_some();
+        let is_name =
+            (1..=MAX_CURRENCY_BYTES).contains(&self.currency.len()) && !self.currency.chars().any(char::is_control);
+        match prices && !is_name {
+            true => Err(Fault::of("currency", "write what the prices are in, like \"EUR\"")),
+            false => Ok(()),
+        }
+    }
+
     /// What so many GPU-hours of each model, and so much energy, cost; None where a part has no price.
     pub fn of<'a>(&self, hours: impl Iterator<Item = (&'a str, f64)>, kwh: Option<f64>) -> Option<f64> {
         if self.gpu_hour.is_empty() && self.kwh.is_none() {
@@ -55,65 +93,12 @@ impl CostSettings {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawCost {
-    #[serde(default)]
-    gpu_hour: BTreeMap<String, f64>,
-    kwh: Option<f64>,
-    currency: Option<String>,
-}
-
-impl TryFrom<RawCost> for CostSettings {
-    type Error = String;
-
-    fn try_from(raw: RawCost) -> Result<Self, String> {
-        let is_price = |price: f64| price.is_finite() && (0.0..=1e9).contains(&price);
-        if let Some((key, _)) = raw.gpu_hour.iter().find(|(key, price)| key.is_empty() || !is_price(**price)) {
-            return Err(format!("cost.gpu_hour.{key}: write a price of 0 or more after the name of a model"));
-        }
-        if raw.kwh.is_some_and(|price| !is_price(price)) {
-            return Err("cost.kwh: write a price of 0 or more".into());
-        }
-        let currency = raw.currency.unwrap_or_default();
-        let prices = !raw.gpu_hour.is_empty() || raw.kwh.is_some();
-        let is_name = (1..=MAX_CURRENCY_BYTES).contains(&currency.len()) && !currency.chars().any(char::is_control);
-        match prices && !is_name {
-            true => Err("cost.currency: write the currency of the prices, like \"EUR\"".into()),
-            false => Ok(CostSettings { gpu_hour: raw.gpu_hour, kwh: raw.kwh, currency }),
-        }
-    }
-}
-
-impl FileTable for CostSettings {
-    const KEYS: &'static [(&'static str, &'static str)] = &[
-        ("gpu_hour", "Prices of a GPU-hour: { \"H100\" = 2.5, default = 1.0 }, each by a part of the model's name"),
-        ("kwh", "Price of a kilowatt-hour"),
-        ("currency", "What the prices are in, like \"EUR\""),
-    ];
-
-    fn print(&self) -> Table {
-        let mut table = Table::new();
-        if !self.gpu_hour.is_empty() {
-            let prices = self.gpu_hour.iter().map(|(key, price)| (key.clone(), Value::Float(*price)));
-            table.insert("gpu_hour".into(), Value::Table(prices.collect()));
-        }
-        if let Some(price) = self.kwh {
-            table.insert("kwh".into(), Value::Float(price));
-        }
-        if !self.currency.is_empty() {
-            table.insert("currency".into(), self.currency.clone().into());
-        }
-        table
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<CostSettings, String> {
-        toml::from_str(text).map_err(|error| error.to_string())
+        CostSettings::TABLE.read_text(text).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -133,7 +118,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again_and_nonsense_is_refused() {
         let own = read("gpu_hour = { H100 = 2.5, default = 1 }\nkwh = 0.3\ncurrency = \"EUR\"").expect("a table");
-        assert_eq!(read(&own.print().to_string()).expect("a table"), own);
+        assert_eq!(read(&CostSettings::TABLE.print(&own).to_string()).expect("a table"), own);
         assert_eq!(read("").expect("nothing"), CostSettings::default());
         for (text, part) in [
             ("kwh = 0.3", "currency"),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use shared::role::Role;
 use std::collections::BTreeMap;
-use toml::{Table, Value};
+use toml::Value;
 
 /// The team that is meant where none is named.
 const MAIN: &str = "main";
@@ -61,14 +61,22 @@ impl GroupRoles {
         teams.into_iter().map(|(team, role)| (team.to_string(), role)).collect()
     }
 
-    /// Its values as they stand in a file.
-    pub fn print(&self) -> Table {
+    /// Reads what stands in a file.
+    pub fn read(value: Value) -> Result<Self, String> {
+        let wanted =
+            "write a role behind each group, or { team = \"TEAM\", role = \"ROLE\" }; roles are viewer, member, admin";
+        value.try_into().map_err(|_| wanted.into())
+    }
+
+    /// Its values as they stand in a file; none without groups.
+    pub fn show(&self) -> Option<Value> {
         let one = |granted: &Granted| {
             let role = Value::from(granted.role.text());
             let both = [("team".to_string(), granted.team.as_str().into()), ("role".to_string(), role.clone())];
             if granted.team == MAIN { role } else { Value::Table(both.into_iter().collect()) }
         };
-        self.0.iter().map(|(group, granted)| (group.clone(), one(granted))).collect()
+        let all = self.0.iter().map(|(group, granted)| (group.clone(), one(granted)));
+        (!self.is_empty()).then(|| Value::Table(all.collect()))
     }
 }
 
@@ -85,7 +93,7 @@ mod tests {
         assert_eq!(of(&["users", "ops", "other"]), both(None, Some(Role::Admin)));
         assert_eq!(of(&["lab", "users"]), both(Some(Role::Member), Some(Role::Viewer)));
         assert_eq!(of(&[]), both(None, None));
-        assert_eq!(toml::from_str::<GroupRoles>(&roles.print().to_string()).expect("roles"), roles);
+        assert_eq!(GroupRoles::read(roles.show().expect("roles")).expect("roles"), roles);
         assert!(toml::from_str::<GroupRoles>("ops = \"owner\"").is_err());
         assert!(toml::from_str::<GroupRoles>("ops = { role = \"admin\" }").is_err());
     }

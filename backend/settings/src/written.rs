@@ -1,32 +1,40 @@
 //! How values of each type stand in the configuration file.
 
-use super::file_error::misplaced;
-use super::{LocalAuth, show_duration, value};
+use crate::file_error::misplaced;
+use crate::length::show_duration;
+use shared::secret::Secret;
+use shared::unit::size;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::Value;
 
-/// What a flag takes.
+/// What stands for a secret wherever it is shown.
+pub const HIDDEN: &str = "***";
+
+/// How many values there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// Nothing, which means true, or `=true` or `=false`.
+    /// One, true or false.
     Switch,
-    /// One value.
+    /// One.
     One,
-    /// A list, with commas or by repeating the flag. An empty value alone is the empty list.
+    /// A list.
     Many,
 }
 
 /// A type of values.
 pub trait Written: Sized + PartialEq + 'static {
-    /// What a flag with one such value takes.
+    /// How many values a single one is.
     const TAKES: Takes = Takes::One;
 
     /// The value as it stands in a file.
     fn show(&self) -> Value;
 
-    /// The text of a value that stands in a file; an error says what to write instead.
+    /// The text of a value that stands in a file.
+    ///
+    /// # Errors
+    /// What to write instead.
     fn text(value: Value) -> Result<String, String> {
         match value {
             Value::String(text) => Ok(text),
@@ -66,17 +74,40 @@ impl Written for u16 {
     }
 }
 
-/// A number that the system or a driver gave: of a process, a user or a GPU.
+/// A number that the system or a driver gave, of a process, a user or a GPU; or a limit.
 impl Written for u32 {
     fn show(&self) -> Value {
         i64::from(*self).into()
+    }
+
+    // A user may be named, so text is not refused here.
+    fn text(value: Value) -> Result<String, String> {
+        match value {
+            Value::String(text) => Ok(text),
+            Value::Integer(number) => Ok(number.to_string()),
+            other => Err(misplaced(other.type_str(), "a whole number")),
+        }
     }
 }
 
 /// Bytes.
 impl Written for u64 {
     fn show(&self) -> Value {
-        value::show_bytes(*self).into()
+        size::typed(*self).into()
+    }
+}
+
+impl Written for f64 {
+    fn show(&self) -> Value {
+        (*self).into()
+    }
+
+    fn text(value: Value) -> Result<String, String> {
+        match value {
+            Value::Float(number) => Ok(number.to_string()),
+            Value::Integer(number) => Ok(number.to_string()),
+            other => Err(misplaced(other.type_str(), "a number")),
+        }
     }
 }
 
@@ -92,6 +123,12 @@ impl Written for String {
     }
 }
 
+impl Written for Secret {
+    fn show(&self) -> Value {
+        HIDDEN.into()
+    }
+}
+
 impl Written for PathBuf {
     fn show(&self) -> Value {
         self.to_string_lossy().into_owned().into()
@@ -101,11 +138,5 @@ impl Written for PathBuf {
 impl Written for IpAddr {
     fn show(&self) -> Value {
         self.to_string().into()
-    }
-}
-
-impl Written for LocalAuth {
-    fn show(&self) -> Value {
-        if *self == LocalAuth::Uid { "uid" } else { "off" }.into()
     }
 }
