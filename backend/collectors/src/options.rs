@@ -47,7 +47,7 @@ impl OptionRow {
     /// A list of numbers of GPUs that now stands at the top of the file, below another key.
     pub const fn moved_gpus(key: &'static str, moved_to: &'static str) -> Self {
         let parse = |text: &str| gpu(text).map(|gpu| gpu.to_string());
-        let help = "GPUs to keep; the older place of a key that now stands at the top";
+        let help = "GPUs to watch; deprecated, use the top-level key";
         OptionRow { key, value: "INDEX", help, example: "[0, 1]", is_list: true, parse, moved_to: Some(moved_to) }
     }
 }

@@ -165,7 +165,7 @@ impl Oidc {
         let known = self.discovered(client)?;
         match &answer.issuer {
             Some(issuer) if *issuer != self.own.issuer => {
-                return Err(Failure::untrusted("the answer is another provider's (iss)"));
+                return Err(Failure::untrusted("the response is from another provider (iss)"));
             }
             None if known.says.authorization_response_iss_parameter_supported => {
                 return Err(Failure::untrusted("the response has no issuer (iss), though the provider announces it"));

@@ -49,7 +49,7 @@ impl fmt::Display for FileError {
 /// That a type cannot stand where it does.
 pub fn misplaced(found: &str, wanted: &str) -> String {
     let article = if found.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    format!("{article} {found} cannot stand here; write {wanted}")
+    format!("{article} {found} is not allowed here; write {wanted}")
 }
 
 /// A value of the file as a type that serde reads.

@@ -177,7 +177,7 @@ pub fn texts<T: Written>(value: Value) -> Result<Vec<String>, String> {
 pub fn single(texts: &[String]) -> Result<&str, String> {
     match texts {
         [text] => Ok(text),
-        _ => Err("one value stands here, not a list".into()),
+        _ => Err("only one value is allowed here, not a list".into()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// # Errors
 /// It is neither.
 pub fn switch(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("\"{text}\" is not known; write true or false"))
+    text.parse().map_err(|_| format!("\"{text}\" is not a boolean; write true or false"))
 }
 
 /// A whole number from 0 on.
@@ -39,7 +39,7 @@ pub fn any(text: &str) -> Result<String, String> {
 /// # Errors
 /// It is empty.
 pub fn file(text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() { Err("the name of the file is empty; write a path".into()) } else { Ok(text.into()) }
+    if text.is_empty() { Err("the file name is empty; write a path".into()) } else { Ok(text.into()) }
 }
 
 /// A file or folder, wherever the program was started.

@@ -47,8 +47,8 @@ pub fn logs(
         ));
     }
     let folder = config.data_dir.as_deref().filter(|_| !config.memory);
-    let folder =
-        folder.ok_or_else(|| AdminFailed::folder("there is no data folder; name that of the server with --data-dir"))?;
+    let folder = folder
+        .ok_or_else(|| AdminFailed::folder("there is no data folder; name that of the server with --data-dir"))?;
     let mut rows = PrintedRows { task, say, known: HashSet::new(), newest: None, reads: true, unread: None };
     rows.ask(folder, &question(task, None, task.last.or(task.follow.then_some(100))))?;
     while task.follow && rows.reads {

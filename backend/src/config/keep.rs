@@ -70,7 +70,7 @@ mod tests {
         let one = "[[keep]]\nmatch = { a = \"b\" }\nretention = \"1d\"\n";
         for (text, sentence) in [
             ("[[keep]]\nretention = \"1d\"".to_string(), "keep.match: it is missing; write match = { tier"),
-            ("[[keep]]\nmatch = {}\nretention = \"1d\"".to_string(), "--retention is for all"),
+            ("[[keep]]\nmatch = {}\nretention = \"1d\"".to_string(), "--retention applies to all"),
             (one.replace("1d", "1 day"), "keep.retention: "),
             (one.replace("1d", "1s"), "out of range"),
             (format!("{one}for = 3"), "there is no key `for`"),

@@ -77,7 +77,7 @@ impl<C, T, S: TableSlot<T>> OptionKind<C> for Tables<C, T, S> {
 }
 
 /// That no flag says it.
-pub const FILE_ONLY: &str = "it can be written in the configuration file only";
+pub const FILE_ONLY: &str = "this key belongs in the configuration file";
 
 /// The row of a key.
 pub fn by_key<C>(rows: &'static [Row<C>], key: &str) -> Option<&'static Row<C>> {

@@ -40,7 +40,7 @@ fn show_read_url(url: &Option<String>) -> Option<Value> {
 
 fn header(name: &str, value: &str) -> Result<(), String> {
     match HeaderName::from_bytes(name.as_bytes()).is_err() || HeaderValue::from_str(value).is_err() {
-        true => Err(format!("the header {name:?} cannot be sent; use a name and one line of visible text")),
+        true => Err(format!("the header {name:?} is invalid; write a name and one line of visible text")),
         false => Ok(()),
     }
 }

@@ -59,8 +59,8 @@ mod tests {
         let file = "token_file = \"/etc/wg/join\"";
         for (text, sentence) in [
             (one("token_file = \"join\""), "join.token_file: write the whole path"),
-            (one(file) + &one("token_file = \"/other\""), "a name and a file of its own"),
-            (one(file) + &one(file).replace("\"a\"", "\"b\""), "a name and a file of its own"),
+            (one(file) + &one("token_file = \"/other\""), "give each its own"),
+            (one(file) + &one(file).replace("\"a\"", "\"b\""), "give each its own"),
             (format!("[[join]]\nname = \" \"\n{file}"), "1 to 64 letters"),
             (one(""), "join.token_file: it is missing"),
             (one(&format!("{file}\nuses = 3")), "there is no key `uses`"),

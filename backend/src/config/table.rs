@@ -99,7 +99,7 @@ options! {
     /// A Unix socket, for this user alone; of a server to show, where `top` is asked.
     unix: Option<PathBuf> = None, text(value::file) {
         flag: "unix", key: "unix", value: "PATH", section: PAGE, commands: &["serve", "replay", "import", "demo", "top"],
-        help: "Unix socket to listen on in place of a port; with --port both; with top: a server's",
+        help: "Unix socket to listen on instead of a port, or of a running server",
     }, like "\"/run/user/1000/watchglass.sock\""
     /// Whether connections of the Unix socket go on to the process that has the data folder, where there is one.
     join: bool = false, text(value::switch) {
@@ -119,22 +119,22 @@ options! {
     /// Other names the page is reached by; lower case, without port.
     hosts: Vec<String> = Vec::new(), text(value::host) {
         flag: "host", key: "hosts", value: "NAME", section: READERS, commands: SERVING,
-        help: "Another name the page is reached by, for example through a proxy",
+        help: "Additional host name of the page, for example through a proxy",
     }, like "[\"gpu7.example.org\"]"
     /// Other origins that may call: `scheme://host[:port]`, lower case, no default port.
     origins: Vec<String> = Vec::new(), text(value::origin) {
         flag: "origin", key: "origins", value: "URL", section: READERS, commands: SERVING,
-        help: "Another web origin that may call, like https://tools.example.org",
+        help: "Web origin allowed to call the API, like https://tools.example.org",
     }, like "[\"https://tools.example.org\"]"
     /// Origins that may show the page in a frame, written as in `origins`.
     embed: Vec<String> = Vec::new(), text(value::embedder) {
         flag: "embed", key: "embed", value: "ORIGIN", section: READERS, commands: SERVING,
-        help: "A web origin that may show the page in a frame",
+        help: "Web origin allowed to show the page in a frame",
     }, like "[\"https://*.vscode-cdn.net\"]"
     /// Uids of other local users who may read.
     allow_users: Vec<u32> = Vec::new(), text(value::user) {
         flag: "allow-user", key: "allow_users", value: "USER", section: READERS, commands: SERVING,
-        help: "Another local user who may read, by name or uid",
+        help: "Local user allowed to read, by name or uid",
     }, like "[\"root\"]"
     /// Whether local callers are told apart.
     local_auth: LocalAuth = LocalAuth::Uid, text(value::local_auth) {
@@ -144,17 +144,17 @@ options! {
     /// The address that people and agents type; none: that of the listener.
     public_url: Option<PublicUrl> = None, text(team::public_url) {
         flag: "public-url", key: "public_url", value: "URL", section: TEAM, commands: &["hub"],
-        help: "The address that people and agents type, like https://watch.example.org/",
+        help: "Public address for users and agents, like https://watch.example.org/",
     }, like "\"https://watch.example.org/\""
     /// Certificates of our name, our own first, PEM.
     tls_cert: Option<PathBuf> = None, text(value::file) {
         flag: "tls-cert", key: "tls_cert", value: "FILE", section: TEAM, commands: &["hub"],
-        help: "Our certificate and its chain, PEM; read anew when it changes",
+        help: "PEM file of the certificate and its chain; reloaded when it changes",
     }, like "\"/etc/watchglass/cert.pem\""
     /// The private key of the certificate, PEM.
     tls_key: Option<PathBuf> = None, text(value::file) {
         flag: "tls-key", key: "tls_key", value: "FILE", section: TEAM, commands: &["hub"],
-        help: "The private key of the certificate, PEM",
+        help: "PEM file of the private key of the certificate",
     }, like "\"/etc/watchglass/key.pem\""
     /// A hub does not measure its own machine.
     no_local: bool = false, text(value::switch) {
@@ -219,7 +219,7 @@ options! {
     /// Processes to watch, with descendants; empty: none.
     pids: Vec<u32> = Vec::new(), text(value::pid) {
         flag: "pid", key: "pid", value: "PID", section: MEASURED, commands: MEASURING,
-        help: "Process to watch, with all it starts",
+        help: "Process to watch, with its descendants",
     }, like "[4711]"
     /// Whether arguments of processes are read and shown, without what looks like a secret.
     show_args: bool = false, text(value::switch) {
@@ -229,7 +229,7 @@ options! {
     /// GPUs to keep, by their vendor's own number; empty: all.
     gpus: Vec<u32> = Vec::new(), text(value::gpu) {
         flag: "gpu", key: "gpu", value: "INDEX", section: MEASURED, commands: MEASURING,
-        help: "GPU to keep, by its number in nvidia-smi or N of cardN [default: all]",
+        help: "GPU to watch, by its index in nvidia-smi or N of cardN [default: all]",
     }, like "[0, 1]"
     /// Paths whose file systems are watched; absolute.
     disk_paths: Vec<PathBuf> = vec![collectors::default_disk_path(cfg!(windows), None)], text(value::absolute) {
@@ -249,7 +249,7 @@ options! {
     /// Folder below which /proc and /sys are read; none: this machine's own.
     root: Option<PathBuf> = None, text(value::folder) {
         flag: "root", key: "root", value: "DIR", section: MEASURED, commands: MEASURING,
-        help: "Folder that holds the proc and sys to read, such as a host's mounted into a container",
+        help: "Folder with the proc and sys to read, such as those of a host",
     }, like "\"/host\""
     /// What is watched besides what comes along.
     rules: Vec<Rule> = Vec::new(), rule_tables() {
@@ -285,7 +285,7 @@ options! {
     data_dir: Option<PathBuf> = None, text(value::data_dir) {
         flag: "data-dir", key: "data_dir", value: "DIR", section: STORAGE,
         commands: &["serve", "agent", "hub", "doctor", "export", "findings", "record", "user", "key", "service", "agents", "team", "view", "share", "erase", "audit", "usage", "backup", "restore", "run", "mark", "alert", "runs", "logs", "alerts", "top"],
-        help: "Folder that history is kept in [default: watchglass in your state folder, ~/.local/state]",
+        help: "Folder of the history [default: watchglass in ~/.local/state]",
     }, like "\"/var/lib/watchglass\""
     /// Sync the log every second, not every five.
     durable: bool = false, text(value::switch) {
@@ -295,7 +295,7 @@ options! {
     /// The most bytes of sealed history on disk; none: as many as the retention takes.
     retention_bytes: Option<u64> = None, text(value::bytes) {
         flag: "", key: "retention_bytes", value: "SIZE", section: STORAGE, commands: &[],
-        help: "The most that history takes of the disk, such as 2GiB",
+        help: "Maximum size of the history on disk, such as 2GiB",
     }, like "\"2GiB\""
     /// A server that samples are also sent to.
     remote_write: Option<RemoteWrite> = None, table(&RemoteWrite::TABLE) {

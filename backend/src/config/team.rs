@@ -83,7 +83,7 @@ pub fn check(config: &Config) -> Result<(), ConfigError> {
     }
     if let (Some(provider), None) = (config.sign_in.providers().next(), &config.public_url) {
         return wrong(format!(
-            "people come back from {:?} to the hub's own address, which it never takes from a request; write --public-url https://NAME/",
+            "{:?} redirects users to the hub's own address, which is not known; write --public-url https://NAME/",
             provider.name()
         ));
     }

@@ -68,11 +68,12 @@ table! {
 impl RunsSettings {
     fn check(&self) -> Result<(), Fault> {
         if self.socket.is_none() && self.socket_mode != SocketMode::Owner {
-            let why = "others cannot enter the data folder; write runs.socket, too, as /run/watchglass/run.sock";
+            let why = "other users cannot enter the data folder; also write runs.socket, such as \
+                /run/watchglass/run.sock";
             return Err(Fault::of("socket_mode", why));
         }
         match self.socket_group.is_some() && self.socket_mode != SocketMode::Group {
-            true => Err(Fault::of("socket_group", "write runs.socket_mode = \"0660\", too")),
+            true => Err(Fault::of("socket_group", "also write runs.socket_mode = \"0660\"")),
             false => Ok(()),
         }
     }
@@ -117,9 +118,9 @@ mod tests {
             ("keep = \"1h\"", "at least 1d, or 0 for ever"),
             ("keep = \"soon\"", "or 0 for ever"),
             ("kept = \"1d\"", "did you mean keep?"),
-            ("socket_mode = \"0666\"", "write runs.socket, too"),
+            ("socket_mode = \"0666\"", "also write runs.socket"),
             ("socket = \"/run/x.sock\"\nsocket_mode = \"0777\"", "known are 0600, 0660, 0666"),
-            ("socket = \"/run/x.sock\"\nsocket_group = \"ml\"", "write runs.socket_mode = \"0660\", too"),
+            ("socket = \"/run/x.sock\"\nsocket_group = \"ml\"", "also write runs.socket_mode = \"0660\""),
         ] {
             let error = read(wrong).expect_err(wrong).to_string();
             assert!(error.contains(said), "{wrong}: {error}");

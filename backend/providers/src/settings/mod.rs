@@ -82,7 +82,7 @@ table! {
 impl GitHubProvider {
     fn check(&self) -> Result<(), Fault> {
         match self.client_secret.is_none() && self.client_secret_file.is_none() {
-            true => Err("GitHub wants a secret; write client_secret_file".into()),
+            true => Err("GitHub requires a secret; write client_secret_file".into()),
             false => one_secret(self.client_secret.as_ref(), self.client_secret_file.as_ref()),
         }
     }
@@ -169,7 +169,7 @@ fn secret(text: &str) -> Result<Secret, String> {
 
 fn one_secret(given: Option<&Secret>, file: Option<&PathBuf>) -> Result<(), Fault> {
     match given.is_some() && file.is_some() {
-        true => Err("client_secret and client_secret_file both say the secret; choose one".into()),
+        true => Err("client_secret and client_secret_file exclude each other; write one of them".into()),
         false => Ok(()),
     }
 }
@@ -208,9 +208,9 @@ fn address(text: &str) -> Result<String, String> {
         _ if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) => {
             Err(format!("{:?} is not an address; write one like https://id.example.org", client::bare(text)))
         }
-        _ if uri.query().is_some() || text.contains('#') => Err("leave out what stands behind ? or #".into()),
+        _ if uri.query().is_some() || text.contains('#') => Err("leave out the part from ? or # on".into()),
         Some("https") => Ok(text.into()),
         Some("http") if local => Ok(text.into()),
-        _ => Err("write https://; only this machine itself may be asked by http://".into()),
+        _ => Err("write https://; only an address on this machine may use http://".into()),
     }
 }

@@ -184,7 +184,7 @@ pub fn MePage() -> impl IntoView {
         <If when=flag(move || me.known())>
             <Card title="Notifications" note=text(|| "in this page, and by e-mail if your address is verified")>
                 <div class="acts">
-                    {tell("tell_finished", "My runs finished", |me| me.tell_finished)}
+                    {tell("tell_finished", "in this page, and by e-mail if your address is verified", |me| me.tell_finished)}
                     {tell("tell_crashed", "My runs crashed", |me| me.tell_crashed)}
                 </div>
             </Card>
