@@ -32,10 +32,10 @@ fn what_breaks_is_told_in_a_sentence_and_a_recording_says_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
     for (fail, rule, said) in [
         ("lost", "lost_gpu", "fell off the bus"),
-        ("hang", "hang.spin", "use 100 %"),
-        ("throttle", "throttle.heat", "held back by heat"),
+        ("hang", "hang.spin", "utilization 100 %"),
+        ("throttle", "throttle.heat", "thermally throttled"),
         ("ecc", "ecc.uncorrected", "(XID 48)"),
-        ("idle", "hang.idle", "have done nothing"),
+        ("idle", "hang.idle", "have been idle"),
         ("oom", "gpu_memory.ended", "all 4 GPUs have been idle since"),
     ] {
         let server = Server::start(["demo", "--gpus", "4", "--retention", "1h", "--fail", fail]);

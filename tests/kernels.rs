@@ -158,7 +158,7 @@ fn markers_are_taken_from_our_own_programs_only() {
         assert_eq!(answer.status, status, "{headers}: {answer:?}");
     }
     for (body, status, word) in [
-        ("{", 400, "read"),
+        ("{", 400, "parsed"),
         ("[]", 400, "object"),
         ("{\"markers\": 1}", 400, "list"),
         ("{\"text\": \"x\", \"color\": \"red\"}", 400, "color"),

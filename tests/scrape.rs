@@ -89,7 +89,7 @@ fn a_hostile_page_costs_itself_and_ours_stay_whole() {
     };
     reason("huge: the body is larger than 8 MiB");
     let said = reason("odd: 4 of 8 samples were dropped: 1 with a label of more than 1024 bytes (the first in line 6)");
-    assert!(said.contains("native histograms") && said.contains("begins with `__`"), "{said}");
+    assert!(said.contains("native histograms") && said.contains("beginning with `__`"), "{said}");
     let fine = json(&server, "/api/v1/query?tag=openmetrics.odd.fine");
     assert!(fine["series"][0]["points"].as_array().is_some_and(|points| !points.is_empty()));
     // A tick for which the endpoint was late has none of its values.

@@ -47,7 +47,7 @@ pub static DROPPED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.dr
 
 /// Scrapes that gave nothing.
 pub static FAILED: MetricDef = MetricDef::counter("monitor.scrape.{endpoint}.failed", Unit::Count)
-    .title("Scrapes that failed")
+    .title("Failed scrapes")
     .on("monitor.scrape.failed", "{endpoint}")
     .help("Failed scrapes since the start: no response, an incomplete one, or one without metrics.");
 
