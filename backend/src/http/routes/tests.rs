@@ -256,7 +256,7 @@ async fn every_operation_refuses_a_parameter_that_it_does_not_take() {
     for operation in Operation::ALL.iter().filter(|operation| !operation.takes_any()) {
         let layer = from_fn_with_state(asker.clone(), as_asker);
         let router = Router::new().route(operation.path(), answers(*operation).layer(layer)).with_state(app.clone());
-        let path = operation.path().replace('{', "").replace('}', "");
+        let path = operation.path().replace(['{', '}'], "");
         let request = Request::builder().method(operation.method().text()).uri(format!("{path}?form=1"));
         let answer = router.oneshot(request.body(Body::empty()).expect("a request")).await.expect("it does not fail");
         let status = answer.status().as_u16();
