@@ -361,7 +361,7 @@ mod tests {
         let why = || teller.folder("abc").expect_err("none");
         assert!(why().contains("no watchglass listens"));
         let server = UnixDatagram::bind(&path).expect("a socket");
-        assert!(why().contains("does not answer"));
+        assert!(why().contains("does not respond"));
         let own = folder.path().canonicalize().expect("there").join("logs");
         fs::create_dir(&own).expect("made");
         fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).expect("set");

@@ -188,10 +188,10 @@ fn answers_of_a_mail_server_have_their_consequences() {
         ("RCPT", "452 own words", true, "452"),
         (".", "421 own words", true, "421"),
         ("EHLO", "421 own words", true, "421"),
-        ("MAIL", "550 own words", false, "550: it takes no mail"),
-        ("MAIL", "530 own words", false, "530: it wants TLS or a user"),
-        (".", "554 own words", false, "554: it does not take the message"),
-        ("RCPT", "550 own words", false, "550: it takes no mail"),
+        ("MAIL", "550 own words", false, "550: it rejects the recipient"),
+        ("MAIL", "530 own words", false, "530: it requires TLS or a user"),
+        (".", "554 own words", false, "554: it rejects the message"),
+        ("RCPT", "550 own words", false, "550: it rejects the recipient"),
     ] {
         let fault = move |line: &str| if line.starts_with(command) { said.to_string() } else { usual(line) };
         let (outcome, _) = sent(fault, &test());

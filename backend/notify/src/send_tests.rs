@@ -117,7 +117,7 @@ fn a_server_says_when_to_come_again() {
     let outcome = sent(answer("503 x", "Retry-After: Mon, 23 Nov 2026 14:06:00 GMT\r\n", ""));
     assert!(
         matches!(&outcome, Outcome::Again { after, sentence } if after.as_secs() == 60
-        && sentence.ends_with("again in 1 min")),
+        && sentence.ends_with("retry in 1 min")),
         "{outcome:?}"
     );
 }

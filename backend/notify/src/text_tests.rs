@@ -64,7 +64,9 @@ fn a_notice_says_who_what_and_how_many() {
     one.alerts[0].unknown_since = Some(AT * 1_000);
     one.alerts[0].count = 64;
     one.alerts[0].state = AlertState::Firing;
-    assert!(plain(&one).subjects[0].ends_with("(told 64 times) (no data since 14:05 UTC)\nloss is NaN\nat step 12"));
+    assert!(
+        plain(&one).subjects[0].ends_with("(reported 64 times) (no data since 14:05 UTC)\nloss is NaN\nat step 12")
+    );
     one.help = Some("javascript:alert(1)".into());
     one.link = Some("https://me:pw@example.org/".into());
     assert_eq!((plain(&one).help, plain(&one).link), (None, None));

@@ -237,7 +237,7 @@ fn keys_are_those_of_the_page() {
     press(&mut model, "/torch\n");
     assert_eq!(model.view.words, "torch");
     press(&mut model, "c");
-    assert!(model.view.note.contains("on the page"));
+    assert!(model.view.note.contains("in the page"));
     assert_eq!(press(&mut model, "q"), Effect::Quit);
 }
 
@@ -401,7 +401,7 @@ fn what_is_wrong_is_said_in_a_line_of_its_own() {
     let mut model = machine(8, 30);
     model.delivery = crate::model::Delivery::Lost("the server has closed the connection".into());
     let lines = picture(&mut model, UTF, 80, 24);
-    assert!(lines[1].starts_with("▲ no link: the server has closed the connection"), "{}", lines[1]);
+    assert!(lines[1].starts_with("▲ disconnected: the server has closed the connection"), "{}", lines[1]);
     assert!(lines[0].trim_end().ends_with("disconnected"));
 }
 
@@ -460,7 +460,7 @@ fn a_part_that_failed_and_questions_without_room_are_told() {
     let asked = model.questions();
     assert!(asked.iter().any(|question| matches!(question, PageMessage::Processes { .. })), "it is asked again");
     let told = board::trouble(&model).unwrap_or_default();
-    assert!(before.is_some() || told.contains("questions that found no room: 1"), "{told}");
+    assert!(before.is_some() || told.contains("dropped requests: 1"), "{told}");
     model.failed = Some(crate::screen::sentence(Some("cpu"), Some("index out of bounds\nat")));
     let told = board::trouble(&model).unwrap_or_default();
     assert!(told.ends_with("a part of this program failed (cpu): index out of bounds; its values stop"), "{told}");

@@ -453,7 +453,7 @@ mod tests {
         for (list, word) in [
             (&[("w", "9y")][..], "w=9y"),
             (&[("w", "32d")], "5s to 31d"),
-            (&[("from", "soon"), ("to", "1795219500")], "from=soon is no time"),
+            (&[("from", "soon"), ("to", "1795219500")], "from=soon is not a time"),
             (&[("from", "1795219500"), ("to", "1795219200")], "before"),
             (&[("from", "1795219200"), ("to", "1799319200")], "31d apart"),
             (&[("from", "1795219200")], "belong together"),

@@ -91,7 +91,7 @@ fn a_fault_says_where_it_is_and_what_to_write() {
     let catalog = catalog();
     for (when, at, part) in [
         ("gpu.*.temp > 2 GiB for 2m", 13, "gpu.*.temp is in °C: write it as 2 °C"),
-        ("gpu.*.temp > 85 furlongs", 13, "no unit that is known; gpu.*.temp is in °C"),
+        ("gpu.*.temp > 85 furlongs", 13, "not a known unit; gpu.*.temp is in °C"),
         ("gpu.*.tmp > 85", 0, "the nearest is \"gpu.*.temp\""),
         ("gpu.*.temp 85", 11, "one of > >= < <= == !="),
         ("gpu.*.temp > hot", 13, "expected a number"),
@@ -107,7 +107,7 @@ fn a_fault_says_where_it_is_and_what_to_write() {
         ("run exploded", 4, "not a state of a run"),
         ("finding", 7, "such as hang"),
         ("xid many", 4, "numbers of XID errors"),
-        ("cpu > 1 cpu", 8, "no unit"),
+        ("cpu > 1 cpu", 8, "not a known unit"),
         ("cpu > 1 %%", 8, "unit"),
         ("cpu > 1e300", 6, "too large"),
         ("cpu > 1 % or more", 10, "has one condition"),
@@ -147,7 +147,7 @@ fn a_whole_rule_is_judged() {
     assert!(wrong(|r| r.name = " ".into()).starts_with("name:"));
     assert!(wrong(|r| r.name = "a\nb".into()).starts_with("name:"));
     assert!(wrong(|r| r.when = "gpu".into()).starts_with("when: at letter"));
-    assert!(wrong(|r| r.title = Some("{host} is hot".into())).contains("{host} is not known"));
+    assert!(wrong(|r| r.title = Some("{host} is hot".into())).contains("{host} is unknown"));
     assert!(wrong(|r| r.note = Some("{run".into())).contains("not closed"));
     assert!(wrong(|r| r.link = Some("http://x".into())).starts_with("link:"));
     assert!(wrong(|r| r.link = Some("https://a@b/".into())).starts_with("link:"));

@@ -54,7 +54,7 @@ fn a_failure_leaves_a_gap_and_the_next_page_is_taken() {
     let mut ticker = Ticker::new(endpoint(&server.url));
     let a = |v: f64| vec![("openmetrics.e.a".to_string(), v)];
     assert_eq!(ticker.tick(), (Ok(()), a(1.0)));
-    for part in ["e: it returned 500", "e: the page breaks off", "e: line 1 is not a sample"] {
+    for part in ["e: it returned 500", "e: the page ends early", "e: line 1 is not a sample"] {
         let (result, present) = ticker.tick();
         assert_eq!(present, []);
         assert_eq!(ticker.own("samples"), None);

@@ -241,7 +241,7 @@ fn what_waits_for_a_hanging_disk_is_bounded() {
         rig.log.write(records.clone());
     }
     let health = rig.log.health();
-    assert!(health.failing.unwrap().contains("does not answer"));
+    assert!(health.failing.unwrap().contains("does not respond"));
     assert!(health.dropped > 0);
     for _ in 0..100 {
         // Each takes the place of the one before, which waits.

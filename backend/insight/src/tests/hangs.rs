@@ -228,7 +228,7 @@ fn a_job_that_no_run_names_hangs_as_one() {
     check(&all[0]);
     assert!(all[0].told - all[0].since <= 90, "told after {} s", all[0].told - all[0].since);
     assert_eq!(all[0].subject.len(), 3);
-    assert!(all[0].sentence.starts_with("All 12 GPUs on 3 hosts have waited"), "{}", all[0].sentence);
+    assert!(all[0].sentence.starts_with("All 12 GPUs on 3 hosts have been stuck"), "{}", all[0].sentence);
     // One of them has stopped: it alone is named, wherever it is.
     for at in 0..3 {
         let all = unnamed(3, 4, 900, |host, gpu, t| match (host, gpu, t) {
@@ -253,7 +253,7 @@ fn a_job_that_hangs_beside_others_is_told_though_they_began_together() {
     });
     assert_eq!(rules(&all), ["hang.spin"]);
     assert!(all[0].told - all[0].since <= 300, "told after {} s", all[0].told - all[0].since);
-    assert!(all[0].sentence.starts_with("All 4 GPUs of node-1 have waited"), "{}", all[0].sentence);
+    assert!(all[0].sentence.starts_with("All 4 GPUs of node-1 have been stuck"), "{}", all[0].sentence);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn a_gpu_that_no_longer_answers_is_lost() {
     assert_eq!((lost.since - START, lost.subject[0].gpus.as_slice()), (400, &[3][..]));
     assert!(lost.told - lost.since <= 5);
     assert_eq!(hang.because.as_deref(), Some(lost.id.as_str()));
-    assert!(lost.sentence.ends_with("; 7 other GPUs have waited since"), "{}", lost.sentence);
+    assert!(lost.sentence.ends_with("; 7 other GPUs have been waiting since"), "{}", lost.sentence);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_collector_that_falls_silent_is_noted_and_one_that_never_answered_is_not() {
     assert_eq!((found.severity, found.device.as_deref()), (Severity::Note, Some("nvidia")));
     assert_eq!((found.since - START, found.told - START), (600, 630));
     assert!(found.until.is_some_and(|t| t - START <= 715), "{:?}", found.until);
-    assert!(found.sentence.starts_with("The collector nvidia has not read"), "{}", found.sentence);
+    assert!(found.sentence.starts_with("The collector nvidia has been incomplete"), "{}", found.sentence);
 }
 
 #[test]

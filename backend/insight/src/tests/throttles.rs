@@ -52,7 +52,11 @@ fn the_brake_and_a_limit_that_fell_are_told() {
     let all = told(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, cut))));
     assert_eq!(rules(&all), ["throttle.power"]);
     check(&all[0]);
-    assert!(all[0].sentence.starts_with("GPU 2 may take 450 W since {since}, 700 W before"), "{}", all[0].sentence);
+    assert!(
+        all[0].sentence.starts_with("GPU 2 has a power limit of 450 W since {since}, 700 W before"),
+        "{}",
+        all[0].sentence
+    );
     // The limit is lower and does not bind.
     let loose = Does { limit: 650.0, ..WORKS };
     let all = told(1200, 1000, |t| Some(one(8, t, with(&[2], 600..900, loose))));

@@ -616,7 +616,7 @@ fn a_rule_has_at_most_ten_thousand_series_and_says_so() {
     assert_eq!(world.engine.subjects(), MAX_OF_RULE as usize);
     let trouble = world.engine.trouble();
     assert_eq!(trouble.len(), 1);
-    assert!(trouble[0].1.starts_with("5 series more"), "{trouble:?}");
+    assert!(trouble[0].1.starts_with("5 series exceed"), "{trouble:?}");
 }
 
 #[test]

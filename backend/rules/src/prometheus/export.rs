@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(told("finding hang.spin, idle for 2m").as_deref(), Ok(found));
         assert_eq!(told("run unreachable, lost").as_deref(), Ok("watchglass_run_info{state=\"unreachable\"} == 1"));
         assert!(told("run crashed").is_err_and(|why| why.contains("only Watchglass knows")));
-        assert!(told("mean over run of gpu.*.gpu < 50 for 10m").is_err_and(|why| why.contains("of a run")));
+        assert!(told("mean over run of gpu.*.gpu < 50 for 10m").is_err_and(|why| why.contains("belong to a run")));
     }
 
     #[test]

@@ -484,9 +484,9 @@ mod tests {
             ("topk(3, x)", "several values"),
             ("x{a=~1}", "labels"),
             ("(x", "missing before the end"),
-            ("x y", "`y` stands"),
-            ("", "it ends"),
-            ("\"a", "does not end"),
+            ("x y", "unexpected `y`"),
+            ("", "the expression ends"),
+            ("\"a", "is not closed"),
         ] {
             let said = parse(text).expect_err(text);
             assert!(said.contains(why), "{text}: {said}");

@@ -114,7 +114,7 @@ mod tests {
         let wrong = |text: &str| documents(text).map(|_| ()).unwrap_err();
         assert!(wrong("a: &x [1]\nb: *x\n").1.contains("alias"));
         assert!(wrong(&"[".repeat(99)).1.contains("nested more than 16"));
-        assert!(wrong("a: [1\nb: 2").1.starts_with("not valid YAML"));
+        assert!(wrong("a: [1\nb: 2").1.contains("not valid YAML"));
         assert!(wrong("? [a]\n: b\n").1.contains("a key must be text"));
     }
 }

@@ -51,7 +51,7 @@ fn a_full_disk_is_told_and_costs_nothing_once_there_is_room() {
     bench.faulty.fail(0, Fault::Full);
     bench.ticks(1);
     let words = bench.until(CheckState::Failed);
-    assert!(words.contains("history is not being written") && words.contains("make room"), "{words}");
+    assert!(words.contains("history is not being written") && words.contains("free space"), "{words}");
     bench.ticks(2_000); // two cuts among them
     bench.holds(T0, 2_101);
     assert_eq!(bench.state().0, CheckState::Failed);
@@ -302,7 +302,7 @@ fn a_disk_that_hangs_is_told_in_bounded_time_whoever_waits_for_it() {
         });
         let (checks, _) = live.store().checks(source);
         let check = checks.iter().find(|check| check.id == "history").expect("a check");
-        assert!(check.state == CheckState::Hung && check.reason.contains("does not answer"), "{check:?}");
+        assert!(check.state == CheckState::Hung && check.reason.contains("does not respond"), "{check:?}");
         // The next tick is taken in all the same.
         assert!(live.append(source, live.clock.wall() + 2, false, &[2.0]).is_some());
         faulty.heal();

@@ -808,7 +808,7 @@ fn a_gpu_that_must_be_reset_keeps_what_it_still_tells_and_that_is_said() {
         assert_eq!(present.get("gpu.0.memoryAllocatedBytes"), Some(&2e10), "tick {tick}");
         assert_eq!((present.get("gpu.0.temp"), present["gpu.1.temp"]), (None, 41.0));
         assert!(
-            bench.reason().contains("GPU 0: utilization: the driver says that the GPU must be reset"),
+            bench.reason().contains("GPU 0: utilization: the driver requires a reset of the GPU"),
             "{}",
             bench.reason()
         );

@@ -260,8 +260,8 @@ fn a_reset_costs_one_reading() {
 
 #[test]
 fn answers_that_are_none_are_said() {
-    assert!(reason(once(Play::Empty).1).contains("cannot be read"));
-    assert!(reason(once(Play::Junk).1).contains("cannot be read"));
+    assert!(reason(once(Play::Empty).1).contains("cannot be decoded"));
+    assert!(reason(once(Play::Junk).1).contains("cannot be decoded"));
     assert!(reason(once(Play::Status(14)).1).contains("failed with gRPC status 14: no%20way"));
     let (values, result) = once(Play::Metrics(metrics(&[(USED, Vec::new()), (DUTY, Vec::new())])));
     assert_eq!((values, result), (Vec::new(), Ok(())), "a metric without values");

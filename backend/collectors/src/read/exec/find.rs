@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(find_in(&["smi"], only, Some(&tool), true).unwrap(), tool, "it was named");
         let error = find_in(&["smi"], only, None, true).unwrap_err();
         assert_eq!(error.kind, OpenErrorKind::Denied);
-        assert!(error.reason.contains(&format!("{} is not run as root", tool.display())), "{}", error.reason);
+        assert!(error.reason.contains(&format!("{} is not executed as root", tool.display())), "{}", error.reason);
         assert!(error.remedy.contains("chmod go-w") && error.remedy.contains("PATH"), "{}", error.remedy);
         // Behind a link that is root's own, and where there is another one.
         let safe = [PathBuf::from("/bin"), "/usr/bin".into()];

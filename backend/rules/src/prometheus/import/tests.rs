@@ -131,8 +131,8 @@ fn our_own_names_and_scraped_ones_are_known() {
 fn what_does_not_say_quite_the_same_is_refused_with_the_nearest_rule() {
     let idle = "avg by (instance) (rate(node_cpu_seconds_total{mode=\"idle\"}[2m]))";
     let rows = [
-        (&*format!("100 - ({idle} * 100) > 80"), "waiting for I/O", "mean(system.cpu_percent, 2m) > 80 % for 5m"),
-        (&format!("{idle} < 0.2"), "waiting for I/O", "mean(system.cpu_percent, 2m) > 80 % for 5m"),
+        (&*format!("100 - ({idle} * 100) > 80"), "I/O wait", "mean(system.cpu_percent, 2m) > 80 % for 5m"),
+        (&format!("{idle} < 0.2"), "I/O wait", "mean(system.cpu_percent, 2m) > 80 % for 5m"),
         (
             "avg by (instance) (rate(node_cpu_seconds_total{mode=\"user\"}[5m])) > .8",
             "niced",
@@ -216,7 +216,7 @@ fn what_is_not_plainly_ours_is_refused_by_name() {
         ("node_systemd_unit_state{state=\"failed\"} == 1", "is not a known metric"),
         ("node_load1", "it has no comparison"),
         ("a{job=\"x\"} > 1 or b{job=\"x\"} > 1", "write two rules"),
-        ("histogram_quantile(0.9, rate(x{job=\"a\"}[5m])) > 1", "not translated"),
+        ("histogram_quantile(0.9, rate(x{job=\"a\"}[5m])) > 1", "is translated only for one metric"),
         ("rate(node_cpu_seconds_total[5m]) > 1", "is translated with mode=\"idle\""),
         ("avg by (gpu) (rate(node_cpu_seconds_total{mode=\"idle\"}[5m])) > 1", "avg by (instance)"),
         ("rate(node_network_receive_bytes_total{device!~\"lo|docker.*\"}[5m]) > 1", "must be one value"),
