@@ -28,8 +28,8 @@
 /// ```
 ///
 /// After the name and the type come the default, the [kind](crate::kinds) (how the value is read and printed), and `like` with
-/// a value for documents if the default is none or says little; `required like` if the table is nothing without the key. A field that is not
-/// called as its key is written `field as "key"`.
+/// a value for documents if the default is none or says little; `required like` if the table is nothing without the key. A field
+/// that is not called as its key is written `field as "key"`.
 ///
 /// The second form, `table! { NAME: FileTable<Type> = { start, check } { rows } }`, is for a type that stands elsewhere; its rows
 /// have neither type nor default.

@@ -2,29 +2,12 @@
 
 use crate::file_error::{FileError, deserialized, misplaced};
 use crate::nearest;
-use crate::table::{FileTable, Inner};
+use crate::table::{FileTable, Inner, KeyKind};
 use crate::written::{HIDDEN, Takes, Written};
 
 use std::collections::BTreeMap;
 use toml::de::DeValue;
 use toml::{Spanned, Value};
-
-/// How the value of a key is read into `C`, and printed.
-pub trait KeyKind<C>: Sync {
-    /// Sets it from its value in the file.
-    ///
-    /// # Errors
-    /// What to write instead.
-    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError>;
-
-    /// Its value as it stands in a file; none if nothing is set.
-    fn show(&self, of: &C) -> Option<Value>;
-
-    /// The table that it is, if it is one.
-    fn inner(&self) -> Option<Inner> {
-        None
-    }
-}
 
 /// Where a value is kept in `C`.
 pub struct Field<C: 'static, T: 'static> {

@@ -16,7 +16,7 @@ pub mod value;
 mod written;
 
 pub use file_error::{FileError, deserialized, misplaced, table_of, unknown_key, wrong};
-pub use kinds::{Field, KeyKind};
+pub use kinds::Field;
 pub use nearest::nearest;
-pub use table::{Fault, FileTable, Inner, Key, KeyText};
+pub use table::{Fault, FileTable, Inner, Key, KeyKind, KeyText};
 pub use written::{Takes, Written};

@@ -1,7 +1,6 @@
 //! A table of the configuration file, as one value: which keys it has, and how it is read, printed and described by them.
 
 use crate::file_error::{FileError, table_of, unknown_key, wrong};
-use crate::kinds::KeyKind;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
@@ -27,6 +26,23 @@ pub struct Key<C: 'static> {
     pub is_required: bool,
     /// How its value is read and printed.
     pub kind: &'static dyn KeyKind<C>,
+}
+
+/// How the value of a key is read into `C`, and printed.
+pub trait KeyKind<C>: Sync {
+    /// Sets it from its value in the file.
+    ///
+    /// # Errors
+    /// What to write instead.
+    fn read(&self, at: &mut C, value: Spanned<DeValue<'_>>) -> Result<(), FileError>;
+
+    /// Its value as it stands in a file; none if nothing is set.
+    fn show(&self, of: &C) -> Option<Value>;
+
+    /// The table that it is, if it is one.
+    fn inner(&self) -> Option<Inner> {
+        None
+    }
 }
 
 /// Why the values of a table cannot stand together.

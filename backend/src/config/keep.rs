@@ -71,7 +71,7 @@ mod tests {
         for (text, sentence) in [
             ("[[keep]]\nretention = \"1d\"".to_string(), "keep.match: it is missing; write match = { tier"),
             ("[[keep]]\nmatch = {}\nretention = \"1d\"".to_string(), "--retention applies to all"),
-            (one.replace("1d", "1 day"), "keep.retention: "),
+            (one.replace("1d", "soon"), "keep.retention: "),
             (one.replace("1d", "1s"), "out of range"),
             (format!("{one}for = 3"), "there is no key `for`"),
             (one.repeat(9), "at most 8"),

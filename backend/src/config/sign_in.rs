@@ -71,7 +71,7 @@ table! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ProxySignIn, checked by ProxySignIn::check {
         /// Its addresses, or `unix` for the hub's own socket; from elsewhere a request with the header is refused
-        from: Vec<Caller> = Vec::new(), text(caller), required like "[\"10.0.0.5\", \"unix\"]";
+        from: Vec<HeaderSource> = Vec::new(), text(header_source), required like "[\"10.0.0.5\", \"unix\"]";
         /// The header in which it says who asks
         user: String = String::new(), text(header), required like "\"X-Forwarded-User\"";
         /// The header with their address for mail, for new accounts
@@ -89,30 +89,30 @@ table! {
 
 /// From where a header counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caller {
+pub enum HeaderSource {
     /// Addresses of a network.
     Range(AddressRange),
     /// The socket in the hub's own folder.
     Unix,
 }
 
-impl Written for Caller {
+impl Written for HeaderSource {
     fn show(&self) -> Value {
         match self {
-            Caller::Range(range) => range.show(),
-            Caller::Unix => UNIX.into(),
+            HeaderSource::Range(range) => range.show(),
+            HeaderSource::Unix => UNIX.into(),
         }
     }
 }
 
-fn caller(text: &str) -> Result<Caller, String> {
+fn header_source(text: &str) -> Result<HeaderSource, String> {
     match text {
-        UNIX => Ok(Caller::Unix),
+        UNIX => Ok(HeaderSource::Unix),
         text => match address_range(text)? {
             all if all.is_everybody() => {
                 Err("every address would count, so anybody could be anybody; name the proxy".into())
             }
-            range => Ok(Caller::Range(range)),
+            range => Ok(HeaderSource::Range(range)),
         },
     }
 }
@@ -120,9 +120,9 @@ fn caller(text: &str) -> Result<Caller, String> {
 impl ProxySignIn {
     /// Addresses from which the header counts.
     pub fn ranges(&self) -> impl Iterator<Item = &AddressRange> {
-        self.from.iter().filter_map(|caller| match caller {
-            Caller::Range(range) => Some(range),
-            Caller::Unix => None,
+        self.from.iter().filter_map(|source| match source {
+            HeaderSource::Range(range) => Some(range),
+            HeaderSource::Unix => None,
         })
     }
 
@@ -130,7 +130,7 @@ impl ProxySignIn {
     pub fn counts_from(&self, peer: Option<IpAddr>) -> bool {
         match peer {
             Some(peer) => self.ranges().any(|range| range.contains(peer)),
-            None => self.from.contains(&Caller::Unix),
+            None => self.from.contains(&HeaderSource::Unix),
         }
     }
 
