@@ -367,7 +367,7 @@ mod tests {
         assert!(one("when = \"source lost for 1m\"\ntitle = \"{sauce}\"").contains("title"));
         assert!(one("when = \"source lost for 1m\"\nwhence = 1").contains("did you mean when?"));
         let twice = "[[rules]]\nname = \"a\"\nwhen = \"source lost for 1m\"\n".repeat(2);
-        assert!(rules(&twice).expect_err("twice").contains("two are called \"a\""));
+        assert!(rules(&twice).expect_err("twice").contains("two rules have the name \"a\""));
     }
 
     #[test]

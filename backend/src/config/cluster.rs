@@ -28,7 +28,7 @@ table! {
 impl ClusterSettings {
     fn check(&self) -> Result<(), Fault> {
         match self.credentials_file.is_some() && self.token_file.is_some() {
-            true => Err("credentials_file and token_file both say who we are; choose one".into()),
+            true => Err("credentials_file and token_file exclude each other; write one of them".into()),
             false => Ok(()),
         }
     }
@@ -101,7 +101,7 @@ mod tests {
             ("nats = \"http://a\"", "nats://nats.example.org"),
             ("nats = \"nats://a,\"", "nats://nats.example.org"),
             ("nats = \"nats://a\"\nname = \"a.b\"", "name: write 1 to 32"),
-            ("nats = \"nats://a\"\ntoken_file = \"/a\"\ncredentials_file = \"/b\"", "choose one"),
+            ("nats = \"nats://a\"\ntoken_file = \"/a\"\ncredentials_file = \"/b\"", "exclude each other"),
         ] {
             let error = read(wrong).expect_err(wrong);
             let error = error.to_string();

@@ -142,7 +142,7 @@ impl AlertTask {
 /// Which runs are to be listed.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsTask {
-    /// Only runs in this state: running, finished, failed, crashed, out_of_memory, cancelled, lost ...
+    /// Only runs in this state: running, finished, failed, crashed, out_of_memory, cancelled, lost, and others
     #[arg(long, value_name = "STATE", value_parser = state, value_delimiter = ',')]
     pub state: Vec<RunState>,
     /// Only runs of this project

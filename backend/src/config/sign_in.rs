@@ -202,7 +202,7 @@ mod tests {
             (oidc.replace("https://", "https://me:s3cret@"), "is not an address"),
             (format!("{oidc}scopes = [\"email\"]"), "openid"),
             (format!("{oidc}groups_claim = \"groups\""), "belong together"),
-            (format!("{oidc}client_secret = \"s3cret\"\nclient_secret_file = \"/a\""), "choose one"),
+            (format!("{oidc}client_secret = \"s3cret\"\nclient_secret_file = \"/a\""), "exclude each other"),
             ("[github]\nclient_id = \"a\"".into(), "client_secret_file"),
             ("[github]\nclient_id = \"a\"\nclient_secret = \"s3cret\"\nteams = [\"lab\"]".into(), "like lab/gpu"),
         ] {

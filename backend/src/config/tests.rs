@@ -91,7 +91,7 @@ fn a_demo_has_limits_and_reads_nothing_of_this_machine() {
         (&["--fail", "fire"], "write one of none, lost, hang, throttle, ecc, straggler, oom, starvation"),
         (&["--hosts", "4", "--fail", "links"], "write --hosts 5 or more"),
         (&["--seed=-1"], "--seed"),
-        (&["--pid", "7"], "--pid chooses what is read of this machine"),
+        (&["--pid", "7"], "--pid selects what is read from this machine"),
         (&["--root", "/host"], "--root"),
     ] {
         let text = error(&[&["demo"], args].concat(), "");
@@ -194,11 +194,11 @@ fn a_wrong_value_in_the_file_has_its_line_and_says_what_to_write() {
         ("port = 70000", "line 1: an integer does not fit here; write u16"),
         ("memory = \"yes\"", "line 1: a string is not allowed here; write a boolean"),
         ("port = ", "line 1"),
-        ("hosts = true", "a boolean cannot stand here"),
+        ("hosts = true", "a boolean is not allowed here"),
         ("interval = [\"1s\", \"2s\"]", "only one value is allowed here, not a list"),
         ("root = \"\"", "leave it out"),
         ("bind = []", "at least one address"),
-        ("bind = \"0.0.0.0\"", "0.0.0.0 would let other machines in"),
+        ("bind = \"0.0.0.0\"", "0.0.0.0 would let other machines connect"),
         ("port = 1\nport = 2", "line 2"),
     ] {
         let text = file_error(file);
@@ -436,7 +436,7 @@ fn endpoints_that_cannot_be_say_why_and_no_secret() {
         ("http://me:secret@b/?x=y", "letters, digits"),
         ("secret", "write a name and an address"),
         ("a=http://me:se,cret@b/", "write a name and an address"),
-        ("a=http://a/,a=http://b/", "two endpoints are called \"a\""),
+        ("a=http://a/,a=http://b/", "two endpoints have the name \"a\""),
     ] {
         let error = error(&["--openmetrics", flag], "");
         assert!(error.contains(part), "{error}");

@@ -54,7 +54,7 @@ fn checked(operation: Operation, all: Vec<(String, String)>) -> Result<Params, S
     let known: Vec<&str> = operation.row().parameters.iter().map(|parameter| parameter.name).collect();
     match all.iter().find(|(key, _)| !known.contains(&key.as_str())) {
         None => Ok(Params(all)),
-        Some((unknown, _)) if known.is_empty() => Err(format!("there is no parameter {unknown:?} here, and no other")),
+        Some((unknown, _)) if known.is_empty() => Err(format!("there is no parameter {unknown:?}; this request takes none")),
         Some((unknown, _)) => Err(format!("there is no parameter {unknown:?}{}", nearest(unknown, &known))),
     }
 }
@@ -108,10 +108,10 @@ mod tests {
     fn a_name_that_an_operation_does_not_take_is_refused_with_the_nearest() {
         let record = |name: &str| refusal(Operation::RecordSamples, name);
         assert_eq!(record("from"), "");
-        assert_eq!(record("form"), "there is no parameter \"form\" here; did you mean from?");
+        assert_eq!(record("form"), "there is no parameter \"form\"; did you mean from?");
         assert_eq!(record("tag"), "there is no parameter \"tag\"; known are from, to");
         assert!(refusal(Operation::QuerySamples, "sauce").ends_with("did you mean source?"));
-        assert_eq!(refusal(Operation::AddRun, "limit"), "there is no parameter \"limit\" here, and no other");
+        assert_eq!(refusal(Operation::AddRun, "limit"), "there is no parameter \"limit\"; this request takes none");
         assert_eq!(refusal(Operation::ListRuns, "tag"), "");
     }
 

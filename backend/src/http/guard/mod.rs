@@ -184,7 +184,7 @@ impl Guard {
             return Ok(Host { text, listed });
         }
         let flag = if is_host_name(name) { name } else { "NAME" };
-        let sentence = format!("this server rejects that host name; start it with --host {flag} to allow it");
+        let sentence = format!("this server rejects that host name; allow it with --host {flag}");
         Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, sentence))
     }
 

@@ -71,10 +71,10 @@ async fn a_hub_is_trusted_by_its_authority_or_its_pin_and_by_nothing_else() {
     let why = away(&agent(&["--hub", &url])).await;
     assert!(why.contains("--ca FILE") && why.contains("--pin"), "{why}");
     let why = away(&agent(&["--hub", &by_address, "--ca", ca])).await;
-    assert!(why.contains("another name"), "{why}");
+    assert!(why.contains("another host name"), "{why}");
     let other = crate::config::Pin([7; 32]).to_string();
     let why = away(&agent(&["--hub", &url, "--pin", &other])).await;
-    assert!(why.contains("another key") && why.contains(&pin), "{why}");
+    assert!(why.contains("a different key") && why.contains(&pin), "{why}");
 }
 
 #[tokio::test]
@@ -86,7 +86,10 @@ async fn what_is_no_hub_is_told_from_what_is_not_there() {
     assert!(why.contains("the host \"watchglass.invalid\" cannot be resolved"), "{why}");
     for (answer, said) in [
         ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "no Watchglass hub"),
-        ("HTTP/1.1 308 Moved\r\nLocation: https://b/x/api/v1/ingest/enrol\r\n\r\n", "it is at https://b/x; write that"),
+        (
+            "HTTP/1.1 308 Moved\r\nLocation: https://b/x/api/v1/ingest/enrol\r\n\r\n",
+            "the hub redirects to https://b/x; write that",
+        ),
         ("SSH-2.0-OpenSSH\r\n\r\n", "is not a web server"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -138,7 +141,7 @@ async fn a_proxy_is_asked_to_connect_and_what_it_refuses_is_told() {
     let head = soon("a head", heads.recv()).await.expect("a head");
     assert!(head.starts_with("CONNECT hub.example.org:8443 HTTP/1.1\r\nHost: hub.example.org:8443\r\n"), "{head}");
     assert!(head.contains("Proxy-Authorization: Basic bWU6c0BjcmV0\r\n"), "{head}");
-    for (status, said) in [("407 Who", "user and a password"), ("403 No", "answers 403"), ("x", "is not an HTTP proxy")]
+    for (status, said) in [("407 Who", "user and a password"), ("403 No", "returns 403"), ("x", "is not an HTTP proxy")]
     {
         let (proxy, _heads) = relay(status, address).await;
         let by = format!("http://me:s3cret@{proxy}");

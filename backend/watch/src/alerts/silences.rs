@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(checked(&silence(1_000, 1_000 + LONGEST), 1_000), Ok((1_000, 1_000 + LONGEST)));
         for (wrong, said) in [
             (silence(0, 1_000), "ends after"),
-            (silence(500, 900), "in the past"),
+            (silence(500, 900), "in the future"),
             (silence(1_000, 1_001 + LONGEST), "30 days"),
             (silence(0, i64::MAX), "30 days"),
             (Silence { matches: [].into(), ..silence(0, 1_100) }, "needs a matcher"),
