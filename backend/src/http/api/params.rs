@@ -54,7 +54,9 @@ fn checked(operation: Operation, all: Vec<(String, String)>) -> Result<Params, S
     let known: Vec<&str> = operation.row().parameters.iter().map(|parameter| parameter.name).collect();
     match all.iter().find(|(key, _)| !known.contains(&key.as_str())) {
         None => Ok(Params(all)),
-        Some((unknown, _)) if known.is_empty() => Err(format!("there is no parameter {unknown:?}; this request takes none")),
+        Some((unknown, _)) if known.is_empty() => {
+            Err(format!("there is no parameter {unknown:?}; this request takes none"))
+        }
         Some((unknown, _)) => Err(format!("there is no parameter {unknown:?}{}", nearest(unknown, &known))),
     }
 }
