@@ -117,6 +117,7 @@ fn filters(value: Value) -> Result<Vec<Filter>, String> {
     }
 }
 
+#[allow(clippy::ptr_arg, reason = "a kind of a key takes the field as it is")]
 fn show_filters(filters: &Vec<Filter>) -> Option<Value> {
     let labels = |filter: &Filter| filter.labels.iter().map(|(l, r)| (l.clone(), r.as_str().into())).collect();
     match filters.iter().any(|filter| !filter.labels.is_empty()) {

@@ -167,6 +167,7 @@ fn read_urls(value: Value) -> Result<Vec<HubUrl>, String> {
     }
 }
 
+#[allow(clippy::ptr_arg, reason = "a kind of a key takes the field as it is")]
 fn show_urls(urls: &Vec<HubUrl>) -> Option<Value> {
     let all: Vec<Value> = urls.iter().map(|url| url.to_string().into()).collect();
     Some(if let [url] = &all[..] { url.clone() } else { Value::Array(all) })
