@@ -24,7 +24,7 @@
 ///
 /// assert_eq!(AuditSettings::TABLE.read_text("rows = 5").map(|own| own.rows), Ok(5));
 /// let error = AuditSettings::TABLE.read_text("row = 5").unwrap_err().to_string();
-/// assert_eq!(error, "there is no key `row` here; did you mean rows?");
+/// assert_eq!(error, "unknown key `row`; did you mean rows?");
 /// ```
 ///
 /// After the name and the type come the default, the [kind](crate::kinds) (how the value is read and printed), and `like` with

@@ -89,5 +89,5 @@ fn reworded(message: &str) -> String {
 
 /// That there is no such key, and which one was perhaps meant.
 pub fn unknown_key(key: &str, known: &[&str]) -> String {
-    format!("there is no key `{key}` here{}", nearest(key, known))
+    format!("unknown key `{key}`{}", nearest(key, known))
 }

@@ -129,7 +129,7 @@ fn file_rules(all: Vec<Rule>) -> Result<Vec<Rule>, String> {
     for rule in all {
         shared::rule::check(&rule, &catalog).map_err(|why| format!("{:?}: {why}", rule.name))?;
         if checked.iter().any(|known| known.name == rule.name) {
-            return Err(format!("two are called {:?}; give each its own name", rule.name));
+            return Err(format!("two rules have the name {:?}; give each its own name", rule.name));
         }
         checked.push(Rule { id: id(&rule.name), origin: Origin::File, by: String::new(), version: 0, ..rule });
     }

@@ -161,7 +161,7 @@ fn check_label(key: &str, value: &str) -> Result<(), String> {
 
 fn read_urls(value: Value) -> Result<Vec<HubUrl>, String> {
     match texts::<String>(value)?.as_slice() {
-        [] => Err("it names no hub".into()),
+        [] => Err("it has no address; name a hub".into()),
         [one] => urls(one),
         all => all.iter().map(|url| HubUrl::parse(url)).collect(),
     }
@@ -325,7 +325,7 @@ mod tests {
             ("url = []", "has no address"),
             ("url = \"https://a\"\nname = \"a b\"", "is not a valid name"),
             ("url = \"https://a\"\nlabels = { Rack = \"r\" }", "lower-case"),
-            ("url = \"https://a\"\nurls = 1", "there is no key `urls` here; did you mean url?"),
+            ("url = \"https://a\"\nurls = 1", "unknown key `urls`; did you mean url?"),
             ("url = \"https://a\"\nproxy = \"socks5://a\"", "http://"),
         ] {
             let error = entry(text).expect_err(text);

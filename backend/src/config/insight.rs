@@ -65,7 +65,7 @@ mod tests {
             ("idle_after = \"1s\"", "30s to 1d"),
             ("silence = [\"far.from.all\"]", "silence: there is no rule \"far.from.all\"; known are"),
             ("silence = [\"hang.idel\"]", "did you mean hang.idle?"),
-            ("threshold = 3", "there is no key `threshold`"),
+            ("threshold = 3", "unknown key `threshold`"),
         ] {
             let error = read(text).expect_err(text).to_string();
             assert!(error.contains(part), "{error}");

@@ -23,7 +23,7 @@ table! {
 impl KeepRule {
     fn check(&self) -> Result<(), Fault> {
         match self.labels.is_empty() {
-            true => Err(Fault::of("match", "write a label, such as { tier = \"gpu\" }; --retention is for all")),
+            true => Err(Fault::of("match", "write a label, such as { tier = \"gpu\" }; --retention applies to all")),
             false => Ok(()),
         }
     }
@@ -73,7 +73,7 @@ mod tests {
             ("[[keep]]\nmatch = {}\nretention = \"1d\"".to_string(), "--retention applies to all"),
             (one.replace("1d", "soon"), "keep.retention: "),
             (one.replace("1d", "1s"), "out of range"),
-            (format!("{one}for = 3"), "there is no key `for`"),
+            (format!("{one}for = 3"), "unknown key `for`"),
             (one.repeat(9), "at most 8"),
         ] {
             let error = read(&text).expect_err(&text).to_string();

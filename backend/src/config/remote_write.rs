@@ -86,7 +86,7 @@ mod tests {
             ("url = \"http://a/w\"\nheaders = { \"a b\" = \"s3cret\" }", "the header \"a b\""),
             ("url = \"http://a/w\"\nheaders = { a = \"s3cret\\n\" }", "one line"),
             ("read_url = \"http://b\"", "url: it is missing; write url = "),
-            ("url = \"http://a/w\"\nurls = 1", "there is no key `urls` here; did you mean url?"),
+            ("url = \"http://a/w\"\nurls = 1", "unknown key `urls`; did you mean url?"),
         ] {
             let error = read(text).expect_err(text);
             assert!(error.contains(why) && !error.contains("s3cret"), "{text}: {error}");

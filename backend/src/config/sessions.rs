@@ -52,7 +52,7 @@ mod tests {
             ("idle = \"1m\"", "idle: 1m is out of range; write 5m to 400d"),
             ("longest = \"1h\"", "longest: a session that is used"),
             ("idle = \"soon\"", "idle: "),
-            ("ever = true", "there is no key `ever`"),
+            ("ever = true", "unknown key `ever`"),
             ("longst = \"1d\"", "did you mean longest?"),
         ] {
             let error = read(wrong).expect_err(wrong).to_string();

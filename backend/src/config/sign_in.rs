@@ -46,10 +46,10 @@ impl SignInWays {
         let twice = |at: &usize| self.oidc[..*at].iter().any(|other| other.name == self.oidc[*at].name);
         if let Some(at) = (0..self.oidc.len()).find(twice) {
             let name = &self.oidc[at].name;
-            return Err(Fault::of("oidc", format!("two are called {name:?}; each has a name of its own")));
+            return Err(Fault::of("oidc", format!("two providers have the name {name:?}; give each its own name")));
         }
         match !self.password && self.providers().next().is_none() && self.proxy.is_none() {
-            true => Err(Fault::of("password", "without it nobody could sign in; write another way, too")),
+            true => Err(Fault::of("password", "nobody could sign in without it; configure another method first")),
             false => Ok(()),
         }
     }
@@ -110,7 +110,7 @@ fn header_source(text: &str) -> Result<HeaderSource, String> {
         UNIX => Ok(HeaderSource::Unix),
         text => match address_range(text)? {
             all if all.is_everybody() => {
-                Err("every address would count, so anybody could be anybody; name the proxy".into())
+                Err("it would trust every address; name the address of the proxy".into())
             }
             range => Ok(HeaderSource::Range(range)),
         },
@@ -139,10 +139,10 @@ impl ProxySignIn {
             return Err(Fault::of("from", "name the address of the proxy, such as 10.0.0.5, or \"unix\""));
         }
         if self.email.as_ref() == Some(&self.user) {
-            return Err(Fault::of("email", "it is another header than that of user"));
+            return Err(Fault::of("email", "it is the header of user; name another one"));
         }
         if self.groups.is_some() && (self.groups == self.email || self.groups.as_ref() == Some(&self.user)) {
-            return Err(Fault::of("groups", "it is another header than those of user and email"));
+            return Err(Fault::of("groups", "it is the header of user or email; name another one"));
         }
         match self.groups.is_some() == self.roles.is_empty() {
             true => Err("groups and roles belong together; write both".into()),
@@ -164,7 +164,7 @@ fn header(text: &str) -> Result<String, String> {
     let good = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
     match (1..=64).contains(&name.len()) && name.bytes().all(good) && !TAKEN.contains(&name.as_str()) {
         true => Ok(name),
-        false => Err(format!("{text:?} cannot be the header; write one like X-Forwarded-User")),
+        false => Err(format!("{text:?} is not a valid header; write one like X-Forwarded-User")),
     }
 }
 

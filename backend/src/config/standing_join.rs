@@ -37,7 +37,7 @@ pub(super) fn check(all: &[StandingJoin]) -> Result<(), Fault> {
     }
     let (mut names, mut files) = (BTreeSet::new(), BTreeSet::new());
     match all.iter().find(|join| !names.insert(&join.name) || !files.insert(&join.token_file)) {
-        Some(join) => Err(Fault::of("join", format!("{:?}: each has a name and a file of its own", join.name))),
+        Some(join) => Err(Fault::of("join", format!("{:?}: another key has this name or file; give each its own", join.name))),
         None => Ok(()),
     }
 }
@@ -63,7 +63,7 @@ mod tests {
             (one(file) + &one(file).replace("\"a\"", "\"b\""), "give each its own"),
             (format!("[[join]]\nname = \" \"\n{file}"), "1 to 64 letters"),
             (one(""), "join.token_file: it is missing"),
-            (one(&format!("{file}\nuses = 3")), "there is no key `uses`"),
+            (one(&format!("{file}\nuses = 3")), "unknown key `uses`"),
             (one(file).repeat(51), "at most 50"),
         ] {
             let error = read(&text).expect_err(&text).to_string();

@@ -163,7 +163,7 @@ pub fn local_auth(text: &str) -> Result<LocalAuth, String> {
 /// A folder, relative to where the program was started or absolute.
 pub fn folder(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
-        Err("the folder name is empty; leave the option out to read this machine".into())
+        Err("the folder name is empty; leave it out to read this machine".into())
     } else {
         Ok(text.into())
     }

@@ -148,10 +148,10 @@ impl<'a> Provider<'a> {
 fn name(text: &str) -> Result<String, String> {
     let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.';
     if text.is_empty() || text.len() > MAX_NAME || !text.bytes().all(good) || text.starts_with('.') {
-        return Err(format!("{text:?} is no name; write 1 to {MAX_NAME} small letters, digits, dots and -"));
+        return Err(format!("{text:?} is not a valid name; write 1 to {MAX_NAME} lower-case letters, digits, dots and -"));
     }
     match TAKEN.contains(&text) {
-        true => Err(format!("another way to sign in is called {text:?}; choose another name")),
+        true => Err(format!("another sign-in method has the name {text:?}; choose another name")),
         false => Ok(text.into()),
     }
 }
@@ -196,7 +196,7 @@ fn org(text: &str) -> Result<String, String> {
 fn team(text: &str) -> Result<String, String> {
     match text.split_once('/').is_some_and(|(org, team)| is_word(org) && is_word(team)) {
         true => Ok(text.into()),
-        false => Err(format!("{text:?} is no team; write it like lab/gpu")),
+        false => Err(format!("{text:?} is not a team; write it like lab/gpu")),
     }
 }
 
