@@ -111,7 +111,7 @@ fn bad_questions_get_a_sentence_that_says_what_to_do() {
         ("/api/v1/query?tag=memory&step=0", 400, "duration"),
         ("/api/v1/query?tag=memory&step=10y", 400, "duration"),
         ("/api/v1/query?tag=memory&fn=avg", 400, "rate"),
-        ("/api/v1/query?tag=memory&fn=rate", 400, "memory_percent does not count"),
+        ("/api/v1/query?tag=memory&fn=rate", 400, "memory_percent is not a counter"),
         ("/api/v1/query?tag=memory&source=nobody", 404, "there is no source"),
         ("/api/v1/export?tag=memory&format=openmetrics&step=1m", 400, "csv or json"),
         ("/api/v1/live", 400, "WebSocket"),

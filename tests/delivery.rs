@@ -293,7 +293,7 @@ fn with_aiosmtpd_nothing_goes_to_a_server_that_is_not_trusted_or_without_the_tls
     assert!(sentence.contains("TLS failed"), "{sentence}");
     let outcome = send(&mut sender(smtp(port, SmtpTls::None)), &mail_channel(), &firing);
     let Outcome::GivenUp { sentence } = outcome else { panic!("{outcome:?}") };
-    assert!(sentence.starts_with("530: it wants TLS or a user"), "{sentence}");
+    assert!(sentence.starts_with("530: it requires TLS or a user"), "{sentence}");
     // The server still takes what is right, and that is the only message.
     let pem = std::fs::read_to_string(authority.write(folder.path())).expect("a certificate");
     accepted(&send(&mut sender(smtp(port, SmtpTls::StartTls).trusting(&pem)), &mail_channel(), &firing));

@@ -117,7 +117,7 @@ fn a_fleet_of_4096_is_served_and_one_more_is_refused() {
     let output = run(["demo", "--hosts", "17", "--gpus", "241"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(text.contains("are 4097 GPUs") && text.contains("--gpus 240 or fewer"), "{text}");
+    assert!(text.contains("makes 4097 GPUs") && text.contains("--gpus 240 or fewer"), "{text}");
     assert!(output.stdout.is_empty());
 }
 

@@ -139,7 +139,7 @@ fn a_terminal_that_goes_ends_it_in_order_and_nohup_keeps_it() {
     let server = Server::start_logging(command, File::create(&log).expect("a file").into());
     assert_eq!(server.end_by("HUP").code(), Some(0));
     let said = std::fs::read_to_string(&log).expect("text");
-    assert!(said.contains("SIGHUP: the terminal has gone"), "{said}");
+    assert!(said.contains("SIGHUP: the terminal has closed"), "{said}");
 
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start_as_it_is(watchglass_by("trap '' HUP; exec \"$@\"", quick(folder.path())));
@@ -154,7 +154,7 @@ fn a_limit_of_cpu_time_is_a_failure_that_is_said() {
     let server = Server::start_logging(watchglass(quick(folder.path())), File::create(&log).expect("a file").into());
     assert_eq!(server.end_by("XCPU").code(), Some(1));
     let said = std::fs::read_to_string(&log).expect("text");
-    assert!(said.contains("SIGXCPU: the limit of CPU time (ulimit -t)"), "{said}");
+    assert!(said.contains("SIGXCPU: the CPU time limit (ulimit -t)"), "{said}");
 }
 
 #[test]

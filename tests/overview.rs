@@ -123,7 +123,7 @@ fn a_row_of_the_fleet_is_answered_over_time() {
     assert_eq!(one["sources"][0]["name"], "demo-02");
     for (question, word) in [
         ("row=gpus", "gpu.temp"),
-        ("from=-1h", "say which"),
+        ("from=-1h", "a row is missing"),
         ("row=gpu&from=-30d&step=1s", "step="),
         ("row=gpu&source=nobody", "nobody"),
         ("row=gpu&host=x", "host"),

@@ -170,7 +170,7 @@ fn a_person_gets_a_key_by_command_on_the_hubs_machine_alone() {
     let status = |path: &str| hub.send("GET", path, &[&bearer], "").status;
     assert_eq!((status("/api/v1/sources"), status("/api/v1/accounts"), status("/api/v1/me")), (200, 403, 403));
     let more = fails(add("team:admin"), 5);
-    assert!(more.contains("vera may not team:admin"), "{more}");
+    assert!(more.contains("vera lacks team:admin"), "{more}");
     fails(run(folder, &["key", "add", "laptop", "--scope", "data:read", "--user", "nobody"]), 1);
     let list = told(run(folder, &["key", "list", "--user", "vera"]));
     assert!(list.contains("laptop") && list.contains("data:read"), "{list}");

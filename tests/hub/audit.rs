@@ -80,7 +80,7 @@ fn who_takes_more_than_an_hour_of_samples_or_a_copy_of_the_database_is_written_d
     let data = rows(&hub, "data.");
     let told: Vec<(&str, &str)> = data.iter().map(|row| (row.who.as_str(), row.action.as_str())).collect();
     assert_eq!(told, [("ada", "data.record"), ("mike", "data.export")]);
-    assert!(data[0].after.as_deref().is_some_and(|span| span.starts_with("the begin to ")), "{data:?}");
+    assert!(data[0].after.as_deref().is_some_and(|span| span.starts_with("the beginning to ")), "{data:?}");
     let copy = hub.folder.path().join("copy.db");
     let mut command = watchglass(["backup"]);
     let done = command.arg(&copy).arg("--data-dir").arg(hub.folder.path()).output().expect("it runs");

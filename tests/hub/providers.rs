@@ -507,7 +507,7 @@ fn a_provider_that_is_away_costs_its_own_button_and_says_so_in_the_log() {
     let body = "{\"provider\":\"lab\"}";
     let answer = hub.send("POST", BEGIN, &[JSON, &hub.origin()], body);
     assert_eq!(answer.status, 503);
-    assert!(answer.error().contains("lab does not answer"), "{answer:?}");
+    assert!(answer.error().contains("lab does not respond"), "{answer:?}");
     let password = format!("{{\"name\":\"ada\",\"password\":\"{PASSWORD}\"}}");
     assert_eq!(hub.send("POST", SESSION, &[&hub.origin(), JSON], &password).status, 200);
     until_so("the log says it", || hub.server.log().contains("it returned 500"));

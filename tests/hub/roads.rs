@@ -121,7 +121,7 @@ fn doctor_says_where_each_broken_road_ends() {
         (&moved, &[], "upgrade", "https://other.test; write that"),
         (&web_socket, &[], "upgrade", "403"),
         (&swallowed, &[], "upgrade", "WebSocket"),
-        (&never, &[], "upgrade", "within 10 s"),
+        (&never, &[], "upgrade", "timed out after 10 s"),
         (&plain.url, &[], "key", "join line"),
     ];
     // One of them waits ten seconds for an answer, so all do at once.

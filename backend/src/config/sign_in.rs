@@ -109,9 +109,7 @@ fn header_source(text: &str) -> Result<HeaderSource, String> {
     match text {
         UNIX => Ok(HeaderSource::Unix),
         text => match address_range(text)? {
-            all if all.is_everybody() => {
-                Err("it would trust every address; name the address of the proxy".into())
-            }
+            all if all.is_everybody() => Err("it would trust every address; name the address of the proxy".into()),
             range => Ok(HeaderSource::Range(range)),
         },
     }

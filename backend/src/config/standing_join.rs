@@ -37,7 +37,9 @@ pub(super) fn check(all: &[StandingJoin]) -> Result<(), Fault> {
     }
     let (mut names, mut files) = (BTreeSet::new(), BTreeSet::new());
     match all.iter().find(|join| !names.insert(&join.name) || !files.insert(&join.token_file)) {
-        Some(join) => Err(Fault::of("join", format!("{:?}: another key has this name or file; give each its own", join.name))),
+        Some(join) => {
+            Err(Fault::of("join", format!("{:?}: another key has this name or file; give each its own", join.name)))
+        }
         None => Ok(()),
     }
 }

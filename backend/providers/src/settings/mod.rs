@@ -148,7 +148,9 @@ impl<'a> Provider<'a> {
 fn name(text: &str) -> Result<String, String> {
     let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'.';
     if text.is_empty() || text.len() > MAX_NAME || !text.bytes().all(good) || text.starts_with('.') {
-        return Err(format!("{text:?} is not a valid name; write 1 to {MAX_NAME} lower-case letters, digits, dots and -"));
+        return Err(format!(
+            "{text:?} is not a valid name; write 1 to {MAX_NAME} lower-case letters, digits, dots and -"
+        ));
     }
     match TAKEN.contains(&text) {
         true => Err(format!("another sign-in method has the name {text:?}; choose another name")),

@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(said(Checked::Told(0)).head, "All is well:");
         let asked = said(Checked::Asked);
         assert_eq!((asked.calm, asked.head.as_str()), (true, ""));
-        assert_eq!(asked.rest, "The machine answers, and its GPU is busy.");
+        assert_eq!(asked.rest, "The machine is online, and its GPU is busy.");
         assert_eq!(asked.below, "Findings and alerts are being read.");
         let untold = said(Checked::Untold);
         assert!(untold.head.is_empty() && !untold.below.contains("read"), "{untold:?}");
