@@ -365,7 +365,7 @@ fn a_channel_is_tested_made_and_changed_and_its_secret_is_never_shown() {
     fill("name", "phone");
     browser.click("dialog[open] .btn.primary");
     browser.until(
-        "document.querySelector('dialog[open] .wrong').innerText.includes('Quiet hours have a begin and an end')",
+        "document.querySelector('dialog[open] .wrong').innerText.includes('Enter a start and an end of quiet hours')",
     );
     fill("quiet_to", "07:00");
     browser.click("dialog[open] .btn.primary");
@@ -395,7 +395,9 @@ fn an_answer_that_cannot_be_read_is_said_and_is_no_empty_list() {
     let wrong = "document.querySelector('.deliveries .wrong').innerText";
     browser.until(&format!("{wrong}.includes('at `channels.1.delivery.sent`')"));
     let said = said(&browser, "document.querySelector('.deliveries').innerText");
-    for untrue in ["Nobody outside of this page is told", "Nothing was sent", "No channel has any", "24 h, nothing"] {
+    for untrue in
+        ["Alerts are shown in this page only", "Nothing has been sent", "No channel has quiet hours", "24 h, nothing"]
+    {
         assert!(!said.contains(untrue), "{said}");
     }
     let logged = browser.eval("window.__faults.some(text => text.includes('channels.1.delivery.sent'))");
@@ -421,7 +423,7 @@ fn a_silence_is_made_ended_and_made_again() {
     browser.press("s");
     browser.until("document.querySelector('dialog[open] [data-form=silence]')");
     browser.click("dialog[open] .btn.primary");
-    browser.until("document.querySelector('dialog[open] .wrong').innerText.startsWith('Fill in what is silenced')");
+    browser.until("document.querySelector('dialog[open] .wrong').innerText.startsWith('Fill in at least one of')");
     browser.eval("(i => { i.value = 'node-*'; i.dispatchEvent(new Event('input', { bubbles: true })); return 0; })(document.querySelector('dialog[open] [name=source]'))");
     browser.eval("(i => { i.value = 'tomorrow'; i.dispatchEvent(new Event('change', { bubbles: true })); return 0; })(document.querySelector('dialog[open] [name=length]'))");
     browser.click("dialog[open] .btn.primary");

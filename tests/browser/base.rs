@@ -54,7 +54,7 @@ fn lives_through(sockets: Sockets, way: &str) -> (Server, Proxy, Browser) {
         eprintln!("{sockets:?}: said after {took:.0} ms; the goal is 5,000 ms");
     }
     live(&browser);
-    browser.until(&format!("{CHIP}.includes({way:?}) && {CHIP}.includes('WebSockets do not pass here')"));
+    browser.until(&format!("{CHIP}.includes({way:?}) && {CHIP}.includes('WebSockets are blocked')"));
     let took = browser.eval("performance.now()").as_f64().expect("a time") - begun;
     eprintln!("{sockets:?}: live after {took:.0} ms; the goal is 10,000 ms");
     (server, proxy, browser)

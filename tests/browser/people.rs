@@ -105,7 +105,7 @@ fn nobody_sees_a_machine_before_signing_in_and_the_wanted_page_comes_after() {
     browser.click("[data-do=sign-out]");
     browser.until(SIGN_IN);
     assert_eq!(browser.eval("document.body.innerText.includes('node-03')"), false);
-    browser.until("document.body.innerText.includes('this page was emptied')");
+    browser.until("document.body.innerText.includes('this page is restored')");
     assert_eq!(browser.eval("document.querySelector('form [name=name]').value"), "amira");
     no_faults(&browser);
 }

@@ -188,7 +188,7 @@ fn a_file_that_makes_its_reader_stop_costs_the_page_nothing() {
         "window.Worker = class { postMessage() { setTimeout(() => this.onmessage({ data: 'stopped' })) } terminate() {} };",
     );
     drop_file(&browser, "strange.watchglass", "Promise.resolve('hello')");
-    browser.until(&format!(r#"{BANNER}.includes("strange.watchglass") && {BANNER}.includes("its reader stop")"#));
+    browser.until(&format!(r#"{BANNER}.includes("strange.watchglass") && {BANNER}.includes("the reader crashed")"#));
     live(&browser);
     let before = browser.eval(SAMPLES).as_u64().expect("a count");
     browser.until(&format!("{SAMPLES} > {before}"));

@@ -226,8 +226,9 @@ fn an_invitation_makes_an_account_or_is_taken_by_who_is_signed_in() {
     browser.until(r#"document.documentElement.dataset.role === "hub-admin""#);
     // Signed in, the code alone is enough.
     browser.open(&format!("{}?theme=dark#invite=c0de", crowd.url));
-    browser
-        .until("document.querySelector('form[data-form=invite]') && document.body.innerText.includes('You join as')");
+    browser.until(
+        "document.querySelector('form[data-form=invite]') && document.body.innerText.includes('You were invited as')",
+    );
     browser.click("form[data-form=invite] button");
     browser.until("!document.querySelector('form[data-form=invite]') && document.querySelector('main.fleet')");
     assert_eq!(browser.eval(&format!("JSON.stringify({})", sent("POST", "session/invite"))), r#"{"code":"c0de"}"#);
