@@ -65,7 +65,7 @@ pub fn Changed() -> impl IntoView {
         <aside id="sheet" class="sheet" aria-label="Changes and outliers" hidden=move || page.sheet.get().is_none()>
             <header>
                 <h2>
-                    {tab(Sheet::Changed, "What changed", Action::Changed)}
+                    {tab(Sheet::Changed, "Changes", Action::Changed)}
                     {tab(Sheet::Differs, "Outliers", Action::Differs)}
                 </h2>
                 <button data-do="close" aria-label="Close" on:click=move |_| page.sheet.set(None)>"✕"</button>
