@@ -148,7 +148,7 @@ fn a_finding_that_comes_and_ends_is_told_once_and_nothing_jumps() {
     assert_eq!(browser.eval("document.querySelector('.icon .count').innerText"), "2");
     browser.eval("(__findings.forEach(one => one.until = Math.floor(Date.now() / 1000)), 0)");
     browser.until(&format!("!{LINE}"));
-    browser.until("document.getElementById('heard').innerText.startsWith('Over: GPU')");
+    browser.until("document.getElementById('heard').innerText.startsWith('Resolved: GPU')");
     nothing_moved(&browser);
     no_faults(&browser);
 }

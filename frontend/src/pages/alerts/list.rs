@@ -157,7 +157,7 @@ pub fn List() -> impl IntoView {
         view! { <option value=value selected=move || page.view.with(|view| view.by == value)>{words}</option> }
     });
     let asks = move || page.view.with(|v| !v.state.is_empty() || !v.find.is_empty());
-    let calm = Signal::derive(move || (listed.open.with(Vec::is_empty) && !asks()).then_some("Nothing fires."));
+    let calm = Signal::derive(move || (listed.open.with(Vec::is_empty) && !asks()).then_some("No alerts are firing."));
     let none = Signal::derive(move || {
         let nothing = listed.open.with(Vec::is_empty) && listed.over.with(Vec::is_empty);
         (nothing && asks()).then_some("No alert matches.")

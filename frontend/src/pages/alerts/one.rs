@@ -42,7 +42,7 @@ fn address(page: Page, alert: &Alert) -> Option<String> {
 /// What happened to an alert, in words.
 fn happened_words(one: &AlertHappened) -> String {
     let what = match one.what.as_str() {
-        "firing" => "fires",
+        "firing" => "firing",
         "resolved" => "resolved",
         "acked" => "acknowledged",
         "flapping" => "flapping: notifications are paused",

@@ -115,7 +115,7 @@ fn Row(
     let last = text(move || {
         page.beat.track();
         row.with(|row| match row {
-            Some(row) if row.firing > 0 => format!("fires, {}", row.firing),
+            Some(row) if row.firing > 0 => format!("firing, {}", row.firing),
             Some(RuleRow { last: Some(last), .. }) => words::clock(last * 1_000),
             _ => "never".into(),
         })
