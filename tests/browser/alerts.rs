@@ -108,7 +108,7 @@ fn the_bell_counts_what_fires_lists_it_and_tells_it_once() {
     let (_server, browser) = page("", FIRING);
     live(&browser);
     browser.until("document.documentElement.dataset.alerts === '2'");
-    assert_eq!(said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"), "Alerts: 2 fire");
+    assert_eq!(said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"), "Alerts: 2 firing");
     assert_eq!(said(&browser, "document.querySelector('.bell .count').innerText"), "2");
     assert_eq!(browser.eval("document.getElementById('rung').innerText"), "", "what was there is no news");
     browser.click(".bell summary");
@@ -324,7 +324,7 @@ fn a_channel_is_tested_made_and_changed_and_its_secret_is_never_shown() {
     assert!(
         pager.contains("502, tried 4 times")
             && pager.contains("2 queued, the oldest from ")
-            && pager.contains("1 lost"),
+            && pager.contains("1 failed"),
         "{pager}"
     );
     assert!(

@@ -49,7 +49,7 @@ fn lives_through(sockets: Sockets, way: &str) -> (Server, Proxy, Browser) {
     browser.until("document.querySelector('.bar')");
     let begun = browser.eval("performance.now()").as_f64().expect("a time");
     if sockets == Sockets::Swallow {
-        browser.until(&format!("{BANNER}.includes('No live data') && {BANNER}.includes('swallows')"));
+        browser.until(&format!("{BANNER}.includes('No live data') && {BANNER}.includes('WebSockets time out')"));
         let took = browser.eval("performance.now()").as_f64().expect("a time") - begun;
         eprintln!("{sockets:?}: said after {took:.0} ms; the goal is 5,000 ms");
     }

@@ -327,7 +327,7 @@ fn anything_is_found_by_a_few_letters() {
     browser.until("document.getElementById('menu').hidden");
     // And the page stands still by a word.
     ask("freeze");
-    browser.until(&format!("/^freeze.*action/i.test({first})"));
+    browser.until(&format!("/^pause or resume.*action/i.test({first})"));
     browser.press("Enter");
     browser.until("document.querySelector('.bar .link').innerText.includes('FROZEN')");
     no_faults(&browser);
