@@ -108,7 +108,7 @@ fn all_is_well_is_said_only_once_findings_and_alerts_are_known_and_nothing_fires
         browser.before_each_page(HELD);
         browser.open(&crowd.url);
         drawn(&crowd, &browser, 8);
-        until(&crowd, &browser, &format!("{SAY}.includes('All 8 machines answer')"));
+        until(&crowd, &browser, &format!("{SAY}.includes('All 8 machines are online')"));
         let before = browser.eval(SAY);
         let before = before.as_str().expect("a sentence");
         assert!(before.contains("being read") && !before.contains("well") && before.starts_with("◌"), "{before}");
@@ -171,7 +171,7 @@ fn each_state_has_its_word_and_the_sentence_names_who_is_missing() {
     ] {
         until(&crowd, &browser, &state(host, word));
     }
-    until(&crowd, &browser, &format!("{SAY}.includes('3 machines do not answer')"));
+    until(&crowd, &browser, &format!("{SAY}.includes('3 machines do not respond')"));
     let rows = r#"[...document.querySelectorAll('#hosts tbody tr')].map(r => r.dataset.row + " " + r.querySelector(".state").innerText.trim())"#;
     let first = browser.eval(&format!("{rows}[0]"));
     assert!(

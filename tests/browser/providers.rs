@@ -54,7 +54,7 @@ fn the_provider_sends_one_back_to_the_page_that_was_wanted_or_with_a_sentence() 
     provider.script(|script| script.signed = Signed::NotAtAll);
     browser.until(&format!("document.querySelector({BUTTON:?})"));
     browser.click(BUTTON);
-    browser.until("document.querySelector('.wrong') && document.querySelector('.wrong').innerText.includes('did not stand the test')");
+    browser.until("document.querySelector('.wrong') && document.querySelector('.wrong').innerText.includes('The response of the provider is invalid')");
     assert_eq!(browser.eval("location.hash"), "", "the word leaves the address");
     role(&browser, "none");
     browser.screenshot("signin-refused-dark-390");
