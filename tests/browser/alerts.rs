@@ -108,7 +108,10 @@ fn the_bell_counts_what_fires_lists_it_and_tells_it_once() {
     let (_server, browser) = page("", FIRING);
     live(&browser);
     browser.until("document.documentElement.dataset.alerts === '2'");
-    assert_eq!(said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"), "Alerts: 2 firing");
+    assert_eq!(
+        said(&browser, "document.querySelector('.bell summary').getAttribute('aria-label')"),
+        "Alerts: 2 firing"
+    );
     assert_eq!(said(&browser, "document.querySelector('.bell .count').innerText"), "2");
     assert_eq!(browser.eval("document.getElementById('rung').innerText"), "", "what was there is no news");
     browser.click(".bell summary");

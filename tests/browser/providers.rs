@@ -77,7 +77,7 @@ fn without_passwords_nothing_asks_for_one() {
     let shown =
         "[...document.querySelectorAll('form[data-form=sign-in] :is(input, button)')].map(e => e.innerText).join()";
     assert_eq!(browser.eval(shown), "Sign in with lab");
-    assert_eq!(browser.eval("document.body.innerText.includes('Forgotten')"), false);
+    assert_eq!(browser.eval("document.body.innerText.includes('Forgot your password')"), false);
     browser.click(BUTTON);
     role(&browser, "viewer");
     no_faults(&browser);

@@ -89,7 +89,7 @@ fn what_may_not_be_read_says_the_command() {
         browser
             .eval(r#"document.querySelector(".why summary").innerText"#)
             .as_str()
-            .is_some_and(|w| { w.contains("1 for want of a permission") })
+            .is_some_and(|w| { w.contains("1 without permission") })
     );
     no_faults(&browser);
 }
@@ -102,7 +102,7 @@ fn a_collector_that_hangs_is_named_until_it_answers_again() {
     assert_eq!(browser.eval(r#"document.querySelector(".lines").getAttribute("role")"#), "status", "it is announced");
     let hung = "nvidia: no response for more than 10 s; its values are absent until it responds";
     stage.check("nvidia", CheckState::Hung, hung, "");
-    browser.until(&format!("{LINES}.includes('GPU hangs: nvidia has not answered')"));
+    browser.until(&format!("{LINES}.includes('GPU hangs: nvidia: no response')"));
     browser.until(r#"document.querySelector(".absent.trouble .shape").innerText === "▲""#);
     // The line hangs from the bar and covers nothing that a person reads.
     let [_, top, _, height] = browser.rect(".absent");
@@ -127,7 +127,7 @@ fn a_lost_gpu_is_counted_out_and_named() {
     // The check of the demo says what happened and what to do.
     let server = Server::start(["demo", "--gpus", "8", "--fail", "lost"]);
     browser.open(&server.url);
-    browser.until(&format!("/GPU incomplete: GPU \\d does not answer.*XID 79.*restart/.test({LINES})"));
+    browser.until(&format!("/GPU incomplete: GPU \\d does not respond.*XID 79.*restart/.test({LINES})"));
     no_faults(&browser);
 }
 
@@ -143,7 +143,7 @@ fn a_server_that_went_and_came_back_with_its_folder_has_lost_nothing() {
     browser.until(&format!("{SAMPLES} >= 5"));
     browser.eval("window.__same = true");
     assert!(server.end().success());
-    browser.until(&format!(r#"{LINK} === "reconnecting" && {BANNER}.includes("nothing lost")"#));
+    browser.until(&format!(r#"{LINK} === "reconnecting" && {BANNER}.includes("nothing is lost")"#));
     let before = browser.eval(SAMPLES).as_u64().expect("a count");
     let _again = Server::start_command(watchglass(["--port", &port, "--data-dir", folder]));
     live(&browser);
@@ -304,8 +304,8 @@ fn many_series_are_explained_once() {
 fn an_address_that_cannot_be_shown_is_said_with_the_way_back() {
     let stage = Stage::with_past(1);
     for (query, words) in [
-        ("?w=9y", "w=9y is no window"),
-        ("?from=soon&to=1795219500", "from=soon is no time"),
+        ("?w=9y", "w=9y is not a window"),
+        ("?from=soon&to=1795219500", "from=soon is not a time"),
         ("?from=1795219500&to=1795219200", "to= is before from="),
         ("?source=nobody", "there is no machine “nobody” here, this is stage"),
     ] {
