@@ -291,7 +291,7 @@ fn the_window_of_a_machine_that_was_just_begun_grows_with_it() {
 fn many_series_are_explained_once() {
     let stage = Stage::with_past(64);
     let browser = open(&stage, "");
-    browser.until(&format!("/64 lines would hide each other.*median/.test({LINES})"));
+    browser.until(&format!("/64 lines are shown as a summary.*median/.test({LINES})"));
     browser.click(".once button");
     browser.until("!document.querySelector('.once')");
     browser.reload();
