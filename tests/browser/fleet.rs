@@ -103,7 +103,9 @@ window.fetch = async (path, init) => {
 #[test]
 fn all_is_well_is_said_only_once_findings_and_alerts_are_known_and_nothing_fires() {
     let crowd = Crowd::new(8);
-    for (firing, said) in [(0, "All is well: all 8 machines are online"), (2, "2 alerts fire: all 8 machines answer")] {
+    for (firing, said) in
+        [(0, "All is well: all 8 machines are online"), (2, "2 alerts fire: all 8 machines are online")]
+    {
         let browser = Browser::start();
         browser.before_each_page(HELD);
         browser.open(&crowd.url);

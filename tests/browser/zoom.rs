@@ -179,7 +179,7 @@ fn spans_are_typed() {
     browser.until(&format!(r#"{window} === "1m""#));
 
     browser.eval(field);
-    browser.type_line("noon");
+    browser.type_line("soon");
     browser.until(r#"document.getElementById("wrong").textContent.includes("14:00-14:20")"#);
     assert_eq!(browser.eval(window), "1m");
     let times =
