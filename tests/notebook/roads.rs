@@ -123,6 +123,6 @@ fn with_jupyter_behind_nginx_that_passes_no_sockets_the_page_is_live_all_the_sam
     browser.open(&format!("http://{}{BASE}watchglass/?token=t", nginx.addr));
     until(&browser, &home, "document.documentElement.dataset.link === 'live'");
     // By an event stream; by polling where jupyter-server-proxy is older than its streams are.
-    until(&browser, &home, "document.querySelector('.link [data-way]').innerText.includes('by ')");
+    until(&browser, &home, "document.querySelector('.link [data-way]').innerText.includes('over ')");
     until(&browser, &home, "document.querySelectorAll('[data-panel]').length > 3");
 }
