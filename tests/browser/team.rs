@@ -187,7 +187,7 @@ fn keys_are_made_with_what_they_may_shown_once_and_ended() {
     );
     browser.until("!document.getElementById('deed').open");
     browser.click("#services [data-do=disable]");
-    browser.until(&format!("{}.innerText.includes('do not hold')", row("services", "s1")));
+    browser.until(&format!("{}.innerText.includes('its keys are disabled')", row("services", "s1")));
     no_faults(&browser);
 }
 
@@ -328,7 +328,7 @@ fn the_audit_log_and_what_was_used_are_read() {
     let (crowd, browser) = at("audit");
     browser.until("document.querySelectorAll('#audit tbody tr').length === 2");
     assert_eq!(browser.eval("document.querySelector('#audit tbody').innerText.includes('nightly: runs:write')"), true);
-    browser.until("document.querySelector('[data-say=unwritten]').innerText.includes('40 more sign-ins that failed')");
+    browser.until("document.querySelector('[data-say=unwritten]').innerText.includes('40 more failed sign-ins')");
     browser.screenshot("audit-dark");
     browser.click("[data-do=older]");
     browser.until("document.querySelectorAll('#audit tbody tr').length === 3");

@@ -127,7 +127,7 @@ fn accounts_are_disabled_promoted_removed_and_erased() {
     assert_eq!(browser.eval(&sent("PATCH", "/accounts/p3")), "{\"disabled\":false}");
     browser.until(&format!("{}.innerText.includes('viewer')", row("p3")));
     deed(&browser, "#accounts [data-row=p2] [data-do=promote]", "promote", None);
-    browser.until(&format!("{}.innerText.includes('admin of the hub')", row("p2")));
+    browser.until(&format!("{}.innerText.includes('hub admin')", row("p2")));
     deed(&browser, "#accounts [data-row=p2] [data-do=erase-account]", "erase-account", None);
     browser.until(&format!("!{}", row("p2")));
     deed(&browser, "#accounts [data-row=p3] [data-do=delete]", "delete", None);
