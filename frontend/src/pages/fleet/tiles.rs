@@ -51,7 +51,7 @@ fn answer(totals: &Totals) -> Tile {
         title: "Hosts",
         corner: format!("of {}", words::thousands(totals.hosts)),
         number: words::thousands(totals.answer),
-        unit: "answer".into(),
+        unit: "online".into(),
         note: if states.is_empty() { "all of them".into() } else { format!("◌ {states}") },
     }
 }
