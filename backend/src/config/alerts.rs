@@ -32,29 +32,29 @@ const SEVERITIES: Words<AlertSeverity> =
 table! {
     /// A rule as it stands in a file.
     pub(super) RULE: FileTable<Rule> = { new_rule, any_rule } {
-        /// What the rule is called; each has its own name
+        /// Unique name of the rule
         name: text(value::any), required like "\"Hot GPU\"";
-        /// `info`, `warning` or `critical`
+        /// Severity: `info`, `warning` or `critical`
         severity: word(SEVERITIES);
-        /// When it fires
+        /// Condition
         when: text(value::any), required like "\"gpu.*.temp > 85 C for 2m, until < 82 C\"";
-        /// Of which machines and runs [default: all]
+        /// Machines and runs to evaluate [default: all]
         on: map(any_pair), like "{ source = \"node-*\", project = \"llm\" }";
-        /// Names of channels [default: those that are their team's default]
+        /// Names of channels [default: the default channels of the team]
         to: own(read_list, show_list), like "[\"ops\"]";
-        /// What the notice is headed by, with placeholders such as `{source}` [default: the alert's own sentence]
+        /// Title of the notification, with placeholders such as `{source}` [default: the sentence of the alert]
         title: text(value::any), like "\"{source} is hot\"";
-        /// What to do about it, with placeholders
+        /// Text that says what to do, with placeholders
         note: text(value::any), like "\"Look at the fans of {source}\"";
-        /// An https address that helps
+        /// https address of a runbook
         link: text(value::any), like "\"https://wiki.example.org/hot\"";
-        /// After how long it is told again while it fires [default: 4h]
+        /// Time after which the notification is repeated while it fires [default: 4h]
         repeat: text(value::any), like "\"1h\"";
-        /// Whether its end is told, too
+        /// Notify when it resolves
         resolved: text(value::switch);
-        /// Whether it waits in quiet hours of a channel
+        /// Delay notifications during the quiet hours of a channel
         quiet: text(value::switch);
-        /// Whether it watches
+        /// Enable the rule
         enabled: text(value::switch);
     }
 }
@@ -240,12 +240,11 @@ table! {
     /// `[alerts]`: where notices may go, and how many.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct AlertSettings {
-        /// Hosts with their ports and ranges of addresses that notices may go to though they are not public
+        /// Non-public hosts with ports, and address ranges, that notifications may be sent to
         allow_targets: Vec<String> = Vec::new(), text(target), like "[\"mattermost.lab:443\", \"10.1.2.0/24\"]";
-        /// The proxy by which notices leave; no variable of the environment is read for it, and its user and password are
-        /// never printed
+        /// Proxy for notifications; environment variables are ignored, and its user and password are never printed
         proxy: Option<Secret> = None, text_shown(proxy, show_proxy), like "\"http://proxy.example.org:3128\"";
-        /// Notices of a channel in 10 min, from which on they come as one, 1 to 1000
+        /// Number of notifications of a channel in 10 min from which they are grouped into one, 1 to 1000
         storm: u32 = 20, text(storm);
     }
 }
@@ -281,17 +280,17 @@ table! {
     /// `[smtp]`: the server of e-mail.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct SmtpSettings, checked by SmtpSettings::check {
-        /// The server of e-mail, by name or address; without it there is no e-mail
+        /// Mail server, by name or address
         host: Option<String> = None, text(value::any), required like "\"mail.example.org\"";
-        /// Its port [default: 587; 465 with `tls = "implicit"`, 25 with `tls = "none"`]
+        /// Port of the mail server [default: 587; 465 with `tls = "implicit"`, 25 with `tls = "none"`]
         port: Option<u16> = None, text(value::port), like "587";
-        /// How the connection is protected: `starttls`, `implicit`, or `none` for a server on this machine
+        /// Encryption: `starttls`, `implicit`, or `none` for a server on this machine
         tls: SmtpTls = SmtpTls::StartTls, word(TLS);
-        /// Who we are there
+        /// User name at the mail server
         user: Option<String> = None, text(value::any), like "\"watchglass\"";
-        /// A file that holds the password, and nothing else
+        /// File with the password and nothing else
         password_file: Option<PathBuf> = None, text(value::file), like "\"/etc/watchglass/smtp-password\"";
-        /// From whom messages are
+        /// Sender address of messages
         from: String = String::new(), text(value::any), required like "\"Watchglass <watchglass@example.org>\"";
     }
 }

@@ -11,9 +11,10 @@ table! {
     /// `[audit]`: the audit log of a hub.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct AuditSettings {
-        /// A file that each row is written to as a line of JSON, for its owner alone; it may be moved away at any time
+        /// File to which each row is appended as a line of JSON, readable by its owner only; it may be moved away at
+        /// any time
         file: Option<PathBuf> = None, text(value::absolute), like "\"/var/log/watchglass/audit.jsonl\"";
-        /// How long rows stay in the database, 1d to 3650d
+        /// Retention of rows in the database, 1d to 3650d
         keep: Duration = 400 * DAY, text(kept);
     }
 }

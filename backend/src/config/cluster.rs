@@ -11,16 +11,15 @@ table! {
     /// `[cluster]`: how a hub finds the others.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ClusterSettings, checked by ClusterSettings::check {
-        /// Servers of NATS over which the hubs of one cluster find one another, like `nats://nats.example.org:4222`,
-        /// separated by commas; without it this hub is alone
+        /// NATS servers that connect the hubs of a cluster, like `nats://nats.example.org:4222`, separated by commas
         nats: Option<String> = None, text(servers), required like "\"nats://nats.example.org:4222\"";
-        /// What this cluster is called there, the same for all of its hubs
+        /// Name of the cluster, the same for all of its hubs
         name: String = "main".into(), text(name);
-        /// A file with the credentials of a user of NATS, as `nsc` writes it
+        /// File with the credentials of a NATS user, as `nsc` writes it
         credentials_file: Option<PathBuf> = None, text(value::file), like "\"/etc/watchglass/nats.creds\"";
-        /// A file that holds the token of NATS, and nothing else
+        /// File with the NATS token and nothing else
         token_file: Option<PathBuf> = None, text(value::file), like "\"/etc/watchglass/nats-token\"";
-        /// Certificates in PEM of the authorities to trust [default: the system's]
+        /// PEM file of the certificate authorities to trust [default: the system's]
         ca: Option<PathBuf> = None, text(value::file), like "\"/etc/watchglass/nats-ca.pem\"";
     }
 }

@@ -45,11 +45,11 @@ pub fn own_options(collector: &str) -> &'static [&'static OptionRow] {
 table! {
     /// Options that every collector has, in the file only.
     pub COMMON: FileTable<CollectorConfig> = { unnamed, any_values } {
-        /// False leaves it out
+        /// Enable the collector
         enabled: text(value::switch);
-        /// Time between its readings, if it is to be longer than the interval
+        /// Time between its readings, if longer than the interval
         every: text(value::every), like "\"5s\"";
-        /// How long a reading may take before it counts as hung
+        /// Timeout after which a reading counts as hung
         deadline: text(value::deadline), like "\"10s\"";
     }
 }

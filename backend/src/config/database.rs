@@ -7,12 +7,12 @@ table! {
     /// `[database]`: the PostgreSQL of a hub.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct DatabaseSettings, checked by DatabaseSettings::check {
-        /// A database of PostgreSQL 15 or newer [default: the file `hub.db` in the data folder]
+        /// Address of a PostgreSQL database, version 15 or newer [default: the file `hub.db` in the data folder]
         url: Option<String> = None, text(url), like "\"postgres://watchglass@db.example.org/watchglass\"";
-        /// A file that holds the password, and nothing else
+        /// File with the password and nothing else
         password_file: Option<PathBuf> = None, text(value::file), like "\"/etc/watchglass/database-password\"";
-        /// The file with the key under which addresses and secrets of channels are sealed, the same for all hubs of one
-        /// database [default: `secret.key` in the data folder]
+        /// File with the key that encrypts addresses and secrets of channels, the same for all hubs of one database
+        /// [default: `secret.key` in the data folder]
         key_file: Option<PathBuf> = None, text(value::file), like "\"/etc/watchglass/secret.key\"";
     }
 }

@@ -15,13 +15,14 @@ table! {
     ENDPOINT: FileTable<Endpoint> = { unnamed, check } {
         /// Your name for the endpoint: letters, digits, `_` and `-`
         name: text(settings::value::any), required like "\"node\"";
-        /// Its address, http or https
+        /// Address of the endpoint, http or https
         url: text_shown(settings::value::any, show_url), required like "\"http://127.0.0.1:9100/metrics\"";
-        /// Regular expressions of the names to keep, or a table from each to those of label values [default: all]
+        /// Regular expressions of metric names to keep, or a table that maps each to regular expressions of label
+        /// values [default: all]
         filters: own(filters, show_filters), like "{ \"DCGM_.*\" = { gpu = \"[01]\" } }";
-        /// Headers that are sent along; their values are never logged and never printed
+        /// Additional headers of each request; their values are never logged or printed
         headers: secret_map(any_pair), like "{ Authorization = \"Bearer ...\" }";
-        /// Time between its readings, if it is to be longer than the interval
+        /// Time between its readings, if longer than the interval
         every: text(value::every), like "\"15s\"";
     }
 }

@@ -67,7 +67,7 @@ fn collector(text: &mut String, entry: &Entry, is_first: bool) {
         return;
     }
     let help =
-        if is_first { "What every collector has, each in a table of its name" } else { "What this collector has, too" };
+        if is_first { "Keys of every collector, each in a table of its name" } else { "More keys of this collector" };
     *text += "\n";
     comment(text, help);
     *text += &format!("#[collectors.{}]\n", entry.name);

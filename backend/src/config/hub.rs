@@ -58,22 +58,22 @@ table! {
     /// A hub that this machine sends what it measures to.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct HubEntry, checked by HubEntry::check_labels {
-        /// Its address, or a list of those of one cluster: the next is tried where one does not answer
+        /// Address of the hub, or the addresses of a cluster; if one does not respond, the next is tried
         urls as "url": Vec<HubUrl> = Vec::new(), own(read_urls, show_urls), required like "\"https://watch.example.org\"";
-        /// The file with the key of the join line [default: what the data folder knows]
+        /// File with the key of the join line [default: the identity in the data folder]
         key as "key_file": Option<KeyFrom> = None, own(KeyFrom::read, KeyFrom::show), like "\"/etc/watchglass/key\"";
-        /// What this machine is to be called there [default: its host name]
+        /// Name of this machine at the hub [default: its host name]
         name: Option<String> = None, text(name), like "\"node-7\"";
         /// Labels of this machine
         labels: Vec<(String, String)> = Vec::new(), map(check_label), like "{ rack = \"r12\" }";
-        /// Certificates in PEM of the authorities to trust [default: the system's]
+        /// PEM file of the certificate authorities to trust [default: the system's]
         ca: Option<PathBuf> = None, text(settings::value::file), like "\"/etc/watchglass/ca.pem\"";
-        /// The one public key to trust, as the join line has it
+        /// Public key to trust, as in the join line
         pin: Option<Pin> = None, text(Pin::parse), like "\"sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\"";
-        /// The proxy to take, or `none` [default: that of the environment]
+        /// Proxy to use, or `none` [default: that of the environment]
         proxy: ProxyChoice = ProxyChoice::Environment, own(ProxyChoice::read, ProxyChoice::show),
             like "\"http://proxy.example.org:3128\"";
-        /// Whether http:// may lead to other machines, unencrypted
+        /// Allow unencrypted http:// to other machines
         plain_http: bool = false, text(settings::value::switch);
     }
 }

@@ -12,13 +12,13 @@ table! {
     /// `[insight]`: times, and what is off. There are no thresholds to set.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct InsightSettings {
-        /// Whether anything is looked for
+        /// Enable findings
         enabled: bool = true, text(value::switch);
-        /// After how long GPUs that are held without work are told, 30s to 1d
+        /// Time after which GPUs that are reserved but idle are reported, 30s to 1d
         idle_after: Duration = Duration::from_secs(15 * 60), text(length);
-        /// After how long a job that waits in one kernel is told, 30s to 1d
+        /// Time after which a job that is stuck in one kernel is reported, 30s to 1d
         hang_after: Duration = Duration::from_secs(60), text(length);
-        /// Kinds or rules that are not told
+        /// Kinds or rules of findings to suppress
         silence: Vec<String> = Vec::new(), text(rule), like "[\"idle\", \"hang.idle\"]";
     }
 }

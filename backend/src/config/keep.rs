@@ -13,9 +13,9 @@ table! {
     /// Machines with these labels are kept so long.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct KeepRule, checked by KeepRule::check {
-        /// Labels that the join key or an admin gave the machine, all of them; no others count
+        /// Labels that must all match; only labels set by the join key or an admin count
         labels as "match": BTreeMap<String, String> = BTreeMap::new(), map(any_pair), required like "{ tier = \"gpu\" }";
-        /// How long its samples are kept
+        /// Retention of their samples
         retention: Duration = Duration::ZERO, text(value::retention), required like "\"30d\"";
     }
 }

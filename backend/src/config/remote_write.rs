@@ -11,11 +11,11 @@ table! {
     /// A server that takes Prometheus remote write. Its debug form tells no header's value.
     #[derive(Clone, PartialEq, Eq)]
     pub struct RemoteWrite {
-        /// Where samples are sent, http or https
+        /// Address that receives samples, http or https
         url: String = String::new(), text_shown(url, show_url), required like "\"http://127.0.0.1:8428/api/v1/write\"";
-        /// The address below which `/api/v1/query_range` is, to read back what is older than our own history
+        /// Base address of `/api/v1/query_range`, from which older history is read back
         read_url: Option<String> = None, text_shown(read_url, show_read_url), like "\"http://127.0.0.1:8428\"";
-        /// Headers that are sent along to both; their values are never logged and never printed
+        /// Additional headers of requests to both; their values are never logged or printed
         headers: Vec<(String, String)> = Vec::new(), secret_map(header), like "{ Authorization = \"Bearer ...\" }";
     }
 }

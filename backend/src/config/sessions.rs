@@ -14,9 +14,9 @@ table! {
     /// `[sessions]`: when a sign-in is over.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct SessionSettings, checked by SessionSettings::check {
-        /// After how long without a request a sign-in is over, 5m to 400d
+        /// Idle timeout of a session, 5m to 400d
         idle: Duration = 12 * HOUR, text(length);
-        /// After how long in all, at least `idle`
+        /// Maximum lifetime of a session, at least `idle`
         longest: Duration = 7 * DAY, text(length);
     }
 }

@@ -19,16 +19,16 @@ table! {
     /// `[sign_in]`: how people sign in.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct SignInWays, checked by SignInWays::check {
-        /// Whether people may sign in by a password
+        /// Allow sign-in by password
         password: bool = true, text(value::switch);
-        /// What becomes of people without an account for whom a provider or the proxy vouches: `invited`, they need an
-        /// invitation; `viewer`, they get an account, as viewer of the first team
+        /// Policy for authenticated people without an account: `invited` requires an invitation; `viewer` creates an
+        /// account, as viewer of the first team
         new_accounts: NewAccounts = NewAccounts::Invited, word(NEW_ACCOUNTS);
-        /// Providers that speak OpenID Connect, each with a button, in the order of the buttons
+        /// OpenID Connect providers, in the order of their buttons
         oidc: Vec<OidcProvider> = Vec::new(), table(&OidcProvider::TABLE);
         /// GitHub's own OAuth
         github: Option<GitHubProvider> = None, table(&GitHubProvider::TABLE);
-        /// A proxy in front of the hub that signs people in
+        /// Proxy in front of the hub that authenticates users
         proxy: Option<ProxySignIn> = None, table(&ProxySignIn::TABLE);
     }
 }
@@ -70,19 +70,20 @@ table! {
     /// `[sign_in.proxy]`: a proxy that says in a header who asks.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ProxySignIn, checked by ProxySignIn::check {
-        /// Its addresses, or `unix` for the hub's own socket; from elsewhere a request with the header is refused
+        /// Addresses of the proxy, or `unix` for the hub's own socket; requests with the header from elsewhere are
+        /// rejected
         from: Vec<HeaderSource> = Vec::new(), text(header_source), required like "[\"10.0.0.5\", \"unix\"]";
-        /// The header in which it says who asks
+        /// Header with the user name
         user: String = String::new(), text(header), required like "\"X-Forwarded-User\"";
-        /// The header with their address for mail, for new accounts
+        /// Header with the e-mail address, for new accounts
         email: Option<String> = None, text(header), like "\"X-Forwarded-Email\"";
-        /// The header with their groups, between commas
+        /// Header with the groups, separated by commas
         groups: Option<String> = None, text(header), like "\"X-Forwarded-Groups\"";
-        /// What each group may, as in `oidc.roles`; it is looked at with each request
+        /// Role of each group, as in `oidc.roles`; applied at each request
         roles: GroupRoles = GroupRoles::default(), own(GroupRoles::read, GroupRoles::show), like "{ ops = \"admin\" }";
-        /// The header with the name of their user on machines, as in `oidc.login_claim`
+        /// Header with the user name on machines, as in `oidc.login_claim`
         login: Option<String> = None, text(header), like "\"X-Forwarded-Preferred-Username\"";
-        /// Where people sign out
+        /// Address of the proxy's sign-out page
         sign_out: Option<String> = None, text(sign_out), like "\"https://id.example.org/sign-out\"";
     }
 }

@@ -12,11 +12,11 @@ table! {
     /// A join key that holds for as long as it is written in the configuration.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct StandingJoin {
-        /// What it is called
+        /// Name of the key
         name: String = String::new(), text(name), required like "\"slurm\"";
-        /// The file that holds the key, for the agents' `--key-file`; the hub makes it where there is none
+        /// File with the key, for the agents' `--key-file`; the hub creates it if it is missing
         token_file: PathBuf = PathBuf::new(), text(value::absolute), required like "\"/etc/watchglass/join\"";
-        /// The team of its machines, by name [default: the first one]
+        /// Team of its machines, by name [default: the first one]
         team: Option<String> = None, text(value::any), like "\"vision\"";
         /// Labels of its machines
         labels: BTreeMap<String, String> = BTreeMap::new(), map(any_pair), like "{ tier = \"gpu\" }";

@@ -167,7 +167,7 @@ table! {
     /// `[proxy]`: whose word about callers counts.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Proxies {
-        /// Addresses of proxies whose `X-Forwarded-For` counts, such as 10.0.0.5 or 10.0.0.0/24
+        /// Addresses of proxies whose `X-Forwarded-For` is trusted, such as 10.0.0.5 or 10.0.0.0/24
         trusted: Vec<AddressRange> = Vec::new(), text(address_range), like "[\"10.0.0.5\"]";
     }
 }
@@ -176,16 +176,16 @@ table! {
     /// `[agents]`: what a hub takes from the machines that joined it.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct AgentLimits, checked by AgentLimits::check {
-        /// The most series of one machine; more are left out and counted
+        /// Maximum number of series of one machine; further ones are dropped and counted
         series: u32 = 20_000, text(settings::value::number);
-        /// How many links may begin in a second; more are told to come back
+        /// Maximum number of new agent connections per second; further ones must retry
         handshakes: u32 = 50, text(settings::value::number);
-        /// What happens when a machine that is known joins anew, as after a new installation: `allow`, it goes on as the
-        /// machine that it was; `approve`, an admin has to confirm it
+        /// Policy for a known machine that joins again, such as after a new installation: `allow` continues the same
+        /// machine; `approve` requires an admin to confirm it
         rejoin: Rejoin = Rejoin::Allow, word(REJOIN);
-        /// Join keys that hold for as long as they are written here, for machines that programs set up
+        /// Join keys that are valid while they stand here, for machines that programs set up
         join: Vec<StandingJoin> = Vec::new(), table(&StandingJoin::TABLE);
-        /// Machines that are kept for another time than `--retention`, at most 8; the first that fits counts
+        /// Retention of machines by label, at most 8 entries; the first match applies
         keep: Vec<KeepRule> = Vec::new(), table(&KeepRule::TABLE);
     }
 }

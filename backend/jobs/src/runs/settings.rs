@@ -42,22 +42,22 @@ table! {
     /// `[runs]`: how training jobs are followed.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct RunsSettings, checked by RunsSettings::check {
-        /// Where ranks are looked for: `gpu`, below each `watchglass run` and among the processes that hold a GPU;
-        /// `launched`, below each `watchglass run` alone; `off`
+        /// Detection of ranks: `gpu`, below each `watchglass run` and among the processes that hold a GPU; `launched`,
+        /// below each `watchglass run` only; `off`
         detect: Detect = Detect::Gpu, word(DETECT);
-        /// The socket on which `watchglass run`, `mark` and `alert` tell, for a machine that several people use;
-        /// /run/watchglass/run.sock is where they look by themselves [default: one beside the data folder, for its owner]
+        /// Socket that receives reports of `watchglass run`, `mark` and `alert`, for a machine with several users; they
+        /// find /run/watchglass/run.sock by themselves [default: one beside the data folder, for its owner]
         socket: Option<PathBuf> = None, text(value::absolute), like "\"/run/watchglass/run.sock\"";
-        /// Who may write to it: `0600`, the user of this program and root; `0660`, members of its group; `0666`, every user
-        /// of this machine; each for jobs of their own
+        /// Mode of the socket: `0600`, the user of this program and root; `0660`, members of its group; `0666`, every
+        /// user of this machine; each user reports their own jobs only
         socket_mode: SocketMode = SocketMode::Owner, word(SOCKET_MODES), like "\"0660\"";
-        /// That group, by name or number: this program must be a member [default: this program's own]
+        /// Group of the socket, by name or number; this program must be a member [default: this program's own]
         socket_group: Option<String> = None, text(value::any), like "\"ml\"";
-        /// How long what is known of a run that ended outlives its samples, 1d to 3650d, or 0 for ever
+        /// Retention of the summary of an ended run, 1d to 3650d, or 0 for ever
         keep: Option<Duration> = Some(KEPT), own(read_keep, show_keep);
-        /// Slurm's tool, which is asked how a job ended [default: /usr/bin/scontrol]
+        /// Path of scontrol, which reports how a Slurm job ended [default: /usr/bin/scontrol]
         scontrol: Option<PathBuf> = None, text(value::absolute), like "\"/opt/slurm/bin/scontrol\"";
-        /// Whether the API server of Kubernetes is asked how a pod ended: needs a service account that may list pods
+        /// Ask the Kubernetes API server how a pod ended; requires a service account that may list pods
         kubernetes: bool = false, text(value::switch);
         /// Folder with `token`, `ca.crt` and `namespace` of that account
         /// [default: /var/run/secrets/kubernetes.io/serviceaccount]

@@ -21,29 +21,29 @@ table! {
     /// A provider that speaks OpenID Connect.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct OidcProvider, checked by OidcProvider::check {
-        /// What it is called on its button; people come back to `/auth/NAME/callback`, which is registered there
+        /// Name of the provider; register `/auth/NAME/callback` there as the redirect address
         name: String = String::new(), text(name), required like "\"keycloak\"";
-        /// What people call it: the words on its button [default: its name]
+        /// Text of its button [default: its name]
         title: Option<String> = None, text(title), like "\"The lab's account\"";
-        /// Its address, as its tokens say it to the letter
+        /// Issuer address, exactly as in its tokens
         issuer: String = String::new(), text(address), required like "\"https://id.example.org/realms/lab\"";
-        /// What it calls this hub
+        /// Client ID of this hub
         client_id: String = String::new(), text(value::any), required like "\"watchglass\"";
-        /// The secret that it gave for this hub; better is a file of its own
+        /// Client secret of this hub; prefer `client_secret_file`
         client_secret: Option<Secret> = None, text(secret), like "\"...\"";
-        /// The file with the secret that it gave for this hub
+        /// File with the client secret of this hub
         client_secret_file: Option<PathBuf> = None, text(value::file), like "\"/etc/watchglass/oidc-secret\"";
-        /// What it is asked for
+        /// Scopes to request
         scopes: Vec<String> = ["openid", "profile", "email"].map(String::from).to_vec(), text(value::any);
-        /// Whose people alone may come in: Google's `hd`, or the domain of an e-mail that is verified [default: all]
+        /// Allowed domains: Google's `hd`, or the domain of a verified e-mail address [default: all]
         domains: Vec<String> = Vec::new(), text(domain), like "[\"example.org\"]";
-        /// The claim with somebody's groups; dots lead inwards
+        /// Claim with the groups of a user; dots separate nested names
         groups_claim: Option<String> = None, text(value::any), like "\"groups\"";
-        /// What each group may, a role in team main or `{ team = ..., role = ... }`; set anew at each sign-in
+        /// Role of each group: a role in team main, or `{ team = ..., role = ... }`; applied at each sign-in
         roles: GroupRoles = GroupRoles::default(), own(GroupRoles::read, GroupRoles::show),
             like "{ ops = \"admin\", lab = { team = \"lab\", role = \"member\" } }";
-        /// The claim with the name of somebody's user on machines, whose runs are then theirs; one that nobody can change
-        /// themselves
+        /// Claim with a person's user name on machines, whose runs then belong to them; choose one that users cannot
+        /// change
         login_claim: Option<String> = None, text(value::any), like "\"preferred_username\"";
     }
 }
@@ -54,7 +54,7 @@ impl OidcProvider {
             return Err("groups_claim and roles belong together; write both".into());
         }
         if !self.scopes.iter().any(|scope| scope == "openid") {
-            return Err(Fault::of("scopes", "\"openid\" belongs to them; without it there is no ID token"));
+            return Err(Fault::of("scopes", "add \"openid\"; without it the provider sends no ID token"));
         }
         one_secret(self.client_secret.as_ref(), self.client_secret_file.as_ref())
     }
@@ -64,17 +64,17 @@ table! {
     /// GitHub's own OAuth.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct GitHubProvider, checked by GitHubProvider::check {
-        /// What GitHub calls this hub
+        /// Client ID of this hub at GitHub
         client_id: String = String::new(), text(value::any), required like "\"Iv1.0123456789abcdef\"";
-        /// The secret that it gave for this hub; better is a file of its own
+        /// Client secret of this hub; prefer `client_secret_file`
         client_secret: Option<Secret> = None, text(secret), like "\"...\"";
-        /// The file with the secret that it gave for this hub
+        /// File with the client secret of this hub
         client_secret_file: Option<PathBuf> = None, text(value::file), like "\"/etc/watchglass/github-secret\"";
-        /// Where GitHub is
+        /// Address of GitHub
         url: String = "https://github.com".into(), text(github);
-        /// Organizations whose members may come in
+        /// Organizations whose members may sign in
         orgs: Vec<String> = Vec::new(), text(org), like "[\"lab\"]";
-        /// Teams whose members may come in
+        /// Teams whose members may sign in
         teams: Vec<String> = Vec::new(), text(team), like "[\"lab/gpu\"]";
     }
 }
@@ -191,7 +191,7 @@ fn is_word(text: &str) -> bool {
 fn org(text: &str) -> Result<String, String> {
     match is_word(text) {
         true => Ok(text.into()),
-        false => Err(format!("{text:?} is no organization; write its name as its address has it")),
+        false => Err(format!("{text:?} is not an organization; write its name as in its address")),
     }
 }
 
@@ -204,7 +204,7 @@ fn team(text: &str) -> Result<String, String> {
 
 /// Refuses an address over which somebody could listen, or that is none.
 fn address(text: &str) -> Result<String, String> {
-    let uri: client::http::Uri = text.parse().map_err(|_| format!("{text:?} is no address"))?;
+    let uri: client::http::Uri = text.parse().map_err(|_| format!("{text:?} is not an address"))?;
     let local = client::is_local(&uri);
     match uri.scheme_str() {
         _ if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) => {
