@@ -145,7 +145,7 @@ type LaneRow = (&'static str, &'static str, &'static str, bool, &'static [(u32, 
 const LANES: &[LaneRow] = &[
     (
         "gpu",
-        "throttled",
+        "throttle",
         "gpu.{i}.throttleReasons",
         true,
         &[

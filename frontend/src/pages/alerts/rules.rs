@@ -86,7 +86,7 @@ pub fn Rules() -> impl IntoView {
             <p class="wrong" role="alert">{asked.wrong}</p>
             <div class="scroll" tabindex="0" role="region" aria-label="Table of rules">
                 <table class="rows list" id="rules">
-                    <thead><tr><th scope="col">"rule"</th><th scope="col">"says"</th><th scope="col">"of"</th><th scope="col">"tells"</th><th scope="col" class="right">"last fired"</th><td></td></tr></thead>
+                    <thead><tr><th scope="col">"rule"</th><th scope="col">"condition"</th><th scope="col">"scope"</th><th scope="col">"notifies"</th><th scope="col" class="right">"last fired"</th><td></td></tr></thead>
                     <tbody><Each keys row/></tbody>
                 </table>
             </div>
