@@ -188,8 +188,9 @@ impl Sender {
     }
 }
 
+/// The time since then. An answer within a millisecond took 1 ms, since no answer takes no time.
 fn time(started: Instant) -> String {
-    duration(i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX))
+    duration(i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX).max(1))
 }
 
 /// What to do about an answer that no repeat will change.

@@ -29,7 +29,7 @@ use crate::remote_write::{RemoteWriter, SendingCluster, keep_recalling};
 use crate::stderr;
 use ::jobs::runs::{self, RunBook};
 use ::watch::alerts::{self, AlertBook, AlertBookAbout, AlertSources, KEY_FILE, OWN_FILE, SharingHub};
-use ::watch::findings::{self, Following};
+use ::watch::findings::{self, Following, KeptFindings};
 use notify::Road;
 use shared::embedded::EmbeddedPage;
 use shared::wire::Source;
@@ -259,7 +259,9 @@ fn look_for_findings(
             tokio::task::spawn_blocking(move || findings::look_through(&live, &book, settings, None));
         }
         None => {
-            let following = Following { live, book, runs: jobs.runs.clone(), settings, of_others, folder };
+            // Before anybody is answered: a finding of an earlier life is there from the first answer on.
+            let kept = folder.map(|folder| KeptFindings::open(&folder, &book));
+            let following = Following { live, book, runs: jobs.runs.clone(), settings, of_others, kept };
             let stop = stop.clone();
             tokio::spawn(async move {
                 if let Some(history) = history {

@@ -32,8 +32,14 @@ pub fn Modal(
             true => {}
         }
     });
+    // The browser sends this event some time after the dialog was closed. Whoever opened it again by then keeps it.
+    let ended = move |_| {
+        if dialog.get_untracked().is_none_or(|dialog| !dialog.open()) {
+            closed.run(());
+        }
+    };
     view! {
-        <dialog node_ref=dialog id=id class="dialog" aria-labelledby=labeled on:close=move |_| closed.run(())>
+        <dialog node_ref=dialog id=id class="dialog" aria-labelledby=labeled on:close=ended>
             <header>
                 <h2 id=heading>{move || title.get().unwrap_or_default()}</h2>
                 <button data-do="dismiss" aria-label="Close" on:click=move |_| closed.run(())>"✕"</button>

@@ -66,7 +66,14 @@ pub fn Tooltip(
     });
     let class = move || if tip.with(|tip| tip.as_ref().is_some_and(|tip| tip.pinned)) { "tip pinned" } else { "tip" };
     view! {
-        <div node_ref=element id="tip" class=class hidden=move || tip.with(Option::is_none)>
+        <div
+            node_ref=element
+            id="tip"
+            class=class
+            role="region"
+            aria-label="Values at the crosshair"
+            hidden=move || tip.with(Option::is_none)
+        >
             {move || tip.get().map(words)}
         </div>
     }

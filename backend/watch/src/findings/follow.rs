@@ -11,7 +11,6 @@ use shared::series::SeriesId;
 use shared::standing::Standing;
 use shared::wire::{CheckState, Source, SourceId};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stream::live::Live;
@@ -46,8 +45,8 @@ pub struct Following {
     pub settings: Settings,
     /// The machines are others, which may fall silent.
     pub of_others: bool,
-    /// The data folder, where there is one.
-    pub folder: Option<PathBuf>,
+    /// What was found is written there, where there is a data folder.
+    pub kept: Option<KeptFindings>,
 }
 
 /// One source, as it is followed.
@@ -65,7 +64,6 @@ struct Followed {
 struct Follower {
     following: Following,
     insight: Insight,
-    kept: Option<KeptFindings>,
     sources: HashMap<SourceId, Followed>,
     looks: u64,
 }
@@ -92,15 +90,13 @@ pub async fn follow(following: Following, mut stop: watch::Receiver<bool>) {
 }
 
 impl Follower {
-    /// Reads what an earlier life found, and feeds the newest history, so that what is usual is known.
+    /// Feeds the newest history, so that what is usual is known.
     fn begin(following: Following) -> Self {
-        let (kept, old) = following.folder.as_deref().map(KeptFindings::open).unzip();
-        following.book.restore(old.into_iter().flatten());
         let mut insight = Insight::new(following.settings.clone());
         insight.follow(following.of_others);
         let now = following.live.clock.wall();
         let from = now - if following.of_others { LEARN_MS.1 } else { LEARN_MS.0 };
-        let mut follower = Follower { following, insight, kept, sources: HashMap::new(), looks: 0 };
+        let mut follower = Follower { following, insight, sources: HashMap::new(), looks: 0 };
         let sources = follower.following.live.store().sources();
         // The cursors stand where the history ends that is fed.
         let newest: Vec<i64> = sources.iter().filter_map(|source| follower.enter(source)).collect();
@@ -253,8 +249,9 @@ impl Follower {
     }
 
     fn write(&mut self, changed: &[Entry], anew: bool) {
-        let Some(kept) = self.kept.as_mut().filter(|_| anew || !changed.is_empty()) else { return };
-        kept.write(changed, || self.following.book.all());
+        let Following { book, kept, .. } = &mut self.following;
+        let Some(kept) = kept.as_mut().filter(|_| anew || !changed.is_empty()) else { return };
+        kept.write(changed, || book.all());
     }
 }
 

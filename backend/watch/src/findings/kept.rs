@@ -1,6 +1,6 @@
 //! What was found, as a file in the data folder: a line each time that something is raised, changed or ended.
 
-use super::book::Entry;
+use super::book::{Entry, FindingBook};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// The file. Where it cannot be written, what is found is known until this program ends, which is said once.
 #[derive(Debug)]
-pub(super) struct KeptFindings {
+pub struct KeptFindings {
     path: PathBuf,
     file: Option<File>,
     bytes: u64,
@@ -22,9 +22,9 @@ pub(super) struct KeptFindings {
 }
 
 impl KeptFindings {
-    /// Reads the file of a data folder; of each finding the last line counts. A line that cannot be read, as the last one
-    /// after a power cut, is left out.
-    pub fn open(folder: &Path) -> (Self, Vec<Entry>) {
+    /// Reads the file of a data folder into the book, and writes it anew without the lines that were replaced since. Of each
+    /// finding the last line counts. A line that cannot be read, as the last one after a power cut, is left out.
+    pub fn open(folder: &Path, book: &FindingBook) -> Self {
         let path = folder.join(FILE);
         let mut by_id = HashMap::new();
         if let Ok(file) = File::open(&path) {
@@ -34,8 +34,11 @@ impl KeptFindings {
                 }
             }
         }
-        let kept = KeptFindings { path, file: None, bytes: MAX_BYTES, failing: false };
-        (kept, by_id.into_values().collect())
+        book.restore(by_id.into_values());
+        // Written now, the first finding of this life is a line at the end: it is in the file once it is shown.
+        let mut kept = KeptFindings { path, file: None, bytes: MAX_BYTES, failing: false };
+        kept.write(&[], || book.all());
+        kept
     }
 
     /// Writes what has changed; `all` is what there is, for when the file has grown too long.
@@ -96,30 +99,40 @@ mod tests {
         Entry { finding: finding(kind, "a", 10, until), machines: [("a".into(), "key".into())].into() }
     }
 
+    /// The file of a folder, and what a book has once it is opened, by id.
+    fn opened(folder: &Path) -> (KeptFindings, Vec<Entry>) {
+        let book = FindingBook::default();
+        let kept = KeptFindings::open(folder, &book);
+        let mut all = book.all();
+        all.sort_by(|a, b| a.finding.id.cmp(&b.finding.id));
+        (kept, all)
+    }
+
     #[test]
     fn the_last_line_of_each_counts_and_a_torn_one_is_left_out() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (mut kept, none) = KeptFindings::open(folder.path());
+        let (mut kept, none) = opened(folder.path());
         assert_eq!(none, []);
-        kept.write(&[], || vec![entry("hang", None)]);
-        kept.write(&[entry("idle", None)], Vec::new);
+        kept.write(&[entry("hang", None), entry("idle", None)], Vec::new);
         kept.write(&[entry("hang", Some(99))], Vec::new);
         let path = folder.path().join(FILE);
         let mut file = OpenOptions::new().append(true).open(&path).expect("there");
         file.write_all(b"{\"id\":\"to").expect("written");
-        let (_, mut all) = KeptFindings::open(folder.path());
-        all.sort_by(|a, b| a.finding.id.cmp(&b.finding.id));
-        assert_eq!(all, [entry("hang", Some(99)), entry("idle", None)]);
+        let wanted = [entry("hang", Some(99)), entry("idle", None)];
+        assert_eq!(opened(folder.path()).1, wanted);
+        // Opening it left a line of each.
+        assert_eq!(fs::read(&path).expect("there").split(|byte| *byte == b'\n').count(), 3);
+        assert_eq!(opened(folder.path()).1, wanted);
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_costs_nothing_and_is_caught_up() {
         let folder = tempfile::tempdir().expect("a folder");
         let inner = folder.path().join("later");
-        let (mut kept, _) = KeptFindings::open(&inner);
+        let (mut kept, _) = opened(&inner);
         kept.write(&[entry("hang", None)], || vec![entry("hang", None)]);
         fs::create_dir(&inner).expect("made");
         kept.write(&[entry("idle", None)], || vec![entry("hang", None), entry("idle", None)]);
-        assert_eq!(KeptFindings::open(&inner).1.len(), 2);
+        assert_eq!(opened(&inner).1.len(), 2);
     }
 }

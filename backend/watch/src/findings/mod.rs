@@ -18,3 +18,4 @@ pub use book::{Entry, FindingBook, WantedFindings};
 pub use changed::{Spans, changes};
 pub use feed::look_through;
 pub use follow::{Following, follow};
+pub use kept::KeptFindings;
