@@ -1,4 +1,4 @@
-//! The only place that reads a clock. Everything else is handed times, so that tests can stop them.
+//! The only place that reads a clock. All other code receives times as arguments, so that tests can stop them.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -39,7 +39,8 @@ impl Clock for System {
     #[cfg(target_os = "linux")]
     fn steady(&self) -> Duration {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // CLOCK_BOOTTIME goes on while the machine is suspended: a suspend is then a gap, not a step of the wall clock.
+        // CLOCK_BOOTTIME continues while the machine is suspended: a suspend is then a gap, not a step of the wall
+        // clock.
         // SAFETY: `time` is a valid timespec that the call fills.
         unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -52,7 +53,7 @@ impl Clock for System {
     }
 }
 
-/// A clock that stands until a test moves it.
+/// A clock that stands still until a test advances it.
 #[derive(Debug, Default)]
 pub struct Manual(Mutex<(i64, Duration)>);
 
@@ -62,7 +63,7 @@ impl Manual {
         Manual(Mutex::new((wall, steady)))
     }
 
-    /// Moves both on.
+    /// Advances both.
     pub fn pass(&self, by: Duration) {
         let mut now = self.0.lock().expect("no holder panics");
         now.0 += by.as_millis() as i64;

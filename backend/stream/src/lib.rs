@@ -1,8 +1,9 @@
-//! Ticks and records of all machines on their way: [`store`] keeps them, [`live`] takes them and hands them to readers,
-//! [`archive`] writes them to disk, [`recording`] makes one file of a span. [`clock`] is the only place that reads a clock.
+//! Ticks and records of all machines: [`store`] holds them, [`live`] appends them and sends them to readers,
+//! [`archive`] writes them to disk, [`recording`] exports a span as one file. [`clock`] is the only place that reads a
+//! clock.
 //!
-//! This crate knows the words of [`shared`], the disk by [`history`], and what else a machine has by [`inventory`].
-//! It has no collector, no socket, no settings, and knows nothing of people, runs or alerts.
+//! This crate uses the types of [`shared`], the disk through [`history`], and other data of machines through
+//! [`inventory`]. It has no collector, socket or settings, and no knowledge of people, runs or alerts.
 
 // A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]

@@ -1,4 +1,4 @@
-//! The live stream: what the sampler appends to and everybody reads; and what a page that follows it is sent.
+//! The live stream: appends by the sampler, reads by everything else, and the messages to a page that follows it.
 
 mod append;
 mod columns;
@@ -43,73 +43,73 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// Counts of the stream, for our own health.
+/// Counters of the stream, for the server's own metrics.
 #[derive(Debug, Default)]
 pub struct StreamCounts {
     /// Pages and scripts connected now.
     pub viewers: AtomicU64,
-    /// Times a page's place was gone and everything was sent anew.
+    /// Times that a page's position was no longer in memory and everything was sent again.
     pub resyncs: AtomicU64,
-    /// Times a page had used up its credit while ticks went on: ticks were held back, none was queued.
+    /// Times that a page had no credit left while ticks continued: ticks were held back, none was queued.
     pub held_back: AtomicU64,
-    /// Bytes of the messages that were handed to the sockets of viewers.
+    /// Bytes of the messages handed to the sockets of viewers.
     pub bytes: AtomicU64,
-    /// How old the newest tick of a simulated fleet was when it was there, milliseconds; 0 while it keeps its interval.
+    /// Age of a simulated fleet's newest tick when it was appended, milliseconds; 0 while the fleet keeps its interval.
     pub behind_ms: AtomicU64,
-    /// Ticks of a simulated fleet that were dropped because this machine is too slow, each of all its machines.
+    /// Dropped ticks of a simulated fleet, because this machine is too slow. Each stands for all machines of the fleet.
     pub dropped_ticks: AtomicU64,
 }
 
-/// What is written to disk as ticks come.
+/// State of writing ticks to disk as they are appended.
 #[derive(Default)]
 pub struct Writing {
-    /// The log; none where nothing is kept on disk.
+    /// The log; none without a data folder.
     pub log: Option<Log>,
-    /// What its present file has been told.
+    /// Definitions already written to the current log file.
     pub told: Told,
     closed: bool,
 }
 
-/// What the sampler writes and every page, script and request reads.
+/// The stream that the sampler appends to and every page, script and request reads.
 pub struct Live {
     store: StoreLock,
-    /// Held by whoever appends: readers of the store do not wait for the disk.
+    /// Locked during an append: readers of the store do not wait for the disk.
     writing: Mutex<Writing>,
-    /// What each source has beside its samples, by source id.
+    /// State of each source beside its samples, by source id.
     sources: Mutex<Vec<Arc<SourceState>>>,
-    /// Rises with the ticks of any source.
+    /// Incremented with the ticks of any source.
     ticks: watch::Sender<u64>,
-    /// Rises when a source of another hub is wanted that does not come here yet.
+    /// Incremented when a reader wants a source of another hub whose data is not fetched yet.
     wants: watch::Sender<u64>,
-    /// The hubs that hold other sources cannot be reached.
+    /// Whether the hubs that hold other sources are unreachable.
     apart: AtomicBool,
-    /// Blocks that came late and are not written yet.
+    /// Late blocks that are not written yet.
     fills: Mutex<fills::Fills>,
-    /// What came late and is to be handed on; none where nobody does.
+    /// Late sequences to be forwarded; none if nothing forwards them.
     late: Mutex<Option<fills::Late>>,
-    /// How often what is said of a source in the index was changed.
+    /// Number of changes to sources' entries in the index.
     changes: AtomicU64,
     overviews: Overviews,
-    /// The newest values of sources that other hubs hold, as those tell them.
+    /// The newest values of sources that other hubs hold, as received from them.
     elsewhere: Mutex<HashMap<SourceId, Arc<CellsElsewhere>>>,
-    /// Links to hubs.
+    /// Connections to hubs.
     uplinks: Mutex<Vec<Arc<UplinkState>>>,
-    /// When it was last looked which sources are late, by the steady clock, milliseconds.
+    /// Time of the last check for late sources, by the steady clock, milliseconds.
     looked: AtomicU64,
-    /// What went out to viewers, for our own health.
+    /// Counters of data sent to viewers, for the server's own metrics.
     pub counts: StreamCounts,
-    /// A random number by which a page tells this run of the server from another.
+    /// A random number by which a page recognizes a restart of the server.
     pub boot: u64,
-    /// The clock that everything here is told.
+    /// The clock of this stream.
     pub clock: Arc<dyn Clock>,
-    /// How long history is kept, milliseconds; of sources that [differ](Store::retention), the longest time.
+    /// Retention, milliseconds; the longest one if sources [differ](Store::retention).
     pub retention: i64,
-    /// Where the values come from.
+    /// Origin of the values.
     pub provenance: Provenance,
 }
 
 impl Live {
-    /// The stream of a store of what is measured here and now.
+    /// The stream of a store of values measured now.
     pub fn new(store: Store, clock: Arc<dyn Clock>, boot: u64, retention: i64) -> Arc<Self> {
         Self::of(store, clock, boot, retention, Provenance::default())
     }
@@ -148,7 +148,7 @@ impl Live {
         })
     }
 
-    /// What a source has beside its samples. There are as many as there are source ids.
+    /// State of a source beside its samples. There are as many as source ids.
     pub fn source(&self, source: SourceId) -> Arc<SourceState> {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         if sources.len() <= usize::from(source) {
@@ -158,28 +158,28 @@ impl Live {
         sources[usize::from(source)].clone()
     }
 
-    /// The sources whose ticks somebody waits for.
+    /// The sources whose ticks have a subscriber.
     pub fn watched(&self) -> Vec<SourceId> {
         let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         let watched = sources.iter().enumerate().filter(|(_, source)| source.ticks.receiver_count() > 0);
         watched.map(|(id, _)| id as SourceId).collect()
     }
 
-    /// The store, for a moment: decode outside.
+    /// The store, to be locked only briefly: decode outside.
     ///
     /// # Panics
-    /// Panics in tests where this thread has it already.
+    /// Panics in tests if this thread has locked it already.
     #[track_caller]
     pub fn store(&self) -> StoreGuard<'_> {
         self.store.lock()
     }
 
-    /// What is written to disk, for a moment in which nothing is appended.
+    /// State of writing to disk. Nothing is appended while the guard is held.
     pub fn writing(&self) -> MutexGuard<'_, Writing> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the readers of these sources that there are new ticks.
+    /// Notifies the readers of these sources of new ticks.
     pub fn announce(&self, sources: &[SourceId]) {
         let now = self.steady_ms();
         for source in sources {
@@ -189,7 +189,7 @@ impl Live {
         self.ticks.send_modify(|n| *n += 1);
     }
 
-    /// Wakes the readers of a source, for something else than a tick.
+    /// Wakes the readers of a source for a change other than a tick.
     fn announce_quietly(&self, source: SourceId) {
         self.source(source).ticks.send_modify(|n| *n += 1);
     }
@@ -198,7 +198,7 @@ impl Live {
         self.clock.steady().as_millis() as u64
     }
 
-    /// Wakes every reader of whatever source: the server ends.
+    /// Wakes the readers of all sources: the server ends.
     pub fn wake_all(&self) {
         let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner).len();
         (0..sources as SourceId).for_each(|source| self.announce_quietly(source));
@@ -206,18 +206,18 @@ impl Live {
         self.ticks.send_modify(|n| *n += 1);
     }
 
-    /// The overview of all that a scope has, and whether it is new: then whoever asked for it lets it [beat](Overview::beat)
-    /// as long as anybody holds it.
+    /// The overview of everything in a scope, and whether it is new. The caller [updates](Overview::beat) a new one as
+    /// long as anybody holds it.
     pub fn overview(&self, grain: Grain, scope: &Scope) -> (Arc<Overview>, bool) {
         self.overviews.of(grain, scope)
     }
 
-    /// An overview of the sources that this hub holds, for the other hubs. Whoever asked lets it [beat](Overview::beat).
+    /// An overview of the sources that this hub holds, for the other hubs. The caller [updates](Overview::beat) it.
     pub fn own_overview(&self, grain: Grain) -> Overview {
         Overview::own(grain)
     }
 
-    /// Takes the newest values of sources that another hub holds; None: nobody knows them.
+    /// Sets the newest values of sources that another hub holds; None: the values are unknown.
     pub fn tell_cells(&self, all: impl IntoIterator<Item = (SourceId, Option<CellsElsewhere>)>) {
         let mut known = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
         for (source, cells) in all {
@@ -233,7 +233,7 @@ impl Live {
         self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner).get(&source).cloned()
     }
 
-    /// Announcements that concern these sources; with none, any source.
+    /// Notifications of these sources; with none given, of any source.
     pub fn subscribe(&self, sources: &[SourceId]) -> Wakes {
         match sources {
             [] => self.ticks.subscribe().into(),

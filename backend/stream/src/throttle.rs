@@ -1,31 +1,32 @@
-//! A warning that would come again and again is said once, and then as a number, less and less often.
+//! Rate limit of a repeated warning: it is logged once, and then as a number, at growing intervals.
 
 use std::time::{Duration, Instant};
 
-/// How long repetitions are only counted: at first, and at the most.
+/// Time for which repetitions are only counted: the first, and the longest.
 const FIRST_SILENCE: Duration = Duration::from_secs(60);
 const MAX_SILENCE: Duration = Duration::from_secs(3_600);
 
-/// How often one kind of warning came.
+/// Counter of one kind of warning.
 #[derive(Debug, Default)]
 pub struct Throttle {
-    /// When it was said last, and how long it is only counted since.
+    /// Time of the last log line, and the time for which repetitions are only counted after it.
     said: Option<(Instant, Duration)>,
     passed_over: u64,
 }
 
 impl Throttle {
-    /// One that has said nothing.
+    /// A throttle that has not logged yet.
     pub const fn new() -> Self {
         Throttle { said: None, passed_over: 0 }
     }
 
-    /// How often it came since it was said last.
+    /// Number of repetitions since the last log line.
     pub fn passed_over(&self) -> u64 {
         self.passed_over
     }
 
-    /// It came again. When it is to be said: how often it came since it was said last, without this time.
+    /// Counts a repetition. If it is to be logged, returns the number of those since the last log line, without this
+    /// one.
     pub fn came(&mut self, now: Instant) -> Option<u64> {
         let wait = match self.said {
             Some((last, wait)) if now.saturating_duration_since(last) < wait => {

@@ -1,4 +1,4 @@
-//! Segments by how long they are kept: what is kept for another time is in files of its own, so that whole files expire.
+//! Segments by retention. Sources with different retentions are in separate files, so that whole files expire.
 
 use super::Batch;
 use crate::live::Live;
@@ -7,12 +7,13 @@ use history::Segment;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// How long each segment is kept.
+/// Retention of each segment.
 pub(super) struct Classes {
-    /// Of sources of which nothing else is said, milliseconds.
+    /// Retention of sources without one of their own, milliseconds.
     usual: i64,
     own: Arc<Retentions>,
-    /// What was found for segments, by serial: there are hundreds of a thousand sources each, and it is asked every second.
+    /// Computed retentions, milliseconds, by serial of the segment. There are hundreds of segments of a thousand
+    /// sources each, and each is looked up every second.
     found: HashMap<u64, i64>,
 }
 
@@ -21,7 +22,7 @@ impl Classes {
         Classes { usual, own: Arc::default(), found: HashMap::new() }
     }
 
-    /// Learns how long sources are kept now. `segments` are those that there are.
+    /// Reads the current retentions of the sources. `segments` are all existing segments.
     pub fn renew(&mut self, live: &Live, segments: &[Arc<Segment>]) {
         let own = live.store().retentions().clone();
         if !Arc::ptr_eq(&own, &self.own) {
@@ -35,7 +36,7 @@ impl Classes {
         }
     }
 
-    /// How long a segment is kept, milliseconds: as long as the source in it that is kept longest.
+    /// Retention of a segment, milliseconds: the longest among its sources.
     pub fn of(&self, segment: &Segment) -> i64 {
         self.found.get(&segment.name().serial).copied().unwrap_or_else(|| self.find(segment))
     }
@@ -53,7 +54,8 @@ impl Classes {
     }
 }
 
-/// The parts of a batch that are kept equally long. The last alone speaks of the log, which is needed until it is written.
+/// The parts of a batch by retention. Only the last part carries the log number, because the log is needed until that
+/// part is written.
 pub(super) fn split(live: &Live, batch: Batch) -> Vec<Batch> {
     let mut classes: BTreeMap<i64, Vec<Unwritten>> = BTreeMap::new();
     for unwritten in batch.sources.into_iter().filter(|unwritten| !unwritten.is_empty()) {

@@ -19,30 +19,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long after a failure segments are written again.
+/// Delay after a failure before segments are written again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long a segment that could not be read is left alone.
+/// Delay before a segment that could not be read is tried again.
 const UNREAD_RETRY_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// Segments stay this much longer than the retention, milliseconds: a clock that is set forward by an hour, and back,
-/// costs nothing.
+/// Time by which segments outlive the retention, milliseconds: setting the clock forward by an hour and back loses
+/// nothing.
 const RETENTION_SLACK_MS: i64 = 3_600_000;
 
-/// A data folder, and what of it is not written yet.
+/// A data folder, and its data that is not written yet.
 pub struct Disk {
     folder: Folder,
     classes: Classes,
-    /// The most bytes of all segments.
+    /// Maximum bytes of all segments.
     most: Option<u64>,
     segments: Vec<Arc<Segment>>,
     /// Not written yet, oldest first.
     batches: VecDeque<Batch>,
-    /// Log files up to this number are in segments; they go with the next cut.
+    /// Log files up to this number are in segments. The next cut removes them.
     sealed: u64,
     found_log: u64,
     tried: Duration,
-    /// Segments that could not be read while they were merged, by serial, and when that was.
+    /// Segments that could not be read during a merge, by serial, with the time of the failure.
     unread: BTreeMap<u64, Duration>,
     standing: Arc<Standing>,
 }
@@ -73,7 +73,7 @@ impl Disk {
         self.found_log
     }
 
-    /// How it stands, for who tells it.
+    /// State of the folder, for checks and metrics.
     pub(super) fn standing(&self) -> &Arc<Standing> {
         &self.standing
     }
@@ -87,12 +87,12 @@ impl Disk {
         Ok(())
     }
 
-    /// Takes what was cut; it is written with the next [`step`](Self::step).
+    /// Queues a batch that was cut. The next [`step`](Self::step) writes it.
     pub(super) fn take(&mut self, live: &Live, batch: Batch) {
         self.batches.extend(classes::split(live, batch));
     }
 
-    /// Does what is due: the log, segments, merging, retention. The disk may keep it for as long as it likes.
+    /// Runs due work: the log, segments, merging, retention. May block on the disk for any time.
     pub(super) fn step(&mut self, live: &Live, now: i64) {
         let steady = live.clock.steady();
         self.restart_log(live, steady);
@@ -101,7 +101,7 @@ impl Disk {
             let written = self.write_batches(live);
             let written = written.and_then(|()| self.remove_sources(live, steady));
             let written = written.and_then(|()| self.merge(live, now, steady));
-            // Whatever became of these: what goes makes room.
+            // Runs even after errors above: expired segments free space.
             let expired = self.expire(live, now);
             let bytes = self.segments.iter().map(|s| s.bytes()).sum();
             self.standing.note(self.segments.len(), bytes, written.and(expired).err());
@@ -109,7 +109,7 @@ impl Disk {
         }
     }
 
-    /// Forgets what the store has dropped, by age or for want of room, while the disk took nothing.
+    /// Drops what the store has dropped, by age or for lack of memory, while the disk was failing.
     fn let_go(&mut self) {
         for source in self.batches.iter_mut().flat_map(|batch| &mut batch.sources) {
             source.chunks.retain(|chunk| Arc::strong_count(chunk) > 1);
@@ -117,13 +117,13 @@ impl Disk {
         }
     }
 
-    /// Bytes of what is not written yet.
+    /// Bytes of data that is not written yet.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.batches.iter().flat_map(|batch| &batch.sources).flat_map(|source| &source.chunks).map(|c| c.bytes()).sum()
     }
 
-    /// A log that failed is begun anew, with all that is in no segment and no chunk.
+    /// Restarts a log that failed, with all data that is in no segment and no chunk.
     fn restart_log(&self, live: &Live, steady: Duration) {
         let failing = live.writing().log.as_ref().is_some_and(|log| log.health().failing.is_some());
         if failing && self.standing.retry(steady) {
@@ -144,7 +144,7 @@ impl Disk {
             if through == 0 {
                 continue;
             }
-            // One cut later than its segment, so that a segment that turns out damaged can be made again.
+            // One cut later than its segment, so that a damaged segment can be written again.
             if let Some(log) = &live.writing().log {
                 log.remove_through(self.sealed);
             }
@@ -153,7 +153,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Writes what was cut at one moment as a segment; none when there is nothing.
+    /// Writes the data of one cut as a segment; none when there is no data.
     fn write(&self, live: &Live, batch: &Batch) -> io::Result<Option<Arc<Segment>>> {
         let is_kept = |unwritten: &&Unwritten| !unwritten.is_empty() && !live.store().is_removed(unwritten.source);
         let all: Vec<&Unwritten> = batch.sources.iter().filter(is_kept).collect();
@@ -188,7 +188,7 @@ impl Disk {
         for (unwritten, blocks) in all.iter().zip(blocks) {
             let written: BTreeSet<*const Chunk> = unwritten.chunks.iter().map(Arc::as_ptr).collect();
             let old = |b: &Block| matches!(b, Block::Memory(chunk) if written.contains(&Arc::as_ptr(chunk)));
-            // One by one: ticks do not wait for a thousand of them, here and below.
+            // One by one, here and below: ticks must not wait for a thousand replacements.
             live.store().replace(unwritten.source, old, blocks);
         }
         live.store().records_written(&segment, |_| false);
@@ -196,7 +196,7 @@ impl Disk {
     }
 
     fn merge(&mut self, live: &Live, now: i64, steady: Duration) -> Result<(), Trouble> {
-        // An hour that still gets what it lacks would be written again and again.
+        // An hour that still receives late data would be rewritten again and again.
         if live.is_filling() {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl Disk {
                     self.set_aside(&error, steady);
                     continue;
                 }
-                // Quarters are as good as their hour, only larger: the disk has room for ticks still.
+                // Unmerged quarters hold the same data, only in more bytes. The remaining space is left to ticks.
                 Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
                 Err(error) => return Err(Trouble::new("merge", error)),
             };
@@ -217,13 +217,13 @@ impl Disk {
         Ok(())
     }
 
-    /// The segments that are to be merged next: of one hour, and kept equally long.
+    /// The segments to merge next: of one hour and with the same retention.
     fn due(&mut self, live: &Live, now: i64, steady: Duration) -> Option<Vec<Arc<Segment>>> {
         self.classes.renew(live, &self.segments);
         self.classes.split(self.readable(steady)).find_map(|segments| compaction::due(now, &segments))
     }
 
-    /// Puts what was written in the place of the segments that it stands for.
+    /// Replaces segments by the one that was merged from them.
     fn take_over(&mut self, live: &Live, parts: &[Arc<Segment>], merged: Merged) -> Result<(), Trouble> {
         for (file, damage) in &merged.damages {
             tracing::warn!("history: {file}: {damage}");
@@ -248,7 +248,7 @@ impl Disk {
         segments::remove(&**self.folder.files(), gone).map_err(|e| Trouble::new("remove", e))
     }
 
-    /// Writes one segment anew that has something of a source that was removed: one at a time, since the disk is for ticks.
+    /// Rewrites one segment that still has data of a removed source. One at a time, to leave the disk to ticks.
     fn remove_sources(&mut self, live: &Live, steady: Duration) -> Result<(), Trouble> {
         let removed = live.store().removed().clone();
         let readable = self.readable(steady);
@@ -261,7 +261,7 @@ impl Disk {
                 self.set_aside(&error, steady);
                 Ok(())
             }
-            // It expires by itself, or there is room some day.
+            // The segment expires anyway, or space becomes free.
             Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(()),
             Err(error) => Err(Trouble::new("write", error)),
         }
@@ -276,15 +276,15 @@ impl Disk {
         segments::remove(&**self.folder.files(), [&name[..]]).map_err(|e| Trouble::new("remove", e))
     }
 
-    /// The segments without those that could not be read lately: an hour is as good without one of its quarters, which
-    /// stays as it is and is merged when it can be read.
+    /// The segments without those that could not be read recently. An hour is merged without its unreadable quarter.
+    /// That quarter stays as it is, and is merged when it can be read.
     fn readable(&self, steady: Duration) -> Vec<Arc<Segment>> {
         let lately = |tried: &Duration| steady.saturating_sub(*tried) < UNREAD_RETRY_INTERVAL;
         let aside = |segment: &Arc<Segment>| self.unread.get(&segment.name().serial).is_some_and(lately);
         self.segments.iter().filter(|segment| !aside(segment)).cloned().collect()
     }
 
-    /// Leaves a segment as it is for a while. It is named in the log once.
+    /// Skips an unreadable segment for a while. It is logged once.
     fn set_aside(&mut self, error: &io::Error, steady: Duration) {
         let Some(name) = compaction::unread(error) else { return };
         if self.unread.insert(name.serial, steady).is_none() {
@@ -302,12 +302,12 @@ impl Disk {
     }
 }
 
-/// Fills in rows, charts and sources with the series that `ids` names for each.
+/// Fills in rows, charts and sources with the series of `ids` for each source.
 fn directory(live: &Live, contents: &mut Contents, sources: &[SourceId], ids: impl Fn(SourceId) -> BTreeSet<SeriesId>) {
     let (mut rows, mut places) = (Vec::new(), BTreeMap::new());
     for source in sources {
         let ids = ids(*source);
-        // One by one: ticks do not wait for the names of a thousand machines.
+        // One by one: ticks must not wait for the names of a thousand machines.
         let store = live.store();
         let (catalog, Some((info, _))) = (store.catalog(), store.source(*source)) else { continue };
         let series = ids.into_iter().filter_map(|id| {

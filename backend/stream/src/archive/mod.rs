@@ -1,12 +1,13 @@
-//! Keeps history: cuts the head at each quarter of an hour, turns it into columns, and writes them to the data folder.
+//! Stores history: cuts the head at each quarter of an hour, converts it to columns, and writes them to the data
+//! folder.
 //!
-//! It works beside the sampler, on a thread of its own, so that neither a large head nor a disk that hangs holds a tick up.
-//! [`Archive::step`] is all that it does, so that tests can do it when they like; [`run`] does it once a second. What is
-//! written stays readable throughout: from the head, from the stretch that was cut, from columns in memory, from the
-//! segment, and at last from the hour that the segment was merged into.
+//! It works beside the sampler, on a thread of its own, so that neither a large head nor a hanging disk delays a tick.
+//! [`Archive::step`] does all the work, so that tests can call it at any time; [`run`] calls it once a second. Data
+//! stays readable throughout: from the head, from the stretch that was cut, from columns in memory, from the segment,
+//! and at last from the merged hour.
 //!
-//! `disk.rs` writes, merges and removes segments and gets the log going again, and `classes.rs` keeps those apart that are
-//! kept for another time; `standing.rs` says how it stands, from a thread of its own in [`run`].
+//! `disk.rs` writes, merges and removes segments and restarts the log. `classes.rs` separates sources by retention.
+//! `standing.rs` reports the state, from a thread of its own in [`run`].
 
 mod classes;
 mod disk;
@@ -24,40 +25,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Sources that are cut at once: ticks wait for so many.
+/// Maximum number of sources cut under one lock, which delays ticks.
 const MAX_CUT_AT_ONCE: usize = 16;
-/// Ticks have so long between two of these.
+/// Pause between two cuts, in which ticks get the lock.
 const BETWEEN_CUTS: Duration = Duration::from_millis(1);
 
-/// How often it looks at the clock and the disk.
+/// Interval at which the archive checks the clock and the disk.
 const STEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What keeps the history of a server.
+/// Writer of a server's history.
 pub struct Archive {
     live: Arc<Live>,
-    /// None where nothing is kept on disk.
+    /// None without a data folder.
     disk: Option<Disk>,
     /// The quarter that the head belongs to.
     quarter: i64,
 }
 
-/// What was cut off the heads at one moment, as columns in memory, and the records of the same time.
+/// The heads that were cut at one moment, as columns in memory, and the records of the same time.
 struct Batch {
     /// Start of its quarter, milliseconds since the Unix epoch.
     start: i64,
-    /// Log files up to this number hold nothing that is not in this batch or in one before it. 0: it says nothing of logs.
+    /// Log files up to this number hold only data of this batch and of those before it. 0: no statement about logs.
     through: u64,
     sources: Vec<Unwritten>,
 }
 
 impl Archive {
-    /// One that keeps all in memory.
+    /// An archive that stores everything in memory.
     pub fn in_memory(live: Arc<Live>) -> Self {
         let quarter = live.clock.wall().div_euclid(QUARTER);
         Archive { live, disk: None, quarter }
     }
 
-    /// One that writes to a folder, whose log it begins. `unwritten` is what was found in logs alone.
+    /// An archive that writes to a folder, whose log it starts. `unwritten` is the data found in logs alone.
     ///
     /// # Errors
     /// The threads of the log cannot be started.
@@ -70,7 +71,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Does what is due.
+    /// Runs due work.
     pub fn step(&mut self) {
         let now = self.live.clock.wall();
         if now.div_euclid(QUARTER) != self.quarter {
@@ -84,7 +85,7 @@ impl Archive {
         }
     }
 
-    /// Cuts the heads of all sources off and turns them into columns.
+    /// Cuts the heads of all sources and converts them to columns.
     pub fn cut(&mut self) {
         let (sources, through) = {
             let mut writing = self.live.writing();
@@ -96,12 +97,12 @@ impl Archive {
             let number = opening.zip(writing.log.as_ref()).map_or(0, |(opening, log)| log.begin(opening));
             (sources, number.saturating_sub(1))
         };
-        // What the log files so far hold is in these cuts. A tick that comes in between is in the next file as well: who
-        // reads both takes it once, by its sequence.
+        // These cuts hold all data of the log files so far. A tick that arrives in between is in the next file as well.
+        // A reader of both takes it once, by its sequence.
         let mut cut = Vec::with_capacity(sources.len());
         for (at, some) in sources.chunks(MAX_CUT_AT_ONCE).enumerate() {
             if at > 0 {
-                // Whoever waits for a lock does not get it from one that takes it again at once.
+                // A thread waiting for a lock does not get it from one that takes it again at once.
                 std::thread::sleep(BETWEEN_CUTS);
             }
             let writing = self.live.writing();
@@ -131,7 +132,7 @@ impl Archive {
     }
 }
 
-/// What came late and is to be written now, by the hour that it belongs to.
+/// Late data to write now, by the hour that it belongs to.
 fn late(live: &Live) -> Vec<Batch> {
     let mut hours: BTreeMap<i64, BTreeMap<SourceId, Vec<Arc<Chunk>>>> = BTreeMap::new();
     for (source, chunk) in live.take_fills() {
@@ -147,7 +148,7 @@ fn late(live: &Live) -> Vec<Batch> {
     hours.into_iter().map(batch).collect()
 }
 
-/// Keeps history until `stop`. A fault of the archive's own ends it, not the page, which says so.
+/// Stores history until `stop`. A panic of the archive ends the archive alone: the page continues and shows a check.
 pub fn run(mut archive: Archive, stop: &AtomicBool) {
     let live = archive.live.clone();
     let standing = archive.disk.as_ref().map(|disk| disk.standing().clone());

@@ -1,6 +1,6 @@
-//! How the history on disk stands, for people and for `/metrics`.
+//! State of the history on disk, for checks and `/metrics`.
 //!
-//! The archive notes what it met. Who tells it is another thread: the archive itself may be waiting for the disk.
+//! The archive records results here, and another thread reports them: the archive itself may be blocked by the disk.
 
 use crate::live::Live;
 use crate::store::Figures;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A disk that has not returned from one call for this long hangs.
+/// A single disk call that takes longer than this counts as hung.
 pub(super) const HUNG_AFTER: Duration = Duration::from_secs(5);
 
-/// How long a log that failed is left alone after it was begun anew: first, and at the most.
+/// Delay before a failed log that was restarted is restarted again: the first, and the longest.
 const FIRST_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(300);
 
-/// What the disk refused.
+/// An operation that the disk refused.
 #[derive(Debug)]
 pub(super) struct Trouble {
     what: &'static str,
@@ -33,32 +33,32 @@ impl Trouble {
     }
 }
 
-/// How it stands.
+/// State of the history on disk.
 pub struct Standing {
     path: PathBuf,
     calls: Arc<Calls>,
     seen: Mutex<Seen>,
 }
 
-/// What was seen last, and what was found at the start.
+/// The state seen last, and the report of the start.
 struct Seen {
     figures: Figures,
-    /// Why segments are not written, merged or removed.
+    /// Reason why segments are not written, merged or removed.
     trouble: Option<Trouble>,
-    /// The oldest call that had not returned at the last look, and since when it is known.
+    /// The oldest call that had not returned at the last check, and when it was first seen.
     call: Option<(u64, Duration)>,
-    /// When the log was begun anew last, while it fails, and how long it is left alone since.
+    /// Time of the last restart of a failing log, and the delay until the next.
     retried: Option<(Duration, Duration)>,
-    /// As it was told last.
+    /// State that was reported last.
     told: CheckState,
-    /// Warnings that history is not written: a disk may fail and work in turn.
+    /// Warnings that history is not written. Throttled, since a disk may fail and work in turn.
     warned: Throttle,
-    /// The last of them was told, and not yet that it is over.
+    /// The last failure was logged, and its end not yet.
     open: bool,
 }
 
 impl Standing {
-    /// At the start; `calls` are those of the folder at this path.
+    /// State at the start; `calls` are those of the folder at this path.
     pub fn new(path: PathBuf, calls: Arc<Calls>, report: &Report) -> Self {
         let figures = Figures {
             skipped_bytes: report.skipped_bytes,
@@ -84,14 +84,14 @@ impl Standing {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what the archive met: segments and their bytes, and why it does not go on.
+    /// Records the result of a step: segments and their bytes, and the reason of a failure.
     pub(super) fn note(&self, segments: usize, bytes: u64, trouble: Option<Trouble>) {
         let mut seen = self.seen();
         (seen.figures.segments, seen.figures.segment_bytes) = (segments as u64, bytes);
         seen.trouble = trouble;
     }
 
-    /// Places were damaged.
+    /// Counts damaged places.
     pub(super) fn damaged(&self, places: usize) {
         self.seen().figures.damaged += places as u64;
     }
@@ -101,8 +101,8 @@ impl Standing {
         self.seen().trouble.is_some()
     }
 
-    /// Whether it is time to begin the log anew, which is then noted: all that is in memory alone goes into it, while
-    /// nothing is appended, so a disk that stays broken is tried less and less.
+    /// Whether the log is to be restarted now, which is then recorded. A restart writes all data that is in memory
+    /// alone while nothing is appended. The delay therefore grows while the disk stays broken.
     pub(super) fn retry(&self, now: Duration) -> bool {
         let mut seen = self.seen();
         let wait = match seen.retried {
@@ -114,7 +114,7 @@ impl Standing {
         true
     }
 
-    /// Looks at the log and the disk, and tells the store. It waits for neither.
+    /// Checks the log and the disk, and updates the store. Waits for neither.
     pub(super) fn look(&self, live: &Live) {
         let Some(health) = live.writing().log.as_ref().map(|log| log.health()) else { return };
         let mut seen = self.seen();
@@ -170,7 +170,7 @@ impl Seen {
         if state == CheckState::Ok {
             self.retried = None;
         }
-        // Where nobody has a page open, the log tells.
+        // The log reports it even when nobody has a page open.
         match std::mem::replace(&mut self.told, state) {
             before if before == state => {}
             _ if state == CheckState::Ok => {
@@ -186,12 +186,12 @@ impl Seen {
             }
         }
         let id = "history".into();
-        // No figure that changes by itself: a check is sent to every page when it changes.
+        // No number that changes by itself: every change of a check is sent to every page.
         Check { id, state, tried: vec![folder.to_string()], found: format!("in {folder}"), reason, remedy }
     }
 }
 
-/// The check of an archive that has ended by a fault of its own.
+/// The check of an archive that panicked.
 pub(super) fn gone() -> Check {
     Check {
         id: "history".into(),

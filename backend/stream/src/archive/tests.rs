@@ -1,4 +1,4 @@
-//! History through the years, on a disk that fails when it is told to.
+//! History over years, on a disk with injected faults.
 
 mod classes;
 mod late;
@@ -38,7 +38,7 @@ fn history_comes_back_from_logs_quarters_and_hours_alike() {
     assert!(names.iter().filter(|name| name.starts_with("log-")).count() <= 2, "logs of sealed quarters go: {names:?}");
     let in_memory = bench.live.store().counts().chunk_bytes;
     assert_eq!(in_memory, 0, "what is on disk is not in memory as well");
-    // A sequence means one tick for ever.
+    // A sequence stands for one tick for ever.
     let covered = bench.live.store().coverage(bench.source);
     assert_eq!((covered.len(), covered.iter().map(|(first, last)| last - first + 1).sum::<u64>()), (3, seconds as u64));
 }
@@ -92,7 +92,7 @@ fn a_segment_that_cannot_be_read_stays_and_neither_merging_nor_retention_waits_f
     bench.ticks(3_600);
     assert!(!names("q-").contains(&broken), "it is merged once it can be read");
     bench.holds(T0, 1_000 + 3 * 3_600);
-    // One that is broken for good goes when it is old.
+    // A segment that stays broken is removed when it has expired.
     let broken = names("h-").remove(0);
     bench.faulty.unread(&broken);
     bench.ticks(1_000);
@@ -135,7 +135,7 @@ fn late_samples_in_the_log_of_an_earlier_version_are_kept_once() {
     let (folder, clock) = (TempDir::new().expect("a folder"), clock());
     let mut bench = Bench::open(folder.path(), &clock);
     bench.ticks(100);
-    // What such a version has written, one of the samples twice.
+    // Data as such a version wrote it, one of the samples twice.
     for samples in [[(0, T0 + 50_500, 1.5), (1, T0 + 50_500, 9.0)], [(0, T0 + 50_500, 2.5), (0, T0 + 51_500, 3.5)]] {
         let mut late = Vec::new();
         history::log::put(&mut late, &history::log::Entry::Late { source: bench.source, samples: samples.to_vec() });
@@ -178,7 +178,7 @@ fn a_clock_that_is_set_by_an_hour_and_back_loses_nothing_and_leaves_a_mark() {
     assert_eq!(steps, [false, true, true]);
 }
 
-/// A clock that is set at random, over cuts, merges and kills: of each instant there is one value, the first.
+/// A clock that is set at random, over cuts, merges and kills: each instant keeps one value, the first.
 #[test]
 fn one_instant_has_one_value_in_memory_in_the_log_in_segments_and_after_a_kill() {
     for seed in 0..4u64 {
@@ -295,7 +295,7 @@ fn a_disk_that_hangs_is_told_in_bounded_time_whoever_waits_for_it() {
         };
         until(what, &mut || faulty.operations()[before..].iter().any(|operation| operation.starts_with(what)));
         assert_eq!(failing(), 0, "{what}: it has just begun");
-        // What is quick may be under way beside it at one look, and not at the next.
+        // A short step may be running at one check, and not at the next.
         until(what, &mut || {
             clock.pass(standing::HUNG_AFTER);
             failing() == 1
@@ -303,7 +303,7 @@ fn a_disk_that_hangs_is_told_in_bounded_time_whoever_waits_for_it() {
         let (checks, _) = live.store().checks(source);
         let check = checks.iter().find(|check| check.id == "history").expect("a check");
         assert!(check.state == CheckState::Hung && check.reason.contains("does not respond"), "{check:?}");
-        // The next tick is taken in all the same.
+        // The next tick is accepted all the same.
         assert!(live.append(source, live.clock.wall() + 2, false, &[2.0]).is_some());
         faulty.heal();
         let mut archive = keeping.join().expect("it goes on");
@@ -356,7 +356,7 @@ fn series_that_come_and_go_keep_their_history_on_disk_over_kills_though_ids_are_
                 let expected =
                     (born..(born + LIFE).min(tick + 1)).map(|at| (T0 + (at as i64 + 1) * MINUTE, value(n, at)));
                 let samples = snapshot.samples(&[id]).remove(0);
-                // What has expired is not asked for; all else is there.
+                // Expired series are not checked; all others must be there.
                 if born + 700 > tick {
                     assert_eq!((samples, known), (expected.collect(), &def(n)), "series {n} after tick {tick}");
                     seen += 1;
@@ -365,7 +365,7 @@ fn series_that_come_and_go_keep_their_history_on_disk_over_kills_though_ids_are_
             assert_eq!(seen, (tick + 1).min(700) * new, "each of them, once");
         }
     }
-    // 14 h, which is with the slack of segments, and not 20.
+    // 14 h, which includes the slack of segments; not 20 h.
     assert!(most < 15 * 60 * new + 30 * new, "{most} ids");
 }
 
@@ -392,7 +392,7 @@ fn a_log_that_begins_at_a_cut_is_read_alone_although_it_is_told_of_each_machine_
         bench.ticks(1);
         match second {
             0..1_795 => append(&bench, &others, &[second as f64, 7.0, 9.0]),
-            // The idle one has no tick after the last cut, and the busy one lacks a series from its first one on.
+            // The idle source has no tick after the last cut. The busy one lacks a series from its first tick on.
             1_795..1_800 => append(&bench, &others[..1], &[second as f64, 7.0, 9.0]),
             _ => append(&bench, &others[..1], &[second as f64, 7.0]),
         }

@@ -1,11 +1,11 @@
-//! What is appended: ticks, alone and in groups, and records. Each is logged, where there is a log, before anybody sees it.
+//! Appending ticks, alone and in groups, and records. Each is logged, if there is a log, before a reader sees it.
 
 use super::{Live, Writing};
 use crate::store::{Encoded, EncodedRecord, RecordRefused, Store};
 use shared::wire::SourceId;
 use std::sync::atomic::Ordering;
 
-/// The most ticks that are encoded under one lock: others wait about a millisecond for it.
+/// Maximum number of ticks encoded under one lock: others wait about a millisecond for it.
 const MAX_GROUP: usize = 64;
 
 /// A tick that is to be appended.
@@ -13,10 +13,9 @@ const MAX_GROUP: usize = 64;
 pub struct NewTick<'a> {
     /// The source.
     pub source: SourceId,
-    /// Its sequence, where it has that from elsewhere: above the newest; see
-    /// [`Store::encode_at`](crate::store::Store::encode_at).
+    /// Its sequence, if assigned elsewhere: above the newest; see [`Store::encode_at`](crate::store::Store::encode_at).
     pub seq: Option<u64>,
-    /// When it was, milliseconds since the Unix epoch.
+    /// Its time, milliseconds since the Unix epoch.
     pub t: i64,
     /// The wall clock was set between the tick before and this one.
     pub clock_step: bool,
@@ -25,27 +24,30 @@ pub struct NewTick<'a> {
 }
 
 impl Live {
-    /// Appends a tick of a source. `values` are by series id, NaN is absent. Its sequence, or none for an unknown source,
-    /// at an instant that has its tick, and after [`close`](Self::close). Readers hear of it with the next
-    /// [`announce`](Self::announce).
+    /// Appends a tick of a source. `values` are by series id, NaN is absent.
+    ///
+    /// Returns its sequence. None for an unknown source, at an instant that already has a tick, and after
+    /// [`close`](Self::close). Readers are notified by the next [`announce`](Self::announce).
     pub fn append(&self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
         self.append_all(&[NewTick { source, seq: None, t, clock_step, values }]).pop()?
     }
 
-    /// Likewise a tick that has its sequence from elsewhere, above the newest; see
+    /// Likewise a tick with a sequence assigned elsewhere, above the newest; see
     /// [`Store::encode_at`](crate::store::Store::encode_at).
     pub fn append_at(&self, source: SourceId, seq: u64, t: i64, clock_step: bool, values: &[f64]) -> Option<u64> {
         self.append_all(&[NewTick { source, seq: Some(seq), t, clock_step, values }]).pop()?
     }
 
-    /// Appends ticks in this order, those of many sources together: they are encoded under one lock, logged by one write,
-    /// and then seen. Of each its sequence, or none as [`append`](Self::append) says, and where the one that it brings is
-    /// not above the newest.
+    /// Appends ticks in this order, also of many sources. They are encoded under one lock, logged by one write, and
+    /// then made visible.
+    ///
+    /// Returns the sequence of each. None as for [`append`](Self::append), and for a given sequence that is not above
+    /// the newest.
     pub fn append_all(&self, ticks: &[NewTick]) -> Vec<Option<u64>> {
         let mut sequences = Vec::with_capacity(ticks.len());
         while sequences.len() < ticks.len() {
             let left = &ticks[sequences.len()..];
-            // A tick is encoded once the one before it is seen, so a group has one of each source.
+            // A tick is encoded after the one before it is visible, so a group has one tick of each source.
             let alone = |at: &usize| !left[..*at].iter().any(|before| before.source == left[*at].source);
             let count = (0..left.len().min(MAX_GROUP)).take_while(alone).count();
             self.append_group(&left[..count], &mut sequences);
@@ -77,7 +79,7 @@ impl Live {
         }
         encoded.resize_with(ticks.len(), || None);
         if let (Some(log), false) = (&writing.log, records.is_empty()) {
-            // A disk that does not answer, or fails, is the archive's to deal with: the page goes on.
+            // The archive handles a disk that hangs or fails: the page continues.
             log.write(records);
         }
         for (tick, _) in ticks.iter().zip(&encoded).filter(|(_, new)| new.is_some()) {
@@ -88,17 +90,18 @@ impl Live {
         sequences.extend(encoded.into_iter().map(|new| new.map(|new| store.push(new))));
     }
 
-    /// Appends a record to a source. `t` is when it happened, milliseconds since the Unix epoch; what `kind` and `body` may
-    /// be says [`shared::record::check`]. Its number. Readers hear of it with the next [`announce`](Self::announce).
+    /// Appends a record to a source and returns its number. `t` is its time, milliseconds since the Unix epoch.
+    /// [`shared::record::check`] defines valid values of `kind` and `body`. Readers are notified by the next
+    /// [`announce`](Self::announce).
     ///
     /// # Errors
     /// [`RecordRefused`].
     pub fn append_record(&self, source: SourceId, t: i64, kind: &str, body: Vec<u8>) -> Result<u64, RecordRefused> {
-        // It has the next number, whatever that is.
+        // Always a number: it is the next one.
         self.append_encoded(|store| store.encode_record(source, t, kind, body).map(Some)).map(Option::unwrap_or_default)
     }
 
-    /// Likewise a record that has its number from elsewhere; none where that is not above the newest.
+    /// Likewise a record with a number assigned elsewhere; none if that is not above the newest.
     ///
     /// # Errors
     /// [`RecordRefused`].
@@ -134,12 +137,12 @@ impl Live {
         Ok(Some(self.store().push_record(encoded)))
     }
 
-    /// Whether what was appended is in the log, as far as is known; true where nothing is kept on disk.
+    /// Whether all appended data is in the log, as far as is known; true without a data folder.
     pub fn is_logged(&self) -> bool {
         self.writing().log.as_ref().is_none_or(|log| log.health().failing.is_none())
     }
 
-    /// Ends the log in order; nothing is appended any more. Waits for a disk at most as long as
+    /// Ends the log in order; nothing is appended after it. Waits for the disk at most as long as
     /// [`Log::close`](history::Log::close) does.
     pub fn close(&self) {
         let mut writing = self.writing();
@@ -179,7 +182,7 @@ mod tests {
             let value = |n: i64| [(n * 7 + round) as f64];
             let values: Vec<[f64; 1]> = (0..250).map(value).collect();
             let tick = |n: i64| NewTick {
-                // Of most sources two or three in a group, and some that do not exist.
+                // Two or three ticks of most sources in a group, and some sources that do not exist.
                 source: (n % 103) as u16,
                 seq: (n % 5 == 0).then_some((round * 50 + n) as u64),
                 t: round * 10_000 + n,

@@ -1,4 +1,4 @@
-//! One row of the fleet's overview over time: a value a step of each machine.
+//! One row of the fleet's overview over time: one value per step and machine.
 
 use super::Live;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use shared::rollup::{Bucket, rate, roll};
 use shared::series::SeriesId;
 use shared::wire::Source;
 
-/// How long before the span the sample may lie with which its first rate is made, milliseconds.
+/// Maximum time before the span of the sample for the first rate, milliseconds.
 const RATE_LEAD_MS: i64 = 60_000;
 
-/// What is read of each machine. One hub asks another for it as it is.
+/// Request for a row over time. Hubs send it to each other unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowColumns {
     /// Id of the row.
@@ -19,11 +19,11 @@ pub struct RowColumns {
     pub from: i64,
     /// Last instant.
     pub to: i64,
-    /// Between two columns, milliseconds; above 0.
+    /// Time between two columns, milliseconds; above 0.
     pub step: i64,
-    /// Columns.
+    /// Number of columns.
     pub count: usize,
-    /// Whether what is not sealed is read, too.
+    /// Whether unsealed ticks are read, too.
     pub whole: bool,
 }
 
@@ -33,7 +33,7 @@ pub fn rows_over_time() -> impl Iterator<Item = &'static FleetRow> {
 }
 
 impl RowColumns {
-    /// The row of a machine by step; none where it has no value, and of a row that is not known.
+    /// The row of a machine by step. A step without a value is none, and so is every step of an unknown row.
     pub fn read(&self, live: &Live, source: &Source) -> Vec<Option<f64>> {
         let RowColumns { from, to, step, .. } = *self;
         let Some(row) = rows_over_time().find(|row| row.id == self.row) else { return vec![None; self.count] };
@@ -45,7 +45,7 @@ impl RowColumns {
                 let defs = (0..).zip(store.series(source.id, 0));
                 defs.filter(|(_, def)| def.metric == position).map(|(id, _)| id).collect()
             };
-            // Of those of which it may be made the first that the machine has.
+            // Among the alternatives of the row, the first that the machine has.
             let ids = positions.find_map(|position| Some(own(position)).filter(|ids| !ids.is_empty()));
             (ids.unwrap_or_default(), store.snapshot(source.id, from.saturating_sub(lead), to))
         };
@@ -65,7 +65,7 @@ impl RowColumns {
         self.folded(row, &buckets)
     }
 
-    /// Series together, step by step.
+    /// Aggregates series step by step.
     fn folded(&self, row: &FleetRow, series: &[Vec<Bucket>]) -> Vec<Option<f64>> {
         let mut steps: Vec<Vec<f64>> = vec![Vec::new(); self.count];
         for bucket in series.iter().flatten() {

@@ -1,4 +1,4 @@
-//! Sources that another hub holds: which they are, and who wants to see them here.
+//! Sources that another hub holds, and their readers on this hub.
 
 use super::Live;
 use shared::wire::{MAX_SOURCES, NAME_FACT, SourceId};
@@ -7,34 +7,34 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// How long an answer waits for what another hub has.
+/// Maximum time that a request waits for data of another hub.
 const BRING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between two looks whether it has come.
+/// Interval of the checks whether that data has arrived.
 const BRING_INTERVAL: Duration = Duration::from_millis(50);
-/// Sources that one question brings here; of more, what is here already is answered.
+/// Maximum number of sources fetched for one request; with more, the data already here is returned.
 const MAX_BROUGHT: usize = 64;
 
-/// Who has the link of a source.
+/// Holder of a source's connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Holder {
-    /// This server, as always where there is one alone.
+    /// This server; always so without a cluster.
     #[default]
     Here,
-    /// Another hub that is there.
+    /// Another hub that is online.
     There,
-    /// A hub that is not there any more, or none yet.
+    /// A hub that is no longer online, or none yet.
     Nobody,
 }
 
-/// The longest key of one, bytes: that of a hub's own machine is its name.
+/// Maximum length of a source's key, bytes: the key of a hub's own machine is its name.
 const MAX_KEY: usize = 255;
-/// The longest time between ticks that is believed, milliseconds.
+/// Maximum accepted time between ticks, milliseconds.
 const MAX_INTERVAL: i64 = 86_400_000;
 
 impl Live {
-    /// The source of a machine that another hub has met, and whether it is new here: then it is added under this name. None where
-    /// it was removed, where there are as many as may be, and where this is no key.
+    /// The source of a machine that another hub knows, and whether it is new here; a new one is added under this name.
+    /// None if it was removed, if the maximum number of sources is reached, or if the key is invalid.
     pub fn meet(&self, key: &str, interval: i64, name: Option<&str>) -> Option<(SourceId, bool)> {
         let mut store = self.store();
         if let Some(source) = store.named(key) {
@@ -48,20 +48,20 @@ impl Live {
         Some((store.add_source(key.into(), interval.clamp(1, MAX_INTERVAL), facts), true))
     }
 
-    /// Whether there are as many machines as a hub of a cluster knows of.
+    /// Whether the maximum number of machines of a cluster is reached.
     pub fn is_full(&self) -> bool {
         self.store().sources().len() >= MAX_SOURCES
     }
 }
 
 impl Live {
-    /// Whether a source is this server's own to judge and to hand on: always, but for one that another hub of the cluster
-    /// holds, or none.
+    /// Whether this server evaluates and forwards a source: true unless another hub of the cluster holds it, or none
+    /// does.
     pub fn holds(&self, source: SourceId) -> bool {
         self.holder(source) == Holder::Here
     }
 
-    /// Who has the link of a source.
+    /// The holder of a source's connection.
     pub fn holder(&self, source: SourceId) -> Holder {
         match self.source(source).holder.load(Ordering::Acquire) {
             at if at == Holder::There as u8 => Holder::There,
@@ -70,12 +70,12 @@ impl Live {
         }
     }
 
-    /// Says who has it; whether that is new.
+    /// Sets the holder; returns whether it changed.
     pub fn set_holder(&self, source: SourceId, holder: Holder) -> bool {
         self.source(source).holder.swap(holder as u8, Ordering::AcqRel) != holder as u8
     }
 
-    /// Somebody wants to see these sources here now.
+    /// Marks these sources as wanted by a reader here now.
     pub fn want(&self, sources: &[SourceId]) {
         let now = self.steady_ms().max(1);
         let mut new = false;
@@ -89,34 +89,34 @@ impl Live {
         }
     }
 
-    /// How long ago somebody wanted to see a source that another hub holds; none: never.
+    /// Time since a reader last wanted a source that another hub holds; none: never.
     pub fn wanted(&self, source: SourceId) -> Option<Duration> {
         let at = self.source(source).wanted.load(Ordering::Relaxed);
         (at > 0).then(|| Duration::from_millis(self.steady_ms().saturating_sub(at)))
     }
 
-    /// Rises when somebody wants to see a source that is not brought here yet.
+    /// Incremented when a reader wants a source that is not fetched yet.
     pub fn wants(&self) -> watch::Receiver<u64> {
         self.wants.subscribe()
     }
 
-    /// Other hubs cannot be reached now, or can again: nobody waits for what they have meanwhile.
+    /// Sets whether other hubs are unreachable: meanwhile no request waits for their data.
     pub fn set_apart(&self, apart: bool) {
         self.apart.store(apart, Ordering::Release);
     }
 
-    /// What another hub has of a source comes here now, and it is known what lacks; or it does not any more.
+    /// Sets whether a source's data is fetched from another hub now, and its missing ranges are known.
     pub fn set_brought(&self, source: SourceId, brought: bool) {
         self.source(source).brought.store(brought, Ordering::Release);
     }
 
-    /// Whether what another hub has of a source comes here.
+    /// Whether a source's data is fetched from another hub.
     pub fn is_brought(&self, source: SourceId) -> bool {
         self.source(source).brought.load(Ordering::Acquire)
     }
 
-    /// Waits until what other hubs have of these sources between two times is here, milliseconds since the Unix epoch, but
-    /// not for long: what lacks then is told as lacking.
+    /// Waits, at most `BRING_TIMEOUT`, for the data of these sources on other hubs between two times, milliseconds
+    /// since the Unix epoch. Data that has not arrived then is reported as missing.
     pub async fn bring(&self, sources: &[SourceId], (from, to): (i64, i64)) {
         let there = sources.iter().copied().filter(|source| self.holder(*source) == Holder::There);
         let there: Vec<SourceId> = there.take(MAX_BROUGHT).collect();

@@ -1,6 +1,6 @@
-//! Blocks that came late: they can be read at once, and wait here for the archive to write them.
+//! Late blocks: they can be read at once, and wait here for the archive to write them.
 //!
-//! They are in no log. A server that ends before they are written lacks them after its start, and fetches them again.
+//! They are in no log. A server that ends before they are written lacks them after its restart, and fetches them again.
 
 use super::Live;
 use crate::store::Chunk;
@@ -10,34 +10,34 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// What waits is written when it has so many bytes, or is so old.
+/// Late blocks are written from this size or this age on.
 const WRITE_BYTES: usize = 64 << 20;
 const WRITE_AFTER: Duration = Duration::from_secs(30);
-/// Hours are not merged while more of them comes: so long after the last of it, and at most so long.
+/// Hours are not merged while late data for them arrives: delay after the last of it, and the maximum delay.
 const QUIET: Duration = Duration::from_secs(60);
 const MERGE_AFTER: Duration = Duration::from_secs(3_600);
 
-/// Ranges that came late and were not handed out yet, of one source: beyond these all are joined.
+/// Maximum number of late ranges per source that were not handed out yet. Above it all are joined to one.
 const MAX_LATE: usize = 256;
 
-/// Sequences that came late, by source, for who hands samples on.
+/// Sequences of late ticks, by source, for forwarding.
 pub(super) type Late = BTreeMap<SourceId, Vec<(u64, u64)>>;
 
-/// What came late and is on no disk yet.
+/// Late blocks that are on no disk yet.
 #[derive(Default)]
 pub(super) struct Fills {
     waiting: Vec<(SourceId, Arc<Chunk>)>,
     bytes: usize,
-    /// When the oldest of them came, by the steady clock.
+    /// Arrival of the oldest of them, by the steady clock.
     since: Option<Duration>,
-    /// Nothing more comes: there is nothing to wait for.
+    /// No more late data is expected, so there is nothing to wait for.
     complete: bool,
-    /// When the first and the last of all came that were no minute apart.
+    /// Arrival of the first and the last block of a series without a pause of a minute.
     coming: Option<(Duration, Duration)>,
 }
 
 impl Live {
-    /// Puts blocks into a source that came late. They can be read when it returns.
+    /// Adds late blocks to a source. They can be read when it returns.
     pub fn fill(&self, source: SourceId, chunks: Vec<Arc<Chunk>>) {
         let kept_on_disk = self.writing().log.is_some();
         self.store().fill(source, &chunks);
@@ -63,28 +63,28 @@ impl Live {
         }
     }
 
-    /// From now on it is remembered what comes late, until it is [taken](Self::take_late).
+    /// Records the ranges of late data from now on, until they are [taken](Self::take_late).
     pub fn remember_late(&self) {
         self.late.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
     }
 
-    /// First and last sequences of the ticks of a source that came late since this was asked last, rising.
+    /// First and last sequences of the late ticks of a source since the last call, ascending.
     pub fn take_late(&self, source: SourceId) -> Vec<(u64, u64)> {
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         late.as_mut().and_then(|late| late.remove(&source)).unwrap_or_default()
     }
 
-    /// Nothing more is lacking: what waits is written now.
+    /// No data is missing any more: waiting blocks are written now.
     pub fn complete_fills(&self) {
         self.fills.lock().unwrap_or_else(PoisonError::into_inner).complete = true;
     }
 
-    /// Whether as much waits to be written as may.
+    /// Whether the limit of blocks waiting to be written is reached.
     pub fn is_full_of_fills(&self) -> bool {
         self.fills.lock().unwrap_or_else(PoisonError::into_inner).bytes >= WRITE_BYTES
     }
 
-    /// What is to be written now; mostly nothing.
+    /// The blocks to be written now; usually none.
     pub fn take_fills(&self) -> Vec<(SourceId, Arc<Chunk>)> {
         let now = self.clock.steady();
         let mut fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ impl Live {
         std::mem::take(&mut fills.waiting)
     }
 
-    /// Whether hours that are over still change.
+    /// Whether past hours still change.
     pub fn is_filling(&self) -> bool {
         let now = self.clock.steady();
         let fills = self.fills.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ impl Live {
     }
 }
 
-/// Makes those that touch one, and beyond [`MAX_LATE`] all of them: what lies between is handed on once more.
+/// Joins adjacent ranges, and above [`MAX_LATE`] all of them: the ticks between are then forwarded once more.
 fn join(spans: &mut Vec<(u64, u64)>) {
     spans.sort_unstable();
     let all = spans.len() > MAX_LATE;

@@ -1,5 +1,5 @@
-//! Series that a page is not shown though it follows their source: those of charts that a share link leaves out. Frames are
-//! shared by all pages, so that such a page gets its own.
+//! Series hidden from a page that follows their source: those of charts that a share link excludes. Frames are shared
+//! by all pages, so such a page gets frames of its own.
 
 use crate::store::{Cursor, Store};
 use shared::scope::Scope;
@@ -8,12 +8,12 @@ use shared::tick::TickState;
 use shared::wire::SourceId;
 use std::sync::Arc;
 
-/// Which series of a source are not shown, by id.
+/// Whether each series of a source is hidden, by id.
 #[derive(Clone, Debug, Default)]
 pub struct HiddenSeries(Option<Arc<[bool]>>);
 
 impl HiddenSeries {
-    /// Those of a source that a scope hides.
+    /// The series of a source that a scope hides.
     pub fn of(store: &Store, source: SourceId, scope: &Scope) -> Self {
         if !scope.hides_any() {
             return HiddenSeries(None);
@@ -23,7 +23,7 @@ impl HiddenSeries {
         HiddenSeries(Some(store.series(source, 0).iter().map(hides).collect()))
     }
 
-    /// Whether a series is one of them; one that came later is, too, until it is known what it is.
+    /// Whether a series is hidden. A series added later is hidden until its definition is known.
     pub fn has(&self, id: SeriesId) -> bool {
         self.0.as_ref().is_some_and(|hidden| hidden.get(id as usize).copied().unwrap_or(true))
     }
@@ -37,7 +37,7 @@ pub struct ShownTicks {
 }
 
 impl ShownTicks {
-    /// The keyframe of a reader's place; these are hidden from there on.
+    /// The keyframe of a reader's position; these series are hidden from there on.
     pub fn begin(&mut self, cursor: &Cursor, hidden: HiddenSeries) -> Vec<u8> {
         (self.state, self.hidden) = (TickState::default(), hidden);
         if let Some(state) = cursor.state() {
@@ -50,7 +50,8 @@ impl ShownTicks {
         self.state.keyframe()
     }
 
-    /// The page is told of these series of the reader's place: they are new, or others than they were.
+    /// Updates the hidden series when the page receives these series of the reader's position, which are new or
+    /// redefined.
     pub fn announce(&mut self, cursor: &Cursor, series: &[SeriesId], hidden: HiddenSeries) {
         self.hidden = hidden;
         let steps = cursor.state().map_or(&[][..], TickState::steps);
@@ -63,7 +64,7 @@ impl ShownTicks {
         });
     }
 
-    /// The frame of the tick that the reader has just taken.
+    /// The frame of the tick that the reader just consumed.
     pub fn take(&mut self, cursor: &Cursor, clock_step: bool) -> Vec<u8> {
         cursor.state().map_or_else(Vec::new, |state| self.tick(state, clock_step))
     }

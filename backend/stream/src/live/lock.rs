@@ -1,5 +1,5 @@
-//! The lock of the store. A thread that takes it a second time would wait for itself for ever; where debug assertions are on,
-//! as in tests, that is a panic that names both places.
+//! The lock of the store. A thread that locks it twice would deadlock. With debug assertions, as in tests, that is a
+//! panic that names both places.
 
 use crate::store::Store;
 use std::ops::{Deref, DerefMut};
@@ -10,11 +10,11 @@ use std::thread::ThreadId;
 /// A store that one thread uses at a time.
 pub(super) struct StoreLock {
     store: Mutex<Store>,
-    /// The thread that has the store, and where it took it; kept where debug assertions are on.
+    /// The thread that holds the lock, and where it was taken; recorded with debug assertions.
     holder: Mutex<Option<(ThreadId, &'static Location<'static>)>>,
 }
 
-/// The store, for a moment.
+/// The locked store.
 pub struct StoreGuard<'a> {
     store: MutexGuard<'a, Store>,
     lock: &'a StoreLock,
@@ -25,10 +25,10 @@ impl StoreLock {
         StoreLock { store: Mutex::new(store), holder: Mutex::default() }
     }
 
-    /// Waits for the store.
+    /// Locks the store.
     ///
     /// # Panics
-    /// Panics where debug assertions are on and this thread has it already.
+    /// Panics with debug assertions if this thread has locked it already.
     #[track_caller]
     pub(super) fn lock(&self) -> StoreGuard<'_> {
         if cfg!(debug_assertions) {
@@ -65,7 +65,7 @@ impl DerefMut for StoreGuard<'_> {
 
 impl Drop for StoreGuard<'_> {
     fn drop(&mut self) {
-        // The store itself is let go behind this.
+        // The store itself is unlocked after this.
         self.lock.held_by(None);
     }
 }

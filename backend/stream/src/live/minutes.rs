@@ -1,5 +1,5 @@
-//! History as minutes, for windows of days: of a gauge the minutes that are kept on disk as they are, of a counter those of
-//! its rate, made of its samples, so that the extremes are true ones.
+//! History as minutes, for windows of days. Gauges use the minutes stored on disk. Counters use minutes of their rate,
+//! computed from their samples, so that the extremes are exact.
 
 use super::hidden::HiddenSeries;
 use crate::store::{Block, Damages, Store};
@@ -12,24 +12,24 @@ use shared::wire::{self, ColumnBytes, MAX_MESSAGE, Minutes, ServerMessage, Sourc
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Sealed blocks that are on their way to a page as minutes.
+/// Sealed blocks to be sent to a page as minutes.
 pub struct Stretches {
     source: SourceId,
     blocks: VecDeque<Block>,
-    /// How many series of the first block have been sent.
+    /// Number of series of the first block that were sent.
     sent: usize,
     /// Series by id: the steps of a gauge, none for a counter.
     steps: Vec<Option<Steps>>,
     interval: i64,
-    /// The newest sample of each counter: a rate reaches over from block to block.
+    /// The newest sample of each counter, since a rate spans two blocks.
     before: HashMap<SeriesId, (i64, f64)>,
     damages: Arc<Damages>,
     hidden: HiddenSeries,
 }
 
 impl Stretches {
-    /// What is sealed of a source and reaches into a span; none for an unknown source. Late samples join when their hour is
-    /// merged.
+    /// The sealed blocks of a source in a span; none for an unknown source. Late samples are included after their hour
+    /// is merged.
     pub fn new(store: &Store, source: SourceId, from: i64, to: i64) -> Option<Self> {
         let snapshot = store.snapshot(source, from, to)?;
         let kind = |def| store.catalog().metric(def).map(|m| (m.kind == Kind::Counter, m.steps));
@@ -55,7 +55,7 @@ impl Stretches {
         Stretches { hidden, ..self }
     }
 
-    /// The next message, at most [`MAX_MESSAGE`] bytes or one column, and what is left. What is damaged is left out.
+    /// The next message, at most [`MAX_MESSAGE`] bytes or one column, and the rest. Damaged data is left out.
     pub fn read(mut self) -> (Option<Bytes>, Option<Self>) {
         let Some(block) = self.blocks.front().cloned() else { return (None, None) };
         let series = block.series();
@@ -103,7 +103,7 @@ impl Stretches {
         }
         let samples: Vec<(i64, f64)> = self.before.remove(&id).into_iter().chain(samples).collect();
         self.before.extend(samples.last().map(|last| (id, *last)));
-        // As far apart as its samples usually are; what lies further apart is a gap.
+        // The usual distance of its samples. A greater distance is a gap.
         let cadence = samples.windows(2).map(|w| w[1].0 - w[0].0).filter(|ms| *ms > 0).min().unwrap_or(0);
         let rates = rate(samples, cadence.max(self.interval) * 3 / 2);
         // Rates have no steps: single precision takes a third of the bytes.

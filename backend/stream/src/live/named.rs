@@ -1,4 +1,4 @@
-//! How a page learns what series are called: the rows of the table that they name, and the series themselves.
+//! Names of series for a page: the rows of the table that they use, and the series themselves.
 
 use super::hidden::HiddenSeries;
 use crate::store::Store;
@@ -8,35 +8,35 @@ use shared::wire::{MAX_MESSAGE, ServerMessage, SourceId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The most rows of the table in one message: their texts together are far below [`MAX_MESSAGE`].
+/// Maximum number of rows of the table in one message: their texts together are far below [`MAX_MESSAGE`].
 pub(super) const MAX_ROWS: usize = 250;
 
-/// What a page knows of the table: the rows of the collectors, and of those that came at run time the ones that a series
-/// names which it was told of. The others are none of its business, and stand empty in their places.
+/// The table as a page knows it: the rows of the collectors, and those rows added at run time that a series sent to it
+/// uses. All other rows are empty in their places.
 #[derive(Default)]
 pub(super) struct KnownTable {
-    /// How many rows, empty ones among them.
+    /// Number of rows, including empty ones.
     pub rows: usize,
-    /// Those of them that came at run time and were told.
+    /// The rows added at run time that were sent.
     pub told: BTreeSet<u16>,
-    /// The version of the table that it knows them by.
+    /// The version of the table at which they were sent.
     pub version: u64,
 }
 
-/// Series as they are called now, and the rows that they name.
+/// Series with their current names, and the rows that they use.
 pub(super) struct Named {
-    /// Ids and what they stand for, in order of id.
+    /// Ids and their definitions, in order of id.
     series: Vec<(SeriesId, SeriesDef)>,
     catalog: Arc<Catalog>,
-    /// So many rows are the collectors'.
+    /// Number of the collectors' rows.
     fixed: usize,
-    /// Rows that became others after the version of the table that the page knows.
+    /// Rows redefined after the version of the table that the page knows.
     replaced: Vec<u16>,
     version: u64,
 }
 
 impl Named {
-    /// The series of these ids, as the store has them now.
+    /// The current definitions of these ids in the store.
     pub fn of(store: &Store, source: SourceId, ids: &[SeriesId], rows_version: u64) -> Self {
         let defs = store.series(source, 0);
         let series = ids.iter().filter_map(|id| Some((*id, defs.get(*id as usize)?.clone()))).collect();
@@ -44,14 +44,14 @@ impl Named {
         Named { series, catalog: store.catalog().clone(), fixed: store.fixed_rows(), replaced, version }
     }
 
-    /// Without what those are that are hidden: a page knows that they are there, and nothing of them.
+    /// Without the definitions of hidden series: a page knows their ids only.
     pub fn without(mut self, hidden: &HiddenSeries) -> Self {
         let nothing = SeriesDef { metric: u16::MAX, instance: String::new() };
         self.series.iter_mut().filter(|(id, _)| hidden.has(*id)).for_each(|(_, def)| *def = nothing.clone());
         self
     }
 
-    /// The messages that tell a page of them; it knows them then.
+    /// The messages that send them to a page; `known` is updated.
     pub fn messages(self, source: SourceId, known: &mut KnownTable, mut say: impl FnMut(ServerMessage)) {
         let Named { series, catalog, fixed, replaced, version } = self;
         if series.is_empty() {

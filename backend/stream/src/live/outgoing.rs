@@ -1,4 +1,4 @@
-//! Messages on their way to a page. Those of history are read one by one, each when the one before has gone.
+//! Messages waiting to be sent to a page. Messages of history are read one by one, each after the one before was sent.
 
 use super::hidden::HiddenSeries;
 use super::minutes::Stretches;
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a page is to be sent next; [read](Outgoing::read) it.
+/// The next data for a page; [read](Outgoing::read) it.
 pub enum Outgoing {
     /// A message that is ready.
     Message(Bytes),
@@ -22,7 +22,7 @@ pub enum Outgoing {
 }
 
 impl Outgoing {
-    /// Whether reading it may have to wait for a disk, or takes long.
+    /// Whether reading it may block on a disk, or takes long.
     pub fn waits(&self) -> bool {
         match self {
             Outgoing::Message(_) => false,
@@ -31,7 +31,7 @@ impl Outgoing {
         }
     }
 
-    /// The next message of it, and what is left, which is [put back](super::Viewer::put_back).
+    /// Its next message, and the rest, to be [put back](super::Viewer::put_back).
     pub fn read(self) -> (Option<Bytes>, Option<Outgoing>) {
         match self {
             Outgoing::Message(bytes) => (Some(bytes), None),
@@ -47,33 +47,33 @@ impl Outgoing {
     }
 }
 
-/// A sealed block that is on its way to a page, from one of its columns on.
+/// A sealed block to be sent to a page, from one of its columns on.
 pub struct BlockPart {
     source: SourceId,
     block: Block,
-    /// How many of its columns have been sent.
+    /// Number of its columns that were sent.
     sent: usize,
     damages: Arc<Damages>,
-    /// The times that alone are shown, ms.
+    /// Limits of the time shown, ms.
     within: Option<(i64, i64)>,
     hidden: HiddenSeries,
 }
 
-/// Which ticks of a block are shown, and their times as they are sent.
+/// Range of shown ticks of a block, and their encoded times.
 struct Cut {
     ticks: Range<usize>,
     times: Vec<u8>,
 }
 
 impl Cut {
-    /// None where no tick is shown.
+    /// None if no tick is shown.
     fn new(times: &[u8], ticks: usize, (from, to): (i64, i64)) -> Option<Cut> {
         let all = column::decode_times(times, ticks).ok()?;
         let kept = all.partition_point(|t| *t < from)..all.partition_point(|t| *t <= to);
         (!kept.is_empty()).then(|| Cut { times: column::encode_times(&all[kept.clone()]), ticks: kept })
     }
 
-    /// The same ticks of a column; nothing of what is damaged.
+    /// The same ticks of a column; nothing if it is damaged.
     fn column(&self, bytes: &[u8], ticks: usize) -> Vec<u8> {
         let values = column::decode(bytes, ticks).unwrap_or_default();
         column::encode(values.get(self.ticks.clone()).unwrap_or_default(), 0.0)
@@ -81,12 +81,12 @@ impl Cut {
 }
 
 impl BlockPart {
-    /// A block of which nothing has been sent.
+    /// A block of which no part was sent.
     pub(super) fn new(source: SourceId, block: Block, damages: Arc<Damages>) -> Self {
         BlockPart { source, block, sent: 0, damages, within: None, hidden: HiddenSeries::default() }
     }
 
-    /// Of which these times alone are shown.
+    /// Restricted to these times.
     pub(super) fn within(self, within: Option<(i64, i64)>) -> Self {
         BlockPart { within, ..self }
     }
@@ -96,13 +96,13 @@ impl BlockPart {
         BlockPart { hidden, ..self }
     }
 
-    /// Whether reading it may have to wait for a disk, or takes long.
+    /// Whether reading it may block on a disk, or takes long.
     fn waits(&self) -> bool {
         !self.block.at_hand()
     }
 
-    /// The next message of it, at most [`MAX_MESSAGE`] bytes or one column, and what is left. What is damaged is left out:
-    /// a gap on the page.
+    /// Its next message, at most [`MAX_MESSAGE`] bytes or one column, and the rest. Damaged data is left out: a gap on
+    /// the page.
     fn read(mut self) -> (Option<Bytes>, Option<BlockPart>) {
         let (block, damages) = (&self.block, &self.damages);
         let Some(times) = damages.checked(block, None, block.times()) else { return (None, None) };
@@ -138,7 +138,7 @@ impl BlockPart {
             }
             true
         });
-        // The ticks of a block have sequences without a gap.
+        // The sequences within a block have no gap.
         let seqs = match &cut {
             None => (block.first_seq(), block.last_seq()),
             Some(cut) => {

@@ -1,4 +1,4 @@
-//! What one reader may see of the stream.
+//! The part of the stream that one reader may see.
 
 use super::{KnownIndex, Live};
 use shared::catalog::Catalog;
@@ -6,8 +6,8 @@ use shared::scope::Scope;
 use shared::wire::{IndexEntry, Source, SourceId};
 use std::sync::Arc;
 
-/// The stream as one reader sees it: a source beyond its scope is not there. Everything that answers a request asks this for
-/// the sources that there are, and nothing else.
+/// The stream as one reader sees it: sources outside its scope do not exist for it. Every request handler gets its
+/// sources from here, and from nowhere else.
 #[derive(Clone)]
 pub struct Reader {
     live: Arc<Live>,
@@ -20,12 +20,12 @@ impl Reader {
         Reader { live, scope }
     }
 
-    /// The stream itself, for what is known of a source that was found here.
+    /// The stream itself, for data of a source that was looked up here.
     pub fn live(&self) -> &Arc<Live> {
         &self.live
     }
 
-    /// What may be seen.
+    /// The scope of this reader.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -37,7 +37,7 @@ impl Reader {
         sources
     }
 
-    /// The table: the rows of the collectors, and those that a series of one of the sources names.
+    /// The table: the rows of the collectors, and those used by a series of one of the sources.
     pub fn catalog(&self) -> Arc<Catalog> {
         let store = self.live.store();
         match &self.scope {
@@ -46,13 +46,13 @@ impl Reader {
         }
     }
 
-    /// How each of the sources stands, in their order.
+    /// State of each of the sources, in their order.
     pub fn index(&self) -> Vec<IndexEntry> {
         self.live.find_late();
         self.live.index(&self.scope, &mut KnownIndex::default())
     }
 
-    /// Whether a source is there, by its number.
+    /// Whether a source is visible, by its number.
     pub fn sees(&self, source: SourceId) -> bool {
         self.live.store().source(source).is_some_and(|(source, _)| self.scope.sees(&source.key))
     }

@@ -1,4 +1,4 @@
-//! What a source has beside its samples.
+//! State of a source beside its samples.
 
 use inventory::{GpuNumbers, Kernels, Processes};
 use serde::{Deserialize, Serialize};
@@ -8,86 +8,85 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// What a source has beside its samples. The collectors fill it for the machine that is measured here, the demo the
-/// process tables of simulated ones, and a hub how the link to a machine stands; of a source that is replayed it stays
-/// empty.
+/// State of a source beside its samples. The collectors fill it for the machine measured here, the demo the process
+/// tables of simulated machines, and a hub the connection state of a machine. It stays empty for a replayed source.
 #[derive(Default)]
 pub struct SourceState {
     /// The newest process table, and the largest users of the last hours.
     pub processes: Arc<Processes>,
     /// Jupyter kernels of the user who runs this program.
     pub kernels: Arc<Kernels>,
-    /// Which GPU each of its numbers stands for.
+    /// GPU of each of its numbers.
     pub gpus: Arc<GpuNumbers>,
-    /// What was taken of it since the start.
+    /// Counts of received data since the start.
     pub taken: TakenCounts,
-    /// Rises when readers are to look for new ticks.
+    /// Incremented when readers are to check for new ticks.
     pub(super) ticks: watch::Sender<u64>,
-    /// When that was last, by the steady clock, milliseconds.
+    /// Time of the last increment, by the steady clock, milliseconds.
     pub(super) heard: AtomicU64,
-    /// Who has its link, a [`Holder`](super::Holder).
+    /// The holder of its connection, a [`Holder`](super::Holder).
     pub(super) holder: AtomicU8,
-    /// When somebody wanted to see it last that another hub holds, by the steady clock, milliseconds; 0: never.
+    /// Time when a reader last wanted it from another hub, by the steady clock, milliseconds; 0: never.
     pub(super) wanted: AtomicU64,
-    /// What that hub has of it comes here.
+    /// Whether its data on another hub is fetched.
     pub(super) brought: AtomicBool,
     about: Mutex<About>,
 }
 
-/// What was taken of a source since the start; each only rises.
+/// Counts of received data of a source since the start; each only grows.
 #[derive(Debug, Default)]
 pub struct TakenCounts {
-    /// Samples appended, those that came late included.
+    /// Samples appended, including late ones.
     pub samples: AtomicU64,
-    /// Of these, samples that came in blocks, when their time was over.
+    /// Late samples among these, which arrived in blocks.
     pub late: AtomicU64,
-    /// Bytes of the messages that they came in; of what is measured here nothing.
+    /// Bytes of the messages that carried them; 0 for samples measured here.
     pub bytes: AtomicU64,
 }
 
-/// What is said of a source in the index.
+/// The entry of a source in the index.
 #[derive(Default)]
 pub(super) struct About {
     pub standing: Standing,
-    /// Since when, milliseconds since the Unix epoch.
+    /// Time of the last change of the state, milliseconds since the Unix epoch.
     pub since: i64,
     pub labels: Vec<(String, String)>,
     pub figures: LinkFigures,
-    /// Another hub has told of it: that no sample is here says nothing.
+    /// Another hub has reported it: the absence of samples here means nothing.
     pub told: bool,
-    /// What the count of all changes was at the last one here.
+    /// The count of all changes at the last change of this source.
     pub version: u64,
-    /// Spans whose samples came in late, each with its number, the newest at the end.
+    /// Spans of late samples, each with its number, oldest first.
     pub refills: VecDeque<(u64, i64, i64)>,
 }
 
-/// How the link to a source does, as far as it is known.
+/// Figures of the connection to a source, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkFigures {
-    /// How far the newest tick is behind the source's own, milliseconds.
+    /// Delay of the newest tick behind the source's own, milliseconds.
     pub behind_ms: Option<u64>,
-    /// By how much the source's clock is ahead of ours, milliseconds.
+    /// Lead of the source's clock over ours, milliseconds.
     pub skew_ms: Option<i64>,
     /// Version of the program there.
     pub version: Option<String>,
     /// Its host name.
     pub host: Option<String>,
-    /// What was left out of what it sent, by cause.
+    /// Data of its messages that was left out, by cause.
     pub refused: Vec<(String, u64)>,
-    /// Times of the first and last ticks that are lacking and on their way, or waited for, rising; milliseconds since the
-    /// Unix epoch, about.
+    /// Times of the first and last missing ticks of each gap that is being filled or waits to be, ascending;
+    /// milliseconds since the Unix epoch, approximate.
     pub holes: Vec<(i64, i64)>,
 }
 
 impl About {
-    /// Nobody waits for its ticks.
+    /// Whether no more ticks are expected.
     pub fn has_gone(&self) -> bool {
         matches!(self.standing, Standing::Unreachable | Standing::Stopped(_) | Standing::Ended)
     }
 }
 
 impl SourceState {
-    /// One that stands well, and was heard of just now, by both clocks in milliseconds.
+    /// A source in good state, with a tick just received, by both clocks in milliseconds.
     pub(super) fn begun(wall: i64, steady: u64) -> Self {
         let about = Mutex::new(About { since: wall, ..About::default() });
         SourceState { heard: AtomicU64::new(steady), about, ..SourceState::default() }
@@ -97,34 +96,34 @@ impl SourceState {
         self.about.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Rises with each announcement that concerns the source.
+    /// Incremented with each notification about the source.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         self.ticks.subscribe()
     }
 
-    /// How it stands, and since when, milliseconds since the Unix epoch.
+    /// Its connection state, and the time of the last change, milliseconds since the Unix epoch.
     pub fn standing(&self) -> (Standing, i64) {
         let about = self.about();
         (about.standing.clone(), about.since)
     }
 
-    /// The labels by which people group and filter.
+    /// The labels for grouping and filtering.
     pub fn labels(&self) -> Vec<(String, String)> {
         self.about().labels.clone()
     }
 
-    /// How the link to it does.
+    /// The figures of its connection.
     pub fn figures(&self) -> LinkFigures {
         self.about().figures.clone()
     }
 }
 
-/// Where the values come from that are served; both may hold at once. Neither: they are measured here and now.
+/// Origin of the served values. Both flags may be set. With neither, the values are measured here and now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// They are simulated, and pages say so.
+    /// They are simulated, and pages show that.
     pub simulated: bool,
-    /// They are replayed from this recording, and nothing new comes.
+    /// They are replayed from this recording, and nothing new is appended.
     pub recorded: Option<shared::wire::Recorded>,
 }
 

@@ -1,4 +1,4 @@
-//! How each source stands, and the index of them all.
+//! Connection state of each source, and the index of all sources.
 
 use super::source::About;
 use super::{LinkFigures, Live};
@@ -8,16 +8,16 @@ use shared::wire::{IndexEntry, Source, SourceId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A source is late after so many of its intervals without a tick,
+/// A source is late after this many of its intervals without a tick,
 const LATE_AFTER: i64 = 3;
-/// but not before so many milliseconds: ticks are announced a moment after they were taken.
+/// but not before this many milliseconds: ticks are announced shortly after they were taken.
 const MIN_LATE_MS: i64 = 3_000;
-/// It is looked so often which are late, milliseconds.
+/// Interval of the check for late sources, milliseconds.
 const LOOK_EVERY_MS: u64 = 1_000;
-/// Spans of late samples that are remembered of a source, for readers to be told of.
+/// Number of spans of late samples remembered per source, for readers.
 const MAX_REFILLS: usize = 16;
 
-/// What a reader knows of the index.
+/// The part of the index that a reader knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownIndex {
     facts: u64,
@@ -25,7 +25,7 @@ pub struct KnownIndex {
 }
 
 impl Live {
-    /// Says how a source stands.
+    /// Sets the connection state of a source.
     pub fn set_standing(&self, source: SourceId, standing: Standing) {
         let now = self.clock.wall();
         self.change(source, |about| {
@@ -36,12 +36,12 @@ impl Live {
             about.standing = standing;
             changed
         });
-        // Who is linked anew has until its interval to be heard of.
+        // A source that has just connected has one interval for its first tick.
         self.source(source).heard.store(self.steady_ms(), Ordering::Relaxed);
     }
 
-    /// Says how a source stands that another hub holds, as that says it: since when, by which labels people group and filter,
-    /// and how the link there does. What lacks here is known here.
+    /// Sets the state of a source that another hub holds, as that hub reports it: its time of change, labels and
+    /// connection figures. Absent values are taken from here.
     pub fn tell_standing(
         &self,
         source: SourceId,
@@ -60,7 +60,7 @@ impl Live {
         });
     }
 
-    /// Gives a source the labels by which people group and filter.
+    /// Sets the labels of a source, for grouping and filtering.
     pub fn set_labels(&self, source: SourceId, mut labels: Vec<(String, String)>) {
         labels.sort();
         self.change(source, |about| {
@@ -70,19 +70,19 @@ impl Live {
         });
     }
 
-    /// Notes how the link to a source does: the API tells it, pages are not woken.
+    /// Sets the figures of the connection to a source. The API reports them; pages are not woken.
     pub fn set_link_figures(&self, source: SourceId, figures: LinkFigures) {
         self.source(source).about().figures = figures;
     }
 
-    /// Samples of this span, milliseconds since the Unix epoch, came in late and can be read now.
+    /// Records that samples of this span, milliseconds since the Unix epoch, arrived late and can be read now.
     pub fn refilled(&self, source: SourceId, from: i64, to: i64) {
         let state = self.source(source);
         let mut about = state.about();
         let number = about.refills.back().map_or(1, |(number, ..)| number + 1);
         about.refills.push_back((number, from, to));
         if about.refills.len() > MAX_REFILLS {
-            // One that joins the two oldest: nobody misses any.
+            // Joins the two oldest spans, so that no reader misses one.
             let (Some(first), Some(second)) = (about.refills.pop_front(), about.refills.front_mut()) else { return };
             (second.1, second.2) = (second.1.min(first.1), second.2.max(first.2));
         }
@@ -90,7 +90,7 @@ impl Live {
         self.announce_quietly(source);
     }
 
-    /// Spans of late samples behind number `known`, and the newest number.
+    /// Spans of late samples after number `known`, and the newest number.
     pub(super) fn refills(&self, source: SourceId, known: u64) -> (Vec<(i64, i64)>, u64) {
         let state = self.source(source);
         let about = state.about();
@@ -102,12 +102,12 @@ impl Live {
         let state = self.source(source);
         let mut about = state.about();
         if change(&mut about) {
-            // Within the lock: who has seen the count sees the change.
+            // Within the lock: a reader that sees the count also sees the change.
             about.version = self.changes.fetch_add(1, Ordering::AcqRel) + 1;
         }
     }
 
-    /// Whether who begins is told of a source: not of one that has gone and of which nothing is left.
+    /// Whether a new reader gets the entry of a source: not if the source has gone and has no data left.
     pub fn is_shown(&self, source: SourceId) -> bool {
         let is_empty = self.store().is_empty(source);
         let state = self.source(source);
@@ -115,7 +115,7 @@ impl Live {
         !(is_empty && about.has_gone() && !about.told)
     }
 
-    /// Looks, at most once a second, which sources are late, and which are not any more.
+    /// Checks, at most once a second, which sources became late or are no longer late.
     pub fn find_late(&self) {
         let steady = self.steady_ms();
         let looked = self.looked.load(Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl Live {
         }
         let wall = self.clock.wall();
         let sources = self.store().sources();
-        // Of others the hub that holds them says so.
+        // The state of other sources comes from the hub that holds them.
         for source in sources.iter().filter(|source| self.holds(source.id)) {
             let silent = steady.saturating_sub(self.source(source.id).heard.load(Ordering::Relaxed)) as i64;
             let late = silent > (source.interval * LATE_AFTER).max(MIN_LATE_MS);
@@ -141,8 +141,8 @@ impl Live {
         }
     }
 
-    /// The lines of the index that are new to a reader, or others than it knows, in order of number; it knows them then. Who
-    /// begins is not told of a source that has gone and of which no sample is left.
+    /// The entries of the index that are new or changed for a reader, in order of number; `known` is updated. A new
+    /// reader gets no entry of a source that has gone and has no samples left.
     pub fn index(&self, scope: &Scope, known: &mut KnownIndex) -> Vec<IndexEntry> {
         let changes = self.changes.load(Ordering::Acquire);
         let (facts, sources) = {

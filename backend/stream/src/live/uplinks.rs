@@ -1,99 +1,99 @@
-//! How the links to hubs do: each writes it here, and our own rows and the API read it.
+//! State of the connections to hubs: each connection writes it here, and the server's own rows and the API read it.
 
 use super::Live;
 use shared::wire::SourceId;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Counts of a link to a hub.
+/// Counters of a connection to a hub.
 #[derive(Debug, Default)]
 pub struct UplinkCounts {
-    /// Links that stood.
+    /// Connections that were established.
     pub links: AtomicU64,
-    /// Attempts that failed, and links that were lost.
+    /// Attempts that failed, and connections that were lost.
     pub failures: AtomicU64,
-    /// Ticks sent as they came.
+    /// Ticks sent live.
     pub ticks: AtomicU64,
-    /// Times a place had left memory, and the link went on with the newest tick.
+    /// Times that a position was no longer in memory, and the connection continued with the newest tick.
     pub skipped: AtomicU64,
     /// Bytes of all messages.
     pub bytes: AtomicU64,
-    /// Ranges that the hub asked for.
+    /// Ranges that the hub requested.
     pub fills: AtomicU64,
-    /// Bytes of what it was given of them.
+    /// Bytes sent for those ranges.
     pub fill_bytes: AtomicU64,
     /// The newest tick that was sent; 0 before the first.
     pub sent: AtomicU64,
-    /// The newest tick up to which all is in the hub's log; 0 before the hub said so.
+    /// The newest tick up to which the hub has logged all; 0 before the hub's first confirmation.
     pub acknowledged: AtomicU64,
 }
 
-/// How a link stands, in words.
+/// State of a connection, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UplinkStanding {
     /// `starting`, `pending`, `live`, `away` or `refused`.
     pub word: &'static str,
-    /// Why, a sentence without a full stop, where there is something to say.
+    /// Reason, a sentence without a full stop; none if there is nothing to explain.
     pub why: Option<String>,
-    /// Since when, milliseconds since the Unix epoch.
+    /// Time of the last change, milliseconds since the Unix epoch.
     pub since: i64,
-    /// What this machine is called on the hub, where that is known.
+    /// Name of this machine on the hub; none if unknown.
     pub name: Option<String>,
-    /// Id of its source there, likewise.
+    /// Id of its source there; none if unknown.
     pub source: Option<String>,
 }
 
-/// The link to one hub.
+/// The connection to one hub.
 #[derive(Debug)]
 pub struct UplinkState {
     /// The hub's first address.
     pub hub: String,
     /// The source that is sent.
     pub source: SourceId,
-    /// What went over it.
+    /// Counters of the connection.
     pub counts: UplinkCounts,
     standing: Mutex<UplinkStanding>,
 }
 
 impl UplinkState {
-    /// One that is yet to begin, at this time in milliseconds since the Unix epoch.
+    /// A connection that has not started yet, at this time in milliseconds since the Unix epoch.
     pub fn new(hub: String, source: SourceId, now: i64) -> Self {
         let standing = UplinkStanding { word: "starting", since: now, ..UplinkStanding::default() };
         UplinkState { hub, source, counts: UplinkCounts::default(), standing: Mutex::new(standing) }
     }
 
-    /// How it stands.
+    /// Its state.
     pub fn standing(&self) -> UplinkStanding {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Says how it stands.
+    /// Sets its state.
     pub fn stand(&self, standing: UplinkStanding) {
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = standing;
     }
 }
 
-/// How far a hub is behind, milliseconds of samples. None before that is known.
+/// Backlog of a hub, milliseconds of samples. None while unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UplinkLag {
-    /// What was not sent yet as it came.
+    /// Ticks that were not sent live yet.
     pub unsent: Option<i64>,
-    /// What the hub has not confirmed to have in its log.
+    /// Ticks that the hub has not confirmed to be in its log.
     pub unconfirmed: Option<i64>,
 }
 
 impl Live {
-    /// A link to a hub begins its work.
+    /// Registers a connection to a hub.
     pub fn add_uplink(&self, uplink: Arc<UplinkState>) {
         self.uplinks.lock().unwrap_or_else(PoisonError::into_inner).push(uplink);
     }
 
-    /// The links to hubs, in the order of the configuration; none in most servers.
+    /// The connections to hubs, in the order of the configuration; none on most servers.
     pub fn uplinks(&self) -> Vec<Arc<UplinkState>> {
         self.uplinks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How far a hub is behind.
+    /// Backlog of a hub.
     pub fn lag(&self, uplink: &UplinkState) -> UplinkLag {
         let store = self.store();
         let interval = store.source(uplink.source).map_or(0, |(source, _)| source.interval);

@@ -1,7 +1,8 @@
-//! What one page is sent that follows the stream.
+//! Messages to one page that follows the stream.
 //!
-//! It has no queue: when it is ready for more it takes the frames behind its place from the store. One that is slow takes
-//! several at once; one whose place has left memory gets a resync. So a sleeping page costs its viewer and nothing else.
+//! There is no queue: when the page is ready for more, the viewer takes the frames after its position from the store. A
+//! slow page gets several at once. A page whose position is no longer in memory gets a resync. So a sleeping page costs
+//! only its viewer.
 
 use super::hidden::{HiddenSeries, ShownTicks};
 use super::minutes::Stretches;
@@ -21,44 +22,45 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Ticks that a page is sent before all that was before them: the newest, so that rates and ages are known at once.
+/// Number of newest ticks sent before all earlier history, so that rates and ages are known at once.
 const FIRST_TICKS: usize = 10;
 
-/// The most lines of the index in one message: their texts together are far below [`MAX_MESSAGE`].
+/// Maximum number of entries of the index in one message: their texts together are far below [`MAX_MESSAGE`].
 const MAX_LINES: usize = 1_000;
 
 /// A source that a page follows.
 struct Followed {
     cursor: Cursor,
-    /// The version of its checks that the page was sent,
+    /// The version of its checks that was sent,
     checks: u64,
     /// that of its facts,
     facts: u64,
-    /// and the number of the last span of late samples that it was told of.
+    /// and the number of the last span of late samples that was sent.
     refills: u64,
-    /// What it has of the ticks, where some series are hidden; none: all, and the frames are those of everybody.
+    /// State of the page's own frames if some series are hidden; none: nothing is hidden, and the frames are the shared
+    /// ones.
     shown: Option<Box<ShownTicks>>,
 }
 
-/// What one page has been sent, and what it still waits for.
+/// Messages of one page: those sent, and those to be sent.
 pub struct Viewer {
     live: Arc<Live>,
     scope: Scope,
     accounts: bool,
     bounds: Bounds,
     opened: bool,
-    /// None before the page has opened the stream, and where it follows no source.
+    /// Empty before the page has opened the stream, and if it follows no source.
     followed: Vec<Followed>,
     /// Overviews that the page follows.
     overviews: Vec<(Arc<Overview>, OverviewPlace)>,
-    /// One that nobody made so far.
+    /// A new overview that the caller has yet to update at each beat.
     begun: Option<Arc<Overview>>,
-    /// Whose turn it is among sources and overviews.
+    /// Next position in turn among sources and overviews.
     turn: usize,
-    /// What is to be sent: one window of history, whose blocks are read when their turn comes, or one message of ticks.
+    /// Messages to send: one window of history, whose blocks are read in turn, or one message of ticks.
     waiting: VecDeque<Outgoing>,
-    /// What is sent behind that: the history of the opening. Over a slow link it takes its time, and the newest ticks do not
-    /// wait for it.
+    /// Messages to send after those: the history of the opening. It is slow over a slow connection, and the newest
+    /// ticks do not wait for it.
     behind: VecDeque<Outgoing>,
     sent: u32,
     acknowledged: u32,
@@ -68,7 +70,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// A viewer that has yet to be opened; sources beyond the scope do not exist for it.
+    /// A viewer that is not opened yet; sources outside the scope do not exist for it.
     pub fn new(live: Arc<Live>, scope: Scope) -> Self {
         Viewer {
             live,
@@ -90,9 +92,9 @@ impl Viewer {
         }
     }
 
-    /// More is there for the page from now on. Overviews that are to [beat](Overview::beat) from now on.
+    /// Extends the scope of the page. Returns the overviews to be [updated](Overview::beat) from now on.
     pub fn widen(&mut self, scope: Scope) -> Vec<Arc<Overview>> {
-        // What was there before and hidden is news, too: all lines are sent anew.
+        // Sources that existed before and were hidden are new, too: all entries are sent again.
         (self.scope, self.index) = (scope, KnownIndex::default());
         let mut begun = Vec::new();
         for (overview, place) in &mut self.overviews {
@@ -103,24 +105,24 @@ impl Viewer {
         begun
     }
 
-    /// What the page may see.
+    /// The scope of the page.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// Says to the page whether there are accounts, of which it then asks.
+    /// Sets whether the page is told that there are accounts, which it then requests.
     pub fn with_accounts(mut self, accounts: bool) -> Self {
         self.accounts = accounts;
         self
     }
 
-    /// Shows these times alone, as a share link does.
+    /// Restricts the page to these times, as a share link does.
     pub fn within(mut self, bounds: Bounds) -> Self {
         self.bounds = bounds;
         self
     }
 
-    /// The part of a span that may be shown; an empty one where there is none.
+    /// The part of a span that may be shown; empty if there is none.
     fn shown(&self, from: i64, to: i64) -> (i64, i64) {
         self.bounds.within(self.live.clock.wall(), from, to).unwrap_or((1, 0))
     }
@@ -130,7 +132,7 @@ impl Viewer {
         self.followed.iter().map(|followed| followed.cursor.source()).collect()
     }
 
-    /// What the page waits for; before it follows anything, whatever comes.
+    /// The notifications that the page waits for; before it follows a source, those of any source.
     pub fn wakes(&self) -> Wakes {
         let sources = self.sources();
         match &self.overviews[..] {
@@ -142,12 +144,12 @@ impl Viewer {
         }
     }
 
-    /// An overview that the page has asked for as the first: it is to [beat](Overview::beat) from now on.
+    /// A new overview that the page requested as its first reader: the caller [updates](Overview::beat) it from now on.
     pub fn begun(&mut self) -> Option<Arc<Overview>> {
         self.begun.take()
     }
 
-    /// Takes in a message of the page.
+    /// Handles a message of the page.
     ///
     /// # Errors
     /// One sentence for the person at the page; the connection then ends.
@@ -164,7 +166,7 @@ impl Viewer {
                 self.opened = true;
                 let most = if let Bounds::Window(length) = self.bounds { length } else { i64::MAX };
                 self.window = window.clamp(0, self.live.retention.min(most));
-                // What was hidden then is not known any more.
+                // The series hidden before the reconnect are not known any more.
                 let resume = resume.filter(|resume| resume.boot == self.live.boot && !self.scope.hides_any());
                 self.greet(&sources, resume.as_ref().map(|resume| resume.rows));
                 self.follow(&sources, resume);
@@ -173,7 +175,7 @@ impl Viewer {
             PageMessage::Overview { .. } if !self.opened => Err("a page must open the stream first".into()),
             PageMessage::Overview { grain, on } => {
                 self.overviews.retain(|(overview, _)| overview.grain() != grain);
-                // What it shows is now, and not what the span was.
+                // An overview shows the present, not the span.
                 if on && !matches!(self.bounds, Bounds::Span(..)) {
                     let (overview, new) = self.live.overview(grain, &self.scope);
                     self.begun = new.then(|| overview.clone());
@@ -182,7 +184,7 @@ impl Viewer {
                 Ok(())
             }
             PageMessage::History { source, from, to } => {
-                // One request at a time: the answer is bounded by the retention.
+                // One request at a time: its answer is bounded by the retention.
                 if self.sends_history() {
                     return Ok(());
                 }
@@ -195,7 +197,7 @@ impl Viewer {
                     return Ok(());
                 }
                 let seen = self.sees(source);
-                // A fixed span is short enough for its samples.
+                // A fixed span is short enough to send its samples.
                 let seen = seen && !matches!(self.bounds, Bounds::Span(..));
                 let within = self.shown(from, to);
                 let stretches = seen.then(|| Stretches::new(&self.live.store(), source, within.0, within.1)).flatten();
@@ -211,17 +213,17 @@ impl Viewer {
                 self.acknowledged = self.acknowledged.max(messages);
                 Ok(())
             }
-            // Answered at once where the connection is: nothing of it is followed.
+            // The connection answers these itself: the viewer follows nothing of them.
             PageMessage::Processes { .. } | PageMessage::Past { .. } | PageMessage::Runs => Ok(()),
         }
     }
 
-    /// The series of a source that the page is not shown.
+    /// The series of a source that are hidden from the page.
     fn hidden(&self, source: SourceId) -> HiddenSeries {
         HiddenSeries::of(&self.live.store(), source, &self.scope)
     }
 
-    /// Follows these machines. A fleet's pages look at few at a time: the others cost them nothing.
+    /// Follows these machines. A page of a fleet follows few at a time: the others cost nothing.
     fn follow(&mut self, texts: &[String], resume: Option<Resume>) {
         let mut sources = self.live.store().sources();
         sources.retain(|source| self.scope.sees(&source.key));
@@ -250,7 +252,7 @@ impl Viewer {
         }
     }
 
-    /// How long the machines are kept that a page shows, milliseconds; where it shows none, the longest time of all.
+    /// Longest retention of the machines that a page shows, milliseconds; if it shows none, the longest of all.
     fn retention(&self, shown: &[String]) -> i64 {
         let store = self.live.store();
         let all = store.sources();
@@ -259,7 +261,8 @@ impl Viewer {
         longest.unwrap_or(self.live.retention).min(self.live.retention)
     }
 
-    /// The first words to a page, and the table and the index of sources, unless it comes back and knows so many `rows`.
+    /// The first messages to a page, and the table and the index of sources, unless the page resumes and knows this
+    /// number of `rows`.
     fn greet(&mut self, shown: &[String], rows: Option<u32>) {
         let retention = self.retention(shown);
         self.say(&ServerMessage::Hello(Hello {
@@ -280,8 +283,8 @@ impl Viewer {
             self.table.rows = rows as usize;
         } else {
             let (mut metrics, charts) = catalog.part(0, MAX_ROWS.min(fixed), |_| true);
-            // Two thirds of it are help, which nobody reads in the first second. It comes behind the newest ticks. It comes
-            // before the history ends, so a page that resumes has it already.
+            // Two thirds of it are help texts, which nobody reads in the first second, so it is sent after the newest
+            // ticks. It is sent before the history ends, so a page that resumes has it already.
             let whole = ServerMessage::Rows { first: 0, metrics: metrics.clone(), charts: Vec::new() };
             self.behind.push_back(Outgoing::Message(wire::encode(&whole).into()));
             metrics.iter_mut().for_each(|metric| metric.help.clear());
@@ -305,7 +308,7 @@ impl Viewer {
         lines.chunks(MAX_LINES).for_each(|some| self.say(&ServerMessage::Changed(some.to_vec())));
     }
 
-    /// Whether history that was asked for is still to be sent.
+    /// Whether requested history is still to be sent.
     fn sends_history(&self) -> bool {
         self.waiting.iter().chain(&self.behind).any(|next| !matches!(next, Outgoing::Message(_)))
     }
@@ -314,7 +317,7 @@ impl Viewer {
         self.waiting.push_back(Outgoing::Message(wire::encode(message).into()));
     }
 
-    /// Blocks as they are sent. Late samples reach the page when their hour is merged.
+    /// Blocks as messages. Late samples reach the page when their hour is merged.
     fn parts(&self, source: SourceId, blocks: Vec<Block>) -> impl Iterator<Item = Outgoing> + use<> {
         let damages = self.live.store().damages().clone();
         let hidden = self.hidden(source);
@@ -328,7 +331,7 @@ impl Viewer {
         blocks.into_iter().filter(|block| !block.late()).map(whole)
     }
 
-    /// Samples of a span, as far as they may be seen. What is not sealed follows tick by tick, but for a fixed span.
+    /// Sends the visible samples of a span. Unsealed ticks follow one by one, except for a fixed span.
     fn send_span(&mut self, source: SourceId, from: i64, to: i64) {
         let (from, to) = self.shown(from, to);
         if from > to || !self.sees(source) {
@@ -343,7 +346,7 @@ impl Viewer {
         self.waiting.extend(parts);
     }
 
-    /// A fixed span of a source is all that is shown of it: no tick follows.
+    /// Sends a fixed span of a source, and no ticks after it.
     fn show_span(&mut self, source: SourceId, from: i64, to: i64) {
         let (named, facts) = {
             let store = self.live.store();
@@ -357,7 +360,8 @@ impl Viewer {
         self.say(&ServerMessage::HistoryEnd { source, from, to: i64::MAX });
     }
 
-    /// Series, a keyframe with the newest ticks behind it, then sealed blocks of the window and all that is not sealed.
+    /// Sends the series, a keyframe followed by the newest ticks, then the sealed blocks of the window and all unsealed
+    /// ticks.
     fn begin(&mut self, at: usize) {
         let from = self.live.clock.wall() - self.window;
         let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
@@ -365,7 +369,7 @@ impl Viewer {
         let (opening, named, hidden, frames, records) = {
             let store = self.live.store();
             let Some((opening, series)) = cursor.begin_now(&store, from, FIRST_TICKS) else { return };
-            // Under the same lock: a series that becomes another after it must not come before these.
+            // Under the same lock: a redefinition of a series after it must not be sent before these.
             let News::Ticks(frames, _) = cursor.news(&store) else { return };
             let named = Named::of(&store, source, &series, self.table.version);
             (opening, named, HiddenSeries::of(&store, source, &self.scope), frames, cursor.records(&store))
@@ -386,14 +390,14 @@ impl Viewer {
         self.behind.push_back(Outgoing::Message(end.into()));
     }
 
-    /// Rows that the page does not know, then the series that name them.
+    /// Sends rows that the page does not know, then the series that use them.
     fn announce_series(&mut self, source: SourceId, named: Named) {
         let (hidden, mut table) = (self.hidden(source), std::mem::take(&mut self.table));
         named.without(&hidden).messages(source, &mut table, |message| self.say(&message));
         self.table = table;
     }
 
-    /// The facts of a source, how its collectors stand, and what came in late, where that has changed.
+    /// Sends the facts of a source, the state of its collectors, and spans of late samples, if they have changed.
     fn announce_about(&mut self, at: usize) {
         let Some(followed) = self.followed.get_mut(at) else { return };
         let source = followed.cursor.source();
@@ -409,7 +413,7 @@ impl Viewer {
             followed.facts = facts;
             self.say(&ServerMessage::Facts { source, facts: info.facts.clone() });
         }
-        // Of how a machine is read, its paths, addresses and names of users, a share link tells nothing.
+        // Checks contain paths, addresses and names of users of a machine, so a share link gets none of them.
         if known != version && self.bounds == Bounds::All {
             self.say(&ServerMessage::Checks { source, checks: checks.to_vec() });
         }
@@ -418,7 +422,7 @@ impl Viewer {
         }
     }
 
-    /// Lines of the index that the page does not know.
+    /// Sends entries of the index that the page does not know.
     fn announce_index(&mut self) {
         self.live.find_late();
         let new = self.live.index(&self.scope, &mut self.index);
@@ -434,7 +438,7 @@ impl Viewer {
         self.sent - self.acknowledged >= CREDIT * self.streams().max(1) as u32
     }
 
-    /// What to send next, or none until more is announced or the page acknowledges.
+    /// The next message to send; none until the next notification or acknowledgment.
     pub fn next_message(&mut self) -> Option<Outgoing> {
         if let Some(next) = self.waiting.pop_front().or_else(|| self.behind.pop_front()) {
             return Some(next);
@@ -443,19 +447,19 @@ impl Viewer {
             self.live.counts.held_back.fetch_add(1, Ordering::Relaxed);
             return None;
         }
-        // Thousands of pages follow, and most wait for nothing: the room of a long history is given back.
+        // Thousands of pages follow, and most have nothing waiting: the memory of a long history is released.
         self.waiting.shrink_to(1);
         self.behind.shrink_to_fit();
         self.advance();
         self.waiting.pop_front().or_else(|| self.behind.pop_front())
     }
 
-    /// Takes back what is left of a message of history: it comes next.
+    /// Puts back the rest of a message of history, to be sent next.
     pub fn put_back(&mut self, rest: Outgoing) {
         self.waiting.push_front(rest);
     }
 
-    /// Puts what is new among the waiting messages: of one source or overview at a time, in turn.
+    /// Queues news of one source or overview at a time, in turn.
     fn advance(&mut self) {
         if !self.opened {
             return;
@@ -473,7 +477,7 @@ impl Viewer {
         }
     }
 
-    /// Puts the newest of an overview among the waiting messages.
+    /// Queues the newest values of an overview.
     fn advance_overview(&mut self, at: usize) {
         let new = self.overviews.get_mut(at).and_then(|(overview, place)| overview.next(place));
         let Some((messages, frames)) = new else { return };
@@ -482,7 +486,7 @@ impl Viewer {
         self.sent += 1;
     }
 
-    /// Puts what is new in a source, as far as it fits one message of ticks, among the waiting messages.
+    /// Queues news of a source, as far as it fits one message of ticks.
     fn advance_source(&mut self, at: usize) {
         let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
         let source = cursor.source();
@@ -502,7 +506,7 @@ impl Viewer {
                 self.live.counts.resyncs.fetch_add(1, Ordering::Relaxed);
                 self.announce_about(at);
                 self.say(&ServerMessage::Resync);
-                // The page forgets all that it follows.
+                // The page drops everything that it follows.
                 return (0..self.followed.len()).for_each(|at| self.begin(at));
             }
         };
@@ -513,12 +517,12 @@ impl Viewer {
         self.send_ticks(at, frames, &records);
     }
 
-    /// Puts ticks of a source and what happened between them among the waiting messages, as far as they fit one message of
-    /// ticks.
+    /// Queues ticks of a source and the records between them, as far as they fit one message of ticks.
     fn send_ticks(&mut self, at: usize, mut frames: Vec<Arc<Frame>>, records: &[Placed]) {
         let Some(Followed { cursor, shown, .. }) = self.followed.get_mut(at) else { return };
         let source = cursor.source();
-        // In order with ticks: those behind the page's place go first, and ticks up to the next one.
+        // Records are sent in order with ticks: those placed before the page's position first, then ticks up to the
+        // next record.
         let due = records.iter().take_while(|one| one.after <= cursor.seq()).count();
         let until = records.get(due).map_or(u64::MAX, |one| one.after);
         let records: Vec<Record> = records[..due].iter().map(|one| (*one.record).clone()).collect();
@@ -541,7 +545,7 @@ impl Viewer {
             [frame] => Some(frame.message.clone()),
             frames => Some(wire::encode_ticks(source, frames.iter().map(|frame| frame.bytes())).into()),
         };
-        // They name runs, users and notes, and say what markers say: a share link is told none of them.
+        // Records contain names of runs, users and notes, and texts of markers: a share link gets none of them.
         let records = if self.bounds == Bounds::All { records } else { Vec::new() };
         for message in wire::record_messages(source, records) {
             self.say(&message);
@@ -552,12 +556,12 @@ impl Viewer {
         }
     }
 
-    /// The words before the connection ends.
+    /// The message before the connection is closed.
     pub fn goodbye(reason: &str) -> Bytes {
         wire::encode(&ServerMessage::Goodbye { reason: reason.into() }).into()
     }
 
-    /// The message by which a page knows, where no tick comes, that the server is there.
+    /// The message that shows a page that the server is alive when there are no ticks.
     pub fn heartbeat(&self) -> Bytes {
         wire::encode(&ServerMessage::Heartbeat { now: self.live.clock.wall() }).into()
     }

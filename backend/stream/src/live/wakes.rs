@@ -1,33 +1,32 @@
-//! What a reader waits for.
+//! Notifications that a reader waits for.
 
 use futures_util::future::select_all;
 use tokio::sync::watch;
 use tokio::sync::watch::error::RecvError;
 
-/// Announcements of one or several kinds: a reader is woken by any of them.
+/// Notifications of one or several kinds: any of them wakes the reader.
 pub struct Wakes(Vec<watch::Receiver<u64>>);
 
 impl Wakes {
-    /// Those of all these.
+    /// The notifications of all these.
     pub fn new(all: Vec<watch::Receiver<u64>>) -> Self {
         Wakes(all)
     }
 
-    /// Resolves with the next announcement that was not waited for yet. It may be dropped before that, and nothing is
-    /// lost.
+    /// Waits for the next notification that was not waited for yet. Cancel-safe: no notification is lost.
     ///
     /// # Errors
-    /// Nobody is left who could announce anything.
+    /// All senders of notifications are gone.
     pub async fn next(&mut self) -> Result<(), RecvError> {
         match &mut self.0[..] {
-            // Nearly always; then it costs no memory.
+            // The usual case, without an allocation.
             [one] => one.changed().await,
             [] => std::future::pending().await,
             several => select_all(several.iter_mut().map(|one| Box::pin(one.changed()))).await.0,
         }
     }
 
-    /// Whether there was one since this was asked last.
+    /// Whether there was a notification since the last call.
     #[cfg(test)]
     pub fn woken(&mut self) -> bool {
         let mut woken = false;

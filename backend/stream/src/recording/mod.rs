@@ -1,7 +1,7 @@
-//! Recordings: a span of all machines in one file that stands for itself, and what replays one.
+//! Recordings: a span of all machines in one self-contained file, and their replay.
 //!
-//! `write.rs` makes one of a store, `replay.rs` serves one. The file is a [`shared::segment`], and
-//! [`shared::recording::Recording`] is what is read of it, here and in the page.
+//! `write.rs` writes one from a store, `replay.rs` serves one. The file is a [`shared::segment`].
+//! [`shared::recording::Recording`] is its parsed form, here and in the page.
 
 mod replay;
 mod write;

@@ -7,7 +7,7 @@ use shared::recording::Recording;
 use shared::wire::{Columns, Source};
 use std::sync::Arc;
 
-/// A store that holds a recording and nothing else. Its table is the recording's, and behind it what `catalog` has beyond.
+/// A store with the data of a recording alone. Its table is the recording's, followed by the other rows of `catalog`.
 pub fn store(recording: Recording, catalog: &Catalog) -> Store {
     let mut table = recording.catalog;
     for metric in &catalog.metrics {
@@ -29,7 +29,7 @@ pub fn store(recording: Recording, catalog: &Catalog) -> Store {
     store
 }
 
-/// A block of a recording as a store has it; `ids` are the store's by the recording's.
+/// A block of a recording as a chunk of the store; `ids` maps ids of the recording to those of the store.
 fn chunk(block: Columns, ids: &[Option<u32>]) -> Option<Chunk> {
     let ticks = block.ticks as usize;
     let times = column::decode_times(&block.times, ticks).ok()?;

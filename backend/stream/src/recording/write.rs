@@ -10,11 +10,11 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Length of what is read at once, ms: that of a block, unless its ticks are more than a block may have.
+/// Length of a read, ms: one block, unless its ticks exceed the maximum of a block.
 const HOUR_MS: i64 = 3_600_000;
-/// A block has at most so many ticks.
+/// Maximum number of ticks of a block.
 const MAX_BLOCK_TICKS: i64 = 36_000;
-/// Samples that are decoded at once, about.
+/// Approximate number of samples decoded at once.
 const MAX_DECODED_SAMPLES: usize = 1 << 21;
 
 /// There is no sample in the span.
@@ -38,7 +38,7 @@ pub struct Recorder {
     sink: Sink,
 }
 
-/// What of a machine is not written yet: one hold of the store, however long the span.
+/// The unwritten data of a machine: one snapshot of the store, however long the span.
 struct Part {
     machine: usize,
     snapshot: Snapshot,
@@ -46,7 +46,7 @@ struct Part {
     /// Both included, ms.
     from: i64,
     to: i64,
-    /// What is read at once, ms.
+    /// Length of a read, ms.
     length: i64,
 }
 
@@ -62,8 +62,8 @@ impl Iterator for Part {
 }
 
 impl Recorder {
-    /// A recording of these machines of a store from `from` to `to`, both included, ms since the epoch; `simulated` says
-    /// that no machine was measured. Nothing is read yet.
+    /// A recording of these machines of a store from `from` to `to`, both included, ms since the epoch. `simulated` is
+    /// set if no machine was measured. Nothing is read yet.
     ///
     /// # Errors
     /// [`Nothing`] when there is no sample.
@@ -80,7 +80,7 @@ impl Recorder {
             let spans = (0..series.len()).filter_map(|id| store.span(source.id, id as SeriesId));
             let Some((first, last)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { continue };
             let length = HOUR_MS.min(MAX_BLOCK_TICKS * source.interval.max(1));
-            // What happened after the newest tick belongs to the span as well.
+            // Records after the newest tick belong to the span as well.
             let (records_from, records_to) = (from, to);
             let (from, to) = (first.max(from), last.min(to));
             let Some(snapshot) = store.snapshot(source.id, from, to).filter(|_| from <= to) else { continue };
@@ -115,7 +115,7 @@ impl Recorder {
     /// The next bytes of the file; none after its end.
     ///
     /// # Errors
-    /// A block could not be made: what was stored contradicts itself.
+    /// A block could not be made: the stored data contradicts itself.
     pub fn piece(&mut self) -> io::Result<Option<Vec<u8>>> {
         if self.writer.is_none() {
             if self.contents.sources.is_empty() {
@@ -145,7 +145,7 @@ impl Recorder {
         if let Some(writer) = self.writer.take() {
             writer.finish(&self.contents)?;
         }
-        // Without machines there is no more to write.
+        // Without machines nothing more is written.
         self.contents.sources.clear();
         Ok(Some(self.sink.take()).filter(|bytes| !bytes.is_empty()))
     }
@@ -155,11 +155,11 @@ impl Recorder {
         let steps = &self.steps[machine];
         let read = |ids: Range<usize>| {
             let mut samples = part.samples(&ids.map(|id| id as SeriesId).collect::<Vec<_>>());
-            // Where the clock was set back an instant may have two samples: the first counts.
+            // If the clock was set back, an instant may have two samples: the first counts.
             samples.iter_mut().for_each(|samples| samples.dedup_by_key(|(t, _)| *t));
             samples
         };
-        // What one band holds is kept from the first reading, which finds the times, to the second.
+        // The first read finds the times. The data of a single band is kept from it for the second read.
         let mut times: Vec<i64> = Vec::new();
         let mut band = 64.min(steps.len().max(1));
         let mut kept = None;
@@ -215,7 +215,7 @@ impl Recorder {
     }
 }
 
-/// Where the writer's bytes go until they are taken away.
+/// Buffer of the writer's bytes until they are taken.
 #[derive(Clone, Debug, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
 

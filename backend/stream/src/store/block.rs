@@ -1,4 +1,4 @@
-//! A sealed span of ticks, wherever it is kept.
+//! A sealed span of ticks, in memory or on disk.
 
 use super::Chunk;
 use history::Segment;
@@ -9,12 +9,13 @@ use shared::series::SeriesId;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A sealed span of ticks of one source; a clone is a pointer. Reading one may read the disk: not where others wait.
+/// A sealed span of ticks of one source; a clone is a pointer. Reading one may read the disk, so never read under a
+/// lock.
 #[derive(Clone)]
 pub enum Block {
     /// In memory.
     Memory(Arc<Chunk>),
-    /// In a segment on disk, and which of its blocks.
+    /// In a segment on disk, with the index of the block.
     Disk(Arc<Segment>, usize),
 }
 
@@ -22,12 +23,12 @@ fn entry(segment: &Segment, at: usize) -> &BlockEntry {
     &segment.contents().blocks[at]
 }
 
-/// Why bytes of a block were not had.
+/// Reason why bytes of a block were not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// They were read, and are not what was written.
+    /// They were read, and differ from those written.
     Damaged,
-    /// The system did not hand them out; another time it may.
+    /// The system returned an error; a later read may succeed.
     Refused,
 }
 
@@ -38,7 +39,7 @@ impl From<Damaged> for Unread {
 }
 
 impl Block {
-    /// Sequence of the first tick; 0 in a block of late samples, which earlier versions have written.
+    /// Sequence of the first tick; 0 in a block of late samples, which earlier versions wrote.
     pub fn first_seq(&self) -> u64 {
         match self {
             Block::Memory(chunk) => chunk.first_seq,
@@ -54,7 +55,8 @@ impl Block {
         }
     }
 
-    /// Whether it holds late samples of an earlier version: they came after the tick of their time, and have no sequence.
+    /// Whether it holds late samples of an earlier version: they arrived after the tick of their time, and have no
+    /// sequence.
     pub fn late(&self) -> bool {
         self.first_seq() == 0
     }
@@ -91,7 +93,7 @@ impl Block {
         }
     }
 
-    /// Samples present; none of a chunk is counted before it [is made](Chunk::is_made).
+    /// Samples present; those of a chunk are not counted before it [is made](Chunk::is_made).
     pub fn samples(&self) -> u64 {
         match self {
             Block::Memory(chunk) => chunk.samples(),
@@ -115,7 +117,7 @@ impl Block {
         }
     }
 
-    /// Where it is kept, for people.
+    /// Its place, for the log.
     pub fn place(&self) -> String {
         match self {
             Block::Memory(_) => "memory".into(),
@@ -128,12 +130,12 @@ impl Block {
         matches!(self, Block::Memory(_))
     }
 
-    /// Whether its columns can be had at once: they lie on no disk, and are made.
+    /// Whether its columns are available at once: they are in memory, and made.
     pub fn at_hand(&self) -> bool {
         matches!(self, Block::Memory(chunk) if chunk.is_made())
     }
 
-    /// Whether it lies in this segment.
+    /// Whether it is in this segment.
     pub fn lies_in(&self, other: &Segment) -> bool {
         matches!(self, Block::Disk(segment, _) if segment.name() == other.name())
     }
@@ -149,8 +151,8 @@ impl Block {
         }
     }
 
-    /// The columns as they are stored, from the `skip`ped on, in order of id, until `each` answers false. What is damaged is
-    /// told in its place; of a damaged part of the index the series are not known.
+    /// The stored columns after the first `skip`, in order of id, until `each` returns false. Damaged columns are
+    /// reported in their place. The series of a damaged part of the index are unknown.
     pub fn columns(&self, skip: usize, mut each: impl FnMut(Result<(SeriesId, Cow<'_, [u8]>), Part>) -> bool) {
         match self {
             Block::Memory(chunk) => {
@@ -189,14 +191,14 @@ impl Block {
         }
     }
 
-    /// The minutes of a series as [`shared::segment::tier`] bytes, where they are kept.
+    /// The minutes of a series as [`shared::segment::tier`] bytes, if they are stored.
     pub fn kept_minutes(&self, id: SeriesId) -> Option<Vec<u8>> {
         let Block::Disk(segment, at) = self else { return None };
         let entry = segment.reader().entry(*at, id).ok()??;
         segment.reader().tier_bytes(*at, &entry)
     }
 
-    /// The minutes of a series where it is on disk, as buckets of 60 s whose `last` is not known.
+    /// The minutes of a series on disk, as buckets of 60 s whose `last` is unknown.
     ///
     /// # Errors
     /// [`Unread`] when they cannot be read.
@@ -224,7 +226,7 @@ impl Block {
     }
 }
 
-/// What was read; the place of damage goes to the log.
+/// The result of a read; the place of damage is logged.
 fn told<T>(segment: &Segment, read: Result<T, Damage>) -> Result<T, Unread> {
     read.map_err(|damage| {
         tracing::debug!("{}: {damage}", segment.name());

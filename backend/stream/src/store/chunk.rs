@@ -1,4 +1,4 @@
-//! From ticks to columns: a stretch of frames that was cut off the head or stood in a log, and the sealed chunks it becomes.
+//! Conversion of ticks to columns: a stretch of frames from the head or a log, and the sealed chunks made of it.
 
 use super::Frame;
 use history::LoggedTick;
@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Values that are decoded at once while a stretch is turned into columns: 16 MiB of them.
+/// Number of values decoded at once while a stretch is converted to columns: 16 MiB.
 const MAX_DECODED_VALUES: usize = 2 << 20;
 
-/// Frames that follow each other, and the state before the first; never changes.
+/// Consecutive frames, and the state before the first; immutable.
 #[derive(Debug)]
 pub struct Stretch {
     /// Before the first frame, with the series of the last.
@@ -23,7 +23,7 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// `base` knows the steps of all series of which the frames speak.
+    /// `base` knows the steps of all series in the frames.
     pub fn new(base: &TickState, steps: &[Steps], frames: Vec<Arc<Frame>>) -> Self {
         let mut base = base.clone();
         base.extend(steps[base.steps().len()..].iter().copied());
@@ -51,7 +51,7 @@ impl Stretch {
         })
     }
 
-    /// The ranges of frames whose times rise, whose clock was not set in between, and which skip no sequence.
+    /// The ranges of frames with rising times, without a set clock in between, and without a skipped sequence.
     fn rising(&self) -> Vec<Range<usize>> {
         let breaks = |pair: &[Arc<Frame>]| pair[1].clock_step || pair[1].t <= pair[0].t || pair[1].after_gap();
         let cuts = (1..self.frames.len()).filter(|&i| breaks(&self.frames[i - 1..=i]));
@@ -63,7 +63,7 @@ impl Stretch {
     /// The frames as columns: one chunk for each range of rising times.
     ///
     /// # Errors
-    /// A frame does not follow the one before; this store's own do.
+    /// A frame does not follow the one before. The store's own frames always do.
     pub fn transpose(&self) -> Result<Vec<Chunk>, FrameError> {
         let mut state = self.base.clone();
         let chunk = |range: Range<usize>| {
@@ -78,7 +78,7 @@ impl Stretch {
 #[derive(Debug, Default)]
 struct Columns {
     columns: Vec<(SeriesId, Box<[u8]>)>,
-    /// Bytes of all and of their index.
+    /// Bytes of all columns and of their index.
     bytes: usize,
     /// Samples present.
     samples: u64,
@@ -95,13 +95,13 @@ impl Columns {
     }
 }
 
-/// A stretch of a log. Of a thousand machines it is a million ticks, and a server that starts does not keep anybody waiting
-/// for their columns: whoever reads them first makes them, or else who writes them to disk.
+/// A stretch of a log. For a thousand machines it has a million ticks, so the columns are not made at the start of the
+/// server. The first reader makes them, or else the write to disk.
 #[derive(Debug)]
 struct Logged {
-    /// None once the columns are made.
+    /// None after the columns are made.
     stretch: Mutex<Option<Stretch>>,
-    /// Of each range of rising times.
+    /// Columns of each range of rising times.
     made: OnceLock<Vec<Columns>>,
 }
 
@@ -112,7 +112,8 @@ impl Logged {
             let Some(stretch) = stretch else { return Vec::new() };
             let (mut state, mut made) = (stretch.base.clone(), Vec::new());
             for range in stretch.rising() {
-                // Who read the log has applied each of them, so that this is no fault of a disk. What is behind it is a gap.
+                // The reader of the log has applied each frame, so this is no fault of a disk. The ticks after it are a
+                // gap.
                 made.push(seal(&mut state, &stretch.frames[range]).unwrap_or_else(|error| {
                     tracing::error!("ticks of the log do not follow each other: {error}");
                     Columns::default()
@@ -130,27 +131,28 @@ enum Body {
     Logged(Arc<Logged>, usize, usize),
 }
 
-/// A sealed span of ticks in memory; never changes.
+/// A sealed span of ticks in memory; immutable.
 #[derive(Debug)]
 pub struct Chunk {
-    /// Sequence of the first tick; those of the others follow it without a hole. 0 in a chunk of late samples.
+    /// Sequence of the first tick; the others follow without a gap. 0 in a chunk of late samples.
     pub first_seq: u64,
     /// Number of ticks.
     pub ticks: usize,
     /// Time of the first tick, milliseconds since the Unix epoch.
     pub from: i64,
-    /// Time of the last.
+    /// Time of the last tick.
     pub to: i64,
     /// The wall clock was set just before the first tick.
     pub clock_step: bool,
-    /// No tick has the sequences between the tick before and the first.
+    /// There are no ticks for the sequences between the tick before and the first.
     pub after_gap: bool,
     /// Time column.
     pub times: Vec<u8>,
     body: Body,
 }
 
-/// Frames whose times rise, as columns. `state` is that before the first, and afterwards that after the last.
+/// Frames with rising times, as columns. `state` is the state before the first frame, and on return the one after the
+/// last.
 fn seal(state: &mut TickState, frames: &[Arc<Frame>]) -> Result<Columns, FrameError> {
     let (ticks, series) = (frames.len(), state.steps().len());
     let band = (MAX_DECODED_VALUES / ticks.max(1)).clamp(64, series.max(64));
@@ -175,18 +177,18 @@ fn seal(state: &mut TickState, frames: &[Arc<Frame>]) -> Result<Columns, FrameEr
     Ok(Columns::new(columns))
 }
 
-/// A column that is put into a chunk.
+/// A column to be put into a chunk.
 pub struct Column {
     /// Its series.
     pub id: SeriesId,
-    /// [`column::encode`], one value a tick.
+    /// [`column::encode`], one value per tick.
     pub raw: Box<[u8]>,
-    /// How many of the values are present.
+    /// Number of present values.
     pub samples: u64,
 }
 
 impl Column {
-    /// The values of a series by tick; none where all are absent.
+    /// The values of a series by tick; none if all are absent.
     fn of(id: SeriesId, values: &[f64], steps: Steps) -> Option<Column> {
         let samples = values.iter().filter(|v| v.is_finite()).count() as u64;
         (samples > 0).then(|| Column { id, raw: column::encode(values, steps).into_boxed_slice(), samples })
@@ -194,17 +196,17 @@ impl Column {
 }
 
 impl Chunk {
-    /// Ticks at these times, of which there is at least one; columns come rising by id.
+    /// Ticks at these times, at least one; columns ascend by id.
     pub fn new(first_seq: u64, times: &[i64], columns: Vec<Column>) -> Chunk {
         Self::with(first_seq, times, Body::Made(Columns::new(columns)))
     }
 
-    /// The same where ticks before it may be missing; `clock_step` tells whether the clock was set just before it.
+    /// The same chunk after possibly missing ticks. `clock_step`: whether the clock was set just before it.
     pub fn after_gap(self, clock_step: bool) -> Chunk {
         Chunk { clock_step, after_gap: true, ..self }
     }
 
-    /// Frames whose times rise.
+    /// Frames with rising times.
     fn of(frames: &[Arc<Frame>], body: Body) -> Chunk {
         let times: Vec<i64> = frames.iter().map(|f| f.t).collect();
         let first = frames.first();
@@ -215,7 +217,7 @@ impl Chunk {
         }
     }
 
-    /// Ticks of a log, whose columns are made when somebody reads them.
+    /// Ticks of a log, whose columns are made by the first read.
     pub(super) fn of_log(stretch: Stretch) -> Vec<Chunk> {
         let ranges = stretch.rising();
         let frames = stretch.frames.clone();
@@ -240,7 +242,7 @@ impl Chunk {
         }
     }
 
-    /// The columns where they are made.
+    /// The columns, if they are made.
     fn made(&self) -> Option<&Columns> {
         match &self.body {
             Body::Made(made) => Some(made),
@@ -248,13 +250,13 @@ impl Chunk {
         }
     }
 
-    /// Whether its columns need not be made any more.
+    /// Whether its columns are made.
     pub fn is_made(&self) -> bool {
         self.made().is_some()
     }
 
-    /// Columns by series, in order of id. Those of a log are made by who asks first, which may take a tenth of a second for
-    /// a quarter of an hour.
+    /// Columns by series, in order of id. The columns of a log are made by the first call, which may take a tenth of a
+    /// second for a quarter of an hour.
     pub fn columns(&self) -> &[(SeriesId, Box<[u8]>)] {
         if let Body::Logged(logged, ..) = &self.body {
             logged.columns();
@@ -273,8 +275,8 @@ impl Chunk {
         self.made().map_or(0, |made| made.samples)
     }
 
-    /// Late samples that an earlier version has left in its log: series, time in ms and value. Their series' `steps` are
-    /// asked for by id.
+    /// Late samples in the log of an earlier version: series, time in ms and value. `steps` returns the steps of a
+    /// series by id.
     pub(super) fn of_late(samples: &[(SeriesId, i64, f64)], steps: impl Fn(SeriesId) -> Steps) -> Vec<Chunk> {
         let mut times: Vec<i64> = samples.iter().map(|(_, t, _)| *t).collect();
         times.sort_unstable();

@@ -1,4 +1,4 @@
-//! Sequences of a source: where a life of it begins, and which of its ticks are here.
+//! Sequences of a source: the start of a life, and the ticks that are here.
 
 use super::{Block, Store};
 use shared::wire::SourceId;
@@ -6,14 +6,14 @@ use shared::wire::SourceId;
 /// 2020-01-01, milliseconds since the Unix epoch.
 const EPOCH: i64 = 1_577_836_800_000;
 
-/// The number with which a life begins at this time, milliseconds since the Unix epoch: tenths of seconds since 2020. Ticks
-/// that a power cut took, were never logged, or lay in a folder that was wiped have lower ones, so that no number is given
-/// twice.
+/// The first sequence of a life that begins at this time, milliseconds since the Unix epoch: tenths of seconds since
+/// 2020. Lost ticks have lower sequences, whether a power cut lost them, they were never logged, or their folder was
+/// wiped. So no sequence is reused.
 pub fn first_number(now: i64) -> u64 {
     (now.saturating_sub(EPOCH) / 100).max(1) as u64
 }
 
-/// Ticks of which none is missing between the first and the last.
+/// A range of ticks without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Sequence of the first.
@@ -27,8 +27,8 @@ pub struct Run {
 }
 
 impl Store {
-    /// Begins a life of a source that is kept on disk: its ticks and records go on above all that are stored, and not below
-    /// [`first_number`] at `now`, milliseconds since the Unix epoch.
+    /// Begins a life of a source that is stored on disk. Its ticks and records are numbered above all stored ones, and
+    /// at least from [`first_number`] at `now` on, milliseconds since the Unix epoch.
     pub fn begin_life(&mut self, source: SourceId, now: i64) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
             kept.first_of_life = first_number(now);
@@ -37,12 +37,12 @@ impl Store {
         }
     }
 
-    /// The first sequence of this life of a source; 0 where none was begun.
+    /// The first sequence of this life of a source; 0 if none was begun.
     pub fn life(&self, source: SourceId) -> u64 {
         self.kept(source).map_or(0, |kept| kept.life)
     }
 
-    /// Whether a source has had a tick since the start. The newest tick of one that has not was found on the disk, and
+    /// Whether a source has had a tick since the start. Otherwise its newest tick was found on the disk, and
     /// [`state`](Self::state) has none of its values.
     pub fn has_ticked(&self, source: SourceId) -> bool {
         self.kept(source).is_some_and(|kept| kept.ticks > 0)
@@ -55,7 +55,7 @@ impl Store {
         }
     }
 
-    /// How many ticks of a source there are behind a sequence; gaps are none.
+    /// Number of ticks of a source after a sequence; gaps do not count.
     pub fn ticks_after(&self, source: SourceId, seq: u64) -> u64 {
         let Some(kept) = self.kept(source) else { return 0 };
         let sealed = kept.blocks.iter().filter(|block| block.last_seq() > seq);
@@ -63,20 +63,19 @@ impl Store {
         sealed + kept.unsealed_frames().filter(|frame| frame.seq > seq).count() as u64
     }
 
-    /// First and last sequences of the ticks of a source that can be read here, rising, none next to another. It is found
-    /// out by looking at what there is: nothing that is written down can disagree with it. A block leaves it once something
-    /// of it turns out to be damaged.
+    /// First and last sequences of the readable ticks of a source, ascending and not adjacent. They are computed from
+    /// the data itself, so no stored state can disagree. A damaged block is left out once the damage is found.
     pub fn coverage(&self, source: SourceId) -> Vec<(u64, u64)> {
         self.runs(source).into_iter().map(|run| (run.first, run.last)).collect()
     }
 
-    /// The block with the first tick behind a sequence that is in a block.
+    /// The first block with a tick after a sequence.
     pub fn block_behind(&self, source: SourceId, seq: u64) -> Option<Block> {
         let behind = |block: &&Block| !block.late() && block.last_seq() > seq;
         self.kept(source)?.blocks.iter().filter(behind).min_by_key(|block| block.first_seq()).cloned()
     }
 
-    /// Whether any tick between two sequences, both included, can be read here. It is asked for each block that comes late.
+    /// Whether any tick between two sequences, both included, can be read here. Called for each late block.
     pub fn holds_any(&self, source: SourceId, (first, last): (u64, u64)) -> bool {
         let Some(kept) = self.kept(source) else { return false };
         let reaches = |block: &Block| !block.late() && block.first_seq() <= last && block.last_seq() >= first;
@@ -88,7 +87,7 @@ impl Store {
         self.runs_of(source, |block| !self.damages.of(block))
     }
 
-    /// [`runs`](Self::runs) with the blocks of which something is damaged: what of them is sound can be had.
+    /// [`runs`](Self::runs) including damaged blocks, whose sound parts can be read.
     pub fn runs_with_damaged(&self, source: SourceId) -> Vec<Run> {
         self.runs_of(source, |_| true)
     }

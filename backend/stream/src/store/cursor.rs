@@ -1,10 +1,10 @@
-//! Following a source: a reader's place in it, and what is new there since.
+//! Following a source: the position of a reader, and the news after it.
 //!
-//! A [`Cursor`] is all that the server keeps for a reader. It holds no ticks: those are taken from the store when the
-//! reader is ready for them, and a reader that comes back too late begins anew. It may also hold the values after its
-//! last tick, for readers who want those and not the frames.
+//! A [`Cursor`] is the only state per reader. It holds no ticks: those are taken from the store when the reader is
+//! ready for them. A reader that resumes too late begins again. A cursor can also hold the values after its last tick,
+//! for readers that need values instead of frames.
 //!
-//! Each call takes the store, which its caller has locked; what the calls give is read outside the lock.
+//! Each call takes the store, which its caller has locked. The results are read outside the lock.
 
 use super::{Block, Chunk, Frame, Placed, Since, Store, Stretch};
 use shared::record::Record;
@@ -13,46 +13,45 @@ use shared::tick::TickState;
 use shared::wire::SourceId;
 use std::sync::Arc;
 
-/// A reader's place in one source.
+/// The position of a reader in one source.
 #[derive(Debug)]
 pub struct Cursor {
     source: SourceId,
-    /// Sequence of the last tick that the reader has; 0 before the first.
+    /// Sequence of the reader's last tick; 0 before the first.
     seq: u64,
     /// The reader knows the series with ids below this,
     known: usize,
-    /// as they were called when this was the newest tick.
+    /// with their definitions when this was the newest tick.
     known_at: u64,
-    /// After the tick `seq`; none where the reader wants frames alone, or `seq` was [sought](Cursor::seek).
+    /// State after the tick `seq`. None if the reader needs frames alone, or `seq` was [sought](Cursor::seek).
     state: Option<Box<TickState>>,
     keeps_state: bool,
-    /// Number of the last record that the reader has; none where it has those in front of its tick, without knowing which.
+    /// Number of the reader's last record. None if it has those before its tick, without their numbers being known.
     record: Option<u64>,
 }
 
-/// What is new for a reader.
+/// News for a reader.
 #[derive(Debug)]
 pub enum News {
-    /// The ticks behind its place, oldest first, and before them the series that are new to it, or others than it knows
-    /// them as, in order of id. Both are empty where no tick came.
+    /// The ticks after its position, oldest first, and the series to send before them: those that are new or redefined
+    /// for the reader, in order of id. Both are empty without a tick.
     Ticks(Vec<Arc<Frame>>, Vec<SeriesId>),
-    /// The ticks behind its place are not in memory any more, or which series became others since is not known: it
-    /// [begins anew](Cursor::begin).
+    /// The ticks after its position are not in memory any more, or the redefined series are unknown: the reader [begins
+    /// again](Cursor::begin).
     Lost,
 }
 
-/// Where a reader begins.
+/// Start of a reader.
 pub struct Opening {
-    /// Sealed blocks with samples of the span that was asked for.
+    /// Sealed blocks with samples of the requested span.
     pub blocks: Vec<Block>,
-    /// The tick behind them, as a frame that stands alone. The ticks that follow it are in memory.
+    /// The tick after them, as a self-contained frame. The ticks that follow it are in memory.
     pub keyframe: Vec<u8>,
     /// All series.
     pub series: Vec<SeriesId>,
 }
 
-/// Where a reader begins that wants the newest ticks first; what is sent of it is made outside the lock, by
-/// [`read`](Self::read).
+/// Start of a reader that gets the newest ticks first. [`read`](Self::read) makes its messages outside the lock.
 pub struct OpeningNow {
     /// The tick of the keyframe.
     pub(super) seq: u64,
@@ -64,12 +63,12 @@ pub struct OpeningNow {
 }
 
 impl OpeningNow {
-    /// The keyframe, which the reader then has, and what is before it: sealed blocks of the span, and behind them all that is
-    /// not sealed, whose columns are made when they are read. All of that, since an answer to a later request has only what
-    /// is sealed.
+    /// The keyframe, which `cursor` then has applied, and the data before it: sealed blocks of the span, then all
+    /// unsealed ticks, whose columns are made when they are read. All unsealed ticks, since the answer to a later
+    /// request has sealed ones only.
     ///
     /// # Panics
-    /// Where the frames do not follow each other; those of a store do.
+    /// If the frames do not follow each other; those of a store do.
     pub fn read(self, cursor: &mut Cursor) -> (Vec<u8>, Vec<Block>) {
         let OpeningNow { mut blocks, cuts, before, .. } = self;
         let mut state = before.base.clone();
@@ -88,17 +87,18 @@ impl OpeningNow {
 }
 
 impl Cursor {
-    /// The place before the first tick of a source; no series is known.
+    /// The position before the first tick of a source; no series is known.
     pub fn new(source: SourceId) -> Self {
         Self::resumed(source, 0, 0)
     }
 
-    /// The place of a reader that has the tick `seq`, and knows as many series as they were called then.
+    /// The position of a reader that has the tick `seq`, and knows this number of series with their definitions at that
+    /// tick.
     pub fn resumed(source: SourceId, seq: u64, known: usize) -> Self {
         Cursor { source, seq, known, known_at: seq, state: None, keeps_state: false, record: None }
     }
 
-    /// The same with the [values](Self::state) after the last tick.
+    /// The same cursor with the [values](Self::state) after the last tick.
     pub fn with_state(mut self) -> Self {
         self.keeps_state = true;
         self
@@ -109,18 +109,18 @@ impl Cursor {
         self.source
     }
 
-    /// Sequence of the last tick that the reader has; 0 before the first.
+    /// Sequence of the reader's last tick; 0 before the first.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// After the last tick that the reader has; none before it has begun, and for a cursor without state.
+    /// State after the reader's last tick; none before it has begun, and for a cursor without state.
     pub fn state(&self) -> Option<&TickState> {
         self.state.as_deref()
     }
 
-    /// What is new. The reader's place moves when it [takes](Self::take) the ticks; that it is told of the series is
-    /// noted here.
+    /// The news. The reader's position advances when it [takes](Self::take) the ticks. The series count as known from
+    /// this call on.
     pub fn news(&mut self, store: &Store) -> News {
         match store.since(self.source, self.seq) {
             Since::Frames(frames) if frames.is_empty() => News::Ticks(frames, Vec::new()),
@@ -132,8 +132,8 @@ impl Cursor {
         }
     }
 
-    /// Series that are new to the reader, or others than it knows them as, in order of id; it knows them from now on. None
-    /// where that is not known any more: then it knows none, and is told of all the next time.
+    /// Series that are new or redefined for the reader, in order of id; they count as known from now on. None if that
+    /// cannot be determined any more: then no series counts as known, and the next call returns all.
     pub fn series(&mut self, store: &Store) -> Option<Vec<SeriesId>> {
         let (steps, newest) = store.state(self.source).map(|state| (state.steps(), state.seq()))?;
         let Some(mut series) = store.renamed(self.source, self.known_at) else {
@@ -150,10 +150,10 @@ impl Cursor {
         Some(series)
     }
 
-    /// The reader has this tick now: the next one of those that [`news`](Self::news) gave.
+    /// Advances over this tick: the next one of those returned by [`news`](Self::news).
     ///
     /// # Panics
-    /// Where it does not follow the tick before, and the cursor keeps the values.
+    /// If it does not follow the tick before, and the cursor keeps the values.
     pub fn take(&mut self, frame: &Frame) {
         if let Some(state) = &mut self.state {
             state.apply(frame.bytes()).expect("the frames of a store follow each other");
@@ -161,36 +161,36 @@ impl Cursor {
         self.seq = frame.seq;
     }
 
-    /// The records that the reader has yet to [take](Self::take_record), as far as they are in memory, rising by number.
-    /// Each comes behind the tick that it is placed after, and before the next.
+    /// The records that the reader has yet to [take](Self::take_record), as far as they are in memory, ascending by
+    /// number. Each belongs between the tick that it is placed after and the next.
     pub fn records(&self, store: &Store) -> Vec<Placed> {
         match self.record {
             Some(last) => store.records_since(self.source, last),
-            // Those of the very tick may have been sent: a page knows them by their number.
+            // Those placed after this very tick may have been sent: a page recognizes them by number.
             None => store.records_since(self.source, 0).into_iter().filter(|one| one.after >= self.seq).collect(),
         }
     }
 
-    /// The reader has this record now.
+    /// Advances over this record.
     pub fn take_record(&mut self, record: &Record) {
         self.record = Some(record.n);
     }
 
-    /// Begins anew: with the sealed blocks from `from` on, milliseconds since the Unix epoch, then the keyframe, which the
-    /// reader then has. Records of that span that are in memory come next. None for an unknown source.
+    /// Begins again: with the sealed blocks from `from` on, milliseconds since the Unix epoch, then the keyframe, which
+    /// becomes the position. Records of that span in memory come next. None for an unknown source.
     pub fn begin(&mut self, store: &Store, from: i64) -> Option<Opening> {
         let (blocks, keyframe, seq) = store.opening(self.source, from)?;
         let state = store.state(self.source)?;
         self.begin_records(store, from);
         self.place(seq, state.seq(), state.steps(), |state| {
-            // The store made it just now, of the same series.
+            // The store has just made it, of the same series.
             state.apply(&keyframe).expect("a keyframe stands alone");
         });
         Some(Opening { blocks, keyframe, series: (0..self.known as SeriesId).collect() })
     }
 
-    /// Begins anew with the newest `ticks`: its place is before them, and all series are known. What was before is in the
-    /// [opening](OpeningNow::read), sealed blocks from `from` on and what is not sealed; records come next, as in
+    /// Begins again with the newest `ticks`: the position is before them, and all series are known. Earlier data is in
+    /// the [opening](OpeningNow::read): sealed blocks from `from` on and unsealed ticks. Records come next, as in
     /// [`begin`](Self::begin). None for an unknown source.
     pub fn begin_now(&mut self, store: &Store, from: i64, ticks: usize) -> Option<(OpeningNow, Vec<SeriesId>)> {
         let opening = store.opening_now(self.source, from, ticks)?;
@@ -200,15 +200,14 @@ impl Cursor {
         Some((opening, (0..self.known as SeriesId).collect()))
     }
 
-    /// Goes to before the first record of a span that is in memory.
+    /// Moves before the first record of a span that is in memory.
     fn begin_records(&mut self, store: &Store, from: i64) {
-        // A record may tell of an earlier time than the one before it, so the first that fits counts, not the last that
-        // does not.
+        // A record may have an earlier time than the one before it. So the first match counts, not the last mismatch.
         let first = store.records_since(self.source, 0).into_iter().find(|one| one.record.t >= from);
         self.record = Some(first.map_or(store.last_record(self.source), |one| one.record.n - 1));
     }
 
-    /// Begins anew with the newest tick, which the reader then has; all series. Nothing of what was before is read.
+    /// Begins again at the newest tick, which becomes the position; returns all series. No earlier data is read.
     pub fn begin_newest(&mut self, store: &Store) -> Vec<SeriesId> {
         self.record = Some(store.last_record(self.source));
         if let Some(newest) = store.state(self.source) {
@@ -217,13 +216,13 @@ impl Cursor {
         (0..self.known as SeriesId).collect()
     }
 
-    /// Goes to a place that the reader has been at, however long ago. The values there are not known: what follows is
-    /// [sealed](Self::sealed), or comes after one begins [anew](Self::begin).
+    /// Moves to an earlier position of the reader, however old. The values there are unknown: the next data is
+    /// [sealed](Self::sealed), or follows a new [start](Self::begin).
     pub fn seek(&mut self, seq: u64) {
         (self.seq, self.state) = (seq, None);
     }
 
-    /// The block with the tick behind the reader's place, or with the next one that is kept; none where that is not sealed.
+    /// The block with the tick after the reader's position, or with the next stored one; none if that is not sealed.
     pub fn sealed(&self, store: &Store) -> Option<Block> {
         let kept = store.kept(self.source)?;
         let sealed_to = kept.base_of_unsealed().seq();
@@ -231,7 +230,7 @@ impl Cursor {
         (self.seq < sealed_to && next.first_seq() <= sealed_to).then(|| next.clone())
     }
 
-    /// The reader has all up to this tick, and knows all series of which there are these, at the newest tick.
+    /// Sets the position to this tick, with all series known as of the newest tick; `steps` are those of the series.
     fn place(&mut self, seq: u64, newest: u64, steps: &[Steps], set: impl FnOnce(&mut TickState)) {
         (self.seq, self.known, self.known_at, self.state) = (seq, steps.len(), newest, None);
         if self.keeps_state {
@@ -242,7 +241,7 @@ impl Cursor {
         }
     }
 
-    /// All series are new to the reader from now on.
+    /// Marks all series as unknown.
     fn forget(&mut self) {
         (self.known, self.known_at, self.state) = (0, u64::MAX, None);
     }

@@ -1,29 +1,29 @@
-//! What of the history on disk turned out to be damaged: counted once, logged once, never shown as a value.
+//! Damaged parts of the history on disk: counted once, logged once, never shown as a value.
 
 use super::{Block, Unread};
 use shared::series::SeriesId;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// So many places are remembered; beyond them no more are counted.
+/// Maximum number of remembered places; further ones are not counted.
 const MAX_PLACES: usize = 10_000;
 
-/// Damaged places that readers met: where the block is, and which series, none for the whole block.
+/// Damaged places that readers met: the place of the block, and the series, none for the whole block.
 #[derive(Debug, Default)]
 pub struct Damages(Mutex<BTreeSet<(String, Option<SeriesId>)>>);
 
 impl Damages {
-    /// How many columns, or whole blocks, could not be read.
+    /// Number of columns and whole blocks that could not be read.
     pub fn count(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
     }
 
-    /// What was read, or none where it is damaged; `id` is the series, none for what belongs to the whole block.
+    /// The data, or none if it is damaged. `id` is the series, none for data of the whole block.
     pub fn checked<T>(&self, block: &Block, id: Option<SeriesId>, read: Result<T, Unread>) -> Option<T> {
         read.inspect_err(|_| self.met(block, id)).ok()
     }
 
-    /// Whether something of a block is damaged.
+    /// Whether any part of a block is damaged.
     pub fn of(&self, block: &Block) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_empty() {
@@ -38,7 +38,7 @@ impl Damages {
         self.met_at(block.place(), id);
     }
 
-    /// Counts a damaged place that has this name.
+    /// Counts a damaged place by name.
     pub(super) fn met_at(&self, place: String, id: Option<SeriesId>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() < MAX_PLACES && known.insert((place.clone(), id)) {

@@ -1,6 +1,6 @@
-//! How the data folder stands, as its archive told last.
+//! State of the data folder, as last reported by its archive.
 
-/// Counts of the data folder, for our own health.
+/// Figures of the data folder, for the server's own metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Segments on disk.
@@ -13,16 +13,16 @@ pub struct Figures {
     pub unlogged: u64,
     /// Milliseconds since the oldest write that a power cut would lose; 0: none.
     pub unsynced_ms: u64,
-    /// 1 when nothing is written.
+    /// 1 while writes fail.
     pub failing: u64,
-    /// Places of the folder that were damaged at the start, or met when it was merged.
+    /// Places of the folder found damaged at the start or during a merge.
     pub damaged: u64,
     /// Bytes of logs that were skipped at the start.
     pub skipped_bytes: u64,
     /// Log files that ended in the middle of a record at the start.
     pub cut_logs: u64,
-    /// Ticks that nothing held at the start, although later ones of their source were known.
+    /// Ticks missing at the start, although later ones of their source were known.
     pub missing_ticks: u64,
-    /// 1 when the run before was not ended in order.
+    /// 1 if the previous run did not end in order.
     pub unclean: u64,
 }

@@ -1,4 +1,4 @@
-//! Blocks that were sealed elsewhere: a recording that is replayed, or what came late to a hub.
+//! Blocks sealed elsewhere: of a recording that is replayed, or late data of a hub.
 
 use super::kept::Kept;
 use super::{Block, Chunk, Store};
@@ -7,14 +7,14 @@ use shared::wire::SourceId;
 use std::sync::Arc;
 
 impl Store {
-    /// Puts finished blocks into a source, whose series are announced already. They are not subject to the limits as long
-    /// as no tick is appended.
+    /// Adds finished blocks to a source whose series are registered already. The limits do not apply to them as long as
+    /// no tick is appended.
     pub fn hold(&mut self, source: SourceId, blocks: Vec<Block>) {
         self.change(source, |kept| kept.hold(blocks));
     }
 
-    /// Puts blocks into a source whose ticks came late: they lie between, or before, those that are here. Their series are
-    /// announced already. They are dropped by age, and where memory is full, as all others.
+    /// Adds late blocks to a source: their ticks lie between, or before, the existing ones. Their series are registered
+    /// already. They are dropped by age, and when memory is full, as all others.
     pub fn fill(&mut self, source: SourceId, chunks: &[Arc<Chunk>]) {
         let blocks: Vec<Block> = chunks.iter().map(|chunk| Block::Memory(chunk.clone())).collect();
         self.change(source, |kept| {
@@ -26,8 +26,8 @@ impl Store {
         self.hold(source, blocks);
     }
 
-    /// Puts a block without sequences into a source that was read back from elsewhere. It is no history of ours: it is not
-    /// offered, not sent and not written, and what comes of the source itself takes its place.
+    /// Adds a block without sequences to a source that was read back from the remote sample store. It does not count as
+    /// history of this server: it is not offered, not sent and not written. Data of the source itself replaces it.
     pub fn recall(&mut self, source: SourceId, chunk: Arc<Chunk>) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
             kept.recalled = true;
@@ -42,7 +42,7 @@ impl Store {
 }
 
 impl Kept {
-    /// Drops the blocks that were read back from elsewhere and reach into a span.
+    /// Drops the blocks that were read back and reach into a span.
     pub fn replace_recalled(&mut self, from: i64, to: i64) {
         if self.recalled {
             self.remove(|block| block.late() && block.in_memory() && block.from() <= to && block.to() >= from);

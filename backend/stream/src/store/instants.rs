@@ -1,34 +1,34 @@
-//! The instants at which a source has ticked. One instant has one tick: where the clock was set back over it, the first one
-//! stays, which may have been sent on already, and those after it are left out and counted.
+//! The instants at which a source has ticked. One instant has one tick. If the clock is set back over it, the first
+//! tick stays, because it may have been forwarded already. Later ones are left out and counted.
 
 use super::Block;
 
-/// Runs that are told apart; beyond them neighbors are taken together.
+/// Maximum number of separate runs; above it neighbors are joined.
 const MAX_RUNS: usize = 10_000;
 
-/// Runs no further apart than this, milliseconds, are neighbors.
+/// Runs at most this far apart, milliseconds, are neighbors.
 const NEIGHBOR_MS: i64 = 60_000;
 
-/// Instants at one distance from each other.
+/// Instants at equal distances.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     first: i64,
     last: i64,
-    /// Milliseconds from one to the next; 0 while there is one alone.
+    /// Distance in milliseconds; 0 for a single instant.
     step: i64,
 }
 
 impl Run {
     fn holds(&self, t: i64) -> bool {
-        // A run of one reaches from itself to itself, at any distance.
+        // A run of one instant contains itself, at any step.
         (self.first..=self.last).contains(&t) && (t - self.first) % self.step.max(1) == 0
     }
 }
 
-/// Instants that have their tick, milliseconds since the Unix epoch.
+/// Instants that already have a tick, milliseconds since the Unix epoch.
 #[derive(Debug)]
 pub(super) struct Instants {
-    /// In the order in which they came, nearly always that of time.
+    /// In order of arrival, which is nearly always the order of time.
     runs: Vec<Run>,
     newest: i64,
 }
@@ -40,14 +40,14 @@ impl Default for Instants {
 }
 
 impl Instants {
-    /// The end of the run that this instant is in, where it has its tick already.
+    /// The end of the run that contains this instant, if it already has a tick.
     pub fn taken(&self, t: i64) -> Option<i64> {
-        // Nearly always time goes on.
+        // The usual case: time goes on.
         let taken = (t <= self.newest).then(|| self.runs.iter().rev().find(|run| run.holds(t)));
         taken.flatten().map(|run| run.last)
     }
 
-    /// An instant has its tick now.
+    /// Marks an instant as taken.
     pub fn take(&mut self, t: i64) {
         self.newest = self.newest.max(t);
         match self.runs.last_mut() {
@@ -62,7 +62,8 @@ impl Instants {
         }
     }
 
-    /// The instants of a block. Where they cannot be read all that it spans is taken: they may be readable another time.
+    /// Marks the instants of a block. If they cannot be read, the whole span of the block counts as taken: they may
+    /// become readable.
     pub fn take_block(&mut self, block: &Block) {
         match block.read_times() {
             Ok(times) => times.into_iter().for_each(|t| self.take(t)),
@@ -74,12 +75,12 @@ impl Instants {
         }
     }
 
-    /// Forgets what ended before: it is not kept any more, so nothing can be there twice.
+    /// Drops runs that ended before this time: their ticks are not stored any more, so no duplicate is possible.
     pub fn forget(&mut self, before: i64) {
         self.runs.retain(|run| run.last >= before);
     }
 
-    /// Of neighbors what lies between them counts as taken, too; should that not be enough, the oldest go.
+    /// Joins neighbors, with the time between them counted as taken. If that is not enough, drops the oldest.
     fn bound(&mut self) {
         if self.runs.len() <= MAX_RUNS {
             return;
@@ -108,7 +109,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_instant_is_taken_once_it_was_and_no_other(
-            // Steps of a clock that mostly goes on, and is set at times.
+            // Steps of a clock that usually advances, and is set at times.
             steps in prop::collection::vec(prop_oneof![5 => 1..4i64, 1 => -200..200i64, 1 => -4_000_000..4_000_000i64], 1..400),
         ) {
             let (mut instants, mut known, mut t) = (Instants::default(), HashSet::new(), 1_700_000_000_000);

@@ -1,4 +1,4 @@
-//! What is kept of one source.
+//! Data of one source in the store.
 
 use super::instants::Instants;
 use super::records::Records;
@@ -13,36 +13,36 @@ use std::sync::Arc;
 /// One source.
 pub(super) struct Kept {
     pub info: Arc<Source>,
-    /// What [`Store::facts`](super::Store::facts) was when that changed last.
+    /// The value of [`Store::facts`](super::Store::facts) at its last change.
     pub facts: u64,
     pub series: Series,
-    /// The rows that they name, those of the collectors apart.
+    /// The rows used by its series, without those of the collectors.
     pub rows: BTreeSet<u16>,
     pub checks: Arc<Vec<Check>>,
-    /// How many of the checks, at the end, are of the server and not of a collector.
+    /// Number of checks, at the end of the list, that concern the server instead of a collector.
     pub of_server: usize,
     pub checks_version: u64,
-    /// After the tick encoded last, which nobody may see yet.
+    /// State after the tick encoded last, which may not be visible yet.
     pub encoder: TickState,
-    /// After the newest tick.
+    /// State after the newest tick.
     pub state: TickState,
-    /// Before the first frame of the head.
+    /// State before the first frame of the head.
     base: TickState,
     /// In order of sequence.
     pub blocks: Vec<Block>,
-    /// Bytes of the blocks that are in memory.
+    /// Bytes of the blocks in memory.
     pub memory: usize,
-    /// Ticks in the blocks that are no late samples.
+    /// Ticks in the blocks, without late samples.
     sealed_ticks: u64,
-    /// Ticks that were appended since the start.
+    /// Ticks appended since the start.
     pub ticks: u64,
-    /// The least sequence that the next tick may have.
+    /// The lowest sequence that the next tick may have.
     pub first_of_life: u64,
-    /// The least sequence that a tick of this life may have had at its begin.
+    /// The lowest sequence of this life at its start.
     pub life: u64,
-    /// Cut off the head and not sealed yet, oldest first.
+    /// Stretches cut off the head and not sealed yet, oldest first.
     cuts: Vec<Arc<Stretch>>,
-    /// Those behind which a page can still resume: at the newest cut that one, and those before it that were not sealed.
+    /// Stretches after which a page can still resume: that of the newest cut, and those unsealed at that cut.
     resumable: Vec<Arc<Stretch>>,
     /// The frames since the newest cut, oldest first.
     head: Vec<Arc<Frame>>,
@@ -50,13 +50,13 @@ pub(super) struct Kept {
     head_from: i64,
     pub instants: Instants,
     pub records: Records,
-    /// The clock was set at a tick that was left out.
+    /// The clock was set at a tick that was left out, so the next one carries the mark.
     pub clock_step: bool,
     /// The newest tick was left out.
     pub set_back: bool,
-    /// Nothing of it is here, and nothing more is taken.
+    /// It was removed: it has no data, and no more is accepted.
     pub removed: bool,
-    /// Some of it was read back from elsewhere, into blocks without sequences.
+    /// Some of its data was read back from the remote sample store, into blocks without sequences.
     pub recalled: bool,
 }
 
@@ -99,17 +99,17 @@ impl Kept {
         }
     }
 
-    /// The sequence of the next tick that has none of its own.
+    /// The sequence of the next tick without an assigned one.
     pub fn next_seq(&self) -> u64 {
         self.first_of_life.max(self.encoder.seq() + 1)
     }
 
-    /// How many ticks a series may lack before it is not alive any more: as many as the head holds.
+    /// Number of ticks without a value after which a series is not alive any more: the ticks of a full head.
     pub fn max_idle_ticks(&self) -> u64 {
         (QUARTER / self.info.interval.max(1)).max(1) as u64
     }
 
-    /// Steps per unit of a series; 0 of one that is not known.
+    /// Steps per unit of a series; 0 if it is unknown.
     pub fn steps(&self, id: SeriesId) -> Steps {
         self.state.steps().get(id as usize).copied().unwrap_or(0.0)
     }
@@ -117,7 +117,7 @@ impl Kept {
     pub fn announce(&mut self, def: SeriesDef, steps: Steps) -> SeriesId {
         let (id, reused) = self.series.add(def, self.state.seq(), self.ticks);
         if reused {
-            // It is absent in all of them, and in the frames between them.
+            // The series is absent in all states, and in the frames between them.
             for state in [&mut self.encoder, &mut self.state, &mut self.base] {
                 state.redefine(id, steps);
             }
@@ -128,19 +128,19 @@ impl Kept {
         id
     }
 
-    /// A series that was found; none takes the place of an id that stands for nothing.
+    /// Restores a series from disk; none restores an unused id.
     pub fn restore(&mut self, def: Option<SeriesDef>, steps: Steps, sound: bool) {
         self.series.restore(def, sound);
         self.encoder.extend([steps]);
         self.state.extend([steps]);
     }
 
-    /// Goes on after ticks that are known from elsewhere.
+    /// Continues after ticks known from elsewhere.
     pub fn begin_after(&mut self, state: TickState) {
         (self.encoder, self.base, self.state) = (state.clone(), state.clone(), state);
     }
 
-    /// Takes a frame in that follows the newest; how many samples it has.
+    /// Appends a frame that follows the newest; returns its number of samples.
     pub fn push(&mut self, frame: Frame) -> u64 {
         self.state.apply(frame.bytes()).expect("a tick is pushed before the next one is encoded");
         self.ticks += 1;
@@ -155,14 +155,14 @@ impl Kept {
         samples
     }
 
-    /// The head, and what nobody resumes behind any more.
+    /// Cuts the head; returns it, and the stretches after which no page can resume any more.
     pub fn cut(&mut self) -> Option<(Arc<Stretch>, Vec<Arc<Stretch>>)> {
         if self.head.is_empty() {
             return None;
         }
         let stretch = Arc::new(Stretch::new(&self.base, self.state.steps(), std::mem::take(&mut self.head)));
         self.cuts.push(stretch.clone());
-        // Of what is older, only what a page that opens now is sent frame by frame.
+        // Only the unsealed ones of the older stretches stay: a page that opens now gets them frame by frame.
         let outdated = std::mem::replace(&mut self.resumable, self.cuts.clone());
         self.base = self.state.clone();
         self.head_from = i64::MAX;
@@ -175,23 +175,23 @@ impl Kept {
         self.head.is_empty()
     }
 
-    /// The frames behind a sequence, oldest first; none where the first of them is not in memory any more.
+    /// The frames after a sequence, oldest first; none if the first of them is not in memory any more.
     pub fn after(&self, seq: u64) -> Option<Vec<Arc<Frame>>> {
         let parts = self.resumable.iter().map(|stretch| &stretch.frames).chain([&self.head]);
-        // Nearly always all are in the head.
+        // The usual case: all are in the head.
         let parts = parts.filter(|part| part.last().is_some_and(|last| last.seq > seq));
         let behind = |part: &Vec<Arc<Frame>>| part[part.partition_point(|frame| frame.seq <= seq)..].to_vec();
         let frames: Vec<Arc<Frame>> = parts.flat_map(behind).collect();
         frames.first().is_some_and(|first| first.before == seq).then_some(frames)
     }
 
-    /// Lets go what is known of what is not kept any more.
+    /// Drops data about ticks that are not stored any more.
     fn let_go(&mut self) {
         let Some(oldest) = self.oldest() else { return };
         self.instants.forget(oldest);
         let (seq, idle, values) = (self.state.seq(), self.max_idle_ticks(), self.state.values());
         self.series.let_go((seq, self.ticks), idle, oldest, |id| values[id as usize].is_finite());
-        // Who stands further back than the frames is sent everything anew.
+        // A reader behind the oldest frame gets everything again.
         let first = self.resumable.iter().flat_map(|stretch| &stretch.frames).chain(&self.head).next();
         self.series.forget_renamed(first.map_or(seq, |frame| frame.before));
     }
@@ -201,7 +201,7 @@ impl Kept {
         self.put(blocks);
     }
 
-    /// Adds blocks in their places.
+    /// Inserts blocks in order.
     pub fn put(&mut self, blocks: Vec<Block>) {
         if self.removed {
             return;
@@ -211,7 +211,7 @@ impl Kept {
         self.count_blocks();
     }
 
-    /// Takes the blocks away for which `gone` answers true.
+    /// Removes the blocks for which `gone` returns true.
     pub fn remove(&mut self, gone: impl Fn(&Block) -> bool) {
         self.blocks.retain(|block| !gone(block));
         self.count_blocks();
@@ -222,17 +222,17 @@ impl Kept {
         self.sealed_ticks = self.blocks.iter().filter(|b| !b.late()).map(|b| b.ticks() as u64).sum();
     }
 
-    /// The state before everything that is not sealed.
+    /// The state before the first unsealed tick.
     pub fn base_of_unsealed(&self) -> &TickState {
         self.cuts.first().map_or(&self.base, |cut| &cut.base)
     }
 
-    /// The frames of what is not sealed, oldest first.
+    /// The unsealed frames, oldest first.
     pub fn unsealed_frames(&self) -> impl Iterator<Item = &Arc<Frame>> {
         self.cuts.iter().flat_map(|cut| &cut.frames).chain(&self.head)
     }
 
-    /// Whether a tick between two sequences, both included, is not sealed.
+    /// Whether a tick between two sequences, both included, is unsealed.
     pub fn any_unsealed(&self, first: u64, last: u64) -> bool {
         let mut parts = self.cuts.iter().map(|cut| &cut.frames).chain([&self.head]);
         parts.any(|part| {
@@ -240,7 +240,7 @@ impl Kept {
         })
     }
 
-    /// What is not sealed and reaches to `from` or beyond, oldest first.
+    /// The unsealed stretches that reach `from` or later, oldest first.
     pub fn unsealed(&self, from: i64) -> Vec<Arc<Stretch>> {
         let mut all = self.cuts.clone();
         if self.head.iter().any(|f| f.t >= from) {
@@ -249,7 +249,7 @@ impl Kept {
         all
     }
 
-    /// What a reader begins with that wants the newest `ticks` first. It stands in the head, of which all series are known.
+    /// Start of a reader that gets the newest `ticks` first. Its position is in the head, whose series are all known.
     pub fn opening_now(&self, from: i64, ticks: usize) -> OpeningNow {
         let (before, _) = self.head.split_at(self.head.len().saturating_sub(ticks));
         OpeningNow {
@@ -260,7 +260,7 @@ impl Kept {
         }
     }
 
-    /// Whether nothing is kept of it.
+    /// Whether it has no data.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty() && self.cuts.is_empty() && self.head.is_empty()
     }
@@ -278,18 +278,18 @@ impl Kept {
             .min()
     }
 
-    /// Drops blocks in memory by age, and by the ticks that came after, should the clock have been ahead when they were
-    /// stamped.
+    /// Drops blocks in memory by age. If the clock was ahead when they were stamped, drops them by the number of later
+    /// ticks.
     pub fn drop_old(&mut self, now: i64, retention: i64) {
         let before = now.saturating_sub(retention);
         self.records.drop_old(before);
         let most = (retention / self.info.interval.max(1)) as u64;
-        // Sequences do not tell how many came after a block: they may have gaps.
+        // Sequences cannot give the number of later ticks: they may have gaps.
         let unsealed = self.head.len() + self.cuts.iter().map(|cut| cut.frames.len()).sum::<usize>();
         let newer = self.sealed_ticks + unsealed as u64;
         let is_old = |b: &Block, after: u64| b.in_memory() && (b.to() < before || !b.late() && after > most);
         let ticks = |b: &Block| if b.late() { 0 } else { b.ticks() as u64 };
-        // Nearly always the first is young, and this is asked at each tick.
+        // The usual case: the first block is young. Called at each tick.
         if self.blocks.first().is_none_or(|first| !is_old(first, newer - ticks(first))) {
             return;
         }
@@ -301,7 +301,7 @@ impl Kept {
         self.count_blocks();
     }
 
-    /// Drops all, for good. What readers hold goes with them.
+    /// Removes all data, for good. Data held by readers is dropped with them.
     pub fn remove_all(&mut self) {
         self.removed = true;
         self.base = self.state.clone();

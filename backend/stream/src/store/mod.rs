@@ -1,11 +1,12 @@
 //! The last hours of every source: sealed blocks, in memory or on disk, and the newest ticks as the frames that were
 //! broadcast.
 //!
-//! There is one writer a source (the sampler; later also a hub's ingest) and many readers. A reader takes a [`Snapshot`],
-//! which clones pointers, and decodes outside the lock. A tick goes in two steps, so that it can be logged before anybody
-//! sees it: [`Store::encode`], then [`Store::push`]. The frames since the last cut are the *head*; [`Store::cut`] takes
-//! them off it as a [`Stretch`], which whoever cut turns into blocks outside the lock and gives back with
-//! [`Store::sealed`]. Nothing here touches the disk but reading a block that lies there.
+//! Each source has one writer (the sampler, or a hub's ingest) and many readers. A reader takes a [`Snapshot`], which
+//! clones pointers, and decodes outside the lock. A tick is appended in two steps, so that it can be logged before a
+//! reader sees it: [`Store::encode`], then [`Store::push`].
+//!
+//! The frames since the last cut are the *head*. [`Store::cut`] takes them off as a [`Stretch`]. The caller converts it
+//! to blocks outside the lock and returns them with [`Store::sealed`]. Only reading a block on disk touches the disk.
 
 mod block;
 mod chunk;
@@ -46,24 +47,24 @@ use shared::wire::{Check, CheckState, Source, SourceId, encode_ticks};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The head is cut at multiples of this, milliseconds since the Unix epoch: shorter blocks lose to the codec's headers,
-/// a longer head costs more to replay.
+/// The head is cut at multiples of this, milliseconds since the Unix epoch: shorter blocks waste bytes on the codec's
+/// headers, a longer head takes longer to replay.
 pub const QUARTER: i64 = 900_000;
 
-/// Series that one source may have alive, which is with a value within as many ticks as a quarter of an hour has; further
-/// ones are refused and counted.
+/// Maximum number of alive series of a source. A series is alive while it had a value within the ticks of a quarter of
+/// an hour. Further series are refused and counted.
 pub const MAX_ALIVE_SERIES: usize = 100_000;
 
-/// The highest sequence that a tick may have: a page's numbers hold no more exactly, and nothing that is added to it
-/// overflows.
+/// Maximum sequence of a tick: numbers of a page are exact up to here, and additions to it cannot overflow.
 pub const MAX_SEQUENCE: u64 = 1 << 53;
 
-/// Limits of what is kept.
+/// Limits of the store.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Samples older than this are dropped, milliseconds, but of sources that have [a time of their own](Store::set_retentions).
+    /// Samples older than this are dropped, milliseconds. Sources may have [their own
+    /// retention](Store::set_retentions).
     pub retention: i64,
-    /// Bytes of all sealed blocks in memory; the oldest are dropped beyond it.
+    /// Maximum bytes of all sealed blocks in memory; above it the oldest are dropped.
     pub bytes: usize,
 }
 
@@ -72,20 +73,21 @@ pub struct Limits {
 pub struct Frame {
     /// Sequence within the source.
     pub seq: u64,
-    /// Sequence of the tick before it; between the two there is none.
+    /// Sequence of the tick before it; there is none between the two.
     pub before: u64,
     /// Milliseconds since the Unix epoch.
     pub t: i64,
     /// The wall clock was set between the tick before and this one.
     pub clock_step: bool,
-    /// The whole WebSocket message with this one frame; the same bytes go to every reader.
+    /// The whole WebSocket message with this one frame; all readers share its bytes.
     pub message: bytes::Bytes,
-    /// Where the frame begins in the message.
+    /// Offset of the frame in the message.
     start: usize,
 }
 
 impl Frame {
-    /// The frame of a tick with its two sequences, its time and whether the clock was set before it.
+    /// The frame of a tick with the sequences of the tick before and its own, its time, and whether the clock was set
+    /// before it.
     fn new(source: SourceId, (before, seq): (u64, u64), t: i64, clock_step: bool, frame: &[u8]) -> Self {
         let message = encode_ticks(source, [frame]);
         let start = message.len() - frame.len();
@@ -103,7 +105,7 @@ impl Frame {
     }
 }
 
-/// A tick that nobody sees yet.
+/// A tick that is not visible yet.
 #[derive(Debug)]
 pub struct Encoded {
     source: SourceId,
@@ -111,13 +113,13 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// The frame alone, to be logged.
+    /// The frame alone, for the log.
     pub fn bytes(&self) -> &[u8] {
         self.frame.bytes()
     }
 }
 
-/// Counts of what went through, for our own health.
+/// Counters of the store, for the server's own metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Ticks appended.
@@ -136,15 +138,15 @@ pub struct Counts {
     pub series_alive: u64,
     /// Series that are alive or have history.
     pub series_stored: u64,
-    /// Samples refused because the clock was set back to an instant that has its tick.
+    /// Samples refused because the clock was set back to an instant that already has a tick.
     pub refused_again: u64,
     /// Records appended.
     pub records: u64,
-    /// Records that memory had no room for before they were in a segment.
+    /// Records dropped for lack of memory before they were in a segment.
     pub records_dropped: u64,
     /// Damaged columns and blocks that readers met.
     pub damaged: u64,
-    /// The data folder; none where nothing is kept on disk.
+    /// Figures of the data folder; none without a data folder.
     pub history: Option<Figures>,
 }
 
@@ -163,15 +165,15 @@ pub struct Store {
     memory: usize,
     counts: Counts,
     damages: Arc<Damages>,
-    /// Rises when something is said of a source that readers may not know.
+    /// Incremented when a fact of a source changes.
     facts: u64,
 }
 
-/// What follows a place in a source.
+/// Ticks after a position in a source.
 enum Since {
-    /// Frames after its place, oldest first; empty when nothing is new.
+    /// Frames after the position, oldest first; empty without new ticks.
     Frames(Vec<Arc<Frame>>),
-    /// Its place is not in memory any more.
+    /// The position is not in memory any more.
     Lost,
 }
 
@@ -194,12 +196,12 @@ impl Store {
         }
     }
 
-    /// The table.
+    /// The table of rows.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 
-    /// Adds a source, which files call by its key, and gives it its number.
+    /// Adds a source, identified by its key in files, and assigns its number.
     pub fn add_source(&mut self, key: String, interval: i64, facts: Vec<(String, String)>) -> SourceId {
         let id = self.sources.len() as SourceId;
         self.facts += 1;
@@ -216,22 +218,22 @@ impl Store {
         self.sources.iter().map(|s| s.info.clone()).collect()
     }
 
-    /// Whether nothing is kept of a source.
+    /// Whether a source has no data.
     pub fn is_empty(&self, source: SourceId) -> bool {
         self.kept(source).is_none_or(Kept::is_empty)
     }
 
-    /// A source, and what [`facts`](Self::facts) was when what is said of it changed last.
+    /// A source, and the value of [`facts`](Self::facts) at its last change.
     pub fn source(&self, source: SourceId) -> Option<(&Arc<Source>, u64)> {
         self.kept(source).map(|kept| (&kept.info, kept.facts))
     }
 
-    /// A number that rises with each change of what [`sources`](Self::sources) says.
+    /// A number that grows with each change of [`sources`](Self::sources).
     pub fn facts(&self) -> u64 {
         self.facts
     }
 
-    /// Replaces what is said of a source's collectors.
+    /// Replaces the checks of a source's collectors.
     pub fn set_checks(&mut self, source: SourceId, checks: Vec<Check>) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
             let of_server = kept.checks[kept.checks.len() - kept.of_server..].to_vec();
@@ -239,11 +241,11 @@ impl Store {
         }
     }
 
-    /// Says how a part of the server stands, beside what is said of each source's collectors.
+    /// Sets a check of a part of the server, beside the checks of each source's collectors.
     pub fn set_check(&mut self, check: &Check) {
         for kept in &mut self.sources {
             let of_server = kept.checks.len() - kept.of_server;
-            // Nearly always: it is told every second.
+            // The usual case: it is set every second.
             if kept.checks[of_server..].contains(check) {
                 continue;
             }
@@ -259,35 +261,37 @@ impl Store {
         }
     }
 
-    /// How a source's collectors stand, without the server.
+    /// The checks of a source's collectors, without those of the server.
     pub fn own_checks(&self, source: SourceId) -> Vec<Check> {
         let own = self.kept(source).map(|kept| kept.checks[..kept.checks.len() - kept.of_server].to_vec());
         own.unwrap_or_default()
     }
 
-    /// How a source's collectors and the server stand, and a version that grows with each change.
+    /// The checks of a source's collectors and of the server, and a version that grows with each change.
     pub fn checks(&self, source: SourceId) -> (Arc<Vec<Check>>, u64) {
         self.kept(source).map(|k| (k.checks.clone(), k.checks_version)).unwrap_or_default()
     }
 
-    /// How the data folder stands; none where there is none.
+    /// Figures of the data folder; none without a data folder.
     pub fn figures(&self) -> Option<Figures> {
         self.counts.history
     }
 
-    /// Notes how the data folder stands.
+    /// Sets the figures of the data folder.
     pub fn set_figures(&mut self, figures: Figures) {
         self.counts.history = Some(figures);
     }
 
-    /// The number of a series, given at its first appearance, and anew where nothing of it was kept any more, which its
-    /// [generation](Self::generations) tells; none for a row that is not in the table, and for a source that has
-    /// [`MAX_ALIVE_SERIES`] alive or history of [`MAX_STORED_SERIES`].
+    /// The id of a series, assigned at its first appearance. It is assigned again after all its data was dropped, which
+    /// changes its [generation](Self::generations).
+    ///
+    /// None for a row that is not in the table, and for a source that has [`MAX_ALIVE_SERIES`] alive or history of
+    /// [`MAX_STORED_SERIES`].
     pub fn intern(&mut self, source: SourceId, def: SeriesDef) -> Option<SeriesId> {
         self.intern_among(source, def, MAX_ALIVE_SERIES)
     }
 
-    /// Likewise for a source that may have `most` series alive.
+    /// Likewise for a source with at most `most` alive series.
     pub fn intern_among(&mut self, source: SourceId, def: SeriesDef, most: usize) -> Option<SeriesId> {
         let fixed = self.fixed_rows();
         let kept = self.sources.get_mut(usize::from(source))?;
@@ -305,7 +309,7 @@ impl Store {
         Some(kept.announce(def, steps))
     }
 
-    /// The number of a series that has one.
+    /// The id of a known series.
     pub fn id(&self, source: SourceId, def: &SeriesDef) -> Option<SeriesId> {
         self.kept(source)?.series.id(def)
     }
@@ -315,13 +319,14 @@ impl Store {
         self.kept(source).and_then(|k| k.series.defs().get(first..)).unwrap_or_default()
     }
 
-    /// By series id how often the number was given to another series: who keeps a number keeps this one with it.
+    /// By series id, the number of times that the id was reassigned to another series. A holder of an id stores this
+    /// number with it.
     pub fn generations(&self, source: SourceId) -> &[u32] {
         self.kept(source).map(|k| k.series.generations()).unwrap_or_default()
     }
 
-    /// Series that are others, or nothing, to who knew them all at the tick of sequence `since`, in order of id; none where
-    /// that is not known any more.
+    /// Series that are redefined or unused since a reader knew them all at the tick of sequence `since`, in order of
+    /// id; none if that is not known any more.
     fn renamed(&self, source: SourceId, since: u64) -> Option<Vec<SeriesId>> {
         self.kept(source)?.series.renamed(since)
     }
@@ -331,12 +336,12 @@ impl Store {
         self.kept(source).map_or(0, |kept| kept.series.alive(kept.ticks, kept.max_idle_ticks()))
     }
 
-    /// Bytes that the sealed blocks of a source take of the disk.
+    /// Bytes of the sealed blocks of a source on disk.
     pub fn disk_bytes(&self, source: SourceId) -> u64 {
         self.kept(source).map_or(0, |kept| kept.blocks.iter().map(Block::disk_bytes).sum())
     }
 
-    /// Times of the oldest sample kept and of the newest of a series.
+    /// Times of the oldest stored sample and of the newest of a series.
     pub fn span(&self, source: SourceId, id: SeriesId) -> Option<(i64, i64)> {
         let kept = self.kept(source)?;
         let (first, last) = kept.series.span(id)?;
@@ -354,16 +359,19 @@ impl Store {
         })
     }
 
-    /// Encodes the next tick of a source, which nobody sees before it is [pushed](Self::push); `values` are by series id,
-    /// NaN is absent. One at a time: what was encoded is pushed before the next is encoded. None for an unknown source,
-    /// and at an instant that has its tick: the first one stays, and the values of this one are counted.
+    /// Encodes the next tick of a source, which becomes visible when it is [pushed](Self::push). `values` are by series
+    /// id, NaN is absent. Each encoded tick is pushed before the next is encoded.
+    ///
+    /// None for an unknown source, and at an instant that already has a tick: the first tick stays, and the refused
+    /// values are counted.
     pub fn encode(&mut self, source: SourceId, t: i64, clock_step: bool, values: &[f64]) -> Option<Encoded> {
         let seq = self.kept(source)?.next_seq();
         self.encode_at(source, seq, t, clock_step, values)
     }
 
-    /// Likewise a tick that has its sequence from elsewhere, above the newest and at most [`MAX_SEQUENCE`]; none where it
-    /// is not. What lies between the newest and it is a gap: no reader waits for it, and a block ends before it.
+    /// Likewise a tick with a sequence assigned elsewhere, above the newest and at most [`MAX_SEQUENCE`]; none
+    /// otherwise. The sequences between the newest and this one are a gap: no reader waits for them, and a block ends
+    /// before it.
     pub fn encode_at(
         &mut self,
         source: SourceId,
@@ -386,7 +394,7 @@ impl Store {
             }
             return None;
         }
-        // The mark of a tick that was left out is on the next one.
+        // The mark of a tick that was left out moves to the next one.
         let clock_step = std::mem::take(&mut kept.clock_step) | clock_step;
         let frame = kept.encoder.encode_at(seq, t, clock_step, values);
         let frame = Frame::new(source, (before, kept.encoder.seq()), kept.encoder.t(), clock_step, &frame);
@@ -399,7 +407,7 @@ impl Store {
     /// Makes an encoded tick the newest. Returns its sequence.
     ///
     /// # Panics
-    /// Where it does not follow the newest: then another was encoded before this one was pushed.
+    /// If it does not follow the newest: another tick was encoded before this one was pushed.
     pub fn push(&mut self, encoded: Encoded) -> u64 {
         let Encoded { source, frame } = encoded;
         let (seq, t) = (frame.seq, frame.t);
@@ -415,8 +423,8 @@ impl Store {
         Some(self.push(encoded))
     }
 
-    /// Takes the head of a source off it; its ticks are read from the stretch until that is [sealed](Self::sealed). None
-    /// where the head is empty.
+    /// Cuts the head of a source; its ticks are read from the stretch until that is [sealed](Self::sealed). None for an
+    /// empty head.
     pub fn cut(&mut self, source: SourceId) -> Option<Arc<Stretch>> {
         let (stretch, outdated) = self.sources.get_mut(usize::from(source))?.cut()?;
         self.outdated.extend(outdated);
@@ -428,12 +436,13 @@ impl Store {
         self.kept(source).is_none_or(Kept::is_cut)
     }
 
-    /// What cuts have left over: to be dropped where nobody waits, since it is a million frames of a thousand machines.
+    /// Stretches that cuts have released. Drop them outside all locks, since they hold a million frames for a thousand
+    /// machines.
     pub fn take_outdated(&mut self) -> Vec<Arc<Stretch>> {
         std::mem::take(&mut self.outdated)
     }
 
-    /// Puts blocks in the place of a stretch that was cut.
+    /// Replaces a stretch that was cut by its blocks.
     pub fn sealed(&mut self, source: SourceId, stretch: &Arc<Stretch>, blocks: Vec<Block>) {
         if let Some(now) = self.change(source, |kept| {
             kept.sealed(stretch, blocks);
@@ -443,7 +452,7 @@ impl Store {
         }
     }
 
-    /// Cuts and seals the head of a source in memory, in one step: for stores that nobody else reads yet.
+    /// Cuts and seals the head of a source in memory, in one step: for stores without other readers.
     pub fn seal(&mut self, source: SourceId) {
         if let Some(stretch) = self.cut(source) {
             let chunks = stretch.transpose().expect("this store encoded these frames one after the other");
@@ -465,7 +474,7 @@ impl Store {
         }
     }
 
-    /// Changes what is kept of a source, and keeps count of the memory that all of them take; none for an unknown source.
+    /// Changes the data of a source, and updates the memory count of all sources; none for an unknown source.
     fn change<T>(&mut self, source: SourceId, change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
         let kept = self.sources.get_mut(usize::from(source))?;
         let before = kept.memory;
@@ -484,7 +493,7 @@ impl Store {
         kept.after(place).map_or(Since::Lost, Since::Frames)
     }
 
-    /// Everything of a source between two times, to be decoded outside the lock.
+    /// All data of a source between two times, to be decoded outside the lock.
     pub fn snapshot(&self, source: SourceId, from: i64, to: i64) -> Option<Snapshot> {
         let kept = self.kept(source)?;
         Some(Snapshot {
@@ -496,7 +505,7 @@ impl Store {
         })
     }
 
-    /// Sealed blocks of a span, the keyframe in front of what is not sealed, and the sequence it stands for.
+    /// Sealed blocks of a span, the keyframe before the unsealed ticks, and its sequence.
     fn opening(&self, source: SourceId, from: i64) -> Option<(Vec<Block>, Vec<u8>, u64)> {
         let kept = self.kept(source)?;
         let blocks = kept.blocks.iter().filter(|b| b.to() >= from).cloned().collect();
@@ -504,7 +513,7 @@ impl Store {
         Some((blocks, base.keyframe(), base.seq()))
     }
 
-    /// What a reader begins with that wants the newest ticks first: see [`Cursor::begin_now`].
+    /// Start of a reader that gets the newest ticks first: see [`Cursor::begin_now`].
     fn opening_now(&self, source: SourceId, from: i64, ticks: usize) -> Option<OpeningNow> {
         self.kept(source).map(|kept| kept.opening_now(from, ticks))
     }
@@ -526,12 +535,12 @@ impl Store {
         self.kept(source).map(|k| &k.state)
     }
 
-    /// What of the history turned out to be damaged.
+    /// Damaged parts of the history.
     pub fn damages(&self) -> &Arc<Damages> {
         &self.damages
     }
 
-    /// Counts for our own health.
+    /// Counters for the server's own metrics.
     pub fn counts(&self) -> Counts {
         Counts {
             chunk_bytes: self.memory,
@@ -544,7 +553,7 @@ impl Store {
     }
 }
 
-/// How the clock stands; `left` is for how many seconds ticks are left out, none where they are stored.
+/// State of the clock; `left` is the number of seconds for which ticks will be left out, none while they are stored.
 fn clock(left: Option<i64>) -> Check {
     let reason = left.map(|left| {
         format!(

@@ -1,6 +1,6 @@
 //! Reading a stretch of the store outside its lock.
 //!
-//! What is damaged on the disk is a gap, and counted: an answer holds what is sound.
+//! Damage on the disk is a gap, and counted: an answer contains the sound data.
 
 use super::{Block, Damages, Stretch};
 use shared::rollup::Bucket;
@@ -8,13 +8,13 @@ use shared::series::SeriesId;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The step of the roll-ups that are kept on disk, milliseconds.
+/// The step of the roll-ups stored on disk, milliseconds.
 const MINUTE: i64 = 60_000;
 
-/// Everything of one source between two times; it holds pointers, not copies. Reading may read the disk.
+/// All data of one source between two times; it holds pointers, not copies. Reading may read the disk.
 pub struct Snapshot {
     pub(super) blocks: Vec<Block>,
-    /// Frames that are not sealed, oldest first; the head is the last.
+    /// Unsealed frames, oldest first; the head is the last.
     pub(super) stretches: Vec<Arc<Stretch>>,
     pub(super) damages: Arc<Damages>,
     pub(super) from: i64,
@@ -22,12 +22,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Sealed blocks that reach into the span, in order of sequence; those of late samples, which have none, first.
+    /// Sealed blocks that reach into the span, in order of sequence. Blocks of late samples, which have no sequence,
+    /// come first.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// The blocks with ticks of these sequences, rising; what is not sealed becomes columns here.
+    /// The blocks with ticks of these sequences, ascending; unsealed ticks are converted to columns here.
     pub fn blocks_of(self, range: &RangeInclusive<u64>) -> Vec<Block> {
         let reaches = |block: &Block| block.last_seq() >= *range.start() && block.first_seq() <= *range.end();
         let mut blocks: Vec<Block> = self.blocks.into_iter().filter(|block| !block.late() && reaches(block)).collect();
@@ -43,7 +44,7 @@ impl Snapshot {
         blocks
     }
 
-    /// The same between two times, as far as they lie within its span; none where they do not.
+    /// The part between two times that lies within its span; none if there is none.
     pub fn part(&self, from: i64, to: i64) -> Option<Snapshot> {
         let (from, to) = (from.max(self.from), to.min(self.to));
         let reaches = |b: &&Block| b.to() >= from && b.from() <= to;
@@ -60,8 +61,8 @@ impl Snapshot {
         t >= self.from && t <= self.to
     }
 
-    /// Samples (time in ms, value) of each of these series within the span, both ends included, in order of time; of one
-    /// instant the one that was taken first.
+    /// Samples (time in ms, value) of each of these series within the span, both ends included, in order of time. With
+    /// two of one instant, the one that was taken first.
     pub fn samples(&self, ids: &[SeriesId]) -> Vec<Vec<(i64, f64)>> {
         let mut all = vec![Vec::new(); ids.len()];
         for block in &self.blocks {
@@ -85,7 +86,7 @@ impl Snapshot {
         all
     }
 
-    /// Time and values of each tick within the span that is not sealed.
+    /// Time and values of each unsealed tick within the span.
     fn unsealed(&self, mut each: impl FnMut(i64, &[f64])) {
         for stretch in &self.stretches {
             if stretch.frames.iter().any(|f| self.within(f.t)) {
@@ -101,17 +102,18 @@ impl Snapshot {
         }
     }
 
-    /// The same without what is not sealed: that is read tick by tick, whatever is wanted of it.
+    /// The same without unsealed ticks, which are read one by one whatever series are needed.
     pub fn sealed(mut self) -> Self {
         self.stretches.clear();
         self
     }
 
-    /// Roll-ups of each of these series over the samples within the span, in buckets of `step_ms` that start at multiples
-    /// of it, in order of time.
+    /// Roll-ups of each of these series over the samples within the span, in buckets of `step_ms` that start at
+    /// multiples of it, in order of time.
     ///
-    /// Without `last`, whole minutes are read from the minutes on disk where the step holds whole ones: minima, maxima and
-    /// counts are those of the samples, means are exact to single precision, and `last` may be NaN, which is not known.
+    /// Without `last`, whole minutes are read from the minutes on disk if the step is a multiple of a minute. Minima,
+    /// maxima and counts are those of the samples, means are exact to single precision, and `last` may be NaN, for
+    /// unknown.
     pub fn buckets(&self, ids: &[SeriesId], step_ms: i64, last: bool) -> Vec<Vec<Bucket>> {
         let step = step_ms.max(1);
         let mut all: Vec<Rolling> = ids.iter().map(|_| Rolling::new(step)).collect();
@@ -121,7 +123,7 @@ impl Snapshot {
             for (rolling, &id) in all.iter_mut().zip(ids) {
                 let stored = if minutes { block.minutes(id) } else { Ok(None) };
                 let stored = self.damages.checked(block, Some(id), stored).flatten();
-                // Minutes that reach over an end of the span are rolled up from the samples, as is all without minutes.
+                // Minutes across an end of the span are rolled up from the samples, and so is all data without minutes.
                 let whole = |t: i64| stored.is_some() && t >= self.from && t + MINUTE - 1 <= self.to;
                 let part = |t: i64| !whole(t.div_euclid(MINUTE) * MINUTE);
                 if stored.is_none() || part(block.from().max(self.from)) || part(block.to().min(self.to)) {
@@ -146,14 +148,14 @@ impl Snapshot {
     }
 }
 
-/// Buckets of one series; samples come mostly in order of time, but need not.
+/// Buckets of one series; samples are usually, but not always, in order of time.
 struct Rolling {
     step: i64,
-    /// In order of time; sums stand for means.
+    /// In order of time; means hold sums meanwhile.
     buckets: Vec<Bucket>,
-    /// Of each the time of its newest sample.
+    /// The time of the newest sample of each bucket.
     newest: Vec<i64>,
-    /// The one that was filled last.
+    /// Index of the bucket that was filled last.
     at: usize,
 }
 
@@ -168,7 +170,7 @@ impl Rolling {
         }
         let one = Bucket { t, min: v, max: v, mean: v, last: v, count: 1 };
         match self.buckets.get_mut(self.at) {
-            // Nearly always, and without a division.
+            // The usual case, without a division.
             Some(bucket) if t >= bucket.t && t.saturating_sub(bucket.t) < self.step => {
                 join(bucket, &mut self.newest[self.at], &one, t);
             }
@@ -177,13 +179,13 @@ impl Rolling {
     }
 
     fn bucket(&mut self, minute: &Bucket) {
-        // The time of its last sample is not kept; that of its end orders it as well.
+        // The time of its last sample is not stored; the end of the minute orders it as well.
         self.add(minute.t + MINUTE - 1, Bucket { mean: minute.mean * f64::from(minute.count), ..*minute });
     }
 
     fn add(&mut self, newest: i64, more: Bucket) {
         let behind = self.buckets.last().map(|last| last.t.saturating_add(self.step));
-        // Mostly the next one, which takes no division to know.
+        // Usually the next one, which is found without a division.
         if let Some(t) = behind.filter(|t| more.t >= *t && more.t.saturating_sub(*t) < self.step) {
             self.at = self.buckets.len();
             self.buckets.push(Bucket { t, ..more });
@@ -212,7 +214,7 @@ impl Rolling {
     }
 }
 
-/// Adds to a bucket, whose newest sample is `at`, what holds a sample as new as `newest`; sums stand for means.
+/// Merges `more`, with a newest sample at `newest`, into a bucket with its newest sample at `at`; means hold sums.
 fn join(bucket: &mut Bucket, at: &mut i64, more: &Bucket, newest: i64) {
     bucket.min = bucket.min.min(more.min);
     bucket.max = bucket.max.max(more.max);

@@ -1,8 +1,9 @@
-//! Records of a source: the newest in memory, the others where segments have them.
+//! Records of a source: the newest in memory, the others in segments.
 //!
-//! As a tick, a record goes in two steps, so that it is logged before anybody sees it: [`Store::encode_record`], then
-//! [`Store::push_record`]. At a cut those since the cut before are handed out to be written. What memory has no room for
-//! any more is read from segments; where it is in none yet, it is dropped and counted.
+//! As a tick, a record is appended in two steps, so that it is logged before a reader sees it:
+//! [`Store::encode_record`], then [`Store::push_record`]. A cut returns the records since the last cut, to be written.
+//! Records that no longer fit into memory are read from segments. A record that is in no segment yet is then dropped
+//! and counted.
 
 use super::{Damages, Store, first_number};
 use history::Segment;
@@ -13,32 +14,32 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-/// Records of one source in memory.
+/// Maximum number of records of one source in memory.
 pub const MAX_RECORDS: usize = 10_000;
 
-/// Bytes of the records of one source in memory.
+/// Maximum bytes of the records of one source in memory.
 pub const MAX_RECORD_BYTES: usize = 4 << 20;
 
-/// A record in memory, and the newest tick when it came.
+/// A record in memory, and the newest tick at its arrival.
 #[derive(Clone, Debug)]
 pub struct Placed {
-    /// Sequence of that tick: in order with ticks, the record is behind it and before the next. 0: before the first.
+    /// Sequence of that tick: in order with ticks, the record comes after it and before the next. 0: before the first.
     pub after: u64,
     /// The record; a clone is a pointer.
     pub record: Arc<Record>,
 }
 
-/// A record that nobody sees yet.
+/// A record that is not visible yet.
 #[derive(Debug)]
 pub struct EncodedRecord {
     pub(super) source: SourceId,
     pub(super) record: Arc<Record>,
 }
 
-/// Why a record was not taken.
+/// Reason why a record was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordRefused {
-    /// It cannot be one.
+    /// It is invalid.
     Bad(BadRecord),
     /// There is no such source.
     Unknown,
@@ -70,26 +71,26 @@ impl OnDisk {
     }
 }
 
-/// What is kept of the records of one source.
+/// Data about the records of one source.
 #[derive(Default)]
 pub(super) struct Records {
     /// Oldest first.
     recent: VecDeque<Placed>,
     bytes: usize,
-    /// Number of the newest; 0 without any.
+    /// Number of the newest; 0 without records.
     last: u64,
-    /// The least number that the next may have.
+    /// The lowest number that the next may have.
     first_of_life: u64,
-    /// Those up to this number have been handed out to be written.
+    /// Records up to this number have been returned by a cut, to be written.
     cut: u64,
-    /// How often they were forgotten.
+    /// Number of times that all were dropped.
     forgotten: u64,
     /// In the order of their numbers.
     on_disk: Vec<OnDisk>,
 }
 
 impl Records {
-    /// The next has no lower number than a life that begins at this time, milliseconds since the Unix epoch.
+    /// Numbers the next records at least like a life that begins at this time, milliseconds since the Unix epoch.
     pub fn begin_life(&mut self, now: i64) {
         self.first_of_life = first_number(now);
     }
@@ -98,7 +99,7 @@ impl Records {
         self.first_of_life.max(self.last + 1)
     }
 
-    /// Takes the newest in; how many of the oldest are lost with it.
+    /// Appends a record; returns the number of oldest ones lost by it.
     fn push(&mut self, after: u64, record: Arc<Record>) -> u64 {
         self.last = record.n;
         self.bytes += record.size();
@@ -110,7 +111,7 @@ impl Records {
         lost
     }
 
-    /// Forgets all of them; their numbers are not given again.
+    /// Drops all of them; their numbers are not reused.
     pub fn clear(&mut self) {
         self.recent.clear();
         self.on_disk.clear();
@@ -118,25 +119,25 @@ impl Records {
         self.forgotten += 1;
     }
 
-    /// Forgets the oldest in memory; its number.
+    /// Drops the oldest in memory; returns its number.
     fn pop(&mut self) -> Option<u64> {
         let Placed { record, .. } = self.recent.pop_front()?;
         self.bytes -= record.size();
         Some(record.n)
     }
 
-    /// Whether a segment has the record of this number.
+    /// Whether the record of this number is in a segment.
     fn stored(&self, n: u64) -> bool {
         self.on_disk.iter().rev().any(|part| (part.entry().first..=part.entry().last).contains(&n))
     }
 
-    /// Those that no cut has handed out.
+    /// Records that no cut has returned.
     pub fn uncut(&self) -> impl Iterator<Item = &Arc<Record>> {
         let first = self.recent.partition_point(|placed| placed.record.n <= self.cut);
         self.recent.range(first..).map(|placed| &placed.record)
     }
 
-    /// Forgets what is older than what is kept, milliseconds since the Unix epoch; never what no cut has handed out.
+    /// Drops records before this time, milliseconds since the Unix epoch; never those that no cut has returned.
     pub fn drop_old(&mut self, before: i64) {
         let cut = self.cut;
         while self.recent.front().is_some_and(|placed| placed.record.n <= cut && placed.record.t < before) {
@@ -144,7 +145,7 @@ impl Records {
         }
     }
 
-    /// What was found in a folder: those that are in segments, and those that are in logs alone, which are handed out here.
+    /// Restores the records found in a folder: those in segments, and those in logs alone, which are returned.
     pub fn restore(&mut self, found: &history::FoundSource, segments: &[Arc<Segment>]) -> (Vec<Arc<Record>>, u64) {
         segments.iter().for_each(|segment| self.add(segment, &found.name));
         let unwritten: Vec<Arc<Record>> = found.records.iter().cloned().map(Arc::new).collect();
@@ -153,7 +154,7 @@ impl Records {
         (unwritten, lost)
     }
 
-    /// A segment has records of the source of this name.
+    /// Adds the records of the source of this name in a segment.
     fn add(&mut self, segment: &Arc<Segment>, name: &str) {
         let contents = segment.contents();
         let own = |entry: &RecordsEntry| contents.sources[usize::from(entry.source)].name == name;
@@ -162,7 +163,7 @@ impl Records {
         self.on_disk.sort_by_key(|part| part.entry().first);
     }
 
-    /// Puts a segment in the place of others.
+    /// Replaces segments by another.
     pub fn replace(&mut self, name: &str, old: impl Fn(&Segment) -> bool, new: Option<&Arc<Segment>>) {
         self.on_disk.retain(|part| !old(&part.segment));
         if let Some(new) = new {
@@ -170,7 +171,7 @@ impl Records {
         }
     }
 
-    /// Puts all records of a recording in, which are bounded by its file.
+    /// Adds all records of a recording; its file bounds their number.
     pub fn hold(&mut self, records: Vec<Record>) {
         for record in records {
             self.last = record.n;
@@ -180,13 +181,13 @@ impl Records {
     }
 }
 
-/// Records of a source between two times, both included; a part of them at a time, rising by number. It holds pointers, and
-/// reading may read the disk: not where others wait. What cannot be read is left out and counted.
+/// Records of a source between two times, both included; a part of them at a time, ascending by number. It holds
+/// pointers, and reading may read the disk, so never read under a lock. Unreadable records are left out and counted.
 pub struct RecordsSnapshot {
     on_disk: std::vec::IntoIter<OnDisk>,
     recent: Option<Vec<Arc<Record>>>,
     damages: Arc<Damages>,
-    /// The least number that is not handed out yet.
+    /// The lowest number that was not returned yet.
     next: u64,
     from: i64,
     to: i64,
@@ -217,8 +218,8 @@ impl Iterator for RecordsSnapshot {
 }
 
 impl Store {
-    /// Gives the next record of a source its number; nobody sees it before it is [pushed](Self::push_record). One at a
-    /// time, as ticks. `t` is milliseconds since the Unix epoch.
+    /// Assigns the next number to a record of a source, which becomes visible when it is [pushed](Self::push_record).
+    /// Each encoded record is pushed before the next is encoded, as ticks. `t` is milliseconds since the Unix epoch.
     ///
     /// # Errors
     /// [`RecordRefused`].
@@ -234,7 +235,7 @@ impl Store {
         Ok(EncodedRecord { source, record: Arc::new(Record { n, t, kind: kind.into(), body }) })
     }
 
-    /// Likewise a record that has its number from elsewhere; none where that is not above the newest.
+    /// Likewise a record with a number assigned elsewhere; none if that is not above the newest.
     ///
     /// # Errors
     /// [`RecordRefused`].
@@ -252,14 +253,14 @@ impl Store {
         Ok((n > newest).then(record))
     }
 
-    /// The next record of a source has a number above this one.
+    /// Numbers the next record of a source above this number.
     pub fn number_records_above(&mut self, source: SourceId, n: u64) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
             kept.records.first_of_life = kept.records.first_of_life.max(n.saturating_add(1));
         }
     }
 
-    /// Makes a record the newest; its number.
+    /// Makes a record the newest; returns its number.
     pub fn push_record(&mut self, EncodedRecord { source, record }: EncodedRecord) -> u64 {
         let (n, kept) = (record.n, &mut self.sources[usize::from(source)]);
         self.counts.records += 1;
@@ -267,14 +268,14 @@ impl Store {
         n
     }
 
-    /// The records of a source behind number `n` that are in memory, oldest first; 0: all of them.
+    /// The records of a source after number `n` that are in memory, oldest first; 0: all of them.
     pub fn records_since(&self, source: SourceId, n: u64) -> Vec<Placed> {
         let Some(kept) = self.kept(source) else { return Vec::new() };
         let recent = &kept.records.recent;
         recent.range(recent.partition_point(|placed| placed.record.n <= n)..).cloned().collect()
     }
 
-    /// Number of the newest record of a source; 0 without any.
+    /// Number of the newest record of a source; 0 without records.
     pub fn last_record(&self, source: SourceId) -> u64 {
         self.kept(source).map_or(0, |kept| kept.records.last)
     }
@@ -289,7 +290,7 @@ impl Store {
         Some(RecordsSnapshot { on_disk: on_disk.into_iter(), recent: Some(recent), damages, next: 0, from, to })
     }
 
-    /// The records of a source behind number `n`, to be read outside the lock.
+    /// The records of a source after number `n`, to be read outside the lock.
     pub fn records_behind(&self, source: SourceId, n: u64) -> Option<RecordsSnapshot> {
         let records = &self.kept(source)?.records;
         let reaches = |part: &&OnDisk| part.entry().last > n;
@@ -300,12 +301,13 @@ impl Store {
         Some(RecordsSnapshot { on_disk: on_disk.into_iter(), recent: Some(recent), damages, next, from, to })
     }
 
-    /// How often the records of a source were forgotten, as when it was removed: who keeps what they said forgets it, too.
+    /// Number of times that the records of a source were dropped, as when it was removed. State derived from them is
+    /// dropped, too.
     pub fn records_forgotten(&self, source: SourceId) -> u64 {
         self.kept(source).map_or(0, |kept| kept.records.forgotten)
     }
 
-    /// At a cut: the records of a source since the one before.
+    /// The records of a source since the last cut, for this cut.
     pub fn cut_records(&mut self, source: SourceId) -> Vec<Arc<Record>> {
         let Some(kept) = self.sources.get_mut(usize::from(source)) else { return Vec::new() };
         let records = kept.records.uncut().cloned().collect();
@@ -313,14 +315,14 @@ impl Store {
         records
     }
 
-    /// Records are in a segment now: in a new one, or in that which others were merged into, as `old` tells.
+    /// Notes that records are in a segment now: a new one, or one that replaces those for which `old` returns true.
     pub fn records_written(&mut self, segment: &Arc<Segment>, old: impl Fn(&Segment) -> bool) {
         for kept in &mut self.sources {
             kept.records.replace(&kept.info.key, &old, Some(segment));
         }
     }
 
-    /// Puts the records of a recording into a source.
+    /// Adds the records of a recording to a source.
     pub fn hold_records(&mut self, source: SourceId, records: Vec<Record>) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
             kept.records.hold(records);

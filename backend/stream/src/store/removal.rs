@@ -1,4 +1,4 @@
-//! Sources that were removed: of them nothing is read and nothing is taken any more.
+//! Removed sources: their data is neither read nor accepted any more.
 
 use super::Store;
 use shared::wire::SourceId;
@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Store {
-    /// Removes the sources of these keys for good: what memory has of them goes at once. Segments that have some of them
-    /// still are to be written anew without them. Keys of no source are remembered as well, for what is found of them.
+    /// Removes the sources of these keys for good. Their data in memory is dropped at once. Segments with data of them
+    /// have to be rewritten. Keys without a source are stored as well, for data found later.
     pub fn remove_sources(&mut self, keys: impl IntoIterator<Item = String>) {
         let new: Vec<String> = keys.into_iter().filter(|key| !self.removed.contains(key)).collect();
         let sources: Vec<SourceId> = new.iter().filter_map(|key| self.named(key)).collect();

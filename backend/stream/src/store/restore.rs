@@ -1,4 +1,4 @@
-//! A store of what was found in a data folder.
+//! A store of the data found in a data folder.
 
 use super::kept::Kept;
 use super::series::NO_ROW;
@@ -11,26 +11,26 @@ use shared::tick::TickState;
 use shared::wire::{Source, SourceId};
 use std::sync::Arc;
 
-/// What of a source is in no segment yet.
+/// Data of a source that is in no segment yet.
 pub struct Unwritten {
     /// The source.
     pub source: SourceId,
     /// Its ticks as columns.
     pub chunks: Vec<Arc<Chunk>>,
-    /// Its records, rising by number.
+    /// Its records, ascending by number.
     pub records: Vec<Arc<Record>>,
 }
 
 impl Unwritten {
-    /// Whether there is nothing of it.
+    /// Whether it has no data.
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty() && self.records.is_empty()
     }
 }
 
 impl Store {
-    /// A store of what was found, and what of it is in no segment yet. `first` is the name of the machine that a page shows
-    /// unless it is asked for another, which is added where it was not found; rows that are not in the table are added to it.
+    /// A store of the data found, and the part that is in no segment yet. `first` is the name of the machine that a
+    /// page shows by default; it is added if it was not found. Rows that are not in the table are added to it.
     pub fn of_found(
         catalog: Arc<Catalog>,
         found: &Found,
@@ -60,7 +60,7 @@ impl Store {
         self.facts += 1;
         let info = Source::new(id, found.name.clone(), found.interval.max(1), found.facts.clone());
         let mut kept = Kept::new(info, self.facts);
-        // Everything is absent until the first tick of this run: what was read before it ended says nothing of now.
+        // Everything is absent until the first tick of this run: values read before the last run ended are not current.
         let after = TickState::after(found.last_seq(), found.state.t());
         kept.begin_after(after);
         for def in &found.series {
@@ -112,7 +112,7 @@ impl Store {
         self.sources.iter().find(|s| s.info.key == key).map(|s| s.info.id)
     }
 
-    /// Gives a source that was found the interval and the facts of this run.
+    /// Sets the interval and the facts of this run for a source that was found.
     pub fn renew(&mut self, source: SourceId, interval: i64, facts: Vec<(String, String)>) {
         if let Some(kept) = self.sources.get_mut(usize::from(source)) {
             self.facts += 1;
@@ -123,7 +123,7 @@ impl Store {
         }
     }
 
-    /// Adds facts of a source that were found while we run, in front of the others and in the place of those of their name.
+    /// Adds facts of a source that were found at run time, in front of the others. Facts of the same name are replaced.
     pub fn add_facts(&mut self, source: SourceId, mut facts: Vec<(String, String)>) {
         let Some(kept) = self.sources.get_mut(usize::from(source)) else { return };
         let old = &kept.info.facts;
@@ -137,7 +137,7 @@ impl Store {
         }
     }
 
-    /// Puts blocks of a segment in the place of chunks that are written in it, or of the segments that it stands for.
+    /// Replaces chunks that are written in a segment, or the segments merged into it, by its blocks.
     pub fn replace(&mut self, source: SourceId, old: impl Fn(&Block) -> bool, new: Vec<Block>) {
         self.change(source, |kept| {
             kept.remove(old);

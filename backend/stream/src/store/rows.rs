@@ -1,7 +1,8 @@
-//! Rows that the table gained at run time. One that no series names any more, alive or in history, is free for the next.
+//! Rows added to the table at run time. A row that no series uses any more, alive or in history, is reused for the
+//! next.
 //!
-//! What a source says of its rows changes nothing of what others mean by theirs: two sources share a row where they say the
-//! same of it, to the last word, and of its chart. A source keeps the rows that its series name.
+//! A row of one source never changes the meaning of another's: two sources share a row only if they define it, and its
+//! chart, identically. A source keeps the rows that its series use.
 
 use super::Store;
 use shared::catalog::{Catalog, Chart, Metric};
@@ -9,19 +10,20 @@ use shared::wire::{Source, SourceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// What becomes of rows.
+/// State of the rows.
 #[derive(Default)]
 pub(super) struct Rows {
-    /// Rows before this one are the collectors', and stay.
+    /// Rows before this one belong to the collectors and are permanent.
     fixed: usize,
     /// So do these charts.
     fixed_charts: HashSet<String>,
     /// The other rows, by tag.
     by_tag: HashMap<String, Vec<u16>>,
-    /// Named by no series at the newest cut: those of before, which no log file tells of, and those that joined then.
+    /// Rows that no series used at the newest cut. `free`: since earlier, and no log file has them. `resting`: since
+    /// that cut.
     free: BTreeSet<u16>,
     resting: BTreeSet<u16>,
-    /// Rows that are others than they were, by position, and the version in which they became so.
+    /// Redefined rows, by position, and the version of the redefinition.
     replaced: BTreeMap<u16, u64>,
     version: u64,
 }
@@ -34,13 +36,13 @@ impl Rows {
 }
 
 impl Store {
-    /// Adds a row of a file to the table: [`add_row_of`](Self::add_row_of) no source.
+    /// Adds a row of a file to the table: [`add_row_of`](Self::add_row_of) without a source.
     pub fn add_row(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
         self.add_row_of(None, metric, chart)
     }
 
-    /// Adds a row of a source to the table, with its chart, unless it is there; its position, or none when the table is full.
-    /// It may take the place of one that no series names. Readers keep the table that they have taken.
+    /// Adds a row of a source to the table, with its chart, unless it exists. Returns its position, or none when the
+    /// table is full. It may replace a row that no series uses. Readers keep the table that they have taken.
     pub fn add_row_of(&mut self, source: Option<SourceId>, metric: Metric, chart: Chart) -> Option<u16> {
         let (metric, chart) = self.placed(metric, chart);
         if let Some(known) = self.position(source, &metric) {
@@ -69,14 +71,14 @@ impl Store {
         Some(position)
     }
 
-    /// The position of a row of a source that is in the table. A tag of the collectors means what they say, whatever else a
-    /// row says of it.
+    /// The position of a source's row in the table. A tag of the collectors keeps their definition, whatever another
+    /// row defines for it.
     pub fn known_row(&self, source: SourceId, row: &Metric, chart: &Chart) -> Option<u16> {
         let (row, _) = self.placed(row.clone(), chart.clone());
         self.position(Some(source), &row)
     }
 
-    /// A row with its chart under an id that means no other.
+    /// A row with its chart under an id of its own.
     fn placed(&self, mut metric: Metric, chart: Chart) -> (Metric, Chart) {
         let is_fixed = self.rows.fixed_charts.contains(&chart.id);
         let chart = if is_fixed { chart } else { chart.distinct(&self.catalog.layout.charts) };
@@ -94,23 +96,23 @@ impl Store {
         fixed.or_else(|| of_tag().find(is_own)).or_else(|| of_tag().find(|at| metric(*at) == row))
     }
 
-    /// How many more rows there is room for in a table of so many.
+    /// Number of rows that can still be added to a table of this maximum.
     pub fn free_rows(&self, most: usize) -> usize {
         most.saturating_sub(self.catalog.metrics.len()) + self.rows.free.len()
     }
 
-    /// A number that is another once a row has become another.
+    /// A number that changes when a row is redefined.
     pub fn row_version(&self, position: u16) -> u64 {
         self.rows.replaced.get(&position).copied().unwrap_or(0)
     }
 
-    /// How many rows, the first ones, are of the collectors, and so of every table.
+    /// Number of the collectors' rows, which come first in every table.
     pub fn fixed_rows(&self) -> usize {
         self.rows.fixed
     }
 
-    /// The table as it is for who sees some sources, and not some charts, by their ids: of the rows that came at run time it
-    /// has those that a series of these sources names. In the place of the others is [nothing](Metric::nothing).
+    /// The table for a reader who sees some sources, and not the hidden charts, by their ids. Rows added at run time
+    /// are in it if a series of these sources uses them. The others are replaced by [nothing](Metric::nothing).
     pub fn catalog_of(&self, sees: impl Fn(&Source) -> bool, hides: impl Fn(&str) -> bool) -> Arc<Catalog> {
         let seen = self.sources.iter().filter(|kept| !kept.removed && sees(&kept.info));
         let seen: BTreeSet<u16> = seen.flat_map(|kept| kept.rows.iter().copied()).collect();
@@ -124,7 +126,7 @@ impl Store {
         }
     }
 
-    /// At a cut, once all sources are cut: looks which rows no series names any more.
+    /// At a cut, after all sources are cut: finds the rows that no series uses any more.
     pub fn rest_rows(&mut self) {
         let own = self.rows.fixed..self.catalog.metrics.len();
         let mut named = BTreeSet::new();
@@ -141,7 +143,7 @@ impl Store {
         rows.resting = idle.difference(&before).copied().collect();
     }
 
-    /// Rows that became others after a version of the table, and its version now.
+    /// Rows redefined after a version of the table, and its version now.
     pub fn replaced_rows(&self, since: u64) -> (Vec<u16>, u64) {
         let later = self.rows.replaced.iter().filter(|(_, version)| **version > since);
         (later.map(|(position, _)| *position).collect(), self.rows.version)

@@ -1,4 +1,4 @@
-//! The store: what went in comes out, in order and within its bounds.
+//! The store returns all appended data, in order and within its limits.
 
 mod gaps;
 mod restored;
@@ -18,7 +18,7 @@ const T0: i64 = 1_700_000_000_000;
 /// Ticks after which these tests cut.
 const SEAL: usize = 900;
 
-/// Appends a tick, and seals the head when it is long.
+/// Appends a tick, and seals a long head.
 fn append(store: &mut Store, source: SourceId, t: i64, values: &[f64]) -> Option<u64> {
     let seq = store.append(source, t, false, values)?;
     if seq.is_multiple_of(SEAL as u64) {
@@ -135,7 +135,7 @@ fn a_clock_that_steps_back_loses_nothing() {
     assert_eq!(store.span(source, id), Some((T0 - 3_600_000, T0 + 9_000)), "a query finds them all");
     assert_eq!(samples.len(), 12);
     assert_eq!(samples[..2], [(T0 - 3_600_000, 2.0), (T0 - 3_599_000, 3.0)], "in order of time");
-    // Sealed, they are two runs, and the second says that the clock was set.
+    // Sealed, they are two chunks, and the second has the mark of the set clock.
     let before = samples;
     store.seal(source);
     let snapshot = store.snapshot(source, 0, i64::MAX).unwrap();

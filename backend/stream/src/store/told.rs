@@ -1,7 +1,7 @@
-//! What is written of a store into its log, so that each file can be read alone.
+//! Log records of a store, such that each file can be read alone.
 //!
-//! A file begins with an opening: each source that has ticked, its series, and a keyframe. Series are told with the first
-//! value they have in the file, so idle ones cost nothing. [`Journal`] says what is said again, and when.
+//! A file begins with an opening: each source that has ticked, its series, and a keyframe. Series are defined with
+//! their first value in the file, so idle ones cost nothing. [`Journal`] decides about repeated definitions.
 
 use super::kept::Kept;
 use super::{Encoded, EncodedRecord, Store};
@@ -10,20 +10,20 @@ use shared::series::SeriesId;
 use shared::wire::SourceId;
 use std::collections::BTreeSet;
 
-/// What the present file has been told.
+/// Definitions written to the current file.
 #[derive(Debug, Default)]
 pub struct Told(Journal);
 
 impl Told {
-    /// The opening of a new file: every source that has ticked, as it stands now. With `unsealed` as it stood before what
-    /// is not sealed, and then those ticks and the records that no cut has handed out.
+    /// The opening of a new file: every source that has ticked, in its present state. With `unsealed`, the state before
+    /// the unsealed ticks, followed by those ticks and the records that no cut has returned.
     pub fn opening(&mut self, store: &Store, unsealed: bool) -> Vec<u8> {
         self.opening_of(store, unsealed, |_| true)
     }
 
-    /// The opening of a new file at a cut, to which only `idle` sources had no tick for. The others are told of with the
-    /// next tick of each, as far as they have one: all at once would keep every tick of a thousand machines waiting. What
-    /// they had before is in the segment of this cut.
+    /// The opening of a new file at a cut. Only `idle` sources, which have had no tick since, are in it. The others are
+    /// defined with their next tick, if there is one: all at once would delay every tick of a thousand machines. Their
+    /// earlier data is in the segment of this cut.
     pub fn opening_at_cut(&mut self, store: &Store, idle: &BTreeSet<SourceId>) -> Vec<u8> {
         self.opening_of(store, false, |source| idle.contains(&source))
     }
@@ -38,7 +38,7 @@ impl Told {
             let mut present: BTreeSet<SeriesId> = finite(base.values()).collect();
             let stretches = if unsealed { kept.unsealed(i64::MIN) } else { Vec::new() };
             for stretch in &stretches {
-                // This store's own frames follow each other, here and below.
+                // The store's own frames always follow each other, here and below.
                 let _ = stretch.replay(|_, state| present.extend(finite(state.values())));
             }
             self.define(&mut out, store, source, kept, present);
@@ -54,13 +54,13 @@ impl Told {
         out
     }
 
-    /// The records of a tick that is about to be pushed.
+    /// The log records for a tick that is about to be pushed.
     pub fn tick(&mut self, store: &Store, encoded: &Encoded) -> Vec<u8> {
         let (source, mut out) = (encoded.source, Vec::with_capacity(encoded.bytes().len() + 32));
         let Some(kept) = store.kept(source) else { return out };
         let first = !self.0.knows(source);
         if first {
-            // Its keyframe speaks of series that this tick may lack.
+            // Its keyframe contains series that may be absent in this tick.
             self.define(&mut out, store, source, kept, finite(kept.state.values()));
         }
         self.define(&mut out, store, source, kept, finite(kept.encoder.values()));
@@ -71,7 +71,7 @@ impl Told {
         out
     }
 
-    /// The records of the log for a record that is about to be pushed.
+    /// The log records for a record that is about to be pushed.
     pub fn record(&mut self, store: &Store, encoded: &EncodedRecord) -> Vec<u8> {
         let (source, mut out) = (encoded.source, Vec::with_capacity(encoded.record.size() + 32));
         let Some(kept) = store.kept(source) else { return out };
@@ -83,7 +83,7 @@ impl Told {
         out
     }
 
-    /// Tells of a source and these of its series, unless it has.
+    /// Writes the definitions of a source and these of its series, unless they are written.
     fn define(
         &mut self,
         out: &mut Vec<u8>,
@@ -96,7 +96,7 @@ impl Told {
         if !self.0.knows(source) {
             self.0.source(out, source, &info.key, info.interval, &info.facts);
         }
-        // A frame says how many series there are: its reader must have heard of the last.
+        // A frame contains the number of series, so its reader needs the definition of the last.
         let last = kept.series.defs().len().checked_sub(1).map(|last| last as SeriesId);
         let defs = ids.into_iter().chain(last).filter_map(|id| Some((id, kept.series.defs().get(id as usize)?)));
         self.0.series(out, source, store.catalog(), defs);

@@ -1,4 +1,4 @@
-//! A server without sockets whose clock is set by hand and whose disk fails when it is told to.
+//! A server without sockets, with a manual clock and a disk with injected faults.
 
 use crate::archive::{Archive, Disk};
 use crate::clock::{Clock, Manual};
@@ -14,20 +14,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long history is kept, milliseconds.
+/// Retention, milliseconds.
 pub const RETENTION: i64 = 43_200_000;
-/// When its clock begins, the beginning of an hour; milliseconds since the Unix epoch.
+/// Start of its clock, the beginning of an hour; milliseconds since the Unix epoch.
 pub const T0: i64 = 1_700_000_000_000 / 3_600_000 * 3_600_000;
 
-/// A machine with five series, a tick a second.
+/// A machine with five series and a tick every second.
 pub struct Bench {
     /// Its clock.
     pub clock: Arc<Manual>,
-    /// What it appends to.
+    /// The stream that ticks are appended to.
     pub live: Arc<Live>,
-    /// What writes to the folder.
+    /// The archive, which writes to the folder.
     pub archive: Archive,
-    /// The disk, which fails as it is told.
+    /// The disk, with injected faults.
     pub faulty: Faulty,
     /// The machine.
     pub source: SourceId,
@@ -40,18 +40,18 @@ fn value(t: i64, id: SeriesId) -> f64 {
 }
 
 impl Bench {
-    /// Opens a folder, and takes up what is in it.
+    /// Opens a folder, and restores its data.
     ///
     /// # Panics
-    /// Panics where the folder cannot be opened.
+    /// If the folder cannot be opened.
     pub fn open(path: &Path, clock: &Arc<Manual>) -> Self {
         Self::with_limit(path, clock, usize::MAX)
     }
 
-    /// Likewise; the store may hold so many bytes of sealed blocks in memory.
+    /// Likewise; the store may hold this many bytes of sealed blocks in memory.
     ///
     /// # Panics
-    /// Panics where the folder cannot be opened.
+    /// If the folder cannot be opened.
     pub fn with_limit(path: &Path, clock: &Arc<Manual>, bytes: usize) -> Self {
         let faulty = Faulty::new(Arc::new(Real::new(path)));
         let (folder, found) = Folder::open_with(Arc::new(faulty.clone()), Options::default()).expect("a folder");
@@ -69,10 +69,10 @@ impl Bench {
         Bench { clock: clock.clone(), live, archive, faulty, source, ids }
     }
 
-    /// Ticks of so many seconds, with everything that the archive does meanwhile.
+    /// Appends ticks for this many seconds, and steps the archive after each.
     ///
     /// # Panics
-    /// Panics where a tick is refused.
+    /// If a tick is refused.
     pub fn ticks(&mut self, seconds: i64) {
         for _ in 0..seconds {
             self.clock.pass(Duration::from_secs(1));
@@ -86,16 +86,16 @@ impl Bench {
     /// All samples of each series.
     ///
     /// # Panics
-    /// Panics where the machine is not known.
+    /// If the machine is unknown.
     pub fn read(&self) -> Vec<Vec<(i64, f64)>> {
         let snapshot = self.live.store().snapshot(self.source, 0, i64::MAX).expect("a source");
         snapshot.samples(&self.ids)
     }
 
-    /// Every second from `from` on for so many seconds is there, once, with its value.
+    /// Asserts that each of these seconds from `from` on is there, once, with its value.
     ///
     /// # Panics
-    /// Panics where one is not.
+    /// If one is not.
     #[track_caller]
     pub fn holds(&self, from: i64, seconds: i64) {
         for (id, samples) in self.ids.iter().zip(self.read()) {
@@ -106,20 +106,20 @@ impl Bench {
         }
     }
 
-    /// How the history stands, and what is said of it.
+    /// State of the history, and its explanation.
     ///
     /// # Panics
-    /// Panics where no check of it is there.
+    /// If it has no check.
     pub fn state(&self) -> (CheckState, String) {
         let (checks, _) = self.live.store().checks(self.source);
         let check = checks.iter().find(|check| check.id == "history").expect("the history is checked");
         (check.state, format!("{}; {}", check.reason, check.remedy))
     }
 
-    /// Looks until the history stands so, and returns what is said of it; the log's threads work on their own.
+    /// Steps until the history has this state, and returns its explanation; the log's threads work on their own.
     ///
     /// # Panics
-    /// Panics where it does not within ten seconds.
+    /// If it does not within ten seconds.
     #[track_caller]
     pub fn until(&mut self, state: CheckState) -> String {
         let begin = Instant::now();

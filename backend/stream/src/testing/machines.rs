@@ -16,10 +16,10 @@ fn def(catalog: &Catalog, tag: &str) -> SeriesDef {
     SeriesDef { metric: found.metric, instance: found.instance }
 }
 
-/// Two machines over two hours and more, with a hole, a series that comes late, and the clock set back once.
+/// Two machines over more than two hours, with a gap, a series that starts late, and the clock set back once.
 ///
 /// # Panics
-/// Panics where the catalog lacks a row of theirs.
+/// If the catalog lacks a row of theirs.
 pub fn two(catalog: Catalog) -> Store {
     let catalog = Arc::new(catalog);
     let mut store = Store::new(catalog.clone(), Limits { retention: i64::MAX, bytes: usize::MAX });
@@ -54,10 +54,10 @@ pub fn two(catalog: Catalog) -> Store {
     store
 }
 
-/// All samples by machine and tag; of two of one instant the first.
+/// All samples by machine and tag; with two of one instant, the first.
 ///
 /// # Panics
-/// Panics where a source of the store is not there.
+/// If a source of the store is missing.
 pub fn samples(store: &Store, from: i64, to: i64) -> Samples {
     let mut all = Vec::new();
     for source in store.sources() {

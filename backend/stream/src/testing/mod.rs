@@ -1,5 +1,5 @@
-//! Streams for tests, of this crate and of those above it: with series that come and go, on a disk that fails, of two
-//! machines for hours. Behind no feature, by which this crate would be compiled twice.
+//! Streams for tests, of this crate and of those that depend on it: with short-lived series, on a disk with injected
+//! faults, of two machines over hours. Not behind a feature, which would compile this crate twice.
 
 pub mod bench;
 pub mod fleeting;

@@ -1,4 +1,4 @@
-//! Machines that are kept for another time than the others.
+//! Machines with a retention of their own.
 
 use crate::store::{QUARTER, Retentions};
 use crate::testing::bench::{Bench, T0, clock};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const HOUR: i64 = 3_600_000;
 const QUARTER_S: i64 = QUARTER / 1_000;
 
-/// A machine that is kept for so long.
+/// A machine with this retention, milliseconds.
 fn other(bench: &Bench, retention: i64) -> SourceId {
     let mut store = bench.live.store();
     let other = store.named("other").unwrap_or_else(|| store.add_source("other".into(), 1_000, Vec::new()));
@@ -50,7 +50,7 @@ fn each_is_kept_for_its_own_time_in_files_of_its_own() {
     let now = bench.live.clock.wall();
     let kept = samples(&bench, source);
     let (oldest, newest) = (kept.first().expect("samples").0, kept.last().expect("samples").0);
-    // Whole hours go, an hour later than they may.
+    // Whole hours are removed, an hour after their expiry.
     assert!((HOUR..=3 * HOUR + QUARTER).contains(&(now - oldest)), "{}", now - oldest);
     assert_eq!((newest, kept.len() as i64), (now, (now - oldest) / 1_000 + 1), "each second of what is kept is there");
     let all = segments(folder.path());
@@ -60,7 +60,7 @@ fn each_is_kept_for_its_own_time_in_files_of_its_own() {
     bench.holds(T0, seconds);
     let source = other(&bench, 24 * HOUR);
     assert_eq!(samples(&bench, source), kept);
-    // From now on it is kept longer, and so are the files that it has.
+    // From now on its retention is longer, and that of its existing files, too.
     ticks(&mut bench, source, 4 * 4 * QUARTER_S);
     assert_eq!(samples(&bench, source).first().map(|(t, _)| *t), Some(oldest));
     bench.holds(T0, seconds * 2);
@@ -68,14 +68,14 @@ fn each_is_kept_for_its_own_time_in_files_of_its_own() {
 
 #[test]
 fn a_kill_between_the_files_of_a_cut_loses_nothing() {
-    // Where it is killed: at each operation, until some were between the two files.
+    // Kills at each operation, until some fell between the two files.
     let (mut stopped, mut n) = (0, 0);
     while stopped < 2 {
         let (folder, clock) = (TempDir::new().expect("a folder"), clock());
         let mut bench = Bench::open(folder.path(), &clock);
         let source = other(&bench, HOUR);
         ticks(&mut bench, source, QUARTER_S - 2);
-        // What the log does meanwhile is counted too, on its own threads: what is asked for holds wherever it ends.
+        // Operations of the log's own threads are counted too. The assertions hold wherever the kill falls.
         bench.faulty.fail(n, Fault::Kill);
         ticks(&mut bench, source, 1);
         let before = bench.live.clock.wall();

@@ -1,4 +1,4 @@
-//! What comes late to a hub: it can be read at once, is written by itself, and is fetched again where it was not.
+//! Late data on a hub: it can be read at once, is written separately, and is fetched again if it was not written.
 
 use crate::store::{Chunk, Column};
 use crate::testing::bench::{Bench, T0, clock};
@@ -46,7 +46,7 @@ fn what_came_late_is_on_disk_by_itself_once_nothing_more_comes_and_merges_with_i
     let mut bench = Bench::open(folder.path(), &clock);
     assert!(covers(&bench));
     let before = bench.read();
-    // The hour is over, so it is merged once nothing has come for a minute; late blocks apart nothing has changed.
+    // The hour is over, so it is merged after a minute without late data. Apart from late blocks nothing has changed.
     bench.ticks(70);
     let names: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
     assert!(names.iter().any(|name| name.to_string_lossy().starts_with("h-")), "{names:?}");

@@ -9,7 +9,7 @@ use shared::record::{BadRecord, MAX_BODY_BYTES, Record};
 use shared::wire::CheckState;
 use tempfile::TempDir;
 
-/// Ticks of so many seconds, a record behind every seventh.
+/// Ticks for this many seconds, with a record after every seventh.
 fn ticks(bench: &mut Bench, seconds: i64, all: &mut Vec<Record>) {
     for _ in 0..seconds {
         bench.ticks(1);
@@ -87,7 +87,7 @@ fn records_without_ticks_are_kept_as_well() {
             bench.archive.step();
         }
     }
-    // The log of the first tick goes on from a keyframe, whatever was told of the source before.
+    // The log starts at the first tick from a keyframe, even if the source had a record before.
     let mut bench = Bench::open(folder.path(), &clock);
     bench.live.append_record(bench.source, T0, "run.end", Vec::new()).expect("it is open");
     bench.ticks(20);
@@ -114,7 +114,7 @@ fn records_in_memory_are_bounded_and_what_is_lost_is_counted() {
     (0..100).for_each(|_| append(&bench, MAX_BODY_BYTES));
     let bytes: usize = in_memory(&bench).iter().map(|placed| placed.record.size()).sum();
     assert!(bytes <= MAX_RECORD_BYTES && bytes > MAX_RECORD_BYTES / 2, "{bytes} bytes");
-    // What is older than the retention goes from memory, too.
+    // Records older than the retention leave memory, too.
     clock.pass(Duration::from_millis(RETENTION as u64));
     bench.ticks(2);
     assert_eq!(in_memory(&bench).len(), 0);

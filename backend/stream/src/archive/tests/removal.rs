@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 const QUARTER_S: i64 = QUARTER / 1_000;
 
-/// The value of the machine that is removed: as text it stands in no other sample.
+/// The value of the machine that is removed: its text occurs in no other sample.
 const VALUE: f64 = 77.25;
 
 /// Ticks of both machines for so many seconds.
@@ -33,7 +33,7 @@ fn samples(bench: &Bench, source: SourceId) -> usize {
     snapshot.samples(&[0])[0].len()
 }
 
-/// Segments and logs that name the machine, and all segments.
+/// Number of segments and logs that name the machine, and of all segments.
 fn naming(folder: &Path) -> (usize, usize) {
     let found = history::Folder::read_only(folder).expect("it can be read");
     let named = found.segments.iter().filter(|s| s.contents().sources.iter().any(|source| source.name == "other"));
@@ -45,7 +45,7 @@ fn what_is_removed_leaves_memory_at_once_and_each_segment_and_the_others_stay() 
     let (folder, clock) = (TempDir::new().expect("a folder"), clock());
     let mut bench = Bench::open(folder.path(), &clock);
     let source = other(&bench);
-    // An hour that is merged, a quarter, what is cut, and the head.
+    // A merged hour, a quarter, a cut, and the head.
     ticks(&mut bench, source, 4 * QUARTER_S + 200);
     ticks(&mut bench, source, QUARTER_S);
     assert!(naming(folder.path()).0 >= 2, "{:?}", naming(folder.path()));

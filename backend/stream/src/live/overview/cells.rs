@@ -1,4 +1,4 @@
-//! The cells of an overview and what each stands for.
+//! The cells of an overview, and the source or GPU of each.
 
 use super::MAX_GPU_CELLS;
 use shared::wire::{Cell, SourceId};
@@ -8,27 +8,27 @@ use std::sync::Arc;
 /// The cells in order of number.
 #[derive(Default)]
 pub struct Cells {
-    /// Each with the version in which it became what it is.
+    /// Each with the version of its last change.
     all: Vec<(u64, Cell)>,
     known: HashMap<Cell, usize>,
-    /// Cells that stand for nothing, and those that do since this beat: only at the next one may another take them, so that
-    /// a frame says before that they are empty.
+    /// Unused cells, and those that became unused in this beat. The latter are reused only at the next beat, so that a
+    /// frame reports them as empty first.
     free: Vec<usize>,
     resting: Vec<usize>,
-    /// Cells that stand for another since this beat.
+    /// Cells that changed their source or GPU in this beat.
     renamed: Vec<usize>,
     left_out: HashSet<Cell>,
     version: u64,
 }
 
 impl Cells {
-    /// A beat begins.
+    /// Starts a beat.
     pub fn begin(&mut self) {
         self.renamed.clear();
         self.free.append(&mut self.resting);
     }
 
-    /// The number of a cell, given when it is asked for first; none where there are too many.
+    /// The number of a cell, assigned at the first request; none if the maximum is reached.
     pub fn of(&mut self, source: SourceId, instance: &str) -> Option<usize> {
         let cell = Cell { source: Some(source), instance: instance.to_string() };
         if let Some(at) = self.known.get(&cell) {
@@ -54,7 +54,7 @@ impl Cells {
         Some(at)
     }
 
-    /// A cell stands for nothing any more.
+    /// Marks a cell as unused.
     pub fn let_go(&mut self, at: usize) {
         let Some((version, cell)) = self.all.get_mut(at).filter(|(_, cell)| cell.source.is_some()) else { return };
         self.version += 1;
@@ -64,17 +64,17 @@ impl Cells {
         self.resting.push(at);
     }
 
-    /// How many there are.
+    /// Number of cells.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Those that stand for another since this beat began.
+    /// Cells that changed their source or GPU since this beat began.
     pub fn renamed(&self) -> impl Iterator<Item = usize> + '_ {
         self.renamed.iter().copied()
     }
 
-    /// Rises with each change.
+    /// Incremented with each change.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -84,7 +84,7 @@ impl Cells {
         Arc::new(self.all.clone())
     }
 
-    /// How many found no room.
+    /// Number of cells left out for lack of room.
     pub fn left_out(&self) -> u32 {
         self.left_out.len() as u32
     }

@@ -1,4 +1,4 @@
-//! The newest values of a source that another hub holds, as that tells them.
+//! The newest values of a source that another hub holds, as received from that hub.
 
 use super::values::CellValues;
 use crate::live::Live;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct CellsElsewhere {
     /// By row of [`Grain::Sources`]; NaN is absent.
     pub whole: Vec<f64>,
-    /// Likewise by row of [`Grain::Gpus`], of each of its GPUs by what that is called.
+    /// By row of [`Grain::Gpus`], for each of its GPUs by name.
     pub gpus: BTreeMap<String, Vec<f64>>,
 }
 
@@ -27,7 +27,7 @@ impl CellsElsewhere {
 }
 
 impl CellValues {
-    /// Takes in what another hub tells of a source.
+    /// Applies the values of a source received from another hub.
     pub(super) fn look_elsewhere(
         &mut self,
         live: &Live,

@@ -1,8 +1,8 @@
-//! The overview of a fleet: a source made of sources, of which pages that show a thousand machines are told.
+//! The overview of a fleet: a source composed of sources, for pages that show a thousand machines.
 //!
-//! A series is a row of [`fleet`](shared::catalog::fleet) in a cell, which is a source or one of its GPUs. Each
-//! [beat](Overview::beat) makes one tick of the newest values and encodes it once; readers share the bytes, and hold no
-//! more than their [place](OverviewPlace). One that joins, or was away for some beats, gets a keyframe.
+//! A series is a row of [`fleet`](shared::catalog::fleet) in a cell. A cell is a source or one of its GPUs. Each
+//! [beat](Overview::beat) makes one tick of the newest values and encodes it once. Readers share the bytes, and hold
+//! only their [position](OverviewPlace). A reader that joins, or missed some beats, gets a keyframe.
 
 mod cells;
 mod elsewhere;
@@ -23,31 +23,31 @@ use std::time::Duration;
 use tokio::sync::watch;
 use values::CellValues;
 
-/// The most cells of an overview of GPUs.
+/// Maximum number of cells of an overview of GPUs.
 pub const MAX_GPU_CELLS: usize = 10_240;
-/// Overviews of one grain that are made at every beat; further ones, of other scopes, are made seldom.
+/// Maximum number of overviews of one grain updated at every beat. More of them, of other scopes, are updated rarely.
 const MAX_OVERVIEWS: usize = 64;
-/// Beats whose frames are kept: who is further behind gets a keyframe.
+/// Number of beats whose frames are kept: a reader further behind gets a keyframe.
 const KEPT_BEATS: usize = 8;
-/// Up to so many sources there is a beat a second, and beyond it one every two.
+/// Up to this many sources there is a beat every second, above it one every two seconds.
 const MANY_SOURCES: usize = 256;
-/// Cells in one message: far below [`shared::wire::MAX_MESSAGE`], however long their texts are.
+/// Cells per message: far below [`shared::wire::MAX_MESSAGE`], whatever the length of their texts.
 const CELLS_A_MESSAGE: usize = 4_096;
 
-/// An overview for all who may see the same sources.
+/// An overview, shared by all readers that may see the same sources.
 pub struct Overview {
     scope: Scope,
     grain: Grain,
-    /// There are so many others that it is made seldom.
+    /// Updated rarely, because there are many others.
     seldom: bool,
-    /// Of the sources alone that this hub holds.
+    /// Restricted to the sources that this hub holds.
     own: bool,
     maker: Mutex<Maker>,
     shown: Mutex<Shown>,
     beats: watch::Sender<u64>,
 }
 
-/// What makes the ticks.
+/// State for making the ticks.
 #[derive(Default)]
 struct Maker {
     cells: Cells,
@@ -55,29 +55,29 @@ struct Maker {
     state: TickState,
 }
 
-/// What readers take.
+/// State that readers read.
 #[derive(Default)]
 struct Shown {
-    /// The newest at the end.
+    /// Oldest first.
     frames: VecDeque<BeatFrame>,
     /// The state after the newest.
     keyframe: Bytes,
-    /// Each with the version in which it became what it is.
+    /// Each with the version of its last change.
     cells: Arc<Vec<(u64, Cell)>>,
     version: u64,
     left_out: u32,
     interval: Duration,
 }
 
-/// One beat's frame, whole as a message.
+/// The frame of one beat, as a whole message.
 struct BeatFrame {
     seq: u64,
     message: Bytes,
-    /// Where the frame begins in the message.
+    /// Offset of the frame in the message.
     start: usize,
 }
 
-/// What a reader has of an overview.
+/// Position of a reader in an overview.
 #[derive(Default)]
 pub struct OverviewPlace {
     seq: u64,
@@ -91,17 +91,17 @@ impl Overview {
         Overview { scope, grain, seldom, own: false, maker, shown, beats }
     }
 
-    /// That of the sources that this hub holds.
+    /// An overview of the sources that this hub holds.
     pub(super) fn own(grain: Grain) -> Self {
         Overview { own: true, ..Self::new(grain, Scope::All, false) }
     }
 
-    /// What its cells are.
+    /// Kind of its cells.
     pub fn grain(&self) -> Grain {
         self.grain
     }
 
-    /// Rises with each beat.
+    /// Incremented with each beat.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.beats.subscribe()
     }
@@ -110,7 +110,7 @@ impl Overview {
         self.beats.send_modify(|n| *n += 1);
     }
 
-    /// Time until the next beat: it depends on how many sources there are.
+    /// Time until the next beat. It depends on the number of sources.
     pub fn interval(&self) -> Duration {
         self.shown().interval
     }
@@ -119,7 +119,7 @@ impl Overview {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a tick of what is newest. Takes milliseconds where there are a thousand sources.
+    /// Makes a tick of the newest values. Takes milliseconds with a thousand sources.
     pub fn beat(&self, live: &Live) {
         live.find_late();
         let mut sources = live.store().sources();
@@ -139,7 +139,7 @@ impl Overview {
         }
         let hides = |row: &FleetRow| row.of.iter().any(|metric| self.scope.hides(metric.chart));
         rows.iter().enumerate().filter(|(_, row)| hides(row)).for_each(|(at, _)| values.hide(at, rows.len()));
-        // Cells that came in this beat.
+        // Cells added in this beat.
         let missing = cells.len() * rows.len() - state.steps().len();
         state.extend(rows.iter().cycle().take(missing).map(|row| row.steps));
         for cell in cells.renamed() {
@@ -164,14 +164,14 @@ impl Overview {
         self.wake();
     }
 
-    /// What is new for a reader, who has it then: messages, and behind them one of frames. None where nothing is.
+    /// The news for a reader, whose position is advanced: messages, followed by a message of frames. None without news.
     pub fn next(&self, place: &mut OverviewPlace) -> Option<(Vec<ServerMessage>, Bytes)> {
         let shown = self.shown();
         let newest = shown.frames.back()?.seq;
         if place.seq == newest {
             return None;
         }
-        // A page forgets all cells when the first is told anew, so then it is told of all.
+        // A page drops all cells when the first is sent again, so all are sent then.
         let first_anew = shown.cells.first().is_some_and(|(version, _)| *version > place.version);
         let begins = place.seq == 0 || first_anew;
         let told = |(version, _): &(u64, Cell)| begins || *version > place.version;
@@ -203,19 +203,19 @@ impl Overview {
     }
 }
 
-/// The overviews that somebody reads.
+/// The overviews that have a reader.
 #[derive(Default)]
 pub(super) struct Overviews(Mutex<Vec<Weak<Overview>>>);
 
 impl Overviews {
-    /// Those that there are.
+    /// All overviews that still have a reader.
     pub fn all(&self) -> Vec<Arc<Overview>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|one| one.strong_count() > 0);
         known.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The one of this grain and scope, and whether it is new: then whoever asked lets it beat.
+    /// The overview of this grain and scope, and whether it is new. The caller updates a new one at each beat.
     pub fn of(&self, grain: Grain, scope: &Scope) -> (Arc<Overview>, bool) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|one| one.strong_count() > 0);

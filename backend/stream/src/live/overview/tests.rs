@@ -1,4 +1,4 @@
-//! Overviews without sockets: what a reader makes of its messages is what the sources have.
+//! Overviews without sockets: the values decoded by a reader equal those of the sources.
 
 use super::*;
 use crate::clock::{Clock, Manual};
@@ -95,7 +95,7 @@ impl Reader {
         self
     }
 
-    /// What the cell of a source or GPU shows in a row.
+    /// The value shown in a row of the cell of a source or GPU.
     fn shows(&self, source: SourceId, instance: &str, row: &shared::catalog::fleet::FleetRow) -> Option<f64> {
         let grain = self.overview.grain();
         let cell = Cell { source: Some(source), instance: instance.to_string() };
@@ -122,12 +122,12 @@ fn a_cell_shows_the_newest_of_its_source_folded_and_rounded() {
         |reader: &Reader, source| [&GPU_BUSY, &GPU_BUSY_MIN, &CPU, &STATE].map(|row| reader.shows(source, "", row));
     assert_eq!(shown(&reader, 0), [Some(68.0), Some(45.0), Some(12.0), Some(0.0)]);
     assert_eq!(shown(&reader, 1), [None, None, None, Some(0.0)], "it has not ticked");
-    // A machine that measures other devices has them in the same row.
+    // A machine with another kind of device shows it in the same row.
     bench.tick(&[(1, vec![(&tpu::TENSORCORE, "0", 33.0)]), (0, vec![(&gpu::UTILIZATION, "0", 50.0)])]);
     overview.beat(&bench.live);
     reader.take();
     assert_eq!(shown(&reader, 1)[..2], [Some(33.0), Some(33.0)]);
-    // One that lacks a tick keeps its value as long as others of it came apart.
+    // A series that lacks a tick keeps its value for as long as its usual distance between values.
     assert_eq!(shown(&reader, 0)[..2], [Some(48.0), Some(45.0)]);
     for _ in 0..3 {
         bench.tick(&[(0, vec![(&gpu::UTILIZATION, "0", 50.0)])]);
@@ -211,7 +211,7 @@ fn a_scope_shows_its_own_and_overviews_end_with_their_readers() {
     let weak = Arc::downgrade(&overview);
     drop((overview, reader));
     assert!(weak.upgrade().is_none() && bench.live.overview(Grain::Sources, &scope).1);
-    // Many at once: those that come last are made seldom.
+    // More than the limit at once: the last ones are updated rarely.
     let many = (0..=MAX_OVERVIEWS).map(|n| Scope::only([n.to_string()], []));
     let many: Vec<Arc<Overview>> = many.map(|scope| bench.live.overview(Grain::Sources, &scope).0).collect();
     many.iter().for_each(|one| one.beat(&bench.live));
@@ -232,7 +232,7 @@ fn each_gpu_has_a_cell_that_another_takes_when_it_is_gone_for_good() {
     reader.take();
     assert_eq!(reader.cells.len(), 2, "the CPU has none");
     assert_eq!(["0", "1"].map(|gpu| reader.shows(0, gpu, &EACH_BUSY)), [Some(10.0), Some(20.0)]);
-    // The first is gone, nothing of it is kept, and another GPU takes its number and then its cell.
+    // The first GPU is gone, nothing of it is stored, and another GPU takes its number and then its cell.
     for n in 0..4 {
         bench.tick(&[(0, vec![(&gpu::UTILIZATION, "1", f64::from(n))])]);
     }

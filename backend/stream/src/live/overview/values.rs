@@ -11,46 +11,46 @@ use shared::wire::{Source, SourceId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The values by series of the overview, and what they are made of.
+/// The values by series of the overview, and the state to compute them.
 #[derive(Default)]
 pub struct CellValues {
     pub(super) all: Vec<f64>,
     members: HashMap<SourceId, Member>,
-    /// Cells of sources that other hubs hold, by what they are called.
+    /// Cells of sources that other hubs hold, by instance.
     pub(super) elsewhere: HashMap<SourceId, HashMap<String, usize>>,
     table: Table,
 }
 
-/// Which rows of the overview a row of the table is for.
+/// The rows of the overview that use a row of the table.
 #[derive(Default)]
 struct Table {
     catalog: Arc<Catalog>,
-    /// By position in the table: rows, each with the place among those that it may be made of.
+    /// By position in the table: rows of the overview, each with the rank among its alternatives.
     uses: HashMap<u16, Vec<(usize, usize)>>,
 }
 
-/// What of a source is shown.
+/// The shown series of a source.
 struct Member {
-    /// Tells which of its series are new, or others.
+    /// Tracks new and redefined series.
     cursor: Cursor,
-    /// By cell, which has the instance as its name where a cell is a GPU.
+    /// By cell; its name is the instance if a cell is a GPU.
     shown: Vec<(usize, String, CellSeries)>,
-    /// Of each counter the newest.
+    /// The newest value of each counter.
     totals: HashMap<SeriesId, Total>,
 }
 
-/// A value of a counter, when that was, and the rate then, a second.
+/// A value of a counter, its time, and its rate per second at that time.
 struct Total {
     t: i64,
     value: f64,
     rate: f64,
 }
 
-/// By row, the series that it may be made of, each with its place among those.
+/// By row, the alternative series, each with its rank.
 type CellSeries = Vec<Vec<(usize, SeriesId)>>;
 
 impl CellValues {
-    /// Room for so many, all absent.
+    /// Resizes to this number of series, all absent.
     pub fn resize(&mut self, series: usize) {
         self.all.clear();
         self.all.resize(series, f64::NAN);
@@ -61,14 +61,14 @@ impl CellValues {
         &self.all
     }
 
-    /// One of so many rows is not shown.
+    /// Hides one row, out of `rows` per cell.
     pub fn hide(&mut self, row: usize, rows: usize) {
         self.all.iter_mut().skip(row).step_by(rows.max(1)).for_each(|value| *value = f64::NAN);
     }
 
-    /// Takes in the newest values of a source.
+    /// Reads the newest values of a source.
     pub fn look(&mut self, live: &Live, source: &Source, grain: Grain, cells: &mut Cells) {
-        // One that comes from another hub or goes there begins anew.
+        // A source that moves to another hub or from there starts afresh.
         if !live.holds(source.id) {
             let own = self.members.remove(&source.id).into_iter().flat_map(|member| member.shown);
             own.filter(|_| grain == Grain::Gpus).for_each(|(cell, ..)| cells.let_go(cell));
@@ -91,7 +91,7 @@ impl CellValues {
             for (at, row) in rows.iter().enumerate() {
                 self.all[first + at] = match row.aggregate {
                     Aggregate::Standing => f64::from(standing.code()),
-                    // What a machine had when it was heard of last is not what it has now.
+                    // Values from before the connection was lost are not current.
                     _ if !ticks => f64::NAN,
                     _ => newest(row, &store, source.id, &series[at], totals),
                 };
@@ -101,7 +101,7 @@ impl CellValues {
 }
 
 impl Table {
-    /// Follows the table of a store, which grows, and whose rows may become others.
+    /// Follows the table of a store, which grows and whose rows may be redefined.
     fn follow(&mut self, catalog: &Arc<Catalog>, rows: &[&FleetRow]) {
         if Arc::ptr_eq(&self.catalog, catalog) && !self.uses.is_empty() {
             return;
@@ -121,7 +121,7 @@ impl Table {
 }
 
 impl Member {
-    /// Takes in series that are new, and those that are others than they were.
+    /// Adds new series, and updates those that were redefined.
     fn learn(&mut self, store: &Store, table: &Table, grain: Grain, cells: &mut Cells) {
         if self.shown.is_empty() && grain == Grain::Sources {
             self.cell(String::new(), grain, cells);
@@ -129,7 +129,7 @@ impl Member {
         let source = self.cursor.source();
         let new = match self.cursor.series(store) {
             Some(new) => new,
-            // It was away for too long: it begins with all of them.
+            // The cursor is too far behind: starts again with all series.
             None => {
                 self.shown.iter_mut().flat_map(|(.., series)| series).for_each(Vec::clear);
                 self.totals.clear();
@@ -158,7 +158,7 @@ impl Member {
         self.shown.retain(|(.., series)| !gone(series));
     }
 
-    /// The series of a cell, which is given a number if it is new; none where there are too many.
+    /// The series of a cell, which gets a number if it is new; none if the maximum is reached.
     fn cell(&mut self, name: String, grain: Grain, cells: &mut Cells) -> Option<&mut CellSeries> {
         let at = match self.shown.iter().position(|(_, known, _)| *known == name) {
             Some(at) => at,
@@ -172,7 +172,7 @@ impl Member {
     }
 }
 
-/// The newest value of a row of a source, NaN where there is none.
+/// The newest value of a row of a source; NaN if there is none.
 fn newest(
     row: &FleetRow,
     store: &Store,
@@ -189,7 +189,7 @@ fn newest(
             return Some(value);
         }
         let rate = match totals.get(&id) {
-            // No tick came since the last beat.
+            // No tick arrived since the last beat.
             Some(before) if before.t == t => before.rate,
             Some(before) if before.t < t && value >= before.value => {
                 (value - before.value) * 1_000.0 / (t - before.t) as f64

@@ -1,11 +1,11 @@
-//! A page of a share link: it is shown the times of the link, to the tick, and nothing else.
+//! A page of a share link gets exactly the times of the link, to the tick.
 
 use super::tests::{Bench, open};
 use super::*;
 use shared::column::{decode, decode_times};
 use shared::wire::{Received, decode_server};
 
-/// Times and values of all columns that a page is sent, and how many messages of ticks.
+/// Times and values of all columns sent to a page, and the number of messages of ticks.
 fn shown(viewer: &mut Viewer) -> (Vec<i64>, Vec<f64>, u32) {
     let (mut times, mut values, mut ticks) = (Vec::new(), Vec::new(), 0);
     while let Some(next) = viewer.next_message() {
@@ -43,7 +43,7 @@ fn a_fixed_span_is_shown_to_the_tick_sealed_or_not_and_nothing_follows() {
         assert_eq!((times.first(), times.last()), (Some(&from), Some(&to.min(now))), "{from} to {to}");
         let count = ((to.min(now) - from) / 1_000 + 1) as usize;
         assert_eq!((times.len(), values.len(), ticks), (count, count, 0));
-        // Its page asks for the same again, and for more.
+        // Its page requests the same again, and more.
         let source = bench.live.store().sources()[0].id;
         viewer.receive(PageMessage::History { source, from: 0, to: i64::MAX }).expect("answered");
         assert_eq!(shown(&mut viewer).0, times);

@@ -1,5 +1,4 @@
-//! Series that come and go for days: there is room for each new one, ids are given anew, and no page takes one series for
-//! another.
+//! Series that change for days: each new one gets an id, ids are reused, and no page mistakes one series for another.
 
 use super::*;
 use crate::clock::Manual;
@@ -15,11 +14,11 @@ use std::time::Duration;
 const INTERVAL: i64 = 300_000;
 const T0: i64 = 1_700_000_000_000 / QUARTER * QUARTER;
 const RETENTION: i64 = 2 * 3_600_000;
-/// Series that come with each tick, and of how many ticks each has values.
+/// Number of new series per tick, and number of ticks with values of each.
 const NEW: usize = 700;
 const LIFE: usize = 2;
 
-/// The n-th series that came; rows with different steps follow each other.
+/// The n-th series added; rows with different steps alternate.
 fn def(n: usize) -> SeriesDef {
     SeriesDef { metric: (n % 4) as u16, instance: n.to_string() }
 }
@@ -28,7 +27,7 @@ fn value(n: usize, tick: usize) -> f64 {
     ((n * 31 + tick * 7) % 9_973) as f64
 }
 
-/// A page that knows series as it was told.
+/// A page with the series that it received.
 #[derive(Default)]
 struct Page {
     state: TickState,
@@ -78,7 +77,7 @@ impl Page {
         }
     }
 
-    /// Each value is that of the series under whose name it is shown.
+    /// Each value belongs to the series whose name it is shown under.
     fn check(&mut self) {
         let tick = ((self.state.t() - T0) / INTERVAL) as usize;
         let mut present: Vec<usize> = Vec::new();
@@ -123,7 +122,7 @@ fn series_that_come_and_go_for_days_find_room_and_no_page_takes_one_for_another(
             }
             let counts = store.counts();
             assert!(counts.series_alive <= (NEW * (LIFE + 3)) as u64, "{counts:?}");
-            // What the retention holds, and some quarters more until it is cut, gone and free.
+            // The series of the retention, and some quarters more until an id is cut, dropped and free.
             assert!(store.series(source, 0).len() <= NEW * (24 + 12), "{} ids", store.series(source, 0).len());
             assert_eq!(counts.series_refused, 0);
         }
@@ -132,7 +131,7 @@ fn series_that_come_and_go_for_days_find_room_and_no_page_takes_one_for_another(
             viewer.receive(open(None)).expect("it opens");
         }
         followed.take(&mut viewer, &catalog);
-        // One that comes back after a tick or two, time and again.
+        // A page that resumes after a tick or two, again and again.
         if tick % 2 == 0 || tick > ticks - 5 {
             let resume = (tick > 0).then(|| Resume {
                 boot: 77,
@@ -153,7 +152,7 @@ fn series_that_come_and_go_for_days_find_room_and_no_page_takes_one_for_another(
     }
     assert_eq!((followed.ticks, followed.resyncs), (ticks, 0));
     assert_eq!((away.ticks, away.resyncs), (ticks, 0), "it resumes where it was");
-    // All that the retention has is there, under its own name.
+    // All samples of the retention are there, each under its own name.
     let (snapshot, ids) = {
         let store = live.store();
         let known: HashMap<&SeriesDef, SeriesId> = store.series(source, 0).iter().zip(0..).collect();
@@ -181,7 +180,7 @@ fn only_those_that_are_alive_count_against_the_limit() {
     store.append(source, T0, false, &full).expect("a source");
     assert_eq!(store.intern(source, late.clone()), None);
     assert_eq!((store.counts().series_refused, store.counts().series_alive), (2, MAX_ALIVE_SERIES as u64));
-    // All but ten are gone; once they have been for as long as the head holds, which is three ticks, there is room.
+    // All but ten are gone. After as many ticks as the head holds, here three, there is room.
     for tick in 1..4 {
         assert_eq!(store.intern(source, late.clone()), None, "tick {tick}");
         store.append(source, T0 + tick * INTERVAL, false, &full[..10]).expect("a source");

@@ -1,4 +1,4 @@
-//! Pages without sockets: what they are sent, and that nothing is missing or repeated.
+//! Pages without sockets: their messages are complete and not repeated.
 
 use super::*;
 use crate::clock::{Clock, Manual};
@@ -15,7 +15,7 @@ const T0: i64 = 1_700_000_000_000 / QUARTER * QUARTER;
 /// Ticks of a quarter.
 const SEAL: usize = (QUARTER / 1_000) as usize;
 
-/// What is sent next; blocks are read here.
+/// The next message; blocks are read here.
 fn next(viewer: &mut Viewer) -> Option<Bytes> {
     let (message, rest) = viewer.next_message()?.read();
     rest.into_iter().for_each(|rest| viewer.put_back(rest));
@@ -59,7 +59,7 @@ impl Bench {
     }
 }
 
-/// A page that only counts: which sequences it holds, and how often it was told to begin anew.
+/// A page that only counts: its sequences, and how often it got a resync.
 #[derive(Default)]
 struct Page {
     state: TickState,
@@ -98,7 +98,7 @@ impl Page {
         }
     }
 
-    /// The sequences that it holds, rising; one that it was sent twice stands there twice.
+    /// Its sequences, ascending; one that was sent twice occurs twice.
     fn held(&self) -> Vec<u64> {
         let mut held = self.seqs.clone();
         held.sort_unstable();
@@ -162,7 +162,7 @@ fn the_newest_ticks_come_before_history_and_that_is_the_window_and_what_is_not_s
     let first = ["1 ticks of 0", "10 ticks of 0", "1 ticks of 1", "10 ticks of 1"];
     let history = ["590 of 0", "end of 0", "891 of 1", "end of 1"];
     assert_eq!(heard, [first, history].concat());
-    // New ticks follow when history has gone, and history that is asked for does not wait for them.
+    // New ticks follow after history was sent, and requested history does not wait for them.
     viewer.receive(PageMessage::Ack { messages: ticks }).expect("they were sent");
     bench.tick(1);
     assert!(next(&mut viewer).is_some_and(|bytes| bytes[0] == wire::TICKS));
@@ -180,7 +180,7 @@ fn a_page_of_a_short_window_that_asks_for_more_has_all_of_it() {
     page.take(&mut viewer);
     viewer.receive(PageMessage::History { source: 0, from: T0, to: bench.clock.wall() - 60_000 }).expect("it asks");
     page.take(&mut viewer);
-    // A later answer has only what is sealed: what is not came with the opening, however short its window was.
+    // A later answer has sealed ticks only: the unsealed ones were sent with the opening, however short its window was.
     assert_eq!(page.held(), whole(bench.n));
 }
 
@@ -292,7 +292,7 @@ fn a_long_break_with_many_series_comes_in_messages_within_the_limit_and_the_cred
     assert!(most <= MAX_MESSAGE, "{most} bytes");
 }
 
-/// What a page knows of the table, and the tags of the series it was told of.
+/// Updates the page's table, and the tags of the series sent to it.
 fn follow(viewer: &mut Viewer, table: &mut Catalog, tags: &mut Vec<String>) {
     while let Some(bytes) = next(viewer) {
         assert!(bytes.len() <= MAX_MESSAGE, "{} bytes", bytes.len());
@@ -340,7 +340,7 @@ fn rows_that_appear_later_come_before_the_series_that_name_them() {
     follow(&mut viewer, &mut table, &mut tags);
     assert_eq!(tags[1..], ["scraped.0", "scraped.0{a=\"1\"}", "scraped.1", "scraped.1{a=\"1\"}"]);
     assert!(table.layout.charts.iter().any(|c| c.id == "scraped.1"));
-    // Away meanwhile: what it knows is not told again.
+    // The page was away meanwhile: data that it knows is not sent again.
     add(&bench, 2, 2_000);
     bench.tick(1);
     let mut again = Viewer::new(bench.live.clone(), Scope::All);
@@ -348,7 +348,7 @@ fn rows_that_appear_later_come_before_the_series_that_name_them() {
     again.receive(open(300_000, Some(Resume { boot: 77, rows, places: vec![(0, 2, 5)] }))).unwrap();
     follow(&mut again, &mut table, &mut tags);
     assert_eq!((table.metrics.len(), tags.len()), (cpu::ROWS.len() + 2_000, 4_001));
-    // One that opens now gets the same table in parts.
+    // A page that opens now gets the same table in parts.
     let (mut fresh, mut told) = (Catalog::default(), Vec::new());
     let mut viewer = Viewer::new(bench.live.clone(), Scope::All);
     viewer.receive(open(300_000, None)).unwrap();
@@ -387,7 +387,7 @@ fn days_come_as_minutes_with_every_extreme_and_counters_as_rates_across_blocks()
     for metric in metrics {
         store.intern(source, SeriesDef { metric, instance: String::new() }).expect("a series");
     }
-    // One odd sample a gauge, one burst of a counter, just where one quarter ends and the next begins.
+    // One outlier of a gauge and one burst of a counter, exactly at the end of a quarter.
     let gauge = |n: i64| shared::series::quantize(if n == 1_234 { 97.0 } else { (n % 10) as f64 }, steps);
     let total = |n: i64| (n * 5 + if n > 900 { 7_000 } else { 0 }) as f64;
     for n in 1..=2_000 {
@@ -419,7 +419,7 @@ fn days_come_as_minutes_with_every_extreme_and_counters_as_rates_across_blocks()
         let minute: Vec<f64> =
             (1..=1_800).filter(|n| (T0 + n * 1_000).div_euclid(60_000) * 60_000 == bucket.t).map(gauge).collect();
         let ends = minute.iter().fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(*v), b.max(*v)));
-        // A block that ends on a minute's first tick shares that minute with the next.
+        // A block that ends on a minute's first tick shares that minute with the next block.
         assert!(bucket.min >= ends.0 && bucket.max <= ends.1 && minute.len() >= bucket.count as usize);
     }
     assert_eq!(found[0].iter().map(|b| b.count).sum::<u32>(), 1_800);
@@ -456,7 +456,7 @@ fn a_page_is_shown_no_instant_twice_when_the_clock_is_set_back() {
         }
     }
     let first = (1..=20).chain(31..=35).map(|n| (T0 + if n > 20 { n - 10 } else { n } * 1_000, (n % 100) as f64));
-    // Between two seconds there was nothing before.
+    // Between two seconds, where there was nothing before.
     let between = (36..=47).map(|n| (T0 + (n - 10) * 1_000 - 7_500, f64::from(n as i32 % 100)));
     let ahead = (48..=52).map(|n| (T0 + (n - 10) * 1_000 - 7_500 + 3_600_000, (n % 100) as f64));
     assert_eq!(shown, first.chain(between).chain(ahead).collect::<Vec<_>>());
@@ -474,7 +474,7 @@ fn records_come_in_order_with_ticks_and_each_once() {
     record(&bench, "before.the.page");
     bench.tick(2);
     viewer.receive(open(43_200_000, None)).unwrap();
-    // What the page hears, in order: ticks by sequence, records by number.
+    // The messages of the page, in order: ticks by sequence, records by number.
     let (mut state, mut heard, mut messages) = (TickState::default(), Vec::new(), 0);
     let mut listen = |viewer: &mut Viewer| {
         while let Some(bytes) = next(viewer) {
@@ -507,7 +507,7 @@ fn records_come_in_order_with_ticks_and_each_once() {
     let then = [("a", 2), ("b", 3), ("tick", 6), ("tick", 7), ("c", 4)];
     assert_eq!(listen(&mut viewer), told(&then));
     assert_eq!(listen(&mut viewer), []);
-    // A page that comes back has what came before its tick.
+    // A page that resumes already has the records before its tick.
     let resume = Resume { boot: 77, rows: cpu::ROWS.len() as u32, places: vec![(0, 7, 1)] };
     record(&bench, "d");
     bench.tick(1);

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::fleeting::Fleeting;
 use shared::series::SeriesDef;
 
-/// A reader that keeps what it is told.
+/// A reader that stores everything it receives.
 struct Reader {
     cursor: Cursor,
     names: Vec<SeriesDef>,
@@ -48,7 +48,7 @@ impl Reader {
         }
     }
 
-    /// It knows all that the store has.
+    /// Asserts that it knows all series of the store.
     fn is_level(&self, store: &Store) {
         assert_eq!(self.names, store.series(self.cursor.source(), 0));
         let newest = store.state(self.cursor.source()).expect("a source");
@@ -66,7 +66,7 @@ fn whoever_follows_has_each_tick_once_and_each_series_under_its_name() {
     for pauses in [&[1][..], &[2, 1, 5, 3], &[7, 40, 1]] {
         let mut fleeting = Fleeting::empty();
         let mut readers = [Cursor::new(fleeting.source), Cursor::new(fleeting.source).with_state()].map(Reader::new);
-        // With state one begins, as it needs a keyframe.
+        // A cursor with state begins first, as it needs a keyframe.
         readers[1].cursor.begin(&fleeting.live.store(), i64::MIN).expect("a source");
         for pause in pauses.iter().cycle() {
             (0..*pause).for_each(|_| fleeting.tick());
@@ -104,7 +104,7 @@ fn one_that_comes_back_is_told_what_it_missed_and_nothing_else() {
     assert_eq!(reader.ticks, [101, 102]);
     let nothing = reader.cursor.news(&fleeting.live.store());
     assert!(matches!(nothing, News::Ticks(frames, series) if frames.is_empty() && series.is_empty()));
-    // A place that nobody can have been at is another run's.
+    // A position that no reader can have reached belongs to another run.
     let mut stray = Cursor::resumed(fleeting.source, 1_000, 1_000);
     assert!(matches!(stray.news(&fleeting.live.store()), News::Lost));
     assert!(matches!(Cursor::new(9).news(&fleeting.live.store()), News::Lost), "an unknown source");
@@ -122,7 +122,7 @@ fn what_is_sealed_is_found_from_any_place() {
         assert!(cursor.state().is_none(), "its values are not known there");
         cursor.sealed(&store).map(|block| (block.first_seq(), block.last_seq()))
     };
-    // A block has three ticks, and the tenth stands alone.
+    // A block has three ticks; the tenth tick is unsealed.
     assert_eq!([0, 2, 3, 8].map(&mut sealed), [Some((1, 3)), Some((1, 3)), Some((4, 6)), Some((7, 9))]);
     assert_eq!([9, 10, 11].map(sealed), [None, None, None]);
 }

@@ -1,5 +1,5 @@
-//! Sequences with gaps, over cuts, seals, drops, restarts and kills: who follows gets every tick once and in order, or is
-//! told that its place is gone; what is covered is what was appended and is not dropped.
+//! Sequences with gaps, over cuts, seals, drops, restarts and kills. A reader gets every tick once and in order, or
+//! learns that its position is lost. The coverage equals the appended ticks without the dropped ones.
 
 use super::*;
 use crate::clock::Clock;
@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What happens to a server.
+/// An event of a server.
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many ticks, the first of which skips so many sequences.
+    /// This many ticks, the first of which skips this many sequences.
     Ticks(u64, u64),
-    /// A series more.
+    /// A new series.
     Series,
     /// The reader of this number reads on.
     Read(usize),
-    /// The quarter of an hour is over.
+    /// The end of a quarter of an hour.
     Cut,
-    /// It is ended, and started again.
+    /// An end and a restart.
     Restart,
 }
 
@@ -35,7 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Time and values of ticks by sequence; what is absent is not in it.
+/// Time and values of ticks by sequence, without absent values.
 type Ticks = BTreeMap<u64, (i64, Vec<(SeriesId, f64)>)>;
 
 fn present(values: &[f64]) -> Vec<(SeriesId, f64)> {
@@ -50,7 +50,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads all there is; true when it was told that its place is gone.
+    /// Reads all new ticks; returns whether its position was lost.
     fn read(&mut self, store: &Store, source: SourceId) -> bool {
         let steps = store.state(source).expect("a source").steps();
         let (Since::Frames(frames), Some(renamed)) =
@@ -151,7 +151,7 @@ proptest! {
                     }
                     let report = bench.live.store().counts().history.map_or(0, |history| history.missing_ticks);
                     prop_assert_eq!(report, 0);
-                    // Sequences of another run mean nothing to a page.
+                    // Sequences of another run are meaningless to a page.
                     readers = [(); 3].map(|()| Reader::default());
                 }
             }
@@ -204,7 +204,7 @@ fn a_life_on_disk_begins_at_tenths_of_seconds_and_above_what_is_stored() {
     let begin = first_number(bench::T0);
     assert_eq!(first.live.store().coverage(first.source), [(begin, begin + 2)]);
     drop(first);
-    // Another life within the same tenth of a second, as by a clock that was set back.
+    // Another life within the same tenth of a second, as after a clock was set back.
     let clock = Arc::new(crate::clock::Manual::at(bench::T0 - 10_000, Duration::from_secs(100)));
     let second = Bench::open(folder.path(), &clock);
     for s in 1..=20 {

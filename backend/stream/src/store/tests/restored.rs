@@ -1,4 +1,4 @@
-//! A store of what logs had: each source in its place with its own ticks, whose columns are made when they are read.
+//! A store restored from logs: each source in its place with its own ticks, whose columns are made when they are read.
 
 use super::*;
 use history::{Found, FoundSource, LoggedTick, TickSpan};
@@ -6,7 +6,7 @@ use shared::tick::TickState;
 
 const SOURCES: i64 = 40;
 
-/// Ticks of a source. The first has by far the most.
+/// Number of ticks of a source. The first has by far the most.
 fn ticks(source: i64) -> i64 {
     if source == 0 { 3_000 } else { 5 + source }
 }
@@ -52,7 +52,7 @@ fn each_source_that_logs_had_stands_in_its_place_with_its_own_ticks() {
         assert_eq!(spans.first(), Some(&(1, T0)));
         assert!(spans.contains(&(5, T0 + 4_000)), "{spans:?}");
         assert!(spans.is_sorted(), "{spans:?}");
-        // Nothing was decoded, and yet it is known what there is.
+        // No column was decoded, and yet the coverage is known.
         assert!(unwritten.chunks.iter().all(|chunk| !chunk.is_made() && chunk.bytes() > 0));
         assert_eq!(store.coverage(id), [(1, 3), (5, ticks(source) as u64)]);
         assert_eq!(store.spans(id, 0).collect::<Vec<_>>(), [Some((T0, T0 + (ticks(source) - 1) * 1_000))]);
