@@ -1,7 +1,8 @@
-//! People, keys and machines of a hub: [`accounts`] says who they are, what they may, and what they changed; [`usage`] counts
-//! what each team uses.
+//! People, keys and machines of a hub: [`accounts`] is about their identity, permissions and changes; [`usage`]
+//! measures the usage of each team.
 //!
-//! This crate knows the database by [`records`], and machines by the [`stream`]. It has no socket, no page and no settings.
+//! This crate uses the database through [`records`], and machines through the [`stream`]. It has no socket, page or
+//! settings.
 
 // A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]

@@ -10,7 +10,7 @@ use shared::role::Role;
 use shared::session::{Agent, AgentChange};
 use std::collections::{HashMap, HashSet};
 
-/// How long the old name of a machine leads to it.
+/// Time for which the old name of a machine still finds it.
 const ALIAS: i64 = 90 * DAY;
 
 impl Accounts {
@@ -62,10 +62,10 @@ impl Accounts {
         Ok(agent)
     }
 
-    /// Confirms a machine that waits for it: at its next question it gets its key.
+    /// Confirms a pending machine: it gets its key with its next request.
     ///
     /// # Errors
-    /// [`Denied`]; [`Denied::Conflict`] when it does not wait.
+    /// [`Denied`]; [`Denied::Conflict`] when it is not pending.
     pub async fn approve(&self, by: &Principal, team: &str, word: &str) -> Result<Agent, Denied> {
         let mut change = self.begin_change().await?;
         let source = self.agent_of(&mut change, by, team, word).await?;
@@ -84,7 +84,7 @@ impl Accounts {
         Ok(agent)
     }
 
-    /// Ends a machine's key; its link closes within a second, and its samples stay.
+    /// Revokes a machine's key; its connection closes within a second, and its samples stay.
     ///
     /// # Errors
     /// [`Denied`].
@@ -103,10 +103,11 @@ impl Accounts {
         Ok(agent)
     }
 
-    /// Removes a machine for good: its key ends, its id never comes back, and its samples go. Answers with the id.
+    /// Removes a machine for good: its key is revoked, its id is never reused, and its samples are deleted. Returns the
+    /// id.
     ///
     /// # Errors
-    /// [`Denied::Forbidden`] to who is no admin of the hub.
+    /// [`Denied::Forbidden`] without hub admin rights.
     pub async fn remove(&self, by: &Principal, word: &str) -> Result<String, Denied> {
         self.need_hub_admin(by)?;
         let now = self.now();
@@ -137,7 +138,7 @@ impl Accounts {
         Ok(sources::find(&mut on, word, self.now()).await?.map(|source| source.id))
     }
 
-    /// The hub's own machine belongs to the first team; its id is its host name.
+    /// Adds the hub's own machine to the first team; its id is its host name.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -173,7 +174,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// All teams that somebody sees, by name.
+    /// All teams that the principal sees, by name.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -185,7 +186,7 @@ impl Accounts {
         Ok(seen.collect())
     }
 
-    /// A machine of a team by its id, its name or a name that it had, where who asks is admin.
+    /// A machine of a team by its id, its name or a former name, if the principal is admin there.
     async fn agent_of(&self, on: &mut Connection, by: &Principal, team: &str, word: &str) -> Result<Source, Denied> {
         let team = self.team(on, by, team, Role::Admin).await?;
         let found = sources::find(on, word, self.now()).await?;

@@ -1,11 +1,11 @@
-//! How often something may fail before it is refused without a look. An attempt counts as failed from its begin, so many at
-//! once gain nothing; one that succeeds is taken back. Memory is bounded: the oldest are forgotten first.
+//! Rate limits of failures. An attempt counts as failed from its start on, so that parallel attempts gain nothing. A
+//! successful one is uncounted. Memory is bounded: the oldest callers are evicted first.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Callers that are remembered; half of them are forgotten at once.
+/// Maximum number of remembered callers; above it half of them are evicted.
 const REMEMBERED: usize = 100_000;
 
 /// A limit of failures.
@@ -13,21 +13,22 @@ const REMEMBERED: usize = 100_000;
 pub(super) enum Limit {
     /// Sign-ins by one name from one network: 10 in 5 min, then one more after 30 s, 1 min, ... 15 min. Never a lock.
     Name,
-    /// Sign-ins by one name from all networks from which it has not signed in: 30 in 5 min, then one more each 10 s. Who
-    /// guesses from many addresses is slowed down; who has signed in from theirs before is not concerned, nor locked out.
+    /// Sign-ins by one name from all networks without an earlier sign-in by it: 30 in 5 min, then one more each 10 s.
+    /// This slows down guessing from many addresses. People at a network of an earlier sign-in are neither slowed down
+    /// nor locked out.
     Elsewhere,
     /// Sign-ins from one network: 100 in 5 min.
     Network,
     /// Codes of setup and reset from one network: 30 in 5 min.
     Code,
-    /// Answers of a provider that came to nothing, from one network: 30 in 5 min.
+    /// Failed answers of a provider, from one network: 30 in 5 min.
     Answer,
-    /// Keys that are none, from one network: 10 in a minute.
+    /// Invalid keys, from one network: 10 in a minute.
     Key,
 }
 
 impl Limit {
-    /// How many may fail in which time.
+    /// Maximum number of failures and their period.
     const fn rate(self) -> (u32, Duration) {
         match self {
             Limit::Name => (10, Duration::from_secs(300)),
@@ -37,7 +38,7 @@ impl Limit {
         }
     }
 
-    /// The first wait beyond that, which doubles up to the most; none: until the time is over.
+    /// First wait above the limit, and the maximum that doubling reaches; none: wait until the period ends.
     const fn waits(self) -> Option<(Duration, Duration)> {
         match self {
             Limit::Name => Some((Duration::from_secs(30), Duration::from_secs(900))),
@@ -47,20 +48,20 @@ impl Limit {
     }
 }
 
-/// How often one caller failed.
+/// Failures of one caller.
 #[derive(Clone, Copy, Debug, Default)]
 struct Failures {
-    /// The begin of the time that is counted, steady.
+    /// Start of the counted period, steady.
     since: Duration,
     count: u32,
-    /// Beyond the limit: not before then, and the wait that comes next.
+    /// Above the limit: the earliest next attempt, and the wait after it.
     not_before: Duration,
     wait: Duration,
 }
 
 type Counted = HashMap<(Limit, String), Failures>;
 
-/// What failed lately, and which names have signed in from where since the start.
+/// Recent failures, and the networks of successful sign-ins by name since the start.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     failed: Mutex<(Counted, Counted)>,
@@ -71,7 +72,8 @@ impl Attempts {
     /// Begins an attempt, which counts as failed under each of the limits. `now` is steady.
     ///
     /// # Errors
-    /// It is refused; in how long it may be tried again. Then it counts under no limit.
+    /// The attempt is refused; the value is the time until the next one is allowed. A refused attempt counts under no
+    /// limit.
     pub(super) fn begin(&self, now: Duration, by: &[(Limit, &str)]) -> Result<(), Duration> {
         let mut counted = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut after = Vec::with_capacity(by.len());
@@ -85,7 +87,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// It succeeded, so it does not count. A name that signed in begins anew, and is known from there.
+    /// Uncounts a successful attempt. A name that signed in has its failures reset, and its network is remembered.
     pub(super) fn succeeded(&self, by: &[(Limit, &str)]) {
         for (_, pair) in by.iter().filter(|(limit, _)| *limit == Limit::Name) {
             let mut signed_in = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +114,7 @@ impl Attempts {
         signed_in.0.contains(pair) || signed_in.1.contains(pair)
     }
 
-    /// It was not looked at for another reason, so it does not count.
+    /// Uncounts an attempt that was not checked for another reason.
     pub(super) fn withdrawn(&self, by: &[(Limit, &str)]) {
         let mut counted = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         for (limit, who) in by {
@@ -143,7 +145,7 @@ fn put(counted: &mut (Counted, Counted), key: (Limit, String), failures: Failure
     new.insert(key, failures);
 }
 
-/// The count with one failure more; else in how long another attempt is looked at.
+/// The count with one more failure; or the time until another attempt is allowed.
 fn next(limit: Limit, known: Failures, now: Duration) -> Result<Failures, Duration> {
     let (most, span) = limit.rate();
     if now < known.not_before {
@@ -152,7 +154,7 @@ fn next(limit: Limit, known: Failures, now: Duration) -> Result<Failures, Durati
     let rest = limit.waits().map_or(Duration::ZERO, |(_, longest)| longest);
     let over = match known.count < most {
         true => known.count == 0 || now >= known.since + span,
-        // Who was told to wait and stays away for as long as the longest wait begins anew.
+        // A caller who has stayed away for the longest wait starts afresh.
         false => now >= (known.since + span).max(known.not_before + rest),
     };
     let failures = match over {
@@ -190,9 +192,9 @@ mod tests {
             now += seconds(wait);
             assert_eq!(attempts.begin(now, &by), Ok(()), "{wait}");
         }
-        // Another network, and another name, are not concerned.
+        // Another network, and another name, are not affected.
         assert_eq!(attempts.begin(now, &[(Limit::Name, "mara 10.0.0.2")]), Ok(()));
-        // Who stays away begins anew.
+        // A caller who stays away starts afresh.
         assert_eq!(attempts.begin(now + seconds(1_800), &by), Ok(()));
         assert_eq!(attempts.begin(now + seconds(1_801), &by), Ok(()));
     }

@@ -1,8 +1,8 @@
-//! The audit log as a file of JSON lines, for those who gather logs.
+//! The audit log as a file of JSON lines, for log collectors.
 //!
-//! Lines follow the rows of the database, so that each that was committed is written, in order, and what could not be written
-//! waits there and not in memory. A disk that is full or hangs stops nothing but this. After a kill the last lines may be
-//! there twice; their `id` tells.
+//! Lines follow the rows of the database. So each committed row is written, in order, and unwritten ones wait there
+//! instead of in memory. A full or hanging disk blocks only this file. After a kill the last lines may be duplicated;
+//! their `id` shows it.
 
 use super::{Accounts, Denied, log};
 use records::{audit, meta};
@@ -14,14 +14,14 @@ use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
-/// Time between two looks for new rows.
+/// Interval of the check for new rows.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Rows that are written at once.
+/// Rows per write.
 const ROWS: i64 = 500;
-/// The key under which the database knows which row was written last.
+/// Key of the database for the number of the last written row.
 const WRITTEN: &str = "audit_file";
 
-/// The file of the audit log, and how it does.
+/// The file of the audit log, and its figures.
 #[derive(Debug)]
 pub struct AuditFile {
     path: PathBuf,
@@ -30,7 +30,7 @@ pub struct AuditFile {
     waiting: AtomicU64,
 }
 
-/// How the file of the audit log does, for `/metrics`.
+/// Figures of the audit log's file, for `/metrics`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuditFileFigures {
     /// Lines written since the start.
@@ -41,16 +41,16 @@ pub struct AuditFileFigures {
     pub waiting: u64,
 }
 
-/// Some lines, and who is told once they are written.
+/// Some lines, and the channel for the result of their write.
 type Batch = (String, oneshot::Sender<io::Result<()>>);
 
 impl AuditFile {
-    /// The one of this path, which is made with the first row.
+    /// The file at this path, which is created with the first row.
     pub fn new(path: PathBuf) -> Self {
         AuditFile { path, lines: AtomicU64::new(0), failures: AtomicU64::new(0), waiting: AtomicU64::new(0) }
     }
 
-    /// How it does.
+    /// Its figures.
     pub fn figures(&self) -> AuditFileFigures {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         AuditFileFigures { lines: load(&self.lines), failures: load(&self.failures), waiting: load(&self.waiting) }
@@ -58,11 +58,11 @@ impl AuditFile {
 }
 
 impl Accounts {
-    /// Writes the rows of the audit log to a file as they come, until `stop` becomes true.
+    /// Writes new rows of the audit log to a file, until `stop` becomes true.
     pub async fn keep_audit_file(&self, file: &AuditFile, mut stop: watch::Receiver<bool>) {
         let (batches, theirs) = mpsc::sync_channel::<Batch>(1);
         let (path, shown) = (file.path.clone(), file.path.display().to_string());
-        // On a thread of its own: a disk that hangs keeps no other waiting.
+        // On a thread of its own: a hanging disk blocks nothing else.
         let write = move || theirs.iter().for_each(|(lines, done)| drop(done.send(append(&path, &lines))));
         if let Err(error) = std::thread::Builder::new().name("audit".into()).spawn(write) {
             return tracing::error!(%error, "cannot start the thread that writes the audit log's file");
@@ -94,7 +94,7 @@ impl Accounts {
         }
     }
 
-    /// Writes the next rows; how many.
+    /// Writes the next rows; returns their number.
     async fn write_some(&self, file: &AuditFile, batches: &mpsc::SyncSender<Batch>) -> io::Result<usize> {
         let away = |denied: Denied| io::Error::other(denied.to_string());
         let (rows, waiting) = self.unwritten().await.map_err(away)?;
@@ -107,7 +107,7 @@ impl Accounts {
             lines.push('\n');
         }
         let (done, written) = oneshot::channel();
-        // The thread has nothing else to do, and it goes with us.
+        // The thread has no other work, and ends with this task.
         batches.try_send((lines, done)).map_err(|_| io::Error::other("the thread that writes it has ended"))?;
         written.await.map_err(|_| io::Error::other("the thread that writes it has ended"))??;
         file.lines.fetch_add(count as u64, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Accounts {
     }
 }
 
-/// Appends lines to a plain file, which is made for its owner alone where there is none. What was half written goes again.
+/// Appends lines to a plain file, which is created for its owner alone if missing. A partial write is undone.
 fn append(path: &Path, lines: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -139,7 +139,7 @@ fn append(path: &Path, lines: &str) -> io::Result<()> {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     }
-    // Opened anew each time: who gathers logs moves the file away, and the next lines make another.
+    // Opened for each write: log rotation moves the file away, and the next lines create another.
     let mut file = options.read(true).append(true).create(true).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a plain file"));
@@ -148,7 +148,7 @@ fn append(path: &Path, lines: &str) -> io::Result<()> {
     let begin = if ends_within_a_line(&mut file, before)? { "\n" } else { "" };
     let written = file.write_all(begin.as_bytes()).and_then(|()| file.write_all(lines.as_bytes()));
     if written.is_err() {
-        // Where even that cannot be, the next lines begin on a line of their own.
+        // If even that fails, the next lines start on a line of their own.
         let _ = file.set_len(before);
     }
     written?;
@@ -175,7 +175,7 @@ mod tests {
         let path = folder.path().join("audit.jsonl");
         append(&path, "{\"id\":1}\n").expect("written");
         append(&path, "{\"id\":2}\n").expect("written");
-        // Another program, or a crash, has left half a line.
+        // Another program, or a crash, left half a line.
         OpenOptions::new().append(true).open(&path).and_then(|mut file| file.write_all(b"{\"i")).expect("written");
         append(&path, "{\"id\":3}\n").expect("written");
         assert_eq!(std::fs::read_to_string(&path).expect("text"), "{\"id\":1}\n{\"id\":2}\n{\"i\n{\"id\":3}\n");

@@ -1,4 +1,4 @@
-//! Where the records of a hub are: in a file of its data folder, or in a PostgreSQL.
+//! The database of a hub's records: a file in its data folder, or a PostgreSQL server.
 
 use super::OpenError;
 use records::{FILE, Records, Server};
@@ -6,10 +6,10 @@ use shared::secret::Secret;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The longest password of a database, bytes.
+/// Maximum length of a database password, bytes.
 const MAX_PASSWORD: u64 = 4 << 10;
 
-/// What is used between a file and a PostgreSQL, in the data folder.
+/// Temporary file of a restore to PostgreSQL, in the data folder.
 const BETWEEN: &str = "hub.db.restore";
 
 /// The database of a hub.
@@ -25,10 +25,10 @@ impl Database {
         Database { folder: folder.into(), server: None }
     }
 
-    /// The PostgreSQL at this address, where there is one, with the password of this file; else the file in the data folder.
+    /// The PostgreSQL at this address, if given, with the password of this file; else the file in the data folder.
     ///
     /// # Errors
-    /// A sentence: the address is none, or the file with the password cannot be read.
+    /// A sentence: the address is invalid, or the password file cannot be read.
     pub fn of(folder: &Path, url: Option<&str>, password_file: Option<&Path>) -> Result<Self, String> {
         let Some(url) = url else { return Ok(Database::in_folder(folder)) };
         let password = password_file.map(password).transpose()?;
@@ -36,17 +36,17 @@ impl Database {
         Ok(Database { folder: folder.into(), server: Some(server) })
     }
 
-    /// Whether there is, or may be, a hub in it, without a look at a server.
+    /// Whether a hub exists, or may exist, in it, without a request to a server.
     pub fn is_there(&self) -> bool {
         self.server.is_some() || self.folder.join(FILE).exists()
     }
 
-    /// The PostgreSQL, where it is one.
+    /// The PostgreSQL server, if it is one.
     pub fn server(&self) -> Option<&Server> {
         self.server.as_ref()
     }
 
-    /// Opens it. A new PostgreSQL beside a file from before is refused: somebody means to move.
+    /// Opens it. A new PostgreSQL beside an existing file is refused: the records have to be moved first.
     pub(super) async fn open(&self) -> Result<Records, OpenError> {
         let Some(server) = &self.server else {
             let records = Records::open(&self.folder).await?;
@@ -67,7 +67,7 @@ impl Database {
         Ok(records)
     }
 
-    /// What went wrong with it, once it was open.
+    /// Converts an error after the opening.
     pub(super) fn failed(&self, error: &records::Error) -> OpenError {
         match &self.server {
             Some(server) => server.unread(error),
@@ -75,10 +75,10 @@ impl Database {
         }
     }
 
-    /// Brings a hub's file, or a copy of it, into it while it is empty; an older one is brought up to date.
+    /// Restores a hub's file, or a copy of it, into an empty database. An older one is migrated.
     ///
     /// # Errors
-    /// [`OpenError`]: it is no such file, a newer version has made it, or there is a hub already.
+    /// [`OpenError`]: the file is no database of a hub, a newer version wrote it, or the database already has a hub.
     pub async fn restore(&self, file: &Path) -> Result<(), OpenError> {
         match &self.server {
             Some(server) => records::transfer(file, &self.folder.join(BETWEEN), server).await,

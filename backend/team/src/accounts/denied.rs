@@ -1,31 +1,31 @@
-//! What is answered in place of what was asked for.
+//! Reasons for which a request is refused.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A request that is not granted. Its text is one sentence that says what to do, and holds no secret.
+/// A request that is not granted. Its text is one sentence with the action to take, and holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// The question is wrong: 400.
+    /// The request is invalid: 400.
     Invalid(String),
-    /// Nobody is signed in, or who they say is not shown: 401.
+    /// Nobody is signed in, or the credentials are not valid: 401.
     SignIn(String),
-    /// Who asks may not: 403.
+    /// The principal has no permission: 403.
     Forbidden(String),
-    /// The sign-in is too old for this: 403, and the password is to be given again.
+    /// The sign-in is too old for this: 403, and the password has to be entered again.
     Again,
-    /// There is no such thing, or not for who asks: 404.
+    /// Not found, or not visible to the principal: 404.
     Unknown,
-    /// It cannot be so beside what there is: 409.
+    /// It conflicts with existing data: 409.
     Conflict(String),
-    /// Tried too often: 429.
+    /// Too many attempts: 429.
     Throttled {
-        /// When to try again.
+        /// Time until the next attempt.
         retry_after: Duration,
     },
-    /// Too much is asked at once: 503.
+    /// Too many concurrent requests: 503.
     Busy {
-        /// When to try again.
+        /// Time until the next attempt.
         retry_after: Duration,
     },
     /// The database cannot be used: 503.
@@ -35,7 +35,7 @@ pub enum Denied {
 }
 
 impl Denied {
-    /// The status for it in HTTP.
+    /// Its HTTP status.
     pub fn status(&self) -> u16 {
         match self {
             Denied::Invalid(_) => 400,
@@ -48,7 +48,7 @@ impl Denied {
         }
     }
 
-    /// When to try again, where that helps.
+    /// Time until the next attempt, if one helps.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Denied::Throttled { retry_after } | Denied::Busy { retry_after } => Some(*retry_after),
@@ -57,12 +57,12 @@ impl Denied {
         }
     }
 
-    /// Whether the password is to be given again.
+    /// Whether the password has to be entered again.
     pub fn asks_again(&self) -> bool {
         *self == Denied::Again
     }
 
-    /// Whether somebody has to sign in first.
+    /// Whether the caller has to sign in first.
     pub fn asks_sign_in(&self) -> bool {
         matches!(self, Denied::SignIn(_))
     }
@@ -103,7 +103,7 @@ impl std::error::Error for Denied {}
 impl From<records::Error> for Denied {
     fn from(error: records::Error) -> Self {
         if error.is_full() {
-            // It is said where the file is opened, and by whoever waits for room.
+            // Logged at the opening of the file, and by tasks that wait for space.
             tracing::debug!(%error, "the disk with the database is full");
             return Denied::Full;
         }

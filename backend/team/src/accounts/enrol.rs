@@ -1,4 +1,4 @@
-//! How a machine becomes a source: the rules by which it is known again, and the answer to who asks twice.
+//! Enrollment of machines: the rules that recognize a known machine, and answers to repeated requests.
 
 use super::attempts::Limit;
 use super::join::JoinSettings;
@@ -15,14 +15,14 @@ use shared::enrol::{EnrolRequest, Enrolled};
 use shared::role::KeyScope;
 use std::sync::atomic::Ordering;
 
-/// Who asks again within this time is answered as the same machine, with a new key.
+/// A request repeated within this time is answered as the same machine, with a new key.
 pub(super) const REPEATED: i64 = HOUR;
-/// How long a machine may wait to be confirmed without asking.
+/// Time without a request after which a pending machine is dropped.
 pub(super) const PENDING: i64 = DAY;
 
-/// Sources of a hub.
+/// Maximum number of sources of a hub.
 const SOURCES: i64 = 10_000;
-/// The longest name of a source.
+/// Maximum length of a source's name.
 const NAME: usize = 63;
 const LINKS: usize = 64;
 
@@ -31,7 +31,7 @@ const LINKS: usize = 64;
 pub enum Enrolment {
     /// It has joined.
     Enrolled(Enrolled),
-    /// An admin has to confirm it; it asks again, with the same request.
+    /// An admin has to confirm it; the machine repeats the same request.
     Pending,
 }
 
@@ -39,7 +39,7 @@ fn is_name_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || ".-_".contains(letter)
 }
 
-/// Whether a source may be called so.
+/// Checks the name of a source.
 pub(super) fn check_name(name: &str) -> Result<(), Denied> {
     match (1..=NAME).contains(&name.len()) && name.chars().all(is_name_letter) {
         true => Ok(()),
@@ -49,7 +49,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Denied> {
     }
 }
 
-/// Whether a request is one: what an agent sends is believed in nothing.
+/// Validates a request: no data of an agent is trusted.
 fn check(request: &EnrolRequest) -> Result<(), Denied> {
     let hex = |text: &str, digits| text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !hex(&request.request, 32) {
@@ -72,7 +72,7 @@ fn check(request: &EnrolRequest) -> Result<(), Denied> {
     Ok(())
 }
 
-/// The name that a new source asks for: the one that it was given, else its host name up to the first dot.
+/// The name requested for a new source: the given one, else its host name up to the first dot.
 fn wanted_name(request: &EnrolRequest) -> String {
     let host = || {
         let first = request.host.split('.').next().unwrap_or_default();
@@ -83,11 +83,11 @@ fn wanted_name(request: &EnrolRequest) -> String {
 }
 
 impl Accounts {
-    /// Lets a machine join by a join key.
+    /// Enrolls a machine by a join key.
     ///
     /// # Errors
-    /// [`Denied::SignIn`] for what is no join key, [`Denied::Forbidden`] for one that does not hold any longer or a machine
-    /// that was revoked, [`Denied::Invalid`], [`Denied::Conflict`], [`Denied::Throttled`].
+    /// [`Denied::SignIn`] for a text that is no join key, [`Denied::Forbidden`] for an expired or ended one and for a
+    /// revoked machine, [`Denied::Invalid`], [`Denied::Conflict`], [`Denied::Throttled`].
     pub async fn enrol(&self, text: &str, request: &EnrolRequest, network: &Network) -> Result<Enrolment, Denied> {
         check(request)?;
         let Some(join) = self.proven(text, &[KeyKind::Join]).await? else {
@@ -97,7 +97,7 @@ impl Accounts {
         let settings: JoinSettings = serde_json::from_str(&join.settings).unwrap_or_default();
         let now = self.now();
         let mut change = self.begin_change().await?;
-        // Read anew, inside the change: two machines may share the last use.
+        // Read again inside the change: two machines may share the last use.
         let join = keys::get(&mut change, &join.id).await?.ok_or(Denied::Unknown)?;
         if join.ended.is_some() {
             return Err(Denied::Forbidden("this join key was revoked; ask an admin for a new line".into()));
@@ -149,7 +149,7 @@ impl Accounts {
         Ok(Enrolment::Enrolled(enrolled))
     }
 
-    /// What this request got before.
+    /// The earlier result of this request.
     async fn asked_before(
         &self,
         change: &mut Change,
@@ -172,8 +172,8 @@ impl Accounts {
         Ok(Some(Before { source, pending }))
     }
 
-    /// Which source a machine is, by the first rule that fits; a new one if none does. And whether it was known again by
-    /// what it says of itself alone.
+    /// The source of a machine, by the first rule that fits; a new one if none does. Also whether it was recognized by
+    /// its own statements alone.
     async fn choose(
         &self,
         change: &mut Change,
@@ -187,7 +187,8 @@ impl Accounts {
             return Ok((found, false));
         }
         let is_free = |source: &Source| !self.0.links.is_watched(&source.id);
-        // A reinstalled machine has the same machine id, host name and network card; a clone still runs, or has another card.
+        // A reinstalled machine has the same machine id, host name and network card. A clone is still connected, or has
+        // another card.
         if let Some(machine) = request.machine.as_ref().filter(|_| !request.container) {
             for source in sources::of_machine(change, &join.team, machine, &request.host).await? {
                 let known: Vec<String> = serde_json::from_str(&source.links).unwrap_or_default();
@@ -196,7 +197,7 @@ impl Accounts {
                 }
             }
         }
-        // A container has nothing of its own but its name.
+        // A container has no identity but its name.
         let nameless = request.container || request.machine.is_none();
         if let Some(name) = request.name.as_ref().filter(|_| nameless && settings.by_name) {
             let known = sources::of_name(change, &join.team, name).await?;
@@ -238,7 +239,7 @@ impl Accounts {
         Ok(source)
     }
 
-    /// A name that nobody has, by `-2`, `-3`, ... behind the wanted one.
+    /// A free name, by `-2`, `-3`, ... after the wanted one.
     pub(super) async fn free_name(&self, change: &mut Change, wanted: &str) -> Result<String, Denied> {
         let now = self.now();
         for number in 1..=SOURCES + 1 {
@@ -251,7 +252,7 @@ impl Accounts {
         Err(Denied::conflict("all names like this one are in use; choose another one with --name"))
     }
 
-    /// Gives a machine the key of its source; the one before is replaced.
+    /// Gives a machine the key of its source; an earlier key is replaced.
     async fn admit(
         &self,
         change: &mut Change,
@@ -272,7 +273,7 @@ impl Accounts {
             facts: None,
         };
         sources::heard(change, &source.id, now, told).await?;
-        // What an admin said of the machine counts more than the line that it came by.
+        // Labels set by an admin override those of the join key.
         let mut labels = settings.labels.clone();
         labels.extend(labels_of(&source));
         check_labels(&labels)?;
@@ -297,7 +298,7 @@ impl Accounts {
     }
 }
 
-/// What a request got before.
+/// The earlier result of a request.
 struct Before {
     source: Source,
     pending: bool,

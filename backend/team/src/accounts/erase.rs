@@ -1,4 +1,4 @@
-//! A person is forgotten: the account goes with all that is its own, and where the log says who did what another name stands.
+//! Erasure of a person: the account is removed with all its data, and another name replaces theirs in the log.
 
 use super::session::normal_name;
 use super::teams::left;
@@ -9,7 +9,7 @@ use records::{Change, accounts, alerts, audit, channels, keys, rules, silences, 
 use shared::people::Erased;
 
 impl Accounts {
-    /// Erases the account of who asks.
+    /// Erases the principal's own account.
     ///
     /// # Errors
     /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub.
@@ -20,10 +20,10 @@ impl Accounts {
         self.erase(change, by, account.name.clone(), Some(account)).await
     }
 
-    /// Erases a person by id or name; by the name also one whose account is removed already.
+    /// Erases a person by id or name; by name also a person whose account was removed before.
     ///
     /// # Errors
-    /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub, [`Denied::Unknown`] where nothing names them.
+    /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub, [`Denied::Unknown`] if no record has that name.
     pub async fn erase_person(&self, by: &Principal, word: &str) -> Result<Erased, Denied> {
         self.need_hub_admin(by)?;
         self.need_fresh(by)?;
@@ -58,7 +58,7 @@ impl Accounts {
         } else if audit::naming(&mut change, &name, 1).await?.is_empty() {
             return Err(Denied::Unknown);
         }
-        // What they saved for a team that they left before has their name, too.
+        // Objects saved for a team that they left earlier contain their name, too.
         views::rename(&mut change, &left(&name), &instead).await?;
         rules::rename(&mut change, &left(&name), &instead).await?;
         channels::rename(&mut change, &name, &instead).await?;

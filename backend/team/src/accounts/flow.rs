@@ -1,5 +1,5 @@
-//! Sign-ins by a provider that are on their way. One secret in a cookie of the browser is all that they hang on: what the
-//! provider gets to see is derived from it, so whoever brings an answer without the cookie has begun nothing.
+//! Pending sign-ins by a provider. Each depends on one secret, in a cookie of the browser. All values sent to the
+//! provider are derived from it, so an answer without the cookie is worthless.
 
 use super::attempts::Limit;
 use super::{Accounts, Denied, MINUTE, Network, Principal, Who, random};
@@ -10,42 +10,42 @@ use serde::{Deserialize, Serialize};
 use shared::provider::{Purpose, Refused};
 use shared::secret::Secret;
 
-/// How long somebody may be away.
+/// Lifetime of a pending sign-in.
 const AWAY: i64 = 10 * MINUTE;
-/// Sign-ins that are on their way, of all people together.
+/// Maximum number of pending sign-ins of the hub.
 const MOST: i64 = 10_000;
 
-/// The secret of one sign-in on its way.
+/// The secret of one pending sign-in.
 #[derive(Clone, Debug)]
 pub struct FlowSecret(Secret);
 
 impl FlowSecret {
-    /// One that a browser brought back.
+    /// A secret returned by a browser.
     pub fn new(secret: Secret) -> Self {
         FlowSecret(secret)
     }
 
-    /// What the browser keeps.
+    /// The value of the cookie.
     pub fn cookie(&self) -> &Secret {
         &self.0
     }
 
-    /// What comes back with the answer.
+    /// The `state` parameter, which the answer contains.
     pub fn state(&self) -> String {
         self.derived("state")
     }
 
-    /// What the provider's token repeats.
+    /// The `nonce`, which the provider's token repeats.
     pub fn nonce(&self) -> String {
         self.derived("nonce")
     }
 
-    /// What proves that who began it also ends it (PKCE).
+    /// The verifier that binds the end of the sign-in to its start (PKCE).
     pub fn verifier(&self) -> Secret {
         Secret::new(self.derived("verifier"))
     }
 
-    /// What the provider gets to see of it, to know it again: its SHA-256 (`S256`).
+    /// The challenge sent to the provider: the SHA-256 of the verifier (`S256`).
     pub fn challenge(&self) -> String {
         URL_SAFE_NO_PAD.encode(random::hash(self.verifier().reveal()))
     }
@@ -55,20 +55,20 @@ impl FlowSecret {
     }
 }
 
-/// A sign-in on its way, as it is kept.
+/// A pending sign-in, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Flow {
-    /// By whom.
+    /// Name of the provider.
     pub provider: String,
-    /// Where the page is to stand afterwards.
+    /// Address of the page afterwards.
     pub next: String,
-    /// What it is for.
+    /// Purpose of the sign-in.
     pub purpose: Purpose,
     /// Hash of the code of an invitation.
     pub(super) invite: Option<Vec<u8>>,
-    /// Of who was signed in when it began: the account, and the hash of the session.
+    /// The account signed in at its start, and the hash of the session.
     pub(super) of: Option<(String, [u8; 32])>,
-    /// When it began, milliseconds since the Unix epoch.
+    /// Its start, milliseconds since the Unix epoch.
     pub began: i64,
 }
 
@@ -76,7 +76,7 @@ impl Accounts {
     /// Begins a sign-in.
     ///
     /// # Errors
-    /// [`Denied::Again`]: another way is added only by who has just signed in. [`Denied::Throttled`], [`Denied::Conflict`].
+    /// [`Denied::Again`]: adding a way to sign in needs a fresh sign-in. [`Denied::Throttled`], [`Denied::Conflict`].
     pub async fn begin_flow(
         &self,
         by: Option<&Principal>,
@@ -122,10 +122,10 @@ impl Accounts {
         Ok(secret)
     }
 
-    /// Takes a sign-in that has come back; nobody can take it again.
+    /// Takes a pending sign-in after the browser returned; it can be taken once.
     ///
     /// # Errors
-    /// It began elsewhere, is over, or was used; or too many were.
+    /// It began in another browser, has expired, or was used; or there were too many attempts.
     pub async fn take_flow(
         &self,
         secret: Option<&FlowSecret>,
@@ -133,7 +133,7 @@ impl Accounts {
         network: &Network,
     ) -> Result<Flow, Refused> {
         let own = secret.filter(|secret| secret.state() == state).ok_or(Refused::Elsewhere)?;
-        // Only who has the cookie counts: no page elsewhere makes a network's browsers reach the limit.
+        // Only requests with the cookie count: no foreign page can make a network's browsers reach the limit.
         let by = [(Limit::Answer, network.text())];
         self.attempt(&by).map_err(|_| Refused::Busy)?;
         let taken = async {

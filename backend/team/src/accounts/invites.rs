@@ -1,4 +1,4 @@
-//! Invitations: a link by which somebody comes into a team, once. Its code is nowhere, only its SHA-256.
+//! Invitations: one-time links into a team. Only the SHA-256 of the code is stored.
 
 use super::attempts::Limit;
 use super::session::{normal_name, wrong_code};
@@ -11,24 +11,24 @@ use shared::role::{KeyScope, Role};
 use shared::secret::Secret;
 use shared::team::{Invite, NewInvite, TakeInvite};
 
-/// How long one holds unless it is said, and at most.
+/// Lifetime of an invitation: default and maximum.
 const HOLDS: i64 = 7 * DAY;
 const LONGEST: i64 = 30 * DAY;
-/// Open invitations of a team.
+/// Maximum number of open invitations of a team.
 const INVITES: usize = 200;
-/// The longest address for mail.
+/// Maximum length of an e-mail address.
 const EMAIL: usize = 254;
 
-/// An invitation was taken.
+/// Result of an accepted invitation.
 #[derive(Debug)]
 pub enum InviteTaken {
-    /// By a new account, which is signed in now.
+    /// A new account, which is signed in now.
     Begun(Box<Begun>),
-    /// By who was signed in.
+    /// The signed-in account joined.
     Joined,
 }
 
-/// An address for mail as it is kept; none for an empty one.
+/// An e-mail address as it is stored; none for an empty one.
 pub(super) fn email_of(text: &str) -> Result<Option<String>, Denied> {
     let text = text.trim();
     let plain = !text.chars().any(|letter| letter.is_control() || letter == ' ');
@@ -40,7 +40,7 @@ pub(super) fn email_of(text: &str) -> Result<Option<String>, Denied> {
 }
 
 impl Accounts {
-    /// The invitations of a team that hold, the newest first.
+    /// The valid invitations of a team, newest first.
     ///
     /// # Errors
     /// [`Denied`].
@@ -61,10 +61,10 @@ impl Accounts {
         Ok(shown.collect())
     }
 
-    /// Invites somebody into a team: the id of the invitation, and its code, told this once.
+    /// Invites a person into a team. Returns the id of the invitation, and its code, which is shown once.
     ///
     /// # Errors
-    /// [`Denied`]: a role above one's own, or of a member who may invite no admins; too many.
+    /// [`Denied`]: a role above the principal's own, or an invitation of an admin by a member; too many.
     pub async fn invite(&self, by: &Principal, team: &str, wanted: &NewInvite) -> Result<(String, Secret), Denied> {
         let (now, role) = (self.now(), wanted.role.unwrap_or(Role::Viewer));
         let email = email_of(wanted.email.as_deref().unwrap_or_default())?;
@@ -109,7 +109,7 @@ impl Accounts {
         Ok((row.id, Secret::new(code)))
     }
 
-    /// Takes an invitation back.
+    /// Revokes an invitation.
     ///
     /// # Errors
     /// [`Denied`].
@@ -129,10 +129,10 @@ impl Accounts {
         Ok(change.commit().await?)
     }
 
-    /// Takes an invitation: who is signed in comes into the team, else a new account does.
+    /// Accepts an invitation: the signed-in account joins the team, or a new account is created.
     ///
     /// # Errors
-    /// [`Denied`]: a wrong code; a name or a password that is not taken.
+    /// [`Denied`]: a wrong code; a name or a password that is refused.
     pub async fn take_invite(
         &self,
         by: Option<&Principal>,
@@ -145,7 +145,7 @@ impl Accounts {
             Who::Account { id, .. } => Some((by, id)),
             _ => None,
         });
-        // Whatever is wrong with these does not spend the code.
+        // Errors in these do not use up the code.
         let fresh = match (signed_in, &wanted.name, &wanted.password) {
             (Some(_), ..) => None,
             (None, Some(name), Some(secret)) => {
@@ -191,7 +191,7 @@ impl Accounts {
         Ok(taken)
     }
 
-    /// Brings an account into the team of an invitation, which is spent.
+    /// Adds an account to the team of an invitation, which is used up.
     pub(super) async fn join_by(
         &self,
         change: &mut Change,
@@ -222,7 +222,7 @@ impl Accounts {
         self.audit(change, by, done).await
     }
 
-    /// The team and role of an invitation, if who made it could still make it.
+    /// The team and role of an invitation, if its creator could still make it.
     async fn still_granted(&self, change: &mut Change, code: &Code) -> Result<(teams::Team, Role), Denied> {
         let role: Role = code.role.as_deref().and_then(|role| role.parse().ok()).ok_or_else(wrong_code)?;
         let team = teams::find(change, code.team.as_deref().unwrap_or_default()).await?.ok_or_else(wrong_code)?;
@@ -238,7 +238,7 @@ impl Accounts {
         Ok((team, role))
     }
 
-    /// A team where who asks may invite: an admin, or a member where members may.
+    /// A team where the principal may invite: as an admin, or as a member if members may.
     async fn inviting(&self, on: &mut Connection, by: &Principal, word: &str) -> Result<teams::Team, Denied> {
         let team = self.team(on, by, word, Role::Member).await?;
         let may = by.may(&team.id, Role::Admin) || settings_of(&team).members_invite;

@@ -1,4 +1,4 @@
-//! Join keys: what a machine needs to become a source. Ending one ends no machine.
+//! Join keys, by which a machine becomes a source. Ending one affects no machine that has joined.
 
 use super::key::{self, KeyKind, end_of};
 use super::labels::{check_labels, json};
@@ -12,25 +12,25 @@ use shared::secret::Secret;
 use shared::session::{Join, NewJoin};
 use std::collections::BTreeMap;
 
-/// How long a join key holds unless it is said.
+/// Default lifetime of a join key.
 const HOLDS: i64 = DAY;
-/// Join keys of a team that hold at once.
+/// Maximum number of valid join keys of a team.
 const JOINS: usize = 200;
-/// What the join key is called that the hub prints while it has no account.
+/// Name of the join key that the hub prints while it has no account.
 const PRINTED: &str = "printed at the start";
 
-/// A key that was made just now.
+/// A new key.
 #[derive(Debug)]
 pub struct NewKey {
-    /// Its id, by which it is ended.
+    /// Its id, by which it can be ended.
     pub id: String,
-    /// The key itself. Told this once.
+    /// The key itself, returned once.
     pub key: Secret,
-    /// When it ends, milliseconds since the Unix epoch; none: never.
+    /// Its expiry, milliseconds since the Unix epoch; none: never.
     pub ends: Option<i64>,
 }
 
-/// What a join key says of the machines that join by it.
+/// Settings of a join key for its machines.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct JoinSettings {
@@ -43,7 +43,7 @@ pub(super) struct JoinSettings {
 }
 
 impl Accounts {
-    /// Makes a join key for a team.
+    /// Creates a join key for a team.
     ///
     /// # Errors
     /// [`Denied`]; [`Denied::Again`] after an old sign-in.
@@ -67,7 +67,7 @@ impl Accounts {
             }
             None => None,
         };
-        // A line for one machine is spent by it.
+        // A key for a single machine has one use.
         let uses = wanted.uses.or(source.is_some().then_some(1));
         let settings = JoinSettings {
             labels: wanted.labels.clone(),
@@ -89,8 +89,8 @@ impl Accounts {
         Ok(made)
     }
 
-    /// The join key of the line that the hub prints while it has no account: any number of machines within 24 h, into the
-    /// first team; it ends the one before. None when there is an account.
+    /// The join key that the hub prints while it has no account: any number of machines within 24 h, into the first
+    /// team. It replaces the one before. None when there is an account.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -147,7 +147,7 @@ impl Accounts {
         Ok(NewKey { id: minted.id, key: minted.text, ends })
     }
 
-    /// The join keys of a team that hold, the newest first.
+    /// The valid join keys of a team, newest first.
     ///
     /// # Errors
     /// [`Denied`].

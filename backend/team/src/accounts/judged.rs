@@ -1,8 +1,8 @@
-//! Who was judged a moment ago. A page asks for many things, and the same session is read again for each: what it may is kept
-//! for as long as nothing of it was changed, here or elsewhere.
+//! Cache of principals. A page sends many requests with the same session, and each has to be authorized: the result is
+//! cached while no change was made, here or elsewhere.
 //!
-//! What is kept counts for the [generation](records::Records::generation) in which it was read alone, and only while a look
-//! at what others have written is younger than [`LOOKED`]. So nothing that was taken back is kept for longer than a second.
+//! An entry is valid for the [generation](records::Records::generation) in which it was read, and only while the last
+//! check for foreign changes is younger than [`LOOKED`]. So a revoked right is effective within a second.
 
 use super::{Accounts, Denied, MINUTE, Network, Principal, random};
 use std::collections::HashMap;
@@ -10,24 +10,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How old the look at what others have written may be: with the time that a look may take, below a second.
+/// Maximum age of the check for foreign changes: with the time of a check, below a second.
 const LOOKED: Duration = Duration::from_millis(600);
-/// How long one may take; later it is as if there was none.
+/// Timeout of a check; after it the check counts as failed.
 const LOOK: Duration = Duration::from_millis(300);
-/// Time between two looks of a hub.
+/// Interval of a hub's checks.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
-/// How long one counts at most: marks of use are written when somebody is judged.
+/// Maximum age of an entry: marks of use are written at each authorization.
 const KEPT: i64 = MINUTE;
-/// How long whoever was judged may read on while the database is away. Nothing can be taken back then, but by another hub
-/// that has it still.
+/// Time for which a cached principal may read while the database is unreachable. Only another hub that still reaches it
+/// could revoke rights then.
 const WITHOUT_DATABASE: Duration = Duration::from_secs(15 * 60);
-/// The most that are kept.
+/// Maximum number of entries.
 const MOST: usize = 20_000;
 
-/// By what somebody is known: a hash of it, never the thing itself.
+/// Key of an entry: a hash of the credential, never the credential itself.
 pub(super) type KnownBy = [u8; 32];
 
-/// The hash of a word and of what it is a word for.
+/// The hash of a credential and its kind.
 pub(super) fn known(kind: &str, text: &str) -> KnownBy {
     random::hash(&format!("{kind} {text}"))
 }
@@ -36,21 +36,21 @@ pub(super) fn known(kind: &str, text: &str) -> KnownBy {
 struct Entry {
     principal: Principal,
     generation: u64,
-    /// Until then, wall.
+    /// Expiry, wall clock.
     until: i64,
-    /// And until then, steady: a wall clock that is set back lengthens nothing.
+    /// Expiry, steady clock: setting the wall clock back extends nothing.
     steady: Duration,
-    /// While the database is away until then.
+    /// Expiry while the database is unreachable.
     without_database: Duration,
 }
 
-/// Those who were judged.
+/// The cached principals.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     entries: Mutex<HashMap<KnownBy, Entry>>,
-    /// When others were looked for last, steady; 0: never.
+    /// Time of the last check for foreign changes, steady; 0: never.
     looked: AtomicU64,
-    /// One looks for all that ask at once.
+    /// One check serves all concurrent requests.
     looking: tokio::sync::Mutex<()>,
     dropped: AtomicU64,
 }
@@ -60,7 +60,7 @@ impl Judged {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many are kept, and how many were dropped because there were too many.
+    /// Number of entries, and number of those evicted at the maximum.
     pub(super) fn figures(&self) -> (usize, u64) {
         (self.entries().len(), self.dropped.load(Ordering::Relaxed))
     }
@@ -72,8 +72,8 @@ impl Judged {
 }
 
 impl Accounts {
-    /// Looks for what others have changed from now on, so that what they took back closes here within a second, too. It ends
-    /// by being dropped.
+    /// Checks for foreign changes periodically, so that rights revoked elsewhere end here within a second, too. Runs
+    /// until it is dropped.
     pub async fn look_for_others(&self) {
         loop {
             self.look().await;
@@ -81,11 +81,11 @@ impl Accounts {
         }
     }
 
-    /// Who was judged by this a moment ago, where nothing was changed since.
+    /// The cached principal of this credential, if no change was made since.
     pub(super) async fn judged(&self, known: &KnownBy, network: &Network) -> Option<Principal> {
         let judged = &self.0.judged;
         if !judged.looked(self.0.clock.steady()) {
-            // Nobody waits for the look of another: who asks meanwhile is judged by what is written.
+            // A request does not wait for another's check: meanwhile it is authorized from the database.
             let _one = judged.looking.try_lock().ok()?;
             if !self.look().await {
                 return None;
@@ -98,7 +98,7 @@ impl Accounts {
         holds.then(|| Principal { network: network.clone(), ..entry.principal.clone() })
     }
 
-    /// Who was judged by this before the database went away, where nothing was changed since. It is for reading alone.
+    /// The principal cached before the database became unreachable, if no change was made since. For reading only.
     fn judged_before(&self, known: &KnownBy, network: &Network) -> Option<Principal> {
         let (generation, now, steady) = (self.0.records.generation(), self.now(), self.0.clock.steady());
         let entries = self.0.judged.entries();
@@ -108,7 +108,7 @@ impl Accounts {
         holds.then(|| Principal { network: network.clone(), ..entry.principal.clone() })
     }
 
-    /// Likewise by a key, in whose place nothing else counts, or else by a session.
+    /// Likewise by a key, which excludes everything else, or by a session.
     pub fn known_before(&self, key: Option<&str>, token: Option<&str>, network: &Network) -> Option<Principal> {
         match (key, token) {
             (Some(key), _) => self.judged_before(&known("key", key), network),
@@ -117,7 +117,7 @@ impl Accounts {
         }
     }
 
-    /// Keeps who was judged; `generation` is that of before they were read.
+    /// Caches a principal; `generation` is the one from before it was read.
     pub(super) fn keep_judged(&self, known: KnownBy, generation: u64, principal: &Principal) {
         let (now, steady) = (self.now(), self.0.clock.steady());
         let entry = Entry {
@@ -139,13 +139,13 @@ impl Accounts {
         entries.insert(known, entry);
     }
 
-    /// Looks for what others have changed; false where nobody can say.
+    /// Checks for foreign changes; false if the check failed.
     async fn look(&self) -> bool {
         let begun = self.0.clock.steady();
         let Ok(Ok(others)) = tokio::time::timeout(LOOK, self.0.records.look()).await else { return false };
         self.0.judged.looked.store(u64::try_from(begun.as_nanos()).unwrap_or(u64::MAX).max(1), Ordering::Release);
         if others {
-            // Machines may have come or gone, and whoever is connected looks whether they still may.
+            // Machines may have changed, and connections check again whether they are still allowed.
             self.sources_have_changed();
             self.judge_links().await;
             self.find_first_account().await;
@@ -153,7 +153,7 @@ impl Accounts {
         true
     }
 
-    /// The first account may have been made at another hub of a cluster.
+    /// The first account may have been created at another hub of a cluster.
     async fn find_first_account(&self) {
         if self.is_set_up() {
             return;
@@ -165,7 +165,7 @@ impl Accounts {
         }
     }
 
-    /// Tells links whose keys others have ended.
+    /// Notifies connections whose keys were ended elsewhere.
     async fn judge_links(&self) {
         for key in self.0.links.watched() {
             let row = match self.read().await {
@@ -180,7 +180,7 @@ impl Accounts {
         }
     }
 
-    /// What somebody may now; none when that has ended.
+    /// The present rights of a principal; none when its session, key or link has ended.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].

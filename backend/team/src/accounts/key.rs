@@ -1,30 +1,30 @@
-//! The text of a key: `wg_KIND_ID_SECRET`, where the secret's last six letters are a checksum of all that stands before, so
-//! that scanners of source code can tell a key that leaked.
+//! The text of a key: `wg_KIND_ID_SECRET`. The secret's last six letters are a checksum of everything before, so that
+//! scanners of source code recognize a leaked key.
 
 use super::random::{base62, checksum_text, hash};
 use super::{DAY, Denied, MINUTE};
 use shared::secret::Secret;
 use shared::unit::time;
 
-/// Letters of an id, which lists show.
+/// Letters of an id, which is visible in lists.
 const ID: usize = 12;
 /// Letters of a secret without its checksum.
 const SECRET: usize = 43;
 const CHECKSUM: usize = 6;
 
-/// The longest that can be said; beyond it "never" is meant.
+/// Maximum lifetime that can be given; above it use "never".
 const LONGEST: i64 = 3_660 * DAY;
 
-/// Whose key it is.
+/// Kind of a key's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyKind {
     /// A person's.
     Person,
     /// A service's of a team.
     Service,
-    /// An agent's, bound to its source.
+    /// An agent's, for its source alone.
     Agent,
-    /// One to join by.
+    /// A join key.
     Join,
 }
 
@@ -42,13 +42,13 @@ impl KeyKind {
     }
 }
 
-/// A key that was made just now.
+/// A new key.
 pub(super) struct Minted {
     /// Its id.
     pub id: String,
     /// The whole key.
     pub text: Secret,
-    /// What is kept of its secret.
+    /// The stored hash of its secret.
     pub hash: [u8; 32],
 }
 
@@ -66,17 +66,17 @@ pub(super) fn mint(kind: KeyKind) -> Minted {
     Minted { id, text, hash: hash(&secret) }
 }
 
-/// What a text that looks like a key says. That it looks like one does not mean that it is one.
+/// The parts of a text in the form of a key, which are not verified yet.
 pub(super) struct Claimed<'a> {
-    /// Whose key it says to be.
+    /// The claimed kind.
     pub kind: KeyKind,
     /// Its id.
     pub id: &'a str,
-    /// What would be kept of its secret.
+    /// The hash of the claimed secret, as it would be stored.
     pub hash: [u8; 32],
 }
 
-/// Reads a key; none when it is not one, or was not copied whole.
+/// Parses a key; none when it has no such form, or was not copied whole.
 pub(super) fn read(text: &str) -> Option<Claimed<'_>> {
     let mut parts = text.split('_');
     let (Some("wg"), Some(kind), Some(id), Some(secret), None) =
@@ -93,7 +93,7 @@ pub(super) fn read(text: &str) -> Option<Claimed<'_>> {
     (checksum(before) == sum).then(|| Claimed { kind, id, hash: hash(&secret[..SECRET]) })
 }
 
-/// When something ends whose lifetime is given as text: a length of time, or `never`.
+/// Expiry from a lifetime given as text: a duration, or `never`.
 pub(super) fn end_of(text: Option<&str>, unless_said: Option<i64>, now: i64) -> Result<Option<i64>, Denied> {
     let text = match text.map(str::trim) {
         None => return Ok(unless_said.map(|holds| now + holds)),

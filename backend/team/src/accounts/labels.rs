@@ -1,14 +1,14 @@
-//! Labels of machines, as they are checked and kept.
+//! Labels of machines: validation and stored form.
 
 use super::Denied;
 use records::sources::Source;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Labels of one machine.
+/// Maximum number of labels of one machine.
 const LABELS: usize = 32;
 
-/// Settings and labels as they are kept.
+/// The stored form of settings and labels.
 pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("texts and flags only")
 }
@@ -17,12 +17,12 @@ pub(super) fn labels_of(source: &Source) -> BTreeMap<String, String> {
     parsed(&source.labels)
 }
 
-/// Labels as they are kept.
+/// Labels from their stored form.
 pub(super) fn parsed(text: &str) -> BTreeMap<String, String> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// Whether labels are within what is kept of them.
+/// Checks the limits of labels.
 pub(super) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Denied> {
     if labels.len() > LABELS {
         return Err(Denied::invalid(format!("a machine has at most {LABELS} labels")));

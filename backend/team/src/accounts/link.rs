@@ -1,4 +1,4 @@
-//! What the hub's end of an agent's link asks: whose key it is, and what is kept of its source.
+//! The hub's side of an agent's connection: the owner of the key, and the records of its source.
 
 use super::attempts::Limit;
 use super::key::KeyKind;
@@ -13,10 +13,10 @@ use std::fmt;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The longest that is kept of what a machine tells, bytes: host, platform, version, facts.
+/// Maximum lengths of data reported by a machine, bytes: host, platform, version, facts.
 const TOLD: [usize; 4] = [255, 256, 64, 65_536];
 
-/// Which machine an agent's key speaks for.
+/// Machine of an agent's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The id of its source, 26 letters.
@@ -29,25 +29,25 @@ pub struct Identity {
     pub team: String,
     /// The id of its key.
     pub key: String,
-    /// It is gone for good when it has been away for an hour.
+    /// It is removed for good after an hour offline.
     pub ephemeral: bool,
     since: u64,
 }
 
-/// Why a link may not be, or not any longer. Its text is one sentence for the agent.
+/// Reason why a connection is refused or closed. Its text is one sentence for the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkDenied {
-    /// This is no key; told before the upgrade, as 401.
+    /// Not a key; sent before the upgrade, as 401.
     NoKey,
     /// An admin has ended the machine's key.
     Revoked,
     /// The machine's source was removed.
     Unknown,
-    /// The machine has joined anew, and has another key.
+    /// The machine has enrolled again, and has another key.
     Replaced,
-    /// Too many keys that are none came from this network.
+    /// Too many invalid keys came from this network.
     Throttled {
-        /// When to try again.
+        /// Time until the next attempt.
         retry_after: Duration,
     },
     /// The database cannot be used.
@@ -55,7 +55,7 @@ pub enum LinkDenied {
 }
 
 impl LinkDenied {
-    /// The code by which the link closes; none where there is no upgrade.
+    /// The WebSocket close code of the connection; none for a refusal before the upgrade.
     pub fn close_code(&self) -> Option<u16> {
         match self {
             LinkDenied::Revoked => Some(close::REVOKED),
@@ -90,7 +90,7 @@ impl From<Denied> for LinkDenied {
     }
 }
 
-/// What a machine tells of itself; what is absent stays as it was, and what is too long is not kept.
+/// Data that a machine reports about itself. Absent values stay unchanged, and values that are too long are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// Its host name.
@@ -99,24 +99,24 @@ pub struct Heard {
     pub platform: Option<String>,
     /// Version of its agent.
     pub version: Option<String>,
-    /// What else it tells; JSON.
+    /// Other facts; JSON.
     pub facts: Option<String>,
 }
 
-/// From a sequence on, the stamps of a source are corrected by so much.
+/// A correction of a source's timestamps from a sequence on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Era {
     /// The first sequence.
     pub first: u64,
-    /// What is added to stamps, milliseconds.
+    /// Correction added to timestamps, milliseconds.
     pub shift_ms: i64,
-    /// How far its clock was ahead, milliseconds.
+    /// Lead of its clock, milliseconds.
     pub skew_ms: i64,
     /// Round trip of that measurement, milliseconds.
     pub rtt_ms: i64,
 }
 
-/// Why a link may not be, by the row of its key; none while it may.
+/// Reason why a connection is not allowed, by the row of its key; none while it is.
 pub(super) fn ended(key: Option<&Key>) -> Option<LinkDenied> {
     let Some(key) = key else { return Some(LinkDenied::Unknown) };
     key.ended?;
@@ -128,10 +128,10 @@ pub(super) fn ended(key: Option<&Key>) -> Option<LinkDenied> {
 }
 
 impl Accounts {
-    /// The machine that an agent's key speaks for.
+    /// The machine of an agent's key.
     ///
     /// # Errors
-    /// [`LinkDenied`]; a key that was ended is told which of three things happened to it.
+    /// [`LinkDenied`]; for an ended key it is one of three reasons.
     pub async fn agent(&self, text: &str, network: &Network) -> Result<Identity, LinkDenied> {
         let since = self.0.links.now();
         let Some(key) = self.proven(text, &[KeyKind::Agent]).await? else {
@@ -157,15 +157,16 @@ impl Accounts {
         })
     }
 
-    /// What gets the reason when the link has to close. It is held for as long as the link lives, and no longer: by that a
-    /// machine that joins anew is told from one that still runs.
+    /// A receiver of the reason when the connection has to close. The caller holds it exactly as long as the
+    /// connection: this distinguishes a machine that enrolls again from one that is still connected.
     pub fn watch_agent(&self, identity: &Identity) -> watch::Receiver<Option<LinkDenied>> {
         let holder = KeyHolder { own: identity.key.clone(), of: identity.source.clone(), since: identity.since };
-        // One that cannot be judged tries again, and is judged then.
+        // A connection that cannot be authorized retries, and is checked then.
         self.0.links.watch(&holder, LinkDenied::Unavailable)
     }
 
-    /// A machine was heard, and told this of itself. Call it when its link begins and ends, and at most once a minute.
+    /// Stores data that a machine reported about itself. Called when its connection begins and ends, and at most once a
+    /// minute.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -182,7 +183,7 @@ impl Accounts {
         Ok(change.commit().await?)
     }
 
-    /// How a source's clock was corrected so far, by sequence.
+    /// The corrections of a source's clock so far, by sequence.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -196,7 +197,7 @@ impl Accounts {
         Ok(eras)
     }
 
-    /// Writes down how a source's clock is corrected from a sequence on, so that a tick that comes twice gets one stamp.
+    /// Stores a correction of a source's clock from a sequence on, so that a repeated tick gets the same timestamp.
     ///
     /// # Errors
     /// [`Denied::Unavailable`], also when the source was removed.
@@ -207,7 +208,7 @@ impl Accounts {
         Ok(change.commit().await?)
     }
 
-    /// Ids of the sources that were removed: nothing of them is kept.
+    /// Ids of removed sources: none of their data is stored.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -215,7 +216,7 @@ impl Accounts {
         Ok(eras::removed(&mut *self.read().await?).await?)
     }
 
-    /// Id and name of each machine, and the labels that its join key or an admin gave it.
+    /// Id and name of each machine, and the labels from its join key or an admin.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -224,8 +225,9 @@ impl Accounts {
         Ok(all.into_iter().map(|(id, name, labels)| (id, name, parsed(&labels))).collect())
     }
 
-    /// Id and name of each that may send, or could, and when it was heard of last, or joined: milliseconds since the Unix
-    /// epoch. The former is written seldom, and not at all by a hub that was killed soon after the machine had joined.
+    /// Id and name of each machine that may send, or could, and its last contact or its enrollment, milliseconds since
+    /// the Unix epoch. The last contact is written rarely. It is missing if the hub was killed soon after the
+    /// enrollment.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -236,7 +238,7 @@ impl Accounts {
         Ok(admitted.map(named).collect())
     }
 
-    /// Ids of the machines that joined for a while only and were away for an hour: they come back no more.
+    /// Ids of ephemeral machines that were offline for an hour: they do not return.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -244,7 +246,7 @@ impl Accounts {
         Ok(sources::ended(&mut *self.read().await?, self.now() - super::HOUR).await?)
     }
 
-    /// The sequences of a source that were removed, first and last; they do not come back.
+    /// The deleted sequences of a source, first and last; they are not accepted again.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].

@@ -1,4 +1,4 @@
-//! The audit log as it is asked for, and as it grows old.
+//! Queries and retention of the audit log.
 
 use super::{Accounts, DAY, Denied, Done, HOUR, Principal};
 use records::Change;
@@ -7,21 +7,21 @@ use shared::audit::{AuditEntry, AuditLog};
 use shared::date;
 use shared::role::{KeyScope, Role};
 
-/// Rows of one answer: unless it is said, and at most.
+/// Rows of one answer: default and maximum.
 const ROWS: (i64, i64) = (200, 1_000);
-/// After so long only the network stands where an address stood.
+/// Age from which addresses are replaced by their network.
 const ADDRESSES: i64 = 30 * DAY;
 
-/// Which rows of the log are asked for.
+/// Filter of the rows of the log.
 #[derive(Clone, Debug, Default)]
 pub struct LogFilter {
-    /// Of this team, by id or name; none: of the whole hub, for its admins, else of the only team of who asks.
+    /// Team, by id or name; none: the whole hub for its admins, else the only team of the principal.
     pub team: Option<String>,
-    /// By whom.
+    /// Actor.
     pub who: Option<String>,
-    /// The begin of the action, such as `key.`.
+    /// Prefix of the action, such as `key.`.
     pub action: Option<String>,
-    /// To what.
+    /// Object.
     pub object: Option<String>,
     /// Not before, milliseconds since the Unix epoch.
     pub from: Option<i64>,
@@ -29,12 +29,12 @@ pub struct LogFilter {
     pub to: Option<i64>,
     /// Older than the row of this number.
     pub before: Option<i64>,
-    /// At most so many.
+    /// Maximum number of rows.
     pub limit: Option<i64>,
 }
 
 impl Accounts {
-    /// Rows of the audit log, the newest first.
+    /// Rows of the audit log, newest first.
     ///
     /// # Errors
     /// [`Denied::Unknown`], [`Denied::Forbidden`], [`Denied::Unavailable`].
@@ -72,11 +72,11 @@ impl Accounts {
 }
 
 impl Accounts {
-    /// Somebody takes samples along, of the machines that this names, between two times, milliseconds since the Unix epoch;
-    /// more than an hour of them is written down.
+    /// Audits an export of samples of the named machines between two times, milliseconds since the Unix epoch. Exports
+    /// of at most an hour are not logged.
     ///
     /// # Errors
-    /// [`Denied::Unavailable`]: it could not be written down, so nothing may be taken.
+    /// [`Denied::Unavailable`]: it could not be logged, so the export must not be made.
     pub async fn takes(&self, by: &Principal, action: &str, what: &str, (from, to): (i64, i64)) -> Result<(), Denied> {
         if to.saturating_sub(from) <= HOUR {
             return Ok(());
@@ -91,7 +91,7 @@ impl Accounts {
     }
 }
 
-/// A row as it is told.
+/// A row in the form of the API.
 pub(super) fn told(row: audit::Entry) -> AuditEntry {
     AuditEntry {
         id: row.id,
@@ -108,7 +108,7 @@ pub(super) fn told(row: audit::Entry) -> AuditEntry {
     }
 }
 
-/// Networks in place of addresses in what is a month old.
+/// Replaces addresses by their networks in rows older than a month.
 pub(super) async fn blur(change: &mut Change, now: i64) -> Result<(), records::Error> {
     let before = now - ADDRESSES;
     for address in audit::addresses(change, before).await? {

@@ -1,15 +1,15 @@
-//! By which names people work on machines: runs of these users are theirs. An admin of a team sets some by hand; a provider or
-//! the proxy may say another, which is set anew each time that somebody comes by it.
+//! Logins of people on machines: runs of these users belong to them. An admin of a team sets some by hand. A provider
+//! or the proxy may supply another, which is updated at each sign-in through it.
 
 use super::Denied;
 use records::{Connection, accounts};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest name of a user on a machine, bytes.
+/// Maximum length of a user's name on a machine, bytes.
 const LOGIN: usize = 64;
 
-/// What is kept with an identity.
+/// Data stored with an identity.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Said {
@@ -23,26 +23,26 @@ pub(super) fn is_login(text: &str) -> bool {
 }
 
 fn written(login: Option<&str>) -> String {
-    // What is none is as if nothing was said: nobody else's runs become theirs by it.
+    // An invalid login counts as absent, so that it cannot claim runs of others.
     let login = login.filter(|login| is_login(login)).map(String::from);
     serde_json::to_string(&Said { login }).expect("a text")
 }
 
-/// Keeps the login that who vouches says now; none: it says none any longer.
+/// Stores the login that an identity provider supplies now; none removes it.
 pub(super) async fn set(on: &mut Connection, who: (&str, &str), login: Option<&str>) -> Result<(), Denied> {
     Ok(accounts::set_said(on, who, &written(login)).await?)
 }
 
-/// Whether that would change anything of what an account's identities say, where somebody says one.
+/// Whether that would change the login of an account's identities, if one is supplied.
 pub(super) async fn differs(on: &mut Connection, account: &str, login: Option<&str>) -> Result<bool, Denied> {
     let Some(login) = login.filter(|login| is_login(login)) else { return Ok(false) };
     Ok(!said(on, Some(account)).await?.values().flatten().any(|known| known == login))
 }
 
-/// The logins that those say who vouch for an account, by its id; of all accounts with none.
+/// The logins supplied by the identity providers of an account, by its id; with none, of all accounts.
 ///
 /// # Errors
-/// [`Denied`], where the database cannot be asked.
+/// [`Denied`], if the database is unreachable.
 pub async fn said(on: &mut Connection, account: Option<&str>) -> Result<BTreeMap<String, BTreeSet<String>>, Denied> {
     let mut logins = BTreeMap::<_, BTreeSet<String>>::new();
     for (account, row) in accounts::said(on, account).await? {

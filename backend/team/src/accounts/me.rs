@@ -1,4 +1,4 @@
-//! What an account sees and changes of itself.
+//! The principal's own account: queries and changes.
 
 use super::invites::email_of;
 use super::watchers::{Ended, Ends};
@@ -10,23 +10,23 @@ use shared::me::{Me, MeChange, OwnIdentity, OwnSession};
 
 /// Rows of the audit log in an export.
 const EXPORTED: i64 = 10_000;
-/// Letters that are kept of what a browser calls itself.
+/// Stored letters of the browser's name.
 const AGENT: usize = 128;
-/// Letters of a session's id: the begin of its hash, which opens nothing.
+/// Letters of a session's id: the start of its hash, which grants nothing.
 const SESSION_ID: usize = 16;
 
 impl Accounts {
-    /// The account of who asks.
+    /// The principal's own account.
     ///
     /// # Errors
-    /// [`Denied::Forbidden`] to who is no account.
+    /// [`Denied::Forbidden`] to a principal that is no account.
     pub async fn me(&self, by: &Principal) -> Result<Me, Denied> {
         let mut on = self.read().await?;
         let account = self.own(&mut on, by).await?;
         self.shown_me(&mut on, &account).await
     }
 
-    /// Changes the address for mail, and what is told of the runs of one's own logins.
+    /// Changes the e-mail address, and the notices about runs of the principal's own logins.
     ///
     /// # Errors
     /// [`Denied`].
@@ -53,7 +53,7 @@ impl Accounts {
         Ok(me)
     }
 
-    /// Where somebody is signed in, the newest first.
+    /// The principal's own sessions, newest first.
     ///
     /// # Errors
     /// [`Denied`].
@@ -75,7 +75,7 @@ impl Accounts {
         Ok(shown.collect())
     }
 
-    /// Keeps by what somebody has just signed in, shortened: what a browser calls itself helps to tell sessions apart.
+    /// Stores the browser of a new session, shortened, so that people can distinguish their sessions.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -87,7 +87,7 @@ impl Accounts {
         Ok(change.commit().await?)
     }
 
-    /// Ends one of one's own sessions; its sockets close at once.
+    /// Ends one of the principal's own sessions; its sockets close at once.
     ///
     /// # Errors
     /// [`Denied::Unknown`].
@@ -104,7 +104,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// By what the account proves itself.
+    /// The identities of the account.
     ///
     /// # Errors
     /// [`Denied`].
@@ -122,7 +122,7 @@ impl Accounts {
         Ok(shown.collect())
     }
 
-    /// Everything that names the account.
+    /// An export of all data about the account.
     ///
     /// # Errors
     /// [`Denied`].
@@ -159,7 +159,7 @@ impl Accounts {
                    "links": links, "audit": log }))
     }
 
-    /// The row of who asks.
+    /// The row of the principal's own account.
     pub(super) async fn own(&self, on: &mut Connection, by: &Principal) -> Result<Account, Denied> {
         match &by.who {
             Who::Account { id, .. } => accounts::by_id(on, id).await?.ok_or(Denied::Unknown),

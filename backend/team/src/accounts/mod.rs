@@ -1,8 +1,8 @@
-//! People, keys and machines of a hub: who asks, what they may, and what they change. [`Accounts`] is its face. Every change
-//! stands in one transaction with its row of the audit log, and sockets of those whom it concerns are told afterwards.
+//! People, keys and machines of a hub: authentication, permissions and changes, through [`Accounts`]. Every change and
+//! its row of the audit log share one transaction. Affected sockets are notified after it.
 //!
-//! Rights are asked here once more, beside the table of routes: of who asks and of the object's team, by the call that fetches
-//! the object. What belongs to another team is [`Denied::Unknown`], like what was never there.
+//! Permissions are checked here once more, beside the table of routes: for the principal and the object's team, by the
+//! call that fetches the object. An object of another team is [`Denied::Unknown`], like one that never existed.
 
 mod agents;
 mod attempts;
@@ -62,10 +62,10 @@ pub use watchers::Ended;
 /// The name of the database in the data folder of a hub.
 pub const FILE: &str = records::FILE;
 
-/// Copies the database of a data folder to a file, also while a hub runs, and writes down who did it.
+/// Copies the database of a data folder to a file, also while a hub runs, and audits it.
 ///
 /// # Errors
-/// [`OpenError`]: there is no database, or the file is there already.
+/// [`OpenError`]: there is no database, or the file already exists.
 pub async fn backup(folder: &Path, file: &Path, clock: &dyn Clock, uid: u32) -> Result<(), OpenError> {
     let by = Principal::local(uid);
     let entry = audit::Entry {
@@ -84,7 +84,7 @@ pub async fn backup(folder: &Path, file: &Path, clock: &dyn Clock, uid: u32) -> 
     records::backup(folder, file, &entry).await
 }
 
-/// Why the database cannot be opened.
+/// Reason why the database cannot be opened.
 pub type OpenError = records::OpenError;
 
 use attempts::{Attempts, Limit};
@@ -104,14 +104,14 @@ use stream::clock::Clock;
 use tokio::sync::watch;
 use watchers::{Ends, Watchers};
 
-/// The team that is there from the start.
+/// The team that exists from the start.
 const MAIN_TEAM: &str = "main";
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// How long rows of the audit log stay unless it is said, and those of ended keys.
+/// Default retention of rows of the audit log, and of ended keys.
 const KEPT: i64 = 400 * DAY;
 
 /// People, keys and machines of a hub. Cheap to clone.
@@ -126,37 +126,37 @@ struct Inner {
     passwords: Passwords,
     attempts: Attempts,
     judged: judged::Judged,
-    /// When the proxy in front last brought an account, by its id; wall.
+    /// Time at which the proxy last authenticated an account, by its id; wall.
     brought: Mutex<HashMap<String, i64>>,
     people: Watchers<Ended>,
     links: Watchers<LinkDenied>,
     sources: watch::Sender<u64>,
-    /// A machine that is known and joins anew has to be confirmed.
+    /// Whether an admin has to confirm a known machine that enrolls again.
     confirms_rejoins: AtomicBool,
-    /// When what is over is removed next, wall.
+    /// Time of the next removal of expired rows, wall.
     tidy_at: AtomicI64,
-    /// How long rows of the audit log stay, milliseconds.
+    /// Retention of rows of the audit log, milliseconds.
     audit_kept: AtomicI64,
-    /// How long a session holds without a request, and in all, milliseconds.
+    /// Idle timeout and maximum lifetime of a session, milliseconds.
     idle: AtomicI64,
     longest: AtomicI64,
-    /// Sign-ins that failed and are not in the log, because too many of their network are.
+    /// Failed sign-ins that are not in the log, because of the limit per network.
     unwritten: AtomicU64,
 }
 
 impl Accounts {
-    /// Opens the database of a hub in its data folder, which is made where there is none.
+    /// Opens the database of a hub in its data folder, which is created if missing.
     ///
     /// # Errors
-    /// [`OpenError`]: a newer version has written it, or it cannot be used.
+    /// [`OpenError`]: a newer version wrote it, or it cannot be used.
     pub async fn open(folder: &Path, clock: Arc<dyn Clock>) -> Result<Accounts, OpenError> {
         Accounts::open_in(&Database::in_folder(folder), clock).await
     }
 
-    /// Likewise in the database that is named.
+    /// Likewise in the named database.
     ///
     /// # Errors
-    /// As [`Accounts::open`]; or it is a new PostgreSQL, and a file from before waits to be brought over.
+    /// As [`Accounts::open`]; or it is a new PostgreSQL, and an existing file was not moved to it.
     pub async fn open_in(database: &Database, clock: Arc<dyn Clock>) -> Result<Accounts, OpenError> {
         let records = database.open().await?;
         let (instance, set_up) = begin(&records).await.map_err(|error| database.failed(&error))?;
@@ -181,17 +181,17 @@ impl Accounts {
         })))
     }
 
-    /// Says how long rows of the audit log stay.
+    /// Sets the retention of the audit log.
     pub fn keep_audit(&self, kept: Duration) {
         self.0.audit_kept.store(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
-    /// From now on an admin has to confirm it when a machine that is known joins anew.
+    /// Requires confirmation by an admin when a known machine enrolls again.
     pub fn confirm_rejoins(&self) {
         self.0.confirms_rejoins.store(true, Ordering::Relaxed);
     }
 
-    /// The database, for what else a hub keeps in it.
+    /// The database, for other records of the hub.
     pub fn records(&self) -> Records {
         self.0.records.clone()
     }
@@ -201,27 +201,28 @@ impl Accounts {
         self.0.records.close().await;
     }
 
-    /// Sign-ins that failed since the start and are not in the audit log: too many of their network are.
+    /// Failed sign-ins since the start that are not in the audit log, because of the limit per network.
     pub fn unwritten_sign_ins(&self) -> u64 {
         self.0.unwritten.load(Ordering::Relaxed)
     }
 
-    /// Counts a sign-in that is refused without a look, and costs no row of the log.
+    /// Counts a sign-in that is refused without a check, and adds no row to the log.
     fn leave_unwritten(&self) {
         self.0.unwritten.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether there is an account. Until then nobody can sign in.
+    /// Whether there is an account. Without one nobody can sign in.
     pub fn is_set_up(&self) -> bool {
         self.0.set_up.load(Ordering::Acquire)
     }
 
-    /// Eight letters in the name of this hub's cookie, made with its database.
+    /// Eight letters in the name of this hub's cookie, generated with its database.
     pub fn instance(&self) -> &str {
         &self.0.instance
     }
 
-    /// Whether somebody may see the arguments of processes of a source, by its id: members of its team, and no keys.
+    /// Whether the principal may see the arguments of processes of a source, by its id: members of its team may, keys
+    /// may not.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -232,8 +233,8 @@ impl Accounts {
         }
     }
 
-    /// Whether somebody is at least a member of a team that sees a source, by its id. What a team sees and what another lets
-    /// them do are two matters: who is a viewer there and a member elsewhere is a viewer there.
+    /// Whether the principal is at least a member of a team that sees a source, by its id. Each team counts by itself:
+    /// a viewer in a team that sees the source stays a viewer, also as a member of another team.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -245,13 +246,13 @@ impl Accounts {
         Ok(teams.iter().any(|team| by.may(team, Role::Member)))
     }
 
-    /// A number that rises when a machine joins, is removed, renamed, confirmed or labeled, and when others have changed
-    /// anything.
+    /// A number that grows when a machine joins, is removed, renamed, confirmed or labeled, and with any foreign
+    /// change.
     pub fn sources_changed(&self) -> watch::Receiver<u64> {
         self.0.sources.subscribe()
     }
 
-    /// What gets the reason when what somebody holds ends: their socket closes within a second.
+    /// A receiver of the reason when the principal's session, key or link ends: their socket closes within a second.
     pub fn watch(&self, by: &Principal) -> watch::Receiver<Option<Ended>> {
         self.0.people.watch(&by.holder, Ended::Rights)
     }
@@ -260,7 +261,7 @@ impl Accounts {
         Ok(self.0.records.read().await?)
     }
 
-    /// Begins a change; what is over is removed with it, once an hour.
+    /// Begins a change; once an hour it also removes expired rows.
     async fn begin_change(&self) -> Result<Change, Denied> {
         let mut change = self.0.records.change().await?;
         let now = self.now();
@@ -271,7 +272,7 @@ impl Accounts {
         Ok(change)
     }
 
-    /// Begins a change of marks and figures, by which nobody is judged.
+    /// Begins a change of marks and figures, which affects no authorization.
     async fn begin_note(&self) -> Result<Change, Denied> {
         Ok(self.0.records.note().await?)
     }
@@ -286,7 +287,7 @@ impl Accounts {
         begun.map_err(|retry_after| Denied::Throttled { retry_after: retry_after.max(Duration::from_secs(1)) })
     }
 
-    /// What whoever has these roles may see.
+    /// The scope of these roles.
     async fn scope_of(&self, on: &mut Connection, hub_admin: bool, teams: &[TeamRole]) -> Result<Scope, Denied> {
         if hub_admin {
             return Ok(Scope::All);
@@ -298,7 +299,7 @@ impl Accounts {
         Ok(Scope::only(teams.iter().map(|team| team.id.clone()), sources))
     }
 
-    /// A team by its id or name, where at least this may be done.
+    /// A team by its id or name, if the principal has at least this role.
     async fn team(
         &self,
         on: &mut Connection,
@@ -320,7 +321,7 @@ impl Accounts {
         Ok(team)
     }
 
-    /// The team that is meant where none is named: the only one.
+    /// The named team; without a name the only one.
     async fn named_team(&self, on: &mut Connection, word: Option<&str>) -> Result<team_rows::Team, Denied> {
         match word {
             Some(word) => team_rows::find(on, word).await?.ok_or(Denied::Unknown),
@@ -338,7 +339,7 @@ impl Accounts {
         }
     }
 
-    /// What makes keys and admins needs a password of the last 15 minutes.
+    /// Requires a password entered within 15 minutes, for changes that create keys or admins.
     fn need_fresh(&self, by: &Principal) -> Result<(), Denied> {
         match by.is_fresh(self.now()) {
             true => Ok(()),
@@ -346,7 +347,7 @@ impl Accounts {
         }
     }
 
-    /// Writes who did what into the transaction of the change.
+    /// Writes an audit row in the transaction of the change.
     async fn audit(&self, on: &mut Connection, by: &Principal, what: Done<'_>) -> Result<(), Denied> {
         let (who, means) = (by.name(), by.means());
         self.write_audit(on, (&who, &means, by.network.text()), what, "ok").await
@@ -384,7 +385,7 @@ impl Accounts {
     }
 }
 
-/// What was done, for the audit log.
+/// An action, for the audit log.
 #[derive(Default)]
 struct Done<'a> {
     action: &'a str,
@@ -394,10 +395,10 @@ struct Done<'a> {
     after: Option<String>,
 }
 
-/// Makes what every database has: the letters of its cookie, and a team. Where it is there, nothing is written: a hub starts
-/// on a full disk, too.
+/// Creates the rows that every database has: the letters of its cookie, and a team. Existing ones are not written, so
+/// that a hub starts on a full disk, too.
 async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
-    // A server that takes its time for the first connection has more of it for a change.
+    // A server that is slow at the first connection has more time here than in a change.
     if let Ok(mut on) = records.read().await
         && let Ok(Some(instance)) = records::meta::get(&mut on, "instance").await
         && !team_rows::all(&mut on).await?.is_empty()
@@ -422,7 +423,7 @@ async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
     Ok((instance, set_up))
 }
 
-/// Removes what is over.
+/// Removes expired rows.
 async fn tidy(change: &mut Change, now: i64, (idle, audit_kept): (i64, i64)) -> Result<(), records::Error> {
     records::sessions::forget(change, now, now - idle).await?;
     records::codes::forget(change, now).await?;

@@ -1,5 +1,5 @@
-//! Passwords: which are taken, and how they are kept. Hashing is slow by intent, so two are at work at once, off the threads
-//! that serve, and a bounded number waits.
+//! Passwords: rules and storage. Hashing is slow by intent. So two hashes run at once, off the threads that serve
+//! requests, and a bounded number waits.
 
 use super::denied::Denied;
 use super::random;
@@ -16,23 +16,23 @@ use unicode_normalization::UnicodeNormalization;
 /// Memory of one hash, KiB; rounds; lanes.
 const PARAMETERS: (u32, u32, u32) = (19_456, 2, 1);
 
-/// How a hash of today's parameters begins.
+/// Prefix of a hash with the present parameters.
 const TODAY: &str = "$argon2id$v=19$m=19456,t=2,p=1$";
 
-/// What is checked where there is no password, so that the answer takes as long. No password that anybody knows has it.
+/// Hash to check when there is no password, so that the answer takes as long. No known password matches it.
 const DUMMY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Hashes at once, and how many more may wait.
+/// Concurrent hashes, and the maximum number of waiting ones.
 const AT_ONCE: usize = 2;
 const WAITING: usize = 32;
 
 /// Lengths in bytes after normalization.
 const SHORTEST: usize = 12;
 const LONGEST: usize = 1_024; // bytes, no unit is converted
-/// What is normalized at all.
+/// Maximum length before normalization.
 const LONGEST_TYPED: usize = 4_096;
 
-/// Rows of keys, and what passwords that everybody tries are made of.
+/// Rows of keys, and parts of common passwords.
 const ROWS: [&str; 6] =
     ["0123456789", "abcdefghijklmnopqrstuvwxyz", "qwertyuiop", "qwertzuiop", "asdfghjkl", "azertyuiop"];
 const COMMON: [&str; 24] = [
@@ -65,7 +65,7 @@ const COMMON: [&str; 24] = [
 /// The form in which a password is checked and hashed.
 ///
 /// # Errors
-/// It is too long to be one.
+/// It is too long.
 fn normal(password: &Secret) -> Result<Vec<u8>, Denied> {
     let typed = password.reveal();
     if typed.len() > LONGEST_TYPED {
@@ -74,10 +74,10 @@ fn normal(password: &Secret) -> Result<Vec<u8>, Denied> {
     Ok(typed.nfkc().collect::<String>().into_bytes())
 }
 
-/// Whether a new password is one that is taken.
+/// Checks the rules of a new password.
 ///
 /// # Errors
-/// Why it is not, as a sentence without the password.
+/// The reason of the refusal, as a sentence without the password.
 pub(super) fn check(password: &Secret, name: &str) -> Result<(), Denied> {
     let normal = normal(password)?;
     if !(SHORTEST..=LONGEST).contains(&normal.len()) {
@@ -107,10 +107,9 @@ fn is_repeated(text: &str) -> bool {
     (1..=letters.len() / 2).any(|period| letters.iter().zip(&letters[period..]).all(|(a, b)| a == b))
 }
 
-/// How many letters are left when words that everybody tries, rows of keys of three and more, digits and signs are taken
-/// out.
+/// Number of letters left without common words, rows of three and more keys, digits and signs.
 fn words_left(text: &str) -> usize {
-    // As people write letters by digits.
+    // Digits in place of letters, as people write them.
     let plain: String = text
         .chars()
         .map(|letter| match letter {
@@ -140,7 +139,7 @@ fn words_left(text: &str) -> usize {
     count(plain).min(count(text.to_string()))
 }
 
-/// The place where hashes are made.
+/// Queue of hash computations.
 #[derive(Debug)]
 pub(super) struct Passwords {
     at_work: Arc<Semaphore>,
@@ -165,12 +164,12 @@ impl Passwords {
         hashed.await?.ok_or(Denied::Unavailable)
     }
 
-    /// Whether a password is the one that was hashed; none takes as long, and is never right.
+    /// Whether a password matches a hash; without a hash it takes as long, and never matches.
     ///
     /// # Errors
     /// [`Denied::Busy`].
     pub(super) async fn is_right(&self, password: &Secret, hash: Option<String>) -> Result<bool, Denied> {
-        // One that is too long is none; the work is the same.
+        // A password that is too long never matches; the work is the same.
         let normal = normal(password).unwrap_or_default();
         let known = hash.is_some() && !normal.is_empty();
         let hash = hash.unwrap_or_else(|| DUMMY.into());
@@ -178,7 +177,7 @@ impl Passwords {
         Ok(known && right == Some(true))
     }
 
-    /// Whether a hash was made with weaker parameters than today's.
+    /// Whether a hash was made with weaker parameters than the present ones.
     pub(super) fn is_old(hash: &str) -> bool {
         !hash.starts_with(TODAY)
     }
@@ -190,7 +189,7 @@ impl Passwords {
         let busy = Denied::Busy { retry_after: Duration::from_secs(2) };
         let _waits = Waits::new(&self.waiting).ok_or(busy)?;
         let slot = self.at_work.clone().acquire_owned().await.map_err(|_| Denied::Unavailable)?;
-        // The slot goes with the work, which ends even when nobody waits for it any longer.
+        // The slot is released with the work, which ends even without a waiting caller.
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(slot);
@@ -200,7 +199,7 @@ impl Passwords {
     }
 }
 
-/// One that waits or is at work.
+/// Counts a computation that waits or runs.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {

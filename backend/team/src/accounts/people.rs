@@ -1,4 +1,4 @@
-//! Accounts come and go. The last admin of the hub stays.
+//! Creation, change and removal of accounts. The last admin of the hub stays.
 
 use super::session::normal_name;
 use super::teams::left;
@@ -11,18 +11,18 @@ use shared::people::{Made, NewPerson, Person, PersonChange};
 use shared::role::Role;
 use shared::secret::Secret;
 
-/// How long the code holds by which a person sets their password: the first one, and one in place of another.
+/// Lifetime of the code to set a password: for the first password, and for a reset.
 const FIRST: i64 = DAY;
 const RESET: i64 = HOUR;
 
-/// Accounts of a hub.
+/// Maximum number of accounts of a hub.
 const ACCOUNTS: i64 = 1_000;
 
 impl Accounts {
-    /// How the hub as a whole does, as far as its database knows.
+    /// Summary of the hub, as far as its database contains it.
     ///
     /// # Errors
-    /// [`Denied::Forbidden`] to who is no admin of the hub, [`Denied::Unavailable`].
+    /// [`Denied::Forbidden`] without hub admin rights, [`Denied::Unavailable`].
     pub async fn about(&self, by: &Principal) -> Result<AboutHub, Denied> {
         self.need_hub_admin(by)?;
         let mut on = self.read().await?;
@@ -45,7 +45,7 @@ impl Accounts {
     /// All accounts, by name.
     ///
     /// # Errors
-    /// [`Denied::Forbidden`] to who is no admin of the hub.
+    /// [`Denied::Forbidden`] without hub admin rights.
     pub async fn people(&self, by: &Principal) -> Result<Vec<Person>, Denied> {
         self.need_hub_admin(by)?;
         let mut on = self.read().await?;
@@ -56,10 +56,10 @@ impl Accounts {
         Ok(people)
     }
 
-    /// Makes an account, with a password or with a code by which the person sets one.
+    /// Creates an account, with a password or with a code by which the person sets one.
     ///
     /// # Errors
-    /// [`Denied`]: who asks is no admin of the hub, the name is taken, the password is not.
+    /// [`Denied`]: the principal is no hub admin, the name is taken, the password is refused.
     pub async fn add_person(&self, by: &Principal, wanted: &NewPerson) -> Result<Made, Denied> {
         self.need_hub_admin(by)?;
         self.need_fresh(by)?;
@@ -73,7 +73,7 @@ impl Accounts {
         };
         let mut change = self.begin_change().await?;
         self.need_room(&mut change).await?;
-        // An admin of the hub may everything in each team; another role in the list of members would hide it.
+        // A hub admin has all rights in each team; another role in the list of members would hide it.
         let role = wanted.role.unwrap_or(if wanted.hub_admin { Role::Admin } else { Role::Viewer });
         let team = self.named_team(&mut change, wanted.team.as_deref()).await?;
         let account = self.add_account(&mut change, name, wanted.hub_admin, hash.as_deref()).await?;
@@ -93,7 +93,7 @@ impl Accounts {
         Ok(Made { id: account.id, name: account.name, code })
     }
 
-    /// Changes what an account may, by its id or name; its sockets close and come back with what is left.
+    /// Changes the rights of an account, by its id or name; its sockets close and reconnect with the new rights.
     ///
     /// # Errors
     /// [`Denied`]; [`Denied::Conflict`] for the last admin of the hub.
@@ -156,7 +156,7 @@ impl Accounts {
         Ok(after)
     }
 
-    /// A code by which a person sets their password, once and within an hour; their sessions end when they do.
+    /// A code by which a person sets their password, once and within an hour; its use ends their sessions.
     ///
     /// # Errors
     /// [`Denied`].
@@ -192,11 +192,11 @@ impl Accounts {
         Ok(())
     }
 
-    /// Sets one's own password; the other sessions of the account end.
+    /// Sets the principal's own password; the other sessions of the account end.
     ///
     /// # Errors
-    /// [`Denied`]: the old one is wrong, or the new one is not taken; [`Denied::Again`] where there is no old one, and who asks
-    /// has not just proved themselves another way.
+    /// [`Denied`]: the old one is wrong, or the new one is refused; [`Denied::Again`] if there is no old one, and the
+    /// principal has no fresh sign-in by other means.
     pub async fn set_password(&self, by: &Principal, old: Option<&Secret>, new: &Secret) -> Result<(), Denied> {
         let Who::Account { id, name } = &by.who else {
             return Err(Denied::invalid("this account does not sign in with a password"));
@@ -246,7 +246,7 @@ impl Accounts {
         Ok(Secret::new(code))
     }
 
-    /// Refuses an account too many.
+    /// Refuses an account above the maximum.
     pub(super) async fn need_room(&self, change: &mut Change) -> Result<(), Denied> {
         match accounts::count(change).await? >= ACCOUNTS {
             true => Err(Denied::conflict(format!("a hub has at most {ACCOUNTS} accounts; remove one first"))),

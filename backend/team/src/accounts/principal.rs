@@ -1,4 +1,4 @@
-//! Who asks, from where, and what they may.
+//! The principal of a request: identity, network and permissions.
 
 use super::watchers::KeyHolder;
 use shared::role::{KeyScope, Role};
@@ -7,7 +7,7 @@ use shared::session::TeamRole;
 use std::fmt;
 use std::net::IpAddr;
 
-/// Where a request came from: an IPv4 address, or the /64 of an IPv6 address, which one subscriber has whole.
+/// Network of a request: an IPv4 address, or the /64 of an IPv6 address, which belongs to one subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Network(String);
 
@@ -28,12 +28,12 @@ impl Network {
         Network("local".into())
     }
 
-    /// Whether it is this machine itself, from which a proxy may pass on what others ask.
+    /// Whether it is this machine itself, from which a proxy may forward requests of others.
     pub fn is_this_machine(&self) -> bool {
         *self == Self::local() || self.0.starts_with("127.") || *self == Self::of(std::net::Ipv6Addr::LOCALHOST.into())
     }
 
-    /// As it stands in the records.
+    /// Its text in the records.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -45,7 +45,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// Who asks.
+/// Identity of a principal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A person who is signed in.
@@ -59,56 +59,56 @@ pub enum Who {
     Key {
         /// The key's id.
         id: String,
-        /// What it is called.
+        /// Its name.
         name: String,
     },
-    /// Whoever has a share link.
+    /// A holder of a share link.
     Share {
         /// The link's id.
         id: String,
-        /// What it is called.
+        /// Its name.
         name: String,
     },
     /// The owner of the hub's files, by the socket in their folder or without a hub.
     Local {
-        /// The user on this machine.
+        /// The user id on this machine.
         uid: u32,
     },
 }
 
-/// Who asks, and what they may at this moment.
+/// Identity and permissions at the time of a request.
 #[derive(Clone, Debug)]
 pub struct Principal {
-    /// Who asks.
+    /// Identity.
     pub who: Who,
-    /// May all in every team, and alone changes accounts.
+    /// Has all rights in every team, and the sole right to change accounts.
     pub hub_admin: bool,
-    /// The teams, and what may be done there.
+    /// The teams, with the role in each.
     pub teams: Vec<TeamRole>,
-    /// What a key is for; none: no key, so all that the role may.
+    /// Scopes of a key; none: not a key, so all rights of the role.
     pub scopes: Option<Vec<KeyScope>>,
-    /// When this ends by itself, milliseconds since the Unix epoch.
+    /// Expiry, milliseconds since the Unix epoch.
     pub ends: Option<i64>,
-    /// From where.
+    /// Network of the request.
     pub network: Network,
-    /// Which times may be seen.
+    /// Visible times.
     pub bounds: Bounds,
-    /// The account whose this is: of a person, or of their key.
+    /// The owning account: of a person, or of their key.
     pub(super) owner: Option<String>,
     /// The team of a share link, by id.
     pub(super) home: Option<String>,
-    /// The sources of the teams.
+    /// The visible sources of the teams.
     pub(super) scope: Scope,
-    /// Until when what needs a fresh sign-in is granted.
+    /// Time until which the sign-in counts as fresh.
     pub(super) fresh_until: i64,
-    /// What a socket of theirs watches.
+    /// Identifies the holder that their sockets watch.
     pub(super) holder: KeyHolder,
-    /// Of the session.
+    /// Hash of the session.
     pub(super) session: Option<[u8; 32]>,
 }
 
 impl Principal {
-    /// The owner of the hub's files: may all.
+    /// The owner of the hub's files, with all rights.
     pub fn local(uid: u32) -> Self {
         Principal {
             who: Who::Local { uid },
@@ -127,13 +127,13 @@ impl Principal {
         }
     }
 
-    /// Which sources may be seen, as it was when this was made; [`Accounts::judge_again`](super::Accounts::judge_again) looks
-    /// anew. For what a key is for, ask [`allows`](Self::allows).
+    /// The visible sources at the time when this was made; [`Accounts::judge_again`](super::Accounts::judge_again)
+    /// reads them again. The scopes of a key are in [`allows`](Self::allows).
     pub fn scope(&self) -> Scope {
         self.scope.clone()
     }
 
-    /// What may be done in a team, by its id; none: it does not exist for who asks.
+    /// The role in a team, by its id; none: the team does not exist for the principal.
     pub fn role_in(&self, team: &str) -> Option<Role> {
         match self.hub_admin {
             true => Some(Role::Admin),
@@ -141,23 +141,23 @@ impl Principal {
         }
     }
 
-    /// The team, by its id, for which what is asked here counts: the first of theirs, of a share link its own; none: the
-    /// hub's first.
+    /// The team, by its id, that the principal's usage counts for: the first of theirs, for a share link its own; none:
+    /// the hub's first.
     pub fn counts_for(&self) -> Option<&str> {
         self.home.as_deref().or_else(|| self.teams.first().map(|team| team.id.as_str()))
     }
 
-    /// Whether at least this may be done in a team, by its id.
+    /// Whether the principal has at least this role in a team, by its id.
     pub fn may(&self, team: &str, role: Role) -> bool {
         self.role_in(team).is_some_and(|own| own >= role)
     }
 
-    /// Whether both hold the very same: one session, key or link.
+    /// Whether both are the same session, key or link.
     pub fn holds_the_same(&self, other: &Principal) -> bool {
         self.who == other.who && self.holder.own == other.holder.own
     }
 
-    /// Whether roles, and what a key is for, are the same for both; what may be seen is not compared.
+    /// Whether both have the same roles and scopes; visible sources are not compared.
     pub fn may_the_same(&self, other: &Principal) -> bool {
         let roles = |of: &Principal| {
             let mut roles: Vec<_> = of.teams.iter().map(|team| (team.id.clone(), team.role)).collect();
@@ -168,27 +168,27 @@ impl Principal {
             && (self.hub_admin || roles(self) == roles(other))
     }
 
-    /// Whether a key is for this; people may all that their role may.
+    /// Whether a key has this scope; people have all.
     pub fn allows(&self, scope: KeyScope) -> bool {
         self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&scope))
     }
 
-    /// The account whose this is: of a person, or of their key.
+    /// The owning account: of a person, or of their key.
     pub fn owner(&self) -> Option<&String> {
         self.owner.as_ref()
     }
 
-    /// Whether what needs a fresh sign-in is granted at a time, milliseconds since the Unix epoch.
+    /// Whether the sign-in counts as fresh at a time, milliseconds since the Unix epoch.
     pub fn is_fresh(&self, now: i64) -> bool {
         now < self.fresh_until
     }
 
-    /// Whether accounts, teams and the removal of sources are theirs to decide.
+    /// Whether the principal may change accounts and teams and remove sources.
     pub fn is_hub_admin(&self) -> bool {
         self.hub_admin && self.allows(KeyScope::HubAdmin)
     }
 
-    /// Who it is, as the audit log says it: the row outlives the account.
+    /// Name for the audit log: the row outlives the account.
     pub fn name(&self) -> String {
         match &self.who {
             Who::Account { name, .. } => name.clone(),
@@ -198,11 +198,11 @@ impl Principal {
         }
     }
 
-    /// By what, as the audit log says it.
+    /// Credential for the audit log.
     pub fn means(&self) -> String {
         match &self.who {
             Who::Account { .. } if self.session.is_none() => "proxy".into(),
-            // The beginning of the hash tells sessions apart and opens none.
+            // The start of the hash distinguishes sessions and grants nothing.
             Who::Account { .. } => format!("session {}", &self.holder.own[..self.holder.own.len().min(8)]),
             Who::Key { id, .. } => format!("key {id}"),
             Who::Share { id, .. } => format!("link {id}"),

@@ -1,5 +1,5 @@
-//! People who proved themselves to a provider. Whose account it is says (issuer, subject) alone, never a name or an address
-//! for mail; of an account that is there, groups set its roles anew.
+//! People authenticated by a provider. Accounts are matched by (issuer, subject) alone, never by a name or an e-mail
+//! address. Groups update the roles of an existing account.
 
 use super::attempts::Limit;
 use super::flow::Flow;
@@ -11,45 +11,45 @@ use records::accounts::{self, Account};
 use records::{Change, codes, sessions};
 use shared::provider::{Purpose, Refused};
 
-/// How far the clocks of a provider and of the hub may be apart, seconds.
+/// Allowed difference between the clocks of a provider and of the hub, seconds.
 const CLOCK_SKEW: i64 = 60;
 
-/// What a provider said of somebody, after it stood every test.
+/// Claims of a provider about a person, after successful validation.
 #[derive(Clone, Debug)]
 pub struct Proof {
     /// `oidc` or `github`.
     pub kind: &'static str,
-    /// Who vouches, to the letter.
+    /// The issuer, exact to the letter.
     pub issuer: String,
-    /// What it calls them, which never changes.
+    /// The subject, which never changes.
     pub subject: String,
-    /// What they are called there now: for show, and for the name of a new account.
+    /// The person's present name there: for display, and for the name of a new account.
     pub name: Option<String>,
-    /// Where mail goes, if the provider has verified it.
+    /// E-mail address, if the provider has verified it.
     pub email: Option<String>,
-    /// What their groups may; empty where no group gives anything.
+    /// Roles of the person's groups; empty if no group gives a role.
     pub roles: Vec<GroupRole>,
-    /// The name by which they work on machines, if it says so.
+    /// Login on machines, if supplied.
     pub login: Option<String>,
-    /// When they last proved themselves there, seconds since the Unix epoch, if it says so.
+    /// Time of the last authentication at the provider, seconds since the Unix epoch, if supplied.
     pub proved: Option<i64>,
 }
 
-/// What a proof came to.
+/// Result of an accepted proof.
 #[derive(Debug)]
 pub enum Proved {
     /// A session.
     Begun(Box<Begun>),
-    /// Another way to sign in, or the sign-in anew, for the session that there was.
+    /// Another way to sign in, or a fresh sign-in, for the existing session.
     Kept,
 }
 
 impl Accounts {
-    /// Does what a sign-in was for. `admits`: people without an account get one. A session whose token is `old` ends by a
-    /// new one.
+    /// Completes a sign-in for its purpose. `admits`: people without an account get one. A session with the token `old`
+    /// is replaced by the new one.
     ///
     /// # Errors
-    /// Why it came to nothing; it is in the audit log.
+    /// Reason of the refusal, which is in the audit log.
     pub async fn finish_flow(
         &self,
         flow: &Flow,
@@ -74,7 +74,7 @@ impl Accounts {
         }
     }
 
-    /// Writes down that a provider's answer came to nothing. Anybody can bring such answers, so few of a network are.
+    /// Audits a refused answer of a provider. Anybody can send such answers, so few per network are logged.
     pub async fn refused_flow(&self, provider: &str, refused: Refused, network: &Network) {
         if self.attempt(&[(Limit::Answer, &format!("log {network}"))]).is_err() {
             self.leave_unwritten();
@@ -110,14 +110,14 @@ impl Accounts {
         let is_new = known.is_none();
         let account = match known {
             Some(account) => account,
-            // The first admin is made by the code that the hub printed, and by nothing else.
+            // The first admin is created only by the code that the hub printed.
             None if !self.is_set_up() || (invite.is_none() && !admits) => return Ok(Err(Refused::Uninvited)),
             None => self.add_provided(&mut change, proof, invite.is_none()).await?,
         };
         if let Some(code) = invite
             && self.join_by(&mut change, &code, &account).await.is_err()
         {
-            // Who made it could not make it any more. The change is not committed.
+            // The creator could not make the invitation any more. The change is not committed.
             return Ok(Err(Refused::Uninvited));
         }
         logins::set(&mut change, (&proof.issuer, &proof.subject), proof.login.as_deref()).await?;
@@ -164,7 +164,7 @@ impl Accounts {
         Ok(account)
     }
 
-    /// Adds a way to sign in, or notes that somebody has proved themselves anew. The session must hold still.
+    /// Adds a way to sign in, or records a fresh authentication. The session must still be valid.
     async fn add_to(
         &self,
         flow: &Flow,
@@ -192,7 +192,7 @@ impl Accounts {
                 self.write_audit(&mut change, by, done, "ok").await?;
             }
             (_, Some(own)) if own.id == account.id => {
-                // A provider that was asked for it says when; one that does not say it did not look.
+                // A provider asked for a fresh authentication supplies its time. Without a time there was none.
                 let since = flow.began / 1_000 - CLOCK_SKEW;
                 if proof.proved.is_none_or(|proved| proved < since) {
                     return Ok(Err(Refused::Untrusted));
@@ -207,8 +207,8 @@ impl Accounts {
         Ok(Ok(Proved::Kept))
     }
 
-    /// Removes one of the ways by which who asks signs in, and ends their other sessions: some may have begun by it. `works`
-    /// says of a kind and who vouches whether people sign in so here; the last that does stays.
+    /// Removes one of the principal's ways to sign in, and ends their other sessions, which may come from it. `works`
+    /// returns whether a kind and issuer can be used here; the last usable one stays.
     ///
     /// # Errors
     /// [`Denied::Unknown`]; [`Denied::Conflict`] for the last; [`Denied::Again`].

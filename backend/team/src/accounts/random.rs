@@ -1,13 +1,13 @@
-//! Ids, tokens and codes from the system's generator, and what is kept of them.
+//! Ids, tokens and codes from the system's random generator, and their stored hashes.
 
 use ring::rand::{SecureRandom, SystemRandom};
 use sha2::{Digest, Sha256};
 
-/// Crockford's letters, small: none of them is taken for another.
+/// Crockford's letters, lower case: no two look alike.
 const BASE32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Bytes that nobody can guess.
+/// Random bytes.
 pub(super) fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).expect("the system always has random bytes once it has started");
@@ -29,12 +29,12 @@ pub(super) fn instance() -> String {
     base32::<8>()
 }
 
-/// A code that is told once: 160 bits in 32 letters.
+/// A one-time code: 160 bits in 32 letters.
 pub(super) fn code() -> String {
     base32::<32>()
 }
 
-/// Letters and digits, each with the same chance; 43 of them have 256 bits.
+/// Letters and digits with equal probability; 43 of them have 256 bits.
 pub(super) fn base62(letters: usize) -> String {
     let mut text = String::with_capacity(letters);
     while text.len() < letters {
@@ -55,12 +55,12 @@ pub(super) fn checksum_text(mut number: u32) -> String {
     letters.iter().map(|letter| char::from(*letter)).collect()
 }
 
-/// What is kept of a secret.
+/// The stored hash of a secret.
 pub(super) fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// Whether two hashes are the same, in a time that does not tell where they differ.
+/// Whether two hashes are equal, in constant time.
 pub(super) fn same(a: &[u8], b: &[u8]) -> bool {
     let differs = a.iter().zip(b).fold(0, |differs, (a, b)| differs | std::hint::black_box(a ^ b));
     a.len() == b.len() && differs == 0

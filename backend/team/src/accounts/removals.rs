@@ -1,5 +1,5 @@
-//! Which machines were removed, in a file beside their samples: a database that is brought back from an older copy has them
-//! again, and does not know it.
+//! The list of removed machines, in a file beside their samples: a database restored from an older copy contains them
+//! again.
 
 use super::{Accounts, Denied, Principal};
 use std::collections::BTreeSet;
@@ -8,12 +8,12 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The file in the data folder that lists the machines that were removed: an id a line.
+/// The file in the data folder that lists removed machines, one id a line.
 pub const REMOVALS_FILE: &str = "removed-machines";
-/// So much of it is read, and it grows no further: 150,000 machines.
+/// Maximum bytes read and written: 150,000 machines.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// The ids of machines that were removed, as a data folder has them.
+/// The ids of removed machines in a data folder.
 pub struct RemovalList {
     file: PathBuf,
     ids: Mutex<BTreeSet<String>>,
@@ -36,12 +36,12 @@ impl RemovalList {
         Ok(RemovalList { file, ids: Mutex::new(ids) })
     }
 
-    /// Those that are in it.
+    /// All ids of the list.
     pub fn ids(&self) -> BTreeSet<String> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds those that are not in it, and writes them down.
+    /// Adds new ids, and writes them to the file.
     ///
     /// # Errors
     /// They could not be written; the next call tries again.
@@ -53,7 +53,7 @@ impl RemovalList {
         }
         let mut file = OpenOptions::new().create(true).append(true).open(&self.file)?;
         let lines: String = new.iter().map(|id| format!("{id}\n")).collect();
-        // A line that a crash cut is the id of no machine. What follows it begins anew.
+        // A line cut by a crash is the id of no machine. Later lines start on a line of their own.
         let lines = format!("\n{lines}");
         if file.metadata()?.len() + lines.len() as u64 > MAX_BYTES {
             return Err(io::Error::other("the limit of machines is reached"));
@@ -66,14 +66,14 @@ impl RemovalList {
 }
 
 impl Accounts {
-    /// Removes the machines of a list once more that the database has again. All that were removed, by id.
+    /// Removes listed machines again that a restored database contains. Returns all removed machines, by id.
     ///
     /// # Errors
     /// [`Denied`].
     pub async fn remove_again(&self, by: &Principal, list: &RemovalList) -> Result<Vec<String>, Denied> {
         let mut removed: BTreeSet<String> = self.removed().await?.into_iter().collect();
         for id in list.ids().into_iter().filter(|id| !removed.contains(id)).collect::<Vec<_>>() {
-            // A machine may be called by the id that another had.
+            // The name of a machine may be the id of another.
             if self.find(&id).await?.as_ref() == Some(&id) {
                 tracing::warn!(machine = id, "the database has a machine again that was removed: it is removed again");
                 self.remove(by, &id).await?;

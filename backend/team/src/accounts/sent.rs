@@ -1,17 +1,17 @@
-//! What the sample store has of each machine, whichever hub of a cluster sent it.
+//! Spans of each machine in the sample store, whichever hub of a cluster sent them.
 
 use super::{Accounts, Denied};
 use records::{coverage, sources};
 use std::collections::{BTreeMap, HashSet};
 
-/// First and last sequences, both included, rising.
+/// First and last sequences, both included, ascending.
 type Spans = Vec<(u64, u64)>;
 
-/// Spans of a machine that stay in the table: what is older than these has left the history of every hub.
+/// Stored spans of a machine: older ones have left the history of every hub.
 const MAX_SPANS: usize = 256;
 
 impl Accounts {
-    /// What the sample store has of these machines; of one of which nothing was written down nothing.
+    /// The spans of these machines in the sample store; empty for a machine without a record.
     ///
     /// # Errors
     /// [`Denied`].
@@ -39,10 +39,10 @@ impl Accounts {
         Ok(all)
     }
 
-    /// The sample store has these now, too. A machine that was removed has no place for them.
+    /// Adds spans that are in the sample store now. Those of a removed machine are ignored.
     ///
     /// # Errors
-    /// [`Denied`]; then nothing of it is written down.
+    /// [`Denied`]; then nothing is stored.
     pub async fn add_sent(&self, taken: &BTreeMap<String, Spans>) -> Result<(), Denied> {
         let mut note = self.records().note().await?;
         let there: HashSet<String> = sources::homes(&mut note).await?.into_iter().map(|(id, _)| id).collect();

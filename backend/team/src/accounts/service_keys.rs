@@ -1,5 +1,5 @@
-//! Keys of programs: of a team, of its services and of people; made for what they are for alone, and ended. What a key may is
-//! what it is for, as far as whose it is may that now.
+//! Keys of programs: of a team, of its services and of people. Each has scopes and can be ended. Its rights are its
+//! scopes, limited by the present rights of its owner.
 
 use super::attempts::Limit;
 use super::key::{self, Claimed, KeyKind};
@@ -13,21 +13,21 @@ use shared::role::{KeyScope, Role};
 use shared::scope::Bounds;
 use shared::session::TeamRole;
 
-/// How long a key holds unless it is said, and the longest of a person's.
+/// Default lifetime of a key, and the maximum for a person's key.
 const HOLDS: i64 = 400 * DAY;
-/// The longest of one that administers the hub.
+/// Maximum lifetime of a key that administers the hub.
 const HUB_ADMIN_HOLDS: i64 = 90 * DAY;
-/// Keys of a team, its services included, and of a person.
+/// Maximum number of keys of a team, including its services, and of a person.
 const KEYS: usize = 200;
 const OWN_KEYS: usize = 50;
 
-/// Whose key it is.
+/// Owner of a key.
 pub(super) enum Whose {
     /// A team's own.
     Team(teams::Team),
     /// A service's of a team.
     Service(teams::Team, services::Service),
-    /// A person's; its row stands with a team, and counts in all of theirs.
+    /// A person's; its row belongs to a team, and it is valid in all of theirs.
     Person(Account, String),
 }
 
@@ -57,10 +57,10 @@ impl Whose {
 }
 
 impl Accounts {
-    /// Who holds a key; none when it is none, does not hold, or is an agent's.
+    /// The principal of a key. None if it is not a key, is not valid any more, or is an agent's.
     ///
     /// # Errors
-    /// [`Denied::Throttled`] after too many that are none, [`Denied::Unavailable`].
+    /// [`Denied::Throttled`] after too many invalid ones, [`Denied::Unavailable`].
     pub async fn key(&self, text: &str, network: &Network) -> Result<Option<Principal>, Denied> {
         let known = judged::known("key", text);
         if let Some(principal) = self.judged(&known, network).await {
@@ -80,7 +80,7 @@ impl Accounts {
         Ok(principal)
     }
 
-    /// Who has the key of this row; none when it does not hold.
+    /// The principal of a key's row; none when the key is not valid any more.
     pub(super) async fn key_of(&self, key: &Key, network: &Network) -> Result<Option<Principal>, Denied> {
         let seen = self.0.people.now();
         let mut on = self.read().await?;
@@ -100,17 +100,17 @@ impl Accounts {
             owner: key.owner.clone(),
             bounds: Bounds::All,
             home: None,
-            // A key has no password to give again; what it is for was decided when it was made.
+            // A key has no password to enter again; its scopes were fixed at its creation.
             fresh_until: i64::MAX,
             holder: KeyHolder { own: key.id.clone(), of: granted.of, since: seen },
             session: None,
         }))
     }
 
-    /// What a key may now; none when whose it is may nothing any more.
+    /// The present rights of a key; none when its owner has no rights any more.
     async fn granted(&self, on: &mut Connection, key: &Key) -> Result<Option<Granted>, Denied> {
         let scopes: Vec<KeyScope> = key.scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect();
-        // A key may no more than what it is for.
+        // The scopes of a key limit its role.
         let most = scopes.iter().filter_map(|scope| scope.least_role()).max().unwrap_or(Role::Viewer);
         let wants_hub = scopes.contains(&KeyScope::HubAdmin);
         let in_team = |team: teams::Team, role| TeamRole { id: team.id, name: team.name, role };
@@ -143,12 +143,12 @@ impl Accounts {
             false => (teams::find(on, &key.team).await?.into_iter().collect(), most.min(role)),
         };
         let teams = all.into_iter().map(|team| in_team(team, most)).collect();
-        // Those that its role has not do not count, whatever they say.
+        // Scopes above its role are ignored.
         let scopes = scopes.into_iter().filter(|scope| scope.least_role().is_none_or(|least| least <= role)).collect();
         Ok(Some(Granted { of, name, hub_admin, teams, scopes }))
     }
 
-    /// A key came where it is written down by others, such as an address: it is ended if its secret is right.
+    /// Handles a key that was sent where it gets logged, such as in an address: ends it if its secret is right.
     ///
     /// # Errors
     /// [`Denied::Unavailable`], [`Denied::Throttled`].
@@ -167,7 +167,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// The keys of a team that hold, the newest first; those of its services are theirs.
+    /// The valid keys of a team, newest first, without those of its services.
     ///
     /// # Errors
     /// [`Denied`].
@@ -177,10 +177,10 @@ impl Accounts {
         self.shown_keys(&mut on, &Whose::Team(team)).await
     }
 
-    /// Makes a key for a program of a team.
+    /// Creates a key for a program of a team.
     ///
     /// # Errors
-    /// [`Denied`]: a scope that who asks does not have, or none at all; too many keys.
+    /// [`Denied`]: a scope that the principal does not have, or none at all; too many keys.
     pub async fn add_service_key(&self, by: &Principal, team: &str, wanted: &NewServiceKey) -> Result<MadeKey, Denied> {
         check(wanted)?;
         let mut change = self.begin_change().await?;
@@ -198,7 +198,7 @@ impl Accounts {
         self.end_key(by, team, id, KeyKind::Service).await
     }
 
-    /// One's own keys that hold, the newest first.
+    /// The principal's own valid keys, newest first.
     ///
     /// # Errors
     /// [`Denied`].
@@ -208,10 +208,10 @@ impl Accounts {
         self.shown_keys(&mut on, &Whose::Person(account, String::new())).await
     }
 
-    /// Makes a key of one's own.
+    /// Creates a key of the principal's own.
     ///
     /// # Errors
-    /// [`Denied`]: a scope that who asks has in no team; too many keys; one without an end.
+    /// [`Denied`]: a scope that the principal has in no team; too many keys; a key that never expires.
     pub async fn add_own_key(&self, by: &Principal, wanted: &NewServiceKey) -> Result<MadeKey, Denied> {
         let mut change = self.begin_change().await?;
         let account = self.own(&mut change, by).await?;
@@ -222,7 +222,7 @@ impl Accounts {
         Ok(made)
     }
 
-    /// Ends a key of one's own; its sockets close at once.
+    /// Ends a key of the principal's own; its sockets close at once.
     ///
     /// # Errors
     /// [`Denied`].
@@ -232,10 +232,10 @@ impl Accounts {
         self.end_key_of(change, by, &Whose::Person(account, String::new()), id).await
     }
 
-    /// The keys of a person that hold, the newest first.
+    /// The valid keys of a person, newest first.
     ///
     /// # Errors
-    /// [`Denied::Forbidden`] to who is no admin of the hub; [`Denied::Unknown`].
+    /// [`Denied::Forbidden`] without hub admin rights; [`Denied::Unknown`].
     pub async fn keys_of_person(&self, by: &Principal, word: &str) -> Result<Vec<ServiceKey>, Denied> {
         self.need_hub_admin(by)?;
         let mut on = self.read().await?;
@@ -243,11 +243,11 @@ impl Accounts {
         self.shown_keys(&mut on, &Whose::Person(account, String::new())).await
     }
 
-    /// Makes a key of a person, for who owns the hub's files alone: they may set that person's password, too. From elsewhere
-    /// an admin of the hub would speak under the name of another.
+    /// Creates a key of a person, only for the owner of the hub's files, who could set that person's password, too. A
+    /// hub admin elsewhere could otherwise act under the name of another.
     ///
     /// # Errors
-    /// [`Denied`]: a scope that the person has in no team; too many keys; one without an end.
+    /// [`Denied`]: a scope that the person has in no team; too many keys; a key that never expires.
     pub async fn add_key_of_person(
         &self,
         by: &Principal,
@@ -292,7 +292,7 @@ impl Accounts {
         self.end_key_of(change, by, &Whose::Person(account, String::new()), id).await
     }
 
-    /// The keys of somebody, as lists show them.
+    /// The keys of an owner, as lists show them.
     pub(super) async fn shown_keys(&self, on: &mut Connection, whose: &Whose) -> Result<Vec<ServiceKey>, Denied> {
         let rows = self.keys_of(on, whose).await?;
         let (team, service) = match whose {
@@ -323,7 +323,7 @@ impl Accounts {
         Ok(rows)
     }
 
-    /// Makes a key in the transaction of who was found to be allowed to. Nobody gives what they do not have.
+    /// Creates a key in the transaction of the permission check. A principal grants only rights of their own.
     pub(super) async fn make_key(
         &self,
         change: &mut Change,
@@ -392,7 +392,7 @@ impl Accounts {
         Ok(MadeKey { id: minted.id, key: minted.text })
     }
 
-    /// Ends a key, where who asks was found to be allowed to.
+    /// Ends a key, after the permission check.
     pub(super) async fn end_key_of(
         &self,
         mut change: Change,
@@ -428,19 +428,19 @@ impl Accounts {
         Ok(())
     }
 
-    /// The row of a key whose secret is right, of one of some kinds; it need not hold any longer.
+    /// The row of a key of one of these kinds, if its secret is right. The key may have ended.
     pub(super) async fn proven(&self, text: &str, kinds: &[KeyKind]) -> Result<Option<Key>, Denied> {
         let Some(Claimed { kind, id, hash }) = key::read(text).filter(|claimed| kinds.contains(&claimed.kind)) else {
             return Ok(None);
         };
         let row = keys::get(&mut *self.read().await?, id).await?;
-        // An id that is not there costs a comparison, too.
+        // A missing id costs a comparison, too.
         let kept = row.as_ref().map_or([0; 32].as_slice(), |row| &row.hash);
         let right = random::same(kept, &hash);
         Ok(row.filter(|row| right && row.kind == kind.letter()))
     }
 
-    /// When it was last used is known to the hour; a mark that cannot be written stops nobody.
+    /// Marks the last use, to the hour. A failed write is ignored.
     pub(super) async fn mark_used(&self, key: &Key, network: &Network) {
         let now = self.now();
         if key.used.is_some_and(|used| now < used + HOUR) && key.network.as_deref() == Some(network.text()) {
@@ -457,18 +457,18 @@ impl Accounts {
     }
 }
 
-/// What a key may.
+/// The rights of a key.
 struct Granted {
-    /// What it is called: with whose it is, where it is somebody's.
+    /// Its name, after the owner's name if it has one.
     name: String,
     hub_admin: bool,
     teams: Vec<TeamRole>,
     scopes: Vec<KeyScope>,
-    /// What it belongs to: an account, a service, else a team.
+    /// Its owner: an account or a service, else a team.
     of: String,
 }
 
-/// What a key is to be called, where that and what it is for can be.
+/// Validates the name and the scopes of a key; returns the name.
 fn check(wanted: &NewServiceKey) -> Result<&str, Denied> {
     let name = wanted.name.trim();
     if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
@@ -483,12 +483,12 @@ fn check(wanted: &NewServiceKey) -> Result<&str, Denied> {
     }
 }
 
-/// Whether nobody has ended a key, nor time.
+/// Whether a key has neither ended nor expired.
 pub(super) fn holds(key: &Key, now: i64) -> bool {
     key.ended.is_none() && key.ends.is_none_or(|ends| now < ends)
 }
 
-/// A row for a key that may nothing yet.
+/// The row of a key without rights.
 pub(super) fn row(minted: &key::Minted, kind: KeyKind, team: &str, now: i64) -> Key {
     Key {
         id: minted.id.clone(),

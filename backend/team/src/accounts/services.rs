@@ -1,4 +1,5 @@
-//! Accounts of programs: a team's, with keys and without a password. What their keys may ends with what they may.
+//! Accounts of programs, which belong to a team and have keys instead of a password. The rights of a service limit
+//! those of its keys.
 
 use super::service_keys::Whose;
 use super::teams::check_word;
@@ -9,7 +10,7 @@ use shared::people::{MadeKey, NewServiceKey, ServiceKey};
 use shared::role::Role;
 use shared::team::{NewService, Service, ServiceChange};
 
-/// Services of a team.
+/// Maximum number of services of a team.
 const SERVICES: usize = 200;
 
 impl Accounts {
@@ -27,7 +28,7 @@ impl Accounts {
         Ok(shown)
     }
 
-    /// Makes one.
+    /// Creates a service.
     ///
     /// # Errors
     /// [`Denied`]; [`Denied::Conflict`] when the name is taken.
@@ -64,7 +65,7 @@ impl Accounts {
         Ok(shown)
     }
 
-    /// Changes what the keys of one may; their sockets close and come back with what is left.
+    /// Changes the rights of a service's keys; their sockets close and reconnect with the new rights.
     ///
     /// # Errors
     /// [`Denied`].
@@ -92,7 +93,7 @@ impl Accounts {
         Ok(shown)
     }
 
-    /// Removes one with its keys.
+    /// Removes a service with its keys.
     ///
     /// # Errors
     /// [`Denied`].
@@ -107,7 +108,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// The keys of one that hold, the newest first.
+    /// The valid keys of a service, newest first.
     ///
     /// # Errors
     /// [`Denied`].
@@ -117,10 +118,10 @@ impl Accounts {
         self.shown_keys(&mut on, &Whose::Service(team, row)).await
     }
 
-    /// Makes a key of one.
+    /// Creates a key of a service.
     ///
     /// # Errors
-    /// [`Denied`]: a scope beyond its role, or that who asks does not have.
+    /// [`Denied`]: a scope above its role, or one that the principal does not have.
     pub async fn add_key_of_service(
         &self,
         by: &Principal,
@@ -135,7 +136,7 @@ impl Accounts {
         Ok(made)
     }
 
-    /// Ends a key of one; its sockets close at once.
+    /// Ends a key of a service; its sockets close at once.
     ///
     /// # Errors
     /// [`Denied`].

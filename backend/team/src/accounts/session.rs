@@ -1,4 +1,4 @@
-//! Signing in and out. A session is a row; its token is known to the browser alone.
+//! Signing in and out. A session is a row; only the browser has its token.
 
 use super::attempts::Limit;
 use super::password::Passwords;
@@ -13,37 +13,37 @@ use shared::session::{Again, Setup, SignIn, TeamRole};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A session ends after so long without a request, and after so long in all, unless an operator says otherwise.
+/// Default idle timeout and maximum lifetime of a session.
 pub(super) const IDLE: i64 = 12 * HOUR;
 pub(super) const LONGEST: i64 = 7 * DAY;
 
-/// How long a password counts as just given.
+/// Time for which a sign-in counts as fresh.
 const FRESH: i64 = 15 * MINUTE;
 
-/// How long the code for the first admin holds.
+/// Lifetime of the code for the first admin.
 const SETUP: i64 = DAY;
 
-/// Sessions of one account; the oldest goes.
+/// Maximum number of sessions of one account; above it the oldest ends.
 const SESSIONS: i64 = 20;
 
-/// How old the mark of the last use may be.
+/// Interval at which the mark of the last use is written.
 const SEEN_EVERY: i64 = MINUTE;
 
-/// The longest name of an account, letters.
+/// Maximum letters of an account's name.
 const NAME: usize = 64;
 
-/// A session that began just now.
+/// A new session.
 #[derive(Debug)]
 pub struct Begun {
-    /// What the browser keeps in its cookie. Told this once.
+    /// Token for the browser's cookie, returned once.
     pub token: Secret,
-    /// Who it is.
+    /// The principal.
     pub principal: Principal,
-    /// Sessions of the account that it was one too many for.
+    /// Sessions of the account that ended because of the maximum.
     outlived: Vec<Vec<u8>>,
 }
 
-/// The form in which names are kept and compared.
+/// The form in which names are stored and compared.
 pub(super) fn normal_name(name: &str) -> Result<String, Denied> {
     use unicode_normalization::UnicodeNormalization;
     let typed: String = name.trim().chars().take(NAME + 1).nfkc().collect();
@@ -64,20 +64,20 @@ pub(super) fn wrong_code() -> Denied {
 }
 
 impl Accounts {
-    /// From now on a session ends after so long without a request, and one that begins now after so long in all.
+    /// Sets the idle timeout of sessions, and the maximum lifetime of new ones.
     pub fn limit_sessions(&self, idle: Duration, longest: Duration) {
         let ms = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
         self.0.idle.store(ms(idle), Ordering::Relaxed);
         self.0.longest.store(ms(longest), Ordering::Relaxed);
     }
 
-    /// How long a session holds without a request, milliseconds.
+    /// Idle timeout of a session, milliseconds.
     pub(super) fn idle(&self) -> i64 {
         self.0.idle.load(Ordering::Relaxed)
     }
 
-    /// The code by which the first admin is made, for the line that the hub prints; it ends the code before. None when there
-    /// is an account.
+    /// The code to create the first admin, which the hub prints; it replaces the one before. None when there is an
+    /// account.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -110,10 +110,10 @@ impl Accounts {
         Ok(Some(Secret::new(code)))
     }
 
-    /// Makes the first admin by the code that the hub printed, and signs them in.
+    /// Creates the first admin by the code that the hub printed, and signs them in.
     ///
     /// # Errors
-    /// [`Denied`]: a wrong code, a password or a name that is not taken, or there is an account.
+    /// [`Denied`]: a wrong code, a password or a name that is refused, or an existing account.
     pub async fn setup(&self, wanted: &Setup, network: &Network) -> Result<Begun, Denied> {
         let by = [(Limit::Code, network.text())];
         self.attempt(&by)?;
@@ -138,12 +138,13 @@ impl Accounts {
         Ok(begun)
     }
 
-    /// Signs somebody in. A session that came along ends.
+    /// Signs in by name and password. A session sent with the request ends.
     ///
     /// # Errors
-    /// [`Denied::SignIn`], the same and after the same work whatever was wrong; [`Denied::Throttled`], [`Denied::Busy`].
+    /// [`Denied::SignIn`], the same and after the same work for every wrong input; [`Denied::Throttled`],
+    /// [`Denied::Busy`].
     pub async fn sign_in(&self, wanted: &SignIn, network: &Network, old: Option<&str>) -> Result<Begun, Denied> {
-        // A name that cannot be one is unknown, and costs as much.
+        // An invalid name counts as unknown, and costs as much.
         let name = normal_name(&wanted.name).unwrap_or_default();
         let pair = format!("{name} {network}");
         let by = [(Limit::Name, pair.as_str()), (Limit::Network, network.text())];
@@ -180,7 +181,7 @@ impl Accounts {
             change.commit().await?;
             return Err(wrong());
         };
-        // It may have changed while the password was looked at.
+        // The account may have changed while the password was checked.
         let now = accounts::by_id(&mut change, &account.id).await?;
         let still =
             now.is_some_and(|now| now.state == "active") && accounts::password(&mut change, &account.id).await? == hash;
@@ -206,7 +207,7 @@ impl Accounts {
         Ok(begun)
     }
 
-    /// Whether an account has signed in from a network before: since the start, or by a session that holds.
+    /// Whether an account has signed in from a network before: since the start, or by a valid session.
     async fn is_known_from(
         &self,
         on: &mut Connection,
@@ -222,10 +223,10 @@ impl Accounts {
         Ok(sessions.iter().any(|session| session.network == network.text()))
     }
 
-    /// Sets a password by a code that an admin gave, ends all sessions of the account, and signs in.
+    /// Sets a password by a code from an admin, ends all sessions of the account, and signs in.
     ///
     /// # Errors
-    /// [`Denied`]: a wrong code, or a password that is not taken.
+    /// [`Denied`]: a wrong code, or a password that is refused.
     pub async fn reset_password(&self, wanted: &Reset, network: &Network) -> Result<Begun, Denied> {
         let by = [(Limit::Code, network.text())];
         self.attempt(&by)?;
@@ -251,7 +252,7 @@ impl Accounts {
         Ok(begun)
     }
 
-    /// Who holds a session's token; none when that is not known or has ended.
+    /// The principal of a session's token; none when it is unknown or has ended.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -269,7 +270,7 @@ impl Accounts {
         Ok(Some(principal))
     }
 
-    /// Who has the session of this hash, and its row; none when it has ended. One that is over is removed.
+    /// The principal and the row of the session of this hash; none when it has ended. An expired one is removed.
     pub(super) async fn session_of(
         &self,
         hash: &[u8; 32],
@@ -279,7 +280,7 @@ impl Accounts {
         let mut on = self.read().await?;
         let Some(session) = sessions::get(&mut on, hash).await? else { return Ok(None) };
         let Some(account) = accounts::by_id(&mut on, &session.account).await? else { return Ok(None) };
-        // A clock that was set back does not lengthen what was over.
+        // Setting the clock back must not extend an expired session.
         if now < session.ends && now < session.seen + self.idle() && account.state == "active" {
             let principal = self.signed_in(&mut on, &account, &session, seen, network).await?;
             return Ok(Some((session, principal)));
@@ -292,10 +293,10 @@ impl Accounts {
         Ok(None)
     }
 
-    /// Traffic of a socket counts as use of the session that opened it.
+    /// Counts traffic of a socket as use of the session that opened it.
     ///
     /// # Errors
-    /// [`Denied::Unavailable`]: nobody can say whether it still may.
+    /// [`Denied::Unavailable`]: the session cannot be checked.
     pub async fn touch(&self, by: &Principal) -> Result<(), Denied> {
         drop(self.read().await?);
         if let Some(hash) = &by.session {
@@ -304,7 +305,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// A mark that cannot be written ends the session sooner, and nothing else.
+    /// A failed write only ends the session earlier.
     async fn mark_seen(&self, hash: &[u8; 32], network: &Network) {
         let now = self.now();
         let mark = async {
@@ -323,7 +324,7 @@ impl Accounts {
         }
     }
 
-    /// Ends the session of who asks.
+    /// Ends the principal's session.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -338,7 +339,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// The password again, for what needs a fresh sign-in; it counts for 15 minutes.
+    /// Checks the password again, for actions that need a fresh sign-in; it counts for 15 minutes.
     ///
     /// # Errors
     /// [`Denied::SignIn`] when it is wrong; [`Denied::Throttled`], [`Denied::Busy`].
@@ -368,7 +369,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Begins a session in the transaction of what it follows from.
+    /// Begins a session in the caller's transaction.
     pub(super) async fn begin(
         &self,
         change: &mut Change,
@@ -394,7 +395,7 @@ impl Accounts {
         Ok(Begun { token: Secret::new(token), principal, outlived })
     }
 
-    /// A sign-in is on the disk: it does not count as a failure, and what it ended is told so.
+    /// After the commit of a sign-in: uncounts the attempt, and notifies the sessions that it ended.
     pub(super) fn has_begun(&self, begun: &Begun, limits: &[(Limit, &str)]) {
         self.0.attempts.succeeded(limits);
         for ended in &begun.outlived {
@@ -436,13 +437,13 @@ impl Accounts {
             return Ok(all.map(|team| TeamRole { id: team.id, name: team.name, role: Role::Admin }).collect());
         }
         let own = teams::memberships(on, Some(&account.id)).await?.into_iter();
-        // A word that this version does not know gives no right.
+        // A role unknown to this version gives no right.
         Ok(own
             .filter_map(|own| Some(TeamRole { role: own.role.parse().ok()?, id: own.team, name: own.name }))
             .collect())
     }
 
-    /// Adds an account in the transaction of what it follows from; nobody can be the first by a code any longer.
+    /// Adds an account in the caller's transaction; the setup code is not valid any more.
     pub(super) async fn add_account(
         &self,
         change: &mut Change,

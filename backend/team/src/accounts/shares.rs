@@ -1,5 +1,5 @@
-//! Share links: one view for whoever has the link. What it shows is fixed by id when it is made, ends with the link, and is
-//! never more than its maker sees at that moment.
+//! Share links: one view for every holder of the link. Its content is fixed by id at its creation, ends with the link,
+//! and never exceeds the present rights of its creator.
 
 use super::attempts::Limit;
 use super::session::wrong_code;
@@ -16,20 +16,20 @@ use shared::unit::time;
 use shared::views::{NewShare, Share, SharedView, Span};
 use shared::window;
 
-/// How long one holds unless it is said, and at most.
+/// Lifetime of a link: default and maximum.
 const HOLDS: i64 = 7 * DAY;
 const LONGEST: i64 = 90 * DAY;
-/// Links of a team that hold.
+/// Maximum number of valid links of a team.
 const SHARES: usize = 200;
-/// Machines of one.
+/// Maximum number of machines of a link.
 const SOURCES: usize = 1_000;
-/// The longest window of a live one, ms.
+/// Maximum window of a live link, ms.
 const WINDOW: i64 = 31 * DAY;
-/// The longest note, letters.
+/// Maximum letters of a note.
 const NOTE: usize = 200;
 
 impl Accounts {
-    /// The links of a team that hold, the newest first: one's own for a member, all for an admin.
+    /// The valid links of a team, newest first: a member's own, all for an admin.
     ///
     /// # Errors
     /// [`Denied`].
@@ -45,11 +45,11 @@ impl Accounts {
         Ok(shown)
     }
 
-    /// Makes a link: its id, and its code, told this once.
+    /// Creates a link. Returns its id, and its code, which is shown once.
     ///
     /// # Errors
-    /// [`Denied`]: no member of the link's team, a view or a machine that is not there or not that team's, a span without an
-    /// end.
+    /// [`Denied`]: not a member of the link's team, a view or a machine that does not exist or belongs to another team,
+    /// a span without an end.
     pub async fn add_share(
         &self,
         by: &Principal,
@@ -119,14 +119,14 @@ impl Accounts {
         Ok((row.id, Secret::new(code)))
     }
 
-    /// Takes a link back; what it has open closes within a second.
+    /// Revokes a link; its sockets close within a second.
     ///
     /// # Errors
     /// [`Denied`].
     pub async fn end_share(&self, by: &Principal, id: &str) -> Result<(), Denied> {
         let mut change = self.begin_change().await?;
         let row = shares::get(&mut change, id).await?.ok_or(Denied::Unknown)?;
-        // Another's is there for an admin of its team alone.
+        // A link of another person is visible to an admin of its team only.
         let own = by.owner.as_ref() == Some(&row.owner) && by.may(&row.team, Role::Member);
         if !own && !by.may(&row.team, Role::Admin) {
             return Err(Denied::Unknown);
@@ -139,10 +139,10 @@ impl Accounts {
         Ok(())
     }
 
-    /// Opens a link by its code. The code is what the browser keeps in its cookie.
+    /// Opens a link by its code, which the browser stores in its cookie.
     ///
     /// # Errors
-    /// [`Denied::SignIn`]: it does not hold.
+    /// [`Denied::SignIn`]: it is not valid.
     pub async fn open_share(&self, code: &Secret, network: &Network) -> Result<Principal, Denied> {
         let limits = [(Limit::Code, network.text())];
         self.attempt(&limits)?;
@@ -155,7 +155,7 @@ impl Accounts {
         Ok(principal)
     }
 
-    /// Who has a link's code; none when it does not hold.
+    /// The principal of a link's code; none when it is not valid.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -174,7 +174,7 @@ impl Accounts {
         Ok(principal)
     }
 
-    /// Who has the link of this row; none when it does not hold.
+    /// The principal of a link's row; none when it is not valid.
     pub(super) async fn share_of(&self, row: shares::Share, network: &Network) -> Result<Option<Principal>, Denied> {
         let seen = self.0.people.now();
         let mut on = self.read().await?;
@@ -193,14 +193,14 @@ impl Accounts {
             home: Some(row.team),
             scope: Scope::only([], sources).without_charts(hidden(&row.query)),
             fresh_until: 0,
-            // It ends with whatever ends its maker's sockets, and comes back if it still may.
+            // Its sockets close with those of its creator, and reconnect if the link is still allowed.
             holder: KeyHolder { own: share_holder(&row.id), of: row.owner, since: seen },
             session: None,
             bounds: bounds(row.span_from, row.span_to, row.live_window),
         }))
     }
 
-    /// What a link shows now, by its id.
+    /// The present content of a link, by its id.
     ///
     /// # Errors
     /// [`Denied::Unknown`].
@@ -218,7 +218,7 @@ impl Accounts {
         })
     }
 
-    /// The sources of a link that its team still sees; none when the maker is no member of that team any longer.
+    /// The sources of a link that its team still sees; none when its creator is no member of that team any more.
     pub(super) async fn still_shared(
         &self,
         on: &mut Connection,
@@ -236,7 +236,8 @@ impl Accounts {
         Ok(Some(ids))
     }
 
-    /// Whose membership a link rests on: the maker's; what the owner of the hub's files makes rests on its first admin's.
+    /// The account whose membership a link depends on: its creator. For the owner of the hub's files it is the hub's
+    /// first admin.
     async fn in_whose_name(&self, on: &mut Connection, by: &Principal) -> Result<Option<String>, Denied> {
         if by.owner.is_some() || !matches!(by.who, Who::Local { .. }) {
             return Ok(by.owner.clone());
@@ -246,8 +247,8 @@ impl Accounts {
         Ok(admins.min_by_key(|account| account.created).map(|account| account.id))
     }
 
-    /// The machines that a query names, by id; those of the team where it names none. A link shows machines of its own team
-    /// alone: that team's admins have it in their list and take it back, and it ends with its maker's membership there.
+    /// The machines that a query names, by id; without names those of the team. A link shows machines of its own team
+    /// only. So that team's admins can list and revoke it, and it ends with its creator's membership there.
     async fn chosen(
         &self,
         on: &mut Connection,
@@ -288,7 +289,7 @@ impl Accounts {
     }
 }
 
-/// The charts that a query leaves out: not those of which it draws the lines over another chart.
+/// The charts that a query excludes, without those whose lines are drawn over another chart.
 fn hidden(query: &str) -> Vec<String> {
     let pairs = address::pairs(query);
     let of = |name| pairs.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_str());
@@ -297,7 +298,7 @@ fn hidden(query: &str) -> Vec<String> {
     hidden.map(String::from).collect()
 }
 
-/// What sockets of a link watch.
+/// The holder that sockets of a link watch.
 pub(super) fn share_holder(id: &str) -> String {
     format!("share {id}")
 }
@@ -317,7 +318,7 @@ fn bounds(from: Option<i64>, to: Option<i64>, window: Option<i64>) -> Bounds {
     }
 }
 
-/// The times that a link shows: the span that is asked for, else that of the query, else its window.
+/// The times that a link shows: the requested span, else that of the query, else its window.
 fn bounds_of(span: Option<Span>, pairs: &[(&'static str, String)]) -> Result<Bounds, Denied> {
     let wrong = || Denied::invalid("from and to are Unix seconds, with from before to");
     let value = |name| pairs.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.as_str());
@@ -331,7 +332,7 @@ fn bounds_of(span: Option<Span>, pairs: &[(&'static str, String)]) -> Result<Bou
         let length = length.filter(|length| (1_000..=WINDOW).contains(length));
         return Ok(Bounds::Window(length.ok_or_else(|| Denied::invalid("w is a window such as 5m, 1h or 7d"))?));
     };
-    // Older links have milliseconds.
+    // Older links contain milliseconds.
     let ms = |time: f64| if time.abs() < 1e11 { (time * 1_000.0).round() } else { time.round() };
     let (from, to) = (ms(from), ms(to));
     if !(from.is_finite() && to.is_finite() && from >= 0.0 && from < to && to < 1e15) {
@@ -346,7 +347,7 @@ fn bounds_of(span: Option<Span>, pairs: &[(&'static str, String)]) -> Result<Bou
     Ok(Bounds::Span(from as i64, to as i64))
 }
 
-/// A length such as `90s`, `5m`, `1h30m` or `7d`, ms.
+/// A duration such as `90s`, `5m`, `1h30m` or `7d`, ms.
 fn length_of(text: &str) -> Option<i64> {
     let (mut sum, mut number) = (0_i64, None::<i64>);
     for letter in text.chars() {
@@ -366,7 +367,7 @@ fn length_of(text: &str) -> Option<i64> {
     (number.is_none() && sum > 0).then_some(sum)
 }
 
-/// The query that the link opens: with its span, where it has one.
+/// The query that the link opens: with its span, if it has one.
 fn with_span(pairs: &[(&'static str, String)], bounds: Bounds) -> String {
     let rest = pairs.iter().filter(|(name, _)| !["from", "to"].contains(name));
     let rest = rest.map(|(name, value)| (*name, value.as_str()));
@@ -383,7 +384,7 @@ async fn shown_share(on: &mut Connection, row: shares::Share) -> Result<Share, D
     let ids: Vec<String> = serde_json::from_str(&row.sources).unwrap_or_default();
     let mut names = Vec::new();
     for id in ids.iter().take(SOURCES) {
-        // One that was removed is not shown any longer.
+        // A removed machine is not shown.
         names.extend(sources::get(on, id).await?.map(|source| source.name));
     }
     Ok(Share {

@@ -1,5 +1,5 @@
-//! Join keys of the configuration, `[[agents.join]]`. Each stands in a file, so that who sets up machines by a program has no
-//! line to paste. It holds for as long as it is written there.
+//! Join keys of the configuration, `[[agents.join]]`. Each is in a file, so that automated setups need no printed line.
+//! It is valid as long as it is configured.
 
 use super::join::JoinSettings;
 use super::key::{self, KeyKind};
@@ -12,28 +12,28 @@ use shared::role::KeyScope;
 use shared::secret::Secret;
 use std::collections::BTreeMap;
 
-/// A join key that is written in the configuration.
+/// A configured join key.
 pub struct StandingKey<'a> {
-    /// What it is called there.
+    /// Its configured name.
     pub name: &'a str,
     /// The team of its machines, by name; none: the first one.
     pub team: Option<&'a str>,
     /// Labels of its machines.
     pub labels: &'a BTreeMap<String, String>,
-    /// The key, as its file has it.
+    /// The key from its file.
     pub key: Secret,
 }
 
-/// The text of a new join key, of which the records know nothing yet.
+/// The text of a new join key, without a row in the database.
 pub fn new_join_key() -> Secret {
     key::mint(KeyKind::Join).text
 }
 
 impl Accounts {
-    /// Has these join keys hold, and ends those of an earlier configuration. `by` is who started the hub.
+    /// Registers these join keys, and ends those of an earlier configuration. `by` is the user who started the hub.
     ///
     /// # Errors
-    /// A sentence: a file that holds no join key, one of another team, a team that is not there, labels that do not fit.
+    /// A sentence: a file without a join key, a key of another team, a team that does not exist, invalid labels.
     pub async fn have_standing_joins(&self, by: &Principal, all: &[StandingKey<'_>]) -> Result<(), Denied> {
         let now = self.now();
         let configured = |key: &Key| key.name.starts_with(CONFIGURED);
@@ -71,7 +71,7 @@ impl Accounts {
                 Some(known) if configured(&known) => {
                     keys::set_settings(&mut change, &known.id, &json(&settings)).await?;
                 }
-                // One that an admin made says itself what it is for.
+                // A key created by an admin has its own settings.
                 Some(_) => {}
                 None => {
                     let minted = key::Minted { id: claimed.id.into(), text: Secret::new(""), hash: claimed.hash };

@@ -1,4 +1,4 @@
-//! Teams, who is in them, and which machines they see.
+//! Teams, their members, and the machines that they see.
 
 use super::logins::{self, is_login};
 use super::session::normal_name;
@@ -15,28 +15,28 @@ use shared::team::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Teams of a hub.
+/// Maximum number of teams of a hub.
 const TEAMS: usize = 100;
-/// Names of users of one member.
+/// Maximum number of logins of one member.
 const LOGINS: usize = 16;
 
-/// What the admins of a team decided.
+/// Settings by the admins of a team.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct TeamSettings {
-    /// Members may invite viewers and members.
+    /// Whether members may invite viewers and members.
     pub members_invite: bool,
-    /// The view that an address without a query opens.
+    /// The view for an address without a query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_view: Option<String>,
 }
 
-/// What is kept of a team's settings; what this version cannot read counts as not set.
+/// The settings of a team; values that this version cannot read count as not set.
 pub(super) fn settings_of(team: &teams::Team) -> TeamSettings {
     serde_json::from_str(&team.settings).unwrap_or_default()
 }
 
-/// Refuses what is no name of a team or a service: it is a part of paths.
+/// Checks the name of a team or a service, which is part of paths.
 pub(super) fn check_word(name: &str) -> Result<(), Denied> {
     let good = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
     match (1..=64).contains(&name.len()) && name.chars().all(good) && name.chars().any(char::is_alphanumeric) {
@@ -46,7 +46,7 @@ pub(super) fn check_word(name: &str) -> Result<(), Denied> {
 }
 
 impl Accounts {
-    /// The teams of who asks, by name; all for an admin of the hub.
+    /// The principal's teams, by name; all for a hub admin.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -65,10 +65,10 @@ impl Accounts {
         self.whole(&mut on, by, &team).await
     }
 
-    /// Makes a team.
+    /// Creates a team.
     ///
     /// # Errors
-    /// [`Denied`]: who asks is no admin of the hub, or the name is taken.
+    /// [`Denied`]: the principal is no hub admin, or the name is taken.
     pub async fn add_team(&self, by: &Principal, wanted: &NewTeam) -> Result<Team, Denied> {
         self.need_hub_admin(by)?;
         check_word(&wanted.name)?;
@@ -86,7 +86,7 @@ impl Accounts {
         Ok(whole)
     }
 
-    /// Renames a team, or changes what its members may.
+    /// Renames a team, or changes its settings.
     ///
     /// # Errors
     /// [`Denied`]; [`Denied::Conflict`] when the name is taken.
@@ -111,7 +111,7 @@ impl Accounts {
     /// Removes a team with its services, keys, invitations, views and links. Its people stay.
     ///
     /// # Errors
-    /// [`Denied`]: the name was not typed once more, machines have joined by the team, or it is the last one.
+    /// [`Denied`]: the name was not typed again, the team has machines, or it is the last one.
     pub async fn remove_team(&self, by: &Principal, word: &str, wanted: &TeamEnd) -> Result<(), Denied> {
         self.need_hub_admin(by)?;
         self.need_fresh(by)?;
@@ -146,10 +146,10 @@ impl Accounts {
         Ok(())
     }
 
-    /// Sets what somebody may in a team. Their sockets close and come back with what is left.
+    /// Sets the role of a person in a team. Their sockets close and reconnect with the new rights.
     ///
     /// # Errors
-    /// [`Denied`]; [`Denied::Unknown`] for who is not in the team, unless an admin of the hub asks.
+    /// [`Denied`]; [`Denied::Unknown`] for a person outside the team, unless the principal is a hub admin.
     pub async fn set_member(
         &self,
         by: &Principal,
@@ -197,10 +197,10 @@ impl Accounts {
         Ok(member)
     }
 
-    /// Takes somebody out of a team; a person may leave by themselves. What they had open closes at once.
+    /// Removes a person from a team; people may leave by themselves. Their sockets close at once.
     ///
     /// # Errors
-    /// [`Denied`]; [`Denied::Unknown`] for who is not in the team.
+    /// [`Denied`]; [`Denied::Unknown`] for a person outside the team.
     pub async fn remove_member(&self, by: &Principal, team: &str, person: &str) -> Result<(), Denied> {
         let mut change = self.begin_change().await?;
         let team = self.team(&mut change, by, team, Role::Viewer).await?;
@@ -215,7 +215,7 @@ impl Accounts {
         self.leave(&mut change, &team.id, &account).await?;
         teams::set_role(&mut change, &team.id, &account.id, None).await?;
         let left = teams::memberships(&mut change, Some(&account.id)).await?;
-        // Who is in no team any longer has nothing to sign in to.
+        // A person without a team has nothing to sign in to.
         let (ended, why) = match left.is_empty() && !account.hub_admin {
             true => {
                 sessions::end_all(&mut change, &account.id, None).await?;
@@ -235,12 +235,12 @@ impl Accounts {
         Ok(())
     }
 
-    /// What somebody had in a team goes with them; what is the team's stays with their name as text.
+    /// Removes a person's own objects of a team. Objects of the team stay, with the person's name as text.
     pub(super) async fn leave(&self, change: &mut Change, team: &str, account: &Account) -> Result<(), Denied> {
         codes::end_of_owner(change, team, &account.id).await?;
         views::leave(change, Some(team), &account.id, &left(&account.name)).await?;
         rules::leave(change, Some(team), &account.id, &left(&account.name)).await?;
-        // Their sockets watch what ends the sockets of their maker.
+        // Sockets of links are closed with those of their creator.
         shares::leave(change, team, &account.id).await?;
         Ok(())
     }
@@ -248,7 +248,7 @@ impl Accounts {
     /// The teams that see a machine, by its id or name.
     ///
     /// # Errors
-    /// [`Denied`]: who asks is no admin of the hub, or there is no such machine.
+    /// [`Denied`]: the principal is no hub admin, or there is no such machine.
     pub async fn grants(&self, by: &Principal, source: &str) -> Result<Grants, Denied> {
         self.need_hub_admin(by)?;
         let mut on = self.read().await?;
@@ -256,10 +256,10 @@ impl Accounts {
         granted(&mut on, &source.id).await
     }
 
-    /// Sets which teams see a machine. Who sees less is closed at once, who sees more is shown it.
+    /// Sets the teams that see a machine. Sockets with fewer rights close at once; those with more show the machine.
     ///
     /// # Errors
-    /// [`Denied`]: who asks is no admin of the hub, or there is no such machine or team.
+    /// [`Denied`]: the principal is no hub admin, or there is no such machine or team.
     pub async fn set_grants(&self, by: &Principal, source: &str, wanted: &GrantChange) -> Result<Grants, Denied> {
         self.need_hub_admin(by)?;
         let mut change = self.begin_change().await?;
@@ -291,7 +291,7 @@ impl Accounts {
         Ok(after)
     }
 
-    /// An account by its id or name: of a team, or of the whole hub for its admin.
+    /// An account by its id or name: of a team, or of the whole hub for a hub admin.
     async fn account_in(
         &self,
         on: &mut Connection,
@@ -331,7 +331,7 @@ impl Accounts {
     }
 }
 
-/// Who left, as text.
+/// The name of a person who left, as text.
 pub(super) fn left(name: &str) -> String {
     format!("{name} (left)")
 }
@@ -359,7 +359,8 @@ fn summary(team: &teams::Team, role: Role) -> Team {
     }
 }
 
-/// A member as it is told; what others say of their logins is for admins. A role that this version does not know is none.
+/// A member in the form of the API; logins from identity providers are for admins. A role unknown to this version gives
+/// none.
 fn shown(member: teams::Member, said: Option<&BTreeMap<String, BTreeSet<String>>>) -> Option<Member> {
     let admin = said.is_some();
     Some(Member {

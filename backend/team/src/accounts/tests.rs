@@ -1,4 +1,4 @@
-//! A hub's people and machines, as an attacker would use them first.
+//! A hub's people and machines, first from an attacker's view.
 
 mod judged;
 mod machines;
@@ -17,7 +17,7 @@ use stream::clock::Manual;
 /// A good password of a person.
 const PASSWORD: &str = "kiwi lamp under rain";
 
-/// A hub with a clock that stands.
+/// A hub with a clock that stands still.
 struct Hub {
     accounts: Accounts,
     clock: Arc<Manual>,
@@ -53,7 +53,7 @@ impl Hub {
         self.accounts.add_person(&Principal::local(0), &person).await.expect("added");
     }
 
-    /// A machine that joined by the join line of a team; its id.
+    /// The id of a machine that joined by a join key of a team.
     async fn machine(&self, team: &str, host: &str) -> String {
         let local = Principal::local(0);
         let join = self.accounts.new_join(&local, team, &Default::default()).await.expect("a join key");
@@ -74,7 +74,7 @@ impl Hub {
         self.clock.pass(time);
     }
 
-    /// Actions and results of the audit log, the newest first.
+    /// Actions and results of the audit log, newest first.
     async fn log(&self) -> Vec<String> {
         let rows = self
             .accounts
@@ -86,7 +86,7 @@ impl Hub {
 }
 
 impl Accounts {
-    /// What somebody may see now.
+    /// The present scope of a principal.
     async fn scope(&self, by: &Principal) -> Result<Scope, Denied> {
         Ok(self.judge_again(by).await?.map_or_else(Scope::nothing, |principal| principal.scope()))
     }

@@ -1,4 +1,4 @@
-//! What was used, as it is written down and asked for.
+//! Usage: stored values and queries.
 
 use super::{Accounts, DAY, Denied, MAIN_TEAM, Principal, Who};
 use records::usage::{self, Used};
@@ -8,13 +8,13 @@ use shared::date;
 use shared::role::{KeyScope, Role};
 use std::collections::{BTreeMap, HashMap};
 
-/// Days of one answer: unless it is said, and at most, as long as they are kept.
+/// Days of one answer: default and maximum, which is the retention.
 const DAYS: i64 = 30;
 const KEPT_DAYS: i64 = 400;
-/// Values of one answer.
+/// Maximum number of values of one answer.
 const VALUES: i64 = 200_000;
 
-/// Measures in the order in which tables have them.
+/// Measures in the order of the columns.
 pub const MEASURES: [&str; 10] = [
     "samples",
     "bytes_in",
@@ -28,7 +28,7 @@ pub const MEASURES: [&str; 10] = [
     "queries",
 ];
 
-/// By what an answer is divided.
+/// Division of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UsageBy {
     /// The team as a whole.
@@ -41,7 +41,7 @@ pub enum UsageBy {
 }
 
 impl UsageBy {
-    /// The word for it, in questions and in the table.
+    /// Its word in requests and in the table.
     pub fn word(self) -> &'static str {
         match self {
             UsageBy::Day => "day",
@@ -60,12 +60,12 @@ impl std::str::FromStr for UsageBy {
     }
 }
 
-/// Which rows are asked for.
+/// Filter of usage rows.
 #[derive(Clone, Debug, Default)]
 pub struct UsageFilter {
-    /// Of this team, by id or name; none: of all, for admins of the hub, else of the only team of who asks.
+    /// Team, by id or name; none: all for hub admins, else the only team of the principal.
     pub team: Option<String>,
-    /// Divided by what.
+    /// Division.
     pub by: UsageBy,
     /// A time of the first day, milliseconds since the Unix epoch; none: 30 days before the last.
     pub from: Option<i64>,
@@ -73,7 +73,7 @@ pub struct UsageFilter {
     pub to: Option<i64>,
 }
 
-/// A value to be written down.
+/// A value to be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsageCount {
     /// Days since the Unix epoch.
@@ -84,34 +84,34 @@ pub struct UsageCount {
     pub kind: &'static str,
     /// Id of the source or key; empty for `day`.
     pub subject: String,
-    /// What was measured.
+    /// The measure.
     pub measure: &'static str,
-    /// How much.
+    /// The amount.
     pub value: f64,
-    /// The largest of a day counts; else they add up.
+    /// Whether the largest of a day counts; otherwise values are added.
     pub largest: bool,
 }
 
-/// For which team what is used counts.
+/// Teams that usage counts for.
 #[derive(Clone, Debug, Default)]
 pub struct UsageHomes {
     sources: HashMap<String, String>,
-    /// All teams, the hub's first one in front.
+    /// All teams, the hub's first team first.
     teams: Vec<String>,
 }
 
 impl UsageHomes {
-    /// Of machines and their teams, by id, and all teams, the hub's first one in front.
+    /// From machines and their teams, by id, and all teams, the hub's first team first.
     pub fn new(sources: impl IntoIterator<Item = (String, String)>, teams: Vec<String>) -> Self {
         UsageHomes { sources: sources.into_iter().collect(), teams }
     }
 
-    /// The team whose join line a machine used, by its id.
+    /// The team whose join key a machine used, by its id.
     pub fn team_of(&self, source: &str) -> Option<&str> {
         self.sources.get(source).map(String::as_str)
     }
 
-    /// A team that is still there; the hub's first where none is named.
+    /// An existing team; without an id the hub's first.
     pub fn team(&self, id: Option<&str>) -> Option<&str> {
         let found = match id {
             Some(id) => self.teams.iter().find(|team| *team == id),
@@ -122,7 +122,7 @@ impl UsageHomes {
 }
 
 impl Accounts {
-    /// For which team what is used counts.
+    /// Teams that usage counts for.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -133,7 +133,7 @@ impl Accounts {
         Ok(UsageHomes::new(sources::homes(&mut on).await?, all.into_iter().map(|team| team.id).collect()))
     }
 
-    /// Writes values down, all or none; those of a team that was removed are passed over.
+    /// Stores values, all or none; those of a removed team are skipped.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -156,10 +156,11 @@ impl Accounts {
         Ok(change.commit().await?)
     }
 
-    /// What was used, by day, then by team and subject.
+    /// Usage, by day, then by team and subject.
     ///
     /// # Errors
-    /// [`Denied::Unknown`], [`Denied::Forbidden`], [`Denied::Unavailable`]; [`Denied::Invalid`] when too much is asked for.
+    /// [`Denied::Unknown`], [`Denied::Forbidden`], [`Denied::Unavailable`]; [`Denied::Invalid`] when the answer would
+    /// be too large.
     pub async fn usage(&self, by: &Principal, asked: &UsageFilter) -> Result<Usage, Denied> {
         if !by.allows(KeyScope::DataRead) {
             return Err(Denied::Forbidden(format!("this needs a key with the scope {}", KeyScope::DataRead)));
@@ -198,7 +199,7 @@ impl Accounts {
 }
 
 impl Accounts {
-    /// Whether who asks is at least a member of a team, or has the key of one: it may no more than whose it is.
+    /// Whether the principal is at least a member of a team, or is a key of one, whose rights its owner limits.
     async fn is_member(&self, on: &mut records::Connection, by: &Principal, team: &str) -> Result<bool, Denied> {
         let Who::Key { id, .. } = &by.who else { return Ok(by.may(team, Role::Member)) };
         let Some(key) = keys::get(on, id).await? else { return Ok(false) };
@@ -218,7 +219,7 @@ impl Accounts {
     }
 }
 
-/// Names of the keys that these rows are of.
+/// Names of the keys in these rows.
 async fn key_names(on: &mut records::Connection, rows: &[(Used, f64)]) -> Result<HashMap<String, String>, Denied> {
     let mut names = HashMap::new();
     for (used, _) in rows {
@@ -230,7 +231,7 @@ async fn key_names(on: &mut records::Connection, rows: &[(Used, f64)]) -> Result
     Ok(names)
 }
 
-/// Values as rows, which come in order.
+/// Values as rows; values come in order.
 fn told(values: Vec<(Used, f64)>, teams: &HashMap<String, String>, names: &HashMap<String, String>) -> Vec<UsageRow> {
     let mut rows: Vec<(String, UsageRow)> = Vec::new();
     for (of, value) in values {
@@ -255,7 +256,7 @@ fn told(values: Vec<(Used, f64)>, teams: &HashMap<String, String>, names: &HashM
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// What was used as a table of CSV, with a line of heads. What is not known is empty.
+/// Usage as a CSV table, with a header line. Unknown values are empty.
 pub fn usage_csv(usage: &Usage) -> String {
     use shared::csv::cell;
     let mut text = format!("day,team,kind,subject,name,{}\n", MEASURES.join(","));
@@ -268,7 +269,7 @@ pub fn usage_csv(usage: &Usage) -> String {
     text
 }
 
-/// What is older than it is asked for is forgotten.
+/// Drops values older than their retention.
 pub(super) async fn forget(change: &mut records::Change, now: i64) -> Result<(), records::Error> {
     usage::forget(change, now.div_euclid(DAY) - KEPT_DAYS).await
 }

@@ -1,4 +1,4 @@
-//! Saved views: what an address says, under a name. One is its maker's own, or the team's.
+//! Saved views: the query of an address, under a name. A view belongs to its creator or to the team.
 
 use super::teams::settings_of;
 use super::{Accounts, Denied, Done, Principal, labels, random};
@@ -8,27 +8,27 @@ use shared::role::{KeyScope, Role};
 use shared::team::Team;
 use shared::views::{DefaultView, NewView, Reach, SavedView, ViewChange, ViewConflict};
 
-/// Views of a team, and those that one of its people has for themselves there.
+/// Maximum number of views of a team, and of one of its people there.
 const TEAM_VIEWS: i64 = 1_000;
 const OWN_VIEWS: i64 = 100;
-/// The longest query, bytes.
+/// Maximum length of a query, bytes.
 const QUERY: usize = 8 << 10;
-/// The longest name, letters.
+/// Maximum letters of a name.
 const NAME: usize = 64;
 
-/// Views that everybody has: id, name, query.
+/// Built-in views: id, name, query.
 const BUILT_IN: [(&str, &str, &str); 3] = [
     ("default", "Default", ""),
     ("debug", "Debug", "page=fleet&find=state:late"),
     ("all-nodes", "All nodes", "page=fleet"),
 ];
 
-/// Why a view was not changed.
+/// Reason why a view was not changed.
 #[derive(Debug)]
 pub enum NotSaved {
-    /// Somebody was faster.
+    /// Another person changed it first.
     Stale(Box<ViewConflict>),
-    /// Everything else.
+    /// Any other reason.
     Denied(Denied),
 }
 
@@ -38,7 +38,7 @@ impl<E: Into<Denied>> From<E> for NotSaved {
     }
 }
 
-/// A name as it is kept.
+/// A name as it is stored.
 pub(super) fn named(name: &str) -> Result<String, Denied> {
     let name = name.trim();
     let good = (1..=NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control);
@@ -48,7 +48,7 @@ pub(super) fn named(name: &str) -> Result<String, Denied> {
     }
 }
 
-/// A query as it is kept: with the names alone that a page knows.
+/// A query as it is stored: with those names only that a page knows.
 pub(super) fn checked(query: &str) -> Result<String, Denied> {
     let too_long = || Denied::invalid("the view is too long: a query has at most 8 KiB");
     if query.len() > QUERY {
@@ -65,7 +65,7 @@ fn built_in(id: &str) -> Option<SavedView> {
 }
 
 impl Accounts {
-    /// The views that somebody has: built-in ones, those of their teams, their own.
+    /// The views of a principal: built-in ones, those of their teams, their own.
     ///
     /// # Errors
     /// [`Denied`].
@@ -124,7 +124,7 @@ impl Accounts {
         Ok(self.shown_view(by, row))
     }
 
-    /// Changes a view, if nobody did since the version that is named.
+    /// Changes a view, if it was not changed since the given version.
     ///
     /// # Errors
     /// [`NotSaved`].
@@ -181,7 +181,7 @@ impl Accounts {
         Ok(change.commit().await?)
     }
 
-    /// Sets what an address without a query opens.
+    /// Sets the view for an address without a query.
     ///
     /// # Errors
     /// [`Denied`]: the view is no view of the team.
@@ -208,7 +208,7 @@ impl Accounts {
         self.one_team(by, &new.id).await
     }
 
-    /// A view that somebody sees, as it is kept; built-in ones have no row.
+    /// A visible view, as it is stored; built-in ones have no row.
     pub(super) async fn seen_view(&self, on: &mut Connection, by: &Principal, id: &str) -> Result<SavedView, Denied> {
         if let Some(view) = built_in(id) {
             return Ok(view);
@@ -217,7 +217,7 @@ impl Accounts {
         Ok(self.shown_view(by, row))
     }
 
-    /// The team that is meant: the one that is named, else the only one of who asks.
+    /// The named team, else the only one of the principal.
     pub(super) async fn own_team(
         &self,
         on: &mut Connection,
@@ -243,7 +243,7 @@ impl Accounts {
         by.role_in(&row.team).is_some() && (row.scope == "team" || own)
     }
 
-    /// A row that who asks sees and may change: their own, and an admin those of the team.
+    /// A row that the principal sees and may change: their own, and for an admin those of the team.
     async fn writable(&self, on: &mut Connection, by: &Principal, id: &str) -> Result<views::View, Denied> {
         if built_in(id).is_some() {
             return Err(Denied::Forbidden("this is a built-in view; save it under another name".into()));
@@ -283,7 +283,7 @@ impl Accounts {
         }
     }
 
-    /// Views of one's own take none of the team's room, nor of another's.
+    /// Checks the maximum number of views. Own views do not count for the team, and those of a team not for another.
     async fn has_room(&self, on: &mut Connection, by: &Principal, team: &str, scope: Reach) -> Result<(), Denied> {
         let (owner, most, whose) = match scope {
             Reach::Team => (None, TEAM_VIEWS, "a team has"),

@@ -1,5 +1,5 @@
-//! People for whom a proxy in front of the hub vouches. An account is theirs by what the proxy calls them and by nothing else:
-//! never by a name or an address for mail that happens to be the same.
+//! People authenticated by a proxy in front of the hub. Accounts are matched by the proxy's subject alone, never by an
+//! equal name or e-mail address.
 
 use super::session::normal_name;
 use super::watchers::{Ended, Ends, KeyHolder};
@@ -10,37 +10,37 @@ use shared::role::Role;
 use shared::scope::Bounds;
 use std::sync::PoisonError;
 
-/// The kind of the identity, and who vouches for it.
+/// The kind of the identity, and its issuer.
 const PROXY: &str = "proxy";
-/// Letters of a name that leave room for a number.
+/// Maximum letters of a name, so that a number fits.
 const NAME: usize = 60;
-/// Accounts whose name is the same but for a number.
+/// Maximum number of accounts whose names differ only in a number.
 const NAMESAKES: u32 = 99;
-/// Accounts of which it is remembered when the proxy last brought them; a hub has at most 1,000.
+/// Maximum number of accounts whose last request through the proxy is remembered; a hub has at most 1,000.
 const MAX_BROUGHT: usize = 2_000;
 
-/// Whom the proxy says that it has signed in.
+/// Claims of the proxy about a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vouched {
-    /// What it calls them, at most 512 bytes.
+    /// The subject, at most 512 bytes.
     pub subject: String,
-    /// Where mail goes, if it says so.
+    /// E-mail address, if supplied.
     pub email: Option<String>,
-    /// What their groups may; empty where no group gives anything.
+    /// Roles of the person's groups; empty if no group gives a role.
     pub roles: Vec<GroupRole>,
-    /// The name by which they work on machines, if it says so.
+    /// Login on machines, if supplied.
     pub login: Option<String>,
 }
 
-/// A team by its name, and what somebody's groups give in it; none: nothing.
+/// A team by its name, and the role from a person's groups in it; none: no role.
 pub type GroupRole = (String, Option<Role>);
 
 impl Accounts {
-    /// Whose account it is; none: nobody's, or it is disabled. Where `admits`, people without one get one as viewers, once
-    /// the hub has its first admin.
+    /// The principal of a proxied person. None without an account, or with a disabled one. With `admits`, people
+    /// without an account get one as viewers, once the hub has its first admin.
     ///
     /// # Errors
-    /// [`Denied::Conflict`]: there is no room for another account. [`Denied::Unavailable`].
+    /// [`Denied::Conflict`]: the maximum number of accounts is reached. [`Denied::Unavailable`].
     pub async fn vouched(&self, who: &Vouched, network: &Network, admits: bool) -> Result<Option<Principal>, Denied> {
         let seen = self.0.people.now();
         let mut on = self.read().await?;
@@ -61,7 +61,7 @@ impl Accounts {
             return Ok(None);
         }
         let mut change = self.begin_change().await?;
-        // A page asks for several things at once, and one of them was first.
+        // A page sends several requests at once, and one of them was first.
         if let Some(account) = accounts::by_identity(&mut change, PROXY, &who.subject).await? {
             return self.of_proxy(&mut change, &account, seen, network).await;
         }
@@ -85,7 +85,7 @@ impl Accounts {
         Ok(principal)
     }
 
-    /// Whether groups would change what an account may.
+    /// Whether groups would change the rights of an account.
     async fn gains(&self, on: &mut Connection, account: &Account, roles: &[GroupRole]) -> Result<bool, Denied> {
         if roles.is_empty() {
             return Ok(false);
@@ -100,8 +100,8 @@ impl Accounts {
         Ok(false)
     }
 
-    /// Gives an account what its groups may, and nothing more, in the teams that some group gives a role in. What that
-    /// changed, for the audit log; none: nothing.
+    /// Sets the roles of an account to those of its groups, in the teams that any group gives a role in. Returns the
+    /// changes, for the audit log; none: no change.
     pub(super) async fn set_group_roles(
         &self,
         change: &mut Change,
@@ -130,7 +130,7 @@ impl Accounts {
         Ok((!changed.is_empty()).then(|| changed.join(", ")))
     }
 
-    /// The proxy brings somebody whom it has not brought for a while, or whose groups are others: both are written down.
+    /// Records the first request of a person through the proxy for a while, or a change of their groups.
     async fn arrived(
         &self,
         who: &Vouched,
@@ -168,11 +168,11 @@ impl Accounts {
         self.audit(change, by, Done { action: "sign-in", object: &account.name, after, ..Done::default() }).await
     }
 
-    /// Whether the proxy has not brought an account for as long as a session lasts without a request.
+    /// Whether the last request of an account through the proxy is older than the idle timeout of a session.
     fn arrives(&self, account: &str) -> bool {
         let (now, idle) = (self.now(), self.idle());
         let mut brought = self.0.brought.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is forgotten is written down once more.
+        // An evicted account is recorded once more.
         if brought.len() >= MAX_BROUGHT {
             brought.retain(|_, last| now < *last + idle);
             if brought.len() >= MAX_BROUGHT {
@@ -182,7 +182,7 @@ impl Accounts {
         brought.insert(account.to_string(), now).is_none_or(|last| now >= last + idle)
     }
 
-    /// Makes a new account a viewer of the team that is there from the start, or of the first.
+    /// Makes a new account a viewer of the team that exists from the start, or of the first.
     pub(super) async fn add_viewer(&self, change: &mut Change, account: &Account) -> Result<teams::Team, Denied> {
         let team = match teams::find(change, MAIN_TEAM).await? {
             Some(team) => Some(team),
@@ -193,10 +193,10 @@ impl Accounts {
         Ok(team)
     }
 
-    /// Who has just proved that an account is theirs comes to it by the proxy, too.
+    /// Links the principal's account, after a fresh sign-in, to the proxy's identity.
     ///
     /// # Errors
-    /// [`Denied::Conflict`]: it has another account there. [`Denied::Unavailable`].
+    /// [`Denied::Conflict`]: the account is linked to another identity. [`Denied::Unavailable`].
     pub async fn bind(&self, by: &Principal, who: &Vouched) -> Result<(), Denied> {
         self.need_fresh(by)?;
         let Who::Account { id, name } = &by.who else {
@@ -230,7 +230,7 @@ impl Accounts {
             who: Who::Account { id: account.id.clone(), name: account.name.clone() },
             hub_admin: account.hub_admin,
             scopes: None,
-            // A socket asks the proxy anew from time to time: the page opens another by itself.
+            // Sockets are authorized by the proxy again from time to time: the page reconnects by itself.
             ends: Some(self.now() + self.idle()),
             network: network.clone(),
             bounds: Bounds::All,
@@ -238,14 +238,14 @@ impl Accounts {
             home: None,
             scope: self.scope_of(on, account.hub_admin, &teams).await?,
             teams,
-            // There is nothing of ours to ask for again.
+            // There is no password to enter again.
             fresh_until: i64::MAX,
             holder: KeyHolder { own: format!("proxy {}", account.id), of: account.id.clone(), since: seen },
             session: None,
         }))
     }
 
-    /// Likewise by the id of an account for which the proxy has vouched.
+    /// Likewise by the id of an account that was authenticated by the proxy.
     pub(super) async fn vouched_account(&self, id: &str, network: &Network) -> Result<Option<Principal>, Denied> {
         let seen = self.0.people.now();
         let mut on = self.read().await?;
@@ -256,7 +256,7 @@ impl Accounts {
     }
 }
 
-/// A name that nobody has, near to what the proxy says.
+/// A free name, close to the proxy's subject.
 pub(super) async fn free_name(on: &mut Change, subject: &str) -> Result<String, Denied> {
     let base = near(subject);
     for n in 1..=NAMESAKES {
@@ -271,7 +271,7 @@ pub(super) async fn free_name(on: &mut Change, subject: &str) -> Result<String, 
 fn near(subject: &str) -> String {
     let good = |letter: char| letter.is_alphanumeric() || ".-_@".contains(letter);
     let short: String = subject.trim().chars().take(NAME).map(|c| if good(c) { c } else { '-' }).collect();
-    // Letters may become several when they are made small.
+    // Lower case may have more letters.
     let name = normal_name(&short).unwrap_or_default();
     if name.is_empty() || name.chars().count() > NAME { "somebody".into() } else { name }
 }

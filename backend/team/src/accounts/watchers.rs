@@ -1,15 +1,15 @@
-//! Who has to be told when a session, a key or a right ends: sockets hold a receiver for as long as they are open. What ended
-//! between a look at the records and the begin of the watch is remembered, so that no end is missed.
+//! Notification of sockets when a session, a key or a right ends: each holds a receiver while it is open. Ends are
+//! remembered for a while. So an end between the read of the records and the start of the watch is not missed.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// Ends that are remembered for who begins to watch a moment later.
+/// Maximum number of remembered ends, for watches that start a moment later.
 const REMEMBERED: usize = 1_024;
 
-/// Why a socket has to close though nothing is wrong with it.
+/// Reason to close a socket that works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Its session was signed out, or ended by a newer one.
@@ -18,7 +18,7 @@ pub enum Ended {
     Password,
     /// A way to sign in was removed.
     Identity,
-    /// What the account may has changed; a new connection gets what is left.
+    /// The rights of the account have changed; a new connection gets the remaining ones.
     Rights,
     /// The account was disabled.
     Disabled,
@@ -26,7 +26,7 @@ pub enum Ended {
     Removed,
     /// The key was ended.
     Key,
-    /// The link was taken back.
+    /// The link was revoked.
     Share,
 }
 
@@ -45,21 +45,21 @@ impl fmt::Display for Ended {
     }
 }
 
-/// What holds a socket: a session or a key, and what that belongs to: an account, or a source.
+/// The holder of a socket: a session or a key, and its owner: an account, or a source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct KeyHolder {
     pub own: String,
     pub of: String,
-    /// Which ends it has seen already.
+    /// Number of ends that it has seen.
     pub since: u64,
 }
 
-/// What ends.
+/// The holders whose rights end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
     /// One session or key.
     One(String),
-    /// All that belong to an account or a source, but one.
+    /// All of an account or a source, but one.
     AllOf(String, Option<String>),
 }
 
@@ -72,17 +72,17 @@ impl Ends {
     }
 }
 
-/// Those who watch, by what they hold.
+/// The watchers, by holder.
 #[derive(Debug)]
 pub(super) struct Watchers<E>(Mutex<Held<E>>);
 
 #[derive(Debug)]
 struct Held<E> {
-    /// How many ends there were.
+    /// Number of ends so far.
     ends: u64,
     recent: VecDeque<(Ends, E)>,
     senders: HashMap<(String, String), watch::Sender<Option<E>>>,
-    /// When those without a receiver are looked for next.
+    /// Number of senders at which those without a receiver are removed next.
     sweep_at: usize,
 }
 
@@ -96,12 +96,12 @@ impl<E: Clone> Watchers<E> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many ends there were: to be read before the records are.
+    /// Number of ends so far: to be read before the records are.
     pub(super) fn now(&self) -> u64 {
         self.held().ends
     }
 
-    /// A receiver that gets why the holder has to close; `lost` when too much has ended since it was looked at.
+    /// A receiver of the reason to close; `lost` when too many ends have happened since the records were read.
     pub(super) fn watch(&self, holder: &KeyHolder, lost: E) -> watch::Receiver<Option<E>> {
         let mut held = self.held();
         let missed = usize::try_from(held.ends.saturating_sub(holder.since)).unwrap_or(usize::MAX);
@@ -121,7 +121,7 @@ impl<E: Clone> Watchers<E> {
         held.senders.entry(key).or_insert_with(|| watch::channel(None).0).subscribe()
     }
 
-    /// Tells all whom it concerns; to be called once the change is on the disk.
+    /// Notifies all affected watchers; to be called after the commit of the change.
     pub(super) fn end(&self, ends: Ends, why: E) {
         let mut held = self.held();
         held.ends += 1;
@@ -138,14 +138,14 @@ impl<E: Clone> Watchers<E> {
         });
     }
 
-    /// What those hold who watch.
+    /// The holders that are watched.
     pub(super) fn watched(&self) -> Vec<String> {
         let held = self.held();
         let watched = held.senders.iter().filter(|(_, sender)| sender.receiver_count() > 0);
         watched.map(|((own, _), _)| own.clone()).collect()
     }
 
-    /// Whether somebody watches for what belongs to an account or a source.
+    /// Whether there is a watcher for an account or a source.
     pub(super) fn is_watched(&self, of: &str) -> bool {
         self.held().senders.iter().any(|((_, whose), sender)| whose == of && sender.receiver_count() > 0)
     }

@@ -1,19 +1,19 @@
-//! What was used since it was noted last, as rows of days, teams, machines and keys.
+//! Usage since the last note, as rows of days, teams, machines and keys.
 
 use super::meter::{Consumed, Payer};
 use crate::accounts::{UsageCount, UsageHomes};
 use std::collections::{BTreeMap, HashMap};
 
-/// Measures of a source that add up, and those of which the largest of a day counts.
+/// Measures of a source that are added up, and those of which the largest of a day counts.
 const ADDED: [&str; 4] = ["samples", "bytes_in", "late", "dropped"];
 const LARGEST: [&str; 2] = ["bytes_disk", "series"];
 
-/// Rows that wait for a database that is away; of more only what is there already is added to.
+/// Rows queued while the database is unreachable. When the queue is full, only existing rows are updated.
 const MAX_WAITING: usize = 200_000;
-/// Rows that are written at once.
+/// Rows per write.
 const GROUP: usize = 500;
 
-/// What was taken of a source since the start, in the order of the measures.
+/// Received data of a source since the start, in the order of the measures.
 #[derive(Clone, Debug)]
 pub(super) struct SourceNow {
     pub key: String,
@@ -21,19 +21,19 @@ pub(super) struct SourceNow {
     pub largest: [u64; LARGEST.len()],
 }
 
-/// Whose a row is: day, team, kind, subject, measure.
+/// Key of a row: day, team, kind, subject, measure.
 type Row = (i64, String, &'static str, String, &'static str);
 
-/// What was noted, and what of it is not written yet.
+/// Noted usage, and the part of it that is not written yet.
 #[derive(Default)]
 pub(super) struct Book {
-    /// By source: what was noted of it.
+    /// By source: the counts noted so far.
     seen: HashMap<String, [u64; ADDED.len()]>,
-    /// The largest values that were written on a day.
+    /// The largest values written of a day.
     tops: HashMap<Row, f64>,
     day: i64,
     waiting: BTreeMap<Row, f64>,
-    /// Rows for which there was no room.
+    /// Rows left out because the queue was full.
     pub left_out: u64,
 }
 
@@ -42,7 +42,7 @@ fn is_largest(measure: &str) -> bool {
 }
 
 impl Book {
-    /// Notes what was used by now, on a day since the Unix epoch. What belongs to no team counts for none.
+    /// Notes the usage until now, on a day since the Unix epoch. Usage without a team is ignored.
     pub fn note(&mut self, day: i64, homes: &UsageHomes, sources: &[SourceNow], asked: &[(Payer, Consumed)]) {
         if day != self.day {
             self.tops.clear();
@@ -83,7 +83,7 @@ impl Book {
 
     fn put(&mut self, row: Row, value: f64) {
         let largest = is_largest(row.4);
-        // Mostly they stay as they are, and were written before.
+        // Usually unchanged, and written before.
         if value == 0.0 || (largest && self.tops.get(&row).is_some_and(|top| *top >= value)) {
             return;
         }
@@ -95,7 +95,7 @@ impl Book {
         *waiting = if largest { waiting.max(value) } else { *waiting + value };
     }
 
-    /// Rows that are to be written; none when all are.
+    /// Rows to be written; none when all are.
     pub fn next(&self) -> Option<Vec<UsageCount>> {
         let some = self.waiting.iter().take(GROUP).map(|((day, team, kind, subject, measure), value)| UsageCount {
             day: *day,
@@ -110,7 +110,7 @@ impl Book {
         (!some.is_empty()).then_some(some)
     }
 
-    /// These were written.
+    /// Removes rows that were written.
     pub fn written(&mut self, some: &[UsageCount]) {
         for count in some {
             let row = (count.day, count.team.clone(), count.kind, count.subject.clone(), count.measure);
@@ -138,7 +138,7 @@ mod tests {
         SourceNow { key: key.into(), totals: [samples, samples * 2, 0, 0], largest: [0, series] }
     }
 
-    /// What is to be written: `team kind subject measure value`.
+    /// The rows to be written: `team kind subject measure value`.
     fn rows(book: &mut Book) -> Vec<String> {
         let some = book.next().unwrap_or_default();
         book.written(&some);
@@ -154,7 +154,7 @@ mod tests {
             assert!(first.contains(&row.to_string()), "{row}: {first:?}");
         }
         assert!(!first.iter().any(|row| row.contains("gone") || row.contains("late")), "{first:?}");
-        // As many series as before: nothing to write. More: the new number.
+        // The same number of series as before: nothing to write. More: the new number.
         book.note(7, &homes(), &[now("s1", 15, 5), now("s2", 1, 5)], &[]);
         assert_eq!(
             rows(&mut book),

@@ -1,4 +1,4 @@
-//! What people and programs ask a hub for: questions, bytes of answers, and viewers.
+//! Requests to a hub by people and programs: their number, bytes of answers, and viewers.
 
 use crate::accounts::{Principal, Who};
 use std::collections::HashMap;
@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use stream::clock::Clock;
 
-/// Teams and keys that are counted at once. Those that ask for nothing are forgotten each minute; beyond it a key counts
+/// Maximum number of teams and keys counted at once. Idle ones are dropped each minute. Above the maximum a key counts
 /// for its team alone.
 const MAX_TABS: usize = 20_000;
 
-/// Whose it is: a team's, by its id, or none for the hub's first; and a key's of it.
+/// The payer of usage: a team, by its id, or none for the hub's first; and one of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Payer {
     /// The team's id.
@@ -20,16 +20,16 @@ pub struct Payer {
     pub key: Option<String>,
 }
 
-/// What was used since it was asked last.
+/// Usage since the last read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Consumed {
-    /// Questions for samples.
+    /// Requests for samples.
     pub queries: u64,
     /// Bytes of answers and of messages on sockets.
     pub bytes_out: u64,
-    /// Time that viewers were connected, all of them together.
+    /// Connected time, summed over all viewers.
     pub watched: Duration,
-    /// The most viewers at once.
+    /// Maximum number of concurrent viewers.
     pub peak: u64,
 }
 
@@ -88,39 +88,39 @@ impl Counts {
     }
 }
 
-/// Counts what is asked for, in memory.
+/// Counters of requests, in memory.
 pub struct Meter {
     clock: Arc<dyn Clock>,
     tabs: Mutex<HashMap<Payer, Arc<Counts>>>,
-    /// Rows for which there was no room while the database was away.
+    /// Rows left out because the queue was full while the database was unreachable.
     left_out: AtomicU64,
 }
 
-/// Where what one caller uses is counted: for their team, and for the key. Cheap to clone.
+/// Counters of one caller's usage: of their team, and of the key. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Tab {
     team: Arc<Counts>,
     key: Option<Arc<Counts>>,
 }
 
-/// A viewer while it is connected.
+/// A connected viewer.
 pub struct Watching {
     clock: Arc<dyn Clock>,
     tab: Tab,
 }
 
 impl Meter {
-    /// Nothing was asked for yet.
+    /// A meter without requests.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Meter { clock, tabs: Mutex::default(), left_out: AtomicU64::new(0) }
     }
 
-    /// Rows of what was used that were left out since the start: the database was away for too long.
+    /// Rows of usage left out since the start: the database was unreachable for too long.
     pub fn left_out(&self) -> u64 {
         self.left_out.load(Ordering::Relaxed)
     }
 
-    /// So many were left out by now.
+    /// Sets the number of rows left out so far.
     pub(super) fn leaves_out(&self, rows: u64) {
         self.left_out.store(rows, Ordering::Relaxed);
     }
@@ -129,7 +129,7 @@ impl Meter {
         self.tabs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where what somebody uses is counted.
+    /// The counters of a principal.
     pub fn tab(&self, who: &Principal) -> Tab {
         let team = who.counts_for().map(String::from);
         let mut tabs = self.tabs();
@@ -139,11 +139,11 @@ impl Meter {
         };
         let key = key.filter(|key| tabs.len() < MAX_TABS || tabs.contains_key(key));
         let key = key.map(|key| tabs.entry(key).or_default().clone());
-        // There are fewer teams than keys, and their number is bounded where they are made.
+        // There are fewer teams than keys, and their number is limited at their creation.
         Tab { team: tabs.entry(Payer { team, key: None }).or_default().clone(), key }
     }
 
-    /// What was used by each since this was asked last; nothing of those that used nothing.
+    /// Usage of each since the last call, without those that used nothing.
     pub(super) fn take(&self) -> Vec<(Payer, Consumed)> {
         let now = self.clock.steady();
         let mut tabs = self.tabs();
@@ -160,7 +160,7 @@ impl Tab {
         std::iter::once(&self.team).chain(&self.key)
     }
 
-    /// Counts a question for samples.
+    /// Counts a request for samples.
     pub fn query(&self) {
         for counts in self.each() {
             counts.queries.fetch_add(1, Ordering::Relaxed);
@@ -174,7 +174,7 @@ impl Tab {
         }
     }
 
-    /// Counts a viewer as long as it is held.
+    /// Counts a viewer while the result is held.
     pub fn watch(self, clock: Arc<dyn Clock>) -> Watching {
         self.each().for_each(|counts| counts.come(clock.steady()));
         Watching { clock, tab: self }
@@ -226,7 +226,7 @@ mod tests {
         let taken = |meter: &Meter| meter.take().into_iter().find(|(payer, _)| payer.key.is_some()).expect("a key").1;
         let asked = taken(&meter);
         assert_eq!((asked.watched, asked.peak), (Duration::from_secs(90), 2));
-        // It is still there, though nothing else was asked for.
+        // The viewer is still connected, though there were no other requests.
         clock.pass(Duration::from_secs(60));
         let asked = taken(&meter);
         assert_eq!((asked.watched, asked.peak), (Duration::from_secs(60), 1));

@@ -1,8 +1,8 @@
-//! What a team uses, added up: [`Meter`] counts what people and programs ask for, the stream counts what machines send, and
-//! [`keep`] writes both down once a minute, so that a tick costs a few additions and nothing waits for the database.
+//! Usage of teams: [`Meter`] counts requests of people and programs, the stream counts data of machines, and [`keep`]
+//! stores both once a minute. So a tick costs a few additions, and nothing waits for the database.
 //!
-//! A hub that is killed loses what was counted since the last minute; one that ends in order loses nothing. What is counted
-//! within a minute of midnight (UTC) may stand on the next day.
+//! A hub that is killed loses the counts since the last minute; one that ends in order loses nothing. Usage within a
+//! minute of midnight (UTC) may count for the next day.
 
 mod book;
 mod meter;
@@ -18,14 +18,14 @@ use stream::live::Live;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-/// Time between two times that it is written down.
+/// Time between two writes.
 const WRITE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// One day, milliseconds.
 const DAY: i64 = 86_400_000;
 
-/// Writes down what was used, once a minute and once more when `stop` becomes true. A database that is away loses nothing:
-/// what was counted waits, up to a bound.
+/// Stores usage once a minute, and once more when `stop` becomes true. While the database is unreachable, counts are
+/// queued, up to a limit.
 pub async fn keep(live: Arc<Live>, accounts: Accounts, meter: Arc<Meter>, mut stop: watch::Receiver<bool>) {
     let mut book = Book::default();
     let mut minute = interval_at(Instant::now() + WRITE_INTERVAL, WRITE_INTERVAL);
@@ -42,17 +42,17 @@ pub async fn keep(live: Arc<Live>, accounts: Accounts, meter: Arc<Meter>, mut st
     }
 }
 
-/// Notes what was used since the last time, and writes it down.
+/// Notes the usage since the last call, and stores it.
 async fn write(book: &mut Book, live: &Arc<Live>, accounts: &Accounts, meter: &Meter) {
-    // Whose a machine is the database says: without it nothing is noted, and all of it the next time.
+    // The database has the team of each machine. Without it nothing is noted, and the next call notes all.
     if let Ok(homes) = accounts.usage_homes().await {
         let theirs = live.clone();
-        // Blocks of all machines are looked through, not on the threads that serve the stream.
+        // Reads blocks of all machines, so not on the threads that serve the stream.
         let Ok(sources) = tokio::task::spawn_blocking(move || sources_now(&theirs)).await else { return };
         book.note(live.clock.wall().div_euclid(DAY), &homes, &sources, &meter.take());
         meter.leaves_out(book.left_out);
     }
-    // A group at a time, so that others who write do not wait long.
+    // A group at a time, so that other writers do not wait long.
     while let Some(some) = book.next() {
         if accounts.add_usage(&some).await.is_err() {
             return;
@@ -61,12 +61,12 @@ async fn write(book: &mut Book, live: &Arc<Live>, accounts: &Accounts, meter: &M
     }
 }
 
-/// What was taken of each source by now.
+/// Received data of each source so far.
 fn sources_now(live: &Live) -> Vec<SourceNow> {
     let sources = live.store().sources();
     let now = sources.into_iter().map(|source| {
         let state = live.source(source.id);
-        // Between two of them others have the store.
+        // The store is unlocked between two sources.
         let (disk, series) = {
             let store = live.store();
             (store.disk_bytes(source.id), store.series_alive(source.id))

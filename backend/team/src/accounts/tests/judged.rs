@@ -1,4 +1,4 @@
-//! Who was judged a moment ago, and what was taken back meanwhile: by ourselves, and by others.
+//! Cached principals, and rights revoked meanwhile: by this hub, and by another.
 
 use super::*;
 use shared::people::{NewServiceKey, PersonChange};
@@ -10,7 +10,7 @@ impl Hub {
         self.accounts.session(begun.token.reveal(), &network(1)).await.expect("answered")
     }
 
-    /// How many are kept.
+    /// Number of cached principals.
     fn kept(&self) -> usize {
         self.accounts.0.judged.figures().0
     }
@@ -37,7 +37,7 @@ async fn what_is_taken_back_here_is_not_there_at_the_next_request() {
     let (link, code) = accounts.add_share(&zoe.principal, None, &live).await.expect("a link");
     let by_key = async |key: &Secret| accounts.key(key.reveal(), &network(2)).await.expect("answered");
     let by_link = async || accounts.share(code.reveal(), &network(2)).await.expect("answered");
-    // All of them are judged twice, so that they are kept.
+    // All are authorized twice, so that they are cached.
     for _ in 0..2 {
         for begun in &signed_in {
             assert!(hub.session(begun).await.expect("it holds").scope().sees(&machine));

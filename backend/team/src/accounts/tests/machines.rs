@@ -1,4 +1,4 @@
-//! How machines join, are known again, and are told that they are no longer wanted.
+//! How machines join, are recognized, and are refused.
 
 use super::*;
 use shared::enrol::{EnrolRequest, Enrolled};
@@ -62,7 +62,7 @@ async fn a_machine_joins_by_a_line_and_its_key_speaks_for_it_alone() {
     let identity = hub.agent(&one).await.expect("its key");
     assert_eq!((&identity.source, &identity.name), (&one.source, &one.name));
     assert_ne!(identity.source, hub.agent(&two).await.expect("its key").source);
-    // The keys of each kind are good for their own purpose only.
+    // A key of each kind is valid for its own purpose only.
     assert_eq!(hub.accounts.agent(key.key.reveal(), &network(7)).await, Err(LinkDenied::NoKey));
     assert!(hub.accounts.key(one.key.reveal(), &network(7)).await.unwrap().is_none());
     let by_agent = hub.accounts.enrol(one.key.reveal(), &machine('c', "x"), &network(7)).await;
@@ -116,7 +116,7 @@ async fn a_key_of_the_configuration_holds_for_as_long_as_it_is_written_there() {
     assert!(wrong.contains("\"slurm\"") && wrong.contains("has no join key"), "{wrong}");
     assert!(have(&key, "slurm", Some("vision"), "gpu").await.expect_err("no team").contains("no team \"vision\""));
     assert!(have(&key, "slurm", None, "a\nb").await.is_err(), "labels are looked at");
-    // What is written there no more ends, also for good.
+    // A key removed from the configuration ends, permanently.
     hub.accounts.have_standing_joins(&admin, &[]).await.expect("none holds");
     assert_eq!(hub.enrol(&made, &machine('c', "node-3")).await.expect_err("it has ended").status(), 403);
     have(&key, "slurm", None, "gpu").await.expect("a start is not refused");
@@ -141,7 +141,7 @@ async fn a_reinstalled_machine_is_known_again_and_a_clone_is_another() {
     let node = machine('a', "node-7");
     let first = hub.joined(&key, &node).await;
     let again = |letter| EnrolRequest { request: digits(letter, 32), ..node.clone() };
-    // While it runs, the same machine id and address are those of a clone.
+    // While the machine is connected, the same machine id and address mean a clone.
     let identity = hub.agent(&first).await.expect("its key");
     let link = hub.accounts.watch_agent(&identity);
     let clone = hub.joined(&key, &again('b')).await;
@@ -152,7 +152,7 @@ async fn a_reinstalled_machine_is_known_again_and_a_clone_is_another() {
     let reinstalled = hub.joined(&key, &again('c')).await;
     assert_eq!((reinstalled.source, reinstalled.name.as_str()), (first.source.clone(), "node-7"));
     assert_eq!(hub.agent(&first).await, Err(LinkDenied::Replaced));
-    // One thing that differs makes another machine.
+    // One difference makes another machine.
     for (letter, other) in [
         ('d', EnrolRequest { host: "node-8".into(), ..again('d') }),
         ('e', EnrolRequest { links: vec![digits('9', 64)], ..again('e') }),
@@ -201,7 +201,7 @@ async fn a_machine_that_an_admin_confirms_gets_its_key_then() {
     assert_eq!(hub.accounts.approve(&by, "main", "node-7").await.expect_err("it does not wait").status(), 409);
     let joined = hub.joined(&key, &request).await;
     hub.agent(&joined).await.expect("its key");
-    // One that is turned away stays so, however often it asks.
+    // A rejected machine stays rejected, whatever the number of its requests.
     let other = machine('b', "node-8");
     assert_eq!(hub.enrol(&key, &other).await, Ok(Enrolment::Pending));
     hub.accounts.revoke(&by, "main", "node-8").await.expect("turned away");
@@ -223,7 +223,7 @@ async fn revoked_replaced_and_removed_are_told_apart_and_links_close() {
     assert_eq!((link.borrow().clone(), other.borrow().clone()), (Some(LinkDenied::Revoked), None));
     assert_eq!(hub.agent(&one).await.expect_err("revoked").close_code(), Some(4003));
     assert_eq!(*hub.accounts.watch_agent(&first).borrow(), Some(LinkDenied::Revoked), "known before, watched after");
-    // A revoked machine comes back by a line of its own only.
+    // A revoked machine returns only by a join key for it.
     let reinstalled = EnrolRequest { request: digits('c', 32), ..machine('a', "node-1") };
     assert_eq!(hub.joined(&key, &reinstalled).await.name, "node-1-2");
     let own = hub.join_key(NewJoin { source: Some("node-1".into()), ..NewJoin::default() }).await;

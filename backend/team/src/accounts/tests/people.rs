@@ -33,7 +33,7 @@ async fn guesses_of_one_name_from_many_networks_are_few_and_lock_nobody_out() {
     }
     hub.pass(Duration::from_secs(10));
     assert_eq!(from("vera", PASSWORD, 60).await, 200, "she is not locked out");
-    // A name that nobody has is answered in the same way.
+    // An unknown name gets the same answer.
     let mut looked_at = 0;
     for last in 100..150 {
         looked_at += u32::from(from("nobody", "guess of a password", last).await == 401);
@@ -81,7 +81,7 @@ async fn codes_are_not_guessed() {
     let hub = Hub::new().await;
     hub.accounts.setup_code().await.unwrap();
     for _ in 0..30 {
-        // Too short a password costs nothing and tells nothing of the code.
+        // A password that is too short costs nothing and reveals nothing about the code.
         let denied = hub.accounts.setup(&setup(secret("guess"), "short"), &network(1)).await.expect_err("a guess");
         assert_eq!(denied.status(), 400);
     }
@@ -115,7 +115,7 @@ async fn whatever_is_wrong_at_a_sign_in_the_answer_is_the_same() {
     }
     told.dedup();
     assert_eq!(told.len(), 1, "{told:?}");
-    // What was typed in place of a name may be a password, so only names that exist stand in the log.
+    // Text typed as a name may be a password, so only existing names are logged.
     let log = hub.log().await;
     assert!(log.iter().any(|row| row == "nobody sign-in nobody wrong"), "{log:?}");
     assert!(log.iter().any(|row| row == "mara sign-in mara wrong") && !log.iter().any(|row| row.contains("no such")));
@@ -338,7 +338,7 @@ async fn a_key_in_an_address_is_ended_and_a_wrong_one_ends_nothing() {
     let wanted = NewServiceKey { name: "ci".into(), scopes: vec![KeyScope::DataRead], expires: Some("never".into()) };
     let made = hub.accounts.add_service_key(&begun.principal, "main", &wanted).await.unwrap();
     let other = hub.accounts.add_service_key(&begun.principal, "main", &wanted).await.unwrap();
-    // The id of one with the secret of the other: its owner must not lose it by what strangers write.
+    // The id of one key with the secret of the other: strangers must not be able to end a key.
     let (text, foreign) = (made.key.reveal(), other.key.reveal());
     let forged = format!("{}{}", &text[..18], &foreign[18..]);
     for wrong in ["", "wg_s_x_y", &text[..text.len() - 1], &forged] {

@@ -54,7 +54,7 @@ async fn a_team_sees_what_is_granted_to_it_and_nothing_else() {
     let team = hub.accounts.one_team(&olga, "other").await.unwrap();
     let seen: Vec<(&str, bool)> = team.sources.iter().map(|one| (one.name.as_str(), one.home)).collect();
     assert_eq!(seen, [("gpu-1", false), ("gpu-2", true)]);
-    // Whose machine it is stays: an admin who only sees it neither names nor revokes it.
+    // The owning team stays: an admin of a team that only sees the machine can neither rename nor revoke it.
     assert_eq!(hub.accounts.revoke(&olga, "other", &first).await.expect_err("not theirs"), Denied::Unknown);
     let only = GrantChange { teams: Some(vec!["main".into()]), ..GrantChange::default() };
     hub.accounts.set_grants(&begun.principal, &first, &only).await.unwrap();
@@ -76,7 +76,7 @@ async fn what_belongs_to_another_team_is_not_there() {
         assert_eq!(accounts.change_team(&olga, team, &TeamChange::default()).await, Err(Denied::Unknown));
         assert_eq!(accounts.remove_member(&olga, team, "mara").await, Err(Denied::Unknown));
     }
-    // An admin of a team adds nobody whom they do not know to be on the hub: the answer is that of an unknown name.
+    // An admin of a team cannot find out whether a person exists on the hub: the answer is the one for an unknown name.
     for person in ["mara", "nobody"] {
         let denied = accounts.set_member(&olga, "other", person, &MemberChange::default()).await;
         assert_eq!(denied.expect_err("not in the team"), Denied::Unknown, "{person}");
@@ -118,7 +118,7 @@ async fn an_invitation_works_once_and_gives_no_more_than_its_maker_has() {
     assert_eq!(take(invited(&code, "eve")).await.expect_err("once").status(), 401);
     assert_eq!(take(invited(&secret("guess"), "eve")).await.expect_err("a guess").status(), 401);
 
-    // One that nobody has taken is worth nothing once its maker has less.
+    // An open invitation is invalid once its creator has fewer rights.
     let (_, late) = accounts.invite(&ada.principal, "main", &as_role(Role::Admin)).await.expect("invited");
     let (_, over) = accounts.invite(&begun.principal, "main", &as_role(Role::Viewer)).await.expect("invited");
     let less = MemberChange { role: Some(Role::Member), ..MemberChange::default() };

@@ -13,7 +13,8 @@ fn live(query: &str) -> NewShare {
     NewShare { query: Some(query.into()), ..NewShare::default() }
 }
 
-/// A hub with a viewer, two members and an admin of `main`, which sees the machine `gpu-1` alone; `gpu-2` is another's.
+/// A hub with a viewer, two members and an admin of `main`, which sees the machine `gpu-1` alone; `gpu-2` belongs to
+/// another team.
 async fn cast() -> (Hub, [Principal; 4], [String; 2], Begun) {
     let (hub, begun) = Hub::with_admin().await;
     let mut people = Vec::new();
@@ -80,7 +81,7 @@ async fn a_persons_own_views_take_no_room_of_the_team_or_of_others() {
     assert!(full.status() == 409 && full.to_string().contains("you have at most 100"), "{full}");
     accounts.add_view(&mike, None, &view("mine", Reach::Mine)).await.expect("another person's");
     let team = accounts.add_view(&mike, None, &view("ours", Reach::Team)).await.expect("the team's");
-    // Nor is there a way round it by a change.
+    // A change does not get around the limit either.
     accounts.remove_view(&vera, &own[0].id).await.expect("removed");
     accounts.add_view(&vera, None, &view("again", Reach::Mine)).await.expect("room");
     for n in 0..99 {
@@ -118,7 +119,7 @@ async fn a_link_shows_what_its_maker_sees_of_its_machines_and_dies_with_their_me
     assert_eq!(accounts.shares(&tom, None).await.unwrap(), [], "another member's is not theirs");
     assert_eq!(accounts.end_share(&tom, &id).await, Err(Denied::Unknown));
 
-    // A machine that comes later is not in it, one that goes is not there any longer.
+    // A machine added later is not in it, and a removed one disappears from it.
     let third = hub.machine("main", "gpu-3").await;
     assert!(!accounts.scope(&link).await.unwrap().sees(&third));
     let none = shared::team::GrantChange { teams: Some(Vec::new()), ..Default::default() };
@@ -163,7 +164,7 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
             assert_eq!(denied.expect_err("not theirs").status(), status, "{word} {team}");
         }
     }
-    // Nor what its people saved.
+    // Views saved by its people cannot be shared either.
     let theirs = accounts.add_view(root, Some("other"), &view("ours", Reach::Team)).await.expect("a view");
     let of_view = NewShare { view: Some(theirs.id), ..NewShare::default() };
     assert_eq!(accounts.add_share(&mike, Some("main"), &of_view).await.expect_err("not theirs").status(), 403);
@@ -171,7 +172,7 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
         !accounts.is_member_at(&mike, &second).await.unwrap() && accounts.is_member_at(&mike, &first).await.unwrap()
     );
 
-    // A member of both makes it where its admins see it, and as long as they are one.
+    // A member of both teams creates it in the team whose admins see it, and it lasts as long as the membership.
     accounts.set_member(root, "other", "mike", &member).await.expect("a member");
     let mike = again("mike").await;
     let denied = accounts.add_share(&mike, Some("main"), &live("w=5m&source=gpu-2")).await.expect_err("not main's");
@@ -183,7 +184,7 @@ async fn who_is_a_viewer_of_a_team_publishes_nothing_of_it_by_the_name_of_anothe
     assert!(link.scope().sees(&second) && !link.scope().sees(&first));
     accounts.set_member(root, "other", "mike", &viewer).await.expect("less");
     assert!(accounts.share(code.reveal(), &network(4)).await.unwrap().is_none());
-    // What the hub's admin shares in a team is that team's, too.
+    // A link of the hub admin in a team shows machines of that team only.
     let denied = accounts.add_share(root, Some("main"), &live("w=5m&source=gpu-2")).await.expect_err("not main's");
     assert_eq!(denied.status(), 400);
 }
