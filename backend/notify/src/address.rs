@@ -1,7 +1,7 @@
-//! Where a notice may go: the rule that is asked for each address of a name, at the moment of each connection.
+//! Allowed targets of notices: a rule that is checked for each address of a name, at each connection.
 //!
-//! Channels are made by people who may not see everything that this machine can reach. So only public addresses are
-//! connected to, and those that the machine's own configuration names (`[alerts] allow_targets`).
+//! Channels are created by people who may not have access to everything that this machine can reach. So only public
+//! addresses are connected to, and those in the machine's own configuration (`[alerts] allow_targets`).
 
 use client::Gate;
 use client::http::Uri;
@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket}
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// What `[alerts] allow_targets` names.
+/// Parsed entries of `[alerts] allow_targets`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     names: Vec<(String, u16)>,
@@ -42,13 +42,13 @@ impl Range {
         (base ^ ip).checked_shr(width - u32::from(self.bits)).unwrap_or(0) == 0
     }
 
-    /// Whether it is one address alone.
+    /// Whether it is a single address.
     fn is_one(&self) -> bool {
         self.bits == if self.base.is_ipv4() { 32 } else { 128 }
     }
 }
 
-/// IPv4 that is not public: IANA's registry of special-purpose addresses, multicast, and what is reserved.
+/// Non-public IPv4: IANA's registry of special-purpose addresses, multicast, and reserved ranges.
 const PRIVATE_V4: &[Range] = &[
     Range::v4(0, 0, 0, 0, 8),       // this network
     Range::v4(10, 0, 0, 0, 8),      // private
@@ -66,10 +66,10 @@ const PRIVATE_V4: &[Range] = &[
     Range::v4(224, 0, 0, 0, 3),     // multicast, reserved, broadcast
 ];
 
-/// The only IPv6 that is public at all.
+/// The only public range of IPv6.
 const PUBLIC_V6: Range = Range::v6(0x2000, 0, 0, 3);
 
-/// What of it is not.
+/// Non-public parts of that range.
 const PRIVATE_V6: &[Range] = &[
     Range::v6(0x2001, 0, 0, 23),     // protocol assignments: Teredo, benchmarks, ORCHID
     Range::v6(0x2001, 0xdb8, 0, 32), // documentation
@@ -77,7 +77,7 @@ const PRIVATE_V6: &[Range] = &[
     Range::v6(0x3ffe, 0, 0, 16),     // the former 6bone
 ];
 
-/// Where clouds give their machines' credentials to whoever asks. A range or a name admits none of these.
+/// Metadata services of clouds, which return a machine's credentials to any request. No range or name admits these.
 const METADATA: &[Range] = &[
     Range::v4(169, 254, 0, 0, 16),
     Range::v4(100, 100, 100, 200, 32),
@@ -91,7 +91,7 @@ fn is_metadata(ip: IpAddr) -> bool {
     METADATA.iter().any(|range| range.holds(ip))
 }
 
-/// The IPv4 address that an IPv6 one stands for: mapped, by NAT64's well-known prefix, or by 6to4.
+/// The IPv4 address embedded in an IPv6 one: mapped, by NAT64's well-known prefix, or by 6to4.
 fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = ip.segments();
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
@@ -102,7 +102,7 @@ fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Whether an address is one of the public internet.
+/// Whether an address belongs to the public internet.
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(_) => !PRIVATE_V4.iter().chain(METADATA).any(|range| range.holds(ip)),
@@ -113,16 +113,16 @@ pub fn is_public(ip: IpAddr) -> bool {
     }
 }
 
-/// The host of an address as it is compared: without brackets and a dot at its end, in small letters.
+/// The host of an address in the form for comparison: without brackets and a trailing dot, in lower case.
 fn host(text: &str) -> String {
     text.trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase()
 }
 
 impl Allowed {
-    /// Reads the entries: `mattermost.lab:443`, `10.1.2.3:9093`, `[fd00::1]:443`, `10.1.2.0/24`, `fd00::/48`.
+    /// Parses the entries: `mattermost.lab:443`, `10.1.2.3:9093`, `[fd00::1]:443`, `10.1.2.0/24`, `fd00::/48`.
     ///
     /// # Errors
-    /// The entry that is none, and how one is written.
+    /// The invalid entry, and the valid forms.
     pub fn parse<T: AsRef<str>>(entries: &[T]) -> Result<Self, String> {
         let mut allowed = Allowed::default();
         for entry in entries {
@@ -157,7 +157,7 @@ impl Allowed {
 
     /// Whether an address of this name at this port is admitted, public or not.
     fn admits(&self, name: &str, address: SocketAddr) -> bool {
-        // An address that stands for another one is judged as that one, too.
+        // An address that embeds another one is checked as that one, too.
         let ip = match address.ip() {
             IpAddr::V6(v6) => embedded(v6).map_or(address.ip(), IpAddr::V4),
             ip => ip,
@@ -173,8 +173,8 @@ impl Allowed {
             || self.ranges.iter().any(|range| range.holds(ip))
     }
 
-    /// Whether plain http to this host may be asked for: it is named, or its address may lie in what is named. What its
-    /// name stands for is judged at the connection.
+    /// Whether plain http to this host is allowed: its name is an entry, or its address may be in one. The addresses of
+    /// its name are checked at the connection.
     pub fn plain(&self, name: &str, port: u16) -> bool {
         let name = host(name);
         match name.parse::<IpAddr>() {
@@ -188,16 +188,16 @@ impl Allowed {
     }
 }
 
-/// Looks names up.
+/// Name resolution.
 pub trait Names: fmt::Debug + Send + Sync + 'static {
-    /// All addresses of a host, within a time.
+    /// All addresses of a host, within a timeout.
     ///
     /// # Errors
-    /// Why there is none, a sentence without a full stop and without the name.
+    /// Reason for having none, a sentence without a full stop and without the name.
     fn look_up(&self, host: &str, port: u16, within: Duration) -> Result<Vec<SocketAddr>, String>;
 }
 
-/// The system's names.
+/// Name resolution by the system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemNames;
 
@@ -205,7 +205,7 @@ impl Names for SystemNames {
     fn look_up(&self, host: &str, port: u16, within: Duration) -> Result<Vec<SocketAddr>, String> {
         let (tell, told) = mpsc::sync_channel(1);
         let host = host.to_string();
-        // The system has no look-up that ends in time, so one that hangs is left behind with its thread.
+        // The system's resolver has no timeout, so a lookup that hangs is abandoned with its thread.
         std::thread::spawn(move || tell.send((host.as_str(), port).to_socket_addrs().map(Vec::from_iter)).ok());
         match told.recv_timeout(within) {
             Ok(Ok(found)) if !found.is_empty() => Ok(found),
@@ -217,15 +217,15 @@ impl Names for SystemNames {
 
 const UNKNOWN: &str = "the name cannot be resolved: check its spelling in the channel, and the DNS of this machine";
 
-/// What is said where a name has no address that may be connected to.
+/// Error for a name without an allowed address.
 pub const NOT_PUBLIC: &str = "the name has no public address; add it to [alerts] allow_targets in the configuration";
 
-/// What is said where plain http would leave what the configuration names.
+/// Error for plain http to a target that is not in the configuration.
 pub const NOT_NAMED: &str =
     "plain http is allowed only for [alerts] allow_targets in the configuration: write https:// instead";
 
-/// Whether an address is one of this machine: for such a one, and for such a one alone, the system answers with the same
-/// address when it is asked from where it would send there. Nothing is sent.
+/// Whether an address belongs to this machine. Only then the system selects the same address as the source for a
+/// connection to it. Nothing is sent.
 pub(crate) fn is_own(ip: IpAddr) -> bool {
     let any: SocketAddr = match ip {
         IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -235,7 +235,7 @@ pub(crate) fn is_own(ip: IpAddr) -> bool {
     from.is_ok_and(|from| from.ip() == ip)
 }
 
-/// The rule of a sender: names are looked up, and what is neither public nor allowed is dropped.
+/// The rule of a sender: resolves names, and drops addresses that are neither public nor allowed.
 #[derive(Debug)]
 pub struct Rule {
     pub(crate) allowed: Allowed,
@@ -243,15 +243,15 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The rule by the system's names.
+    /// A rule with name resolution by the system.
     pub fn new(allowed: Allowed) -> Self {
         Rule { allowed, names: Box::new(SystemNames) }
     }
 
-    /// Of these addresses of a host those that may be connected to.
+    /// The allowed ones among these addresses of a host.
     ///
     /// # Errors
-    /// Why there is none, a sentence without a full stop.
+    /// Reason for having none, a sentence without a full stop.
     fn admitted(&self, host: &str, found: Vec<SocketAddr>, tls: bool) -> Result<Vec<SocketAddr>, String> {
         let free = |address: &SocketAddr| tls && is_public(address.ip()) && !is_own(address.ip());
         let fits = |address: &SocketAddr| self.allowed.admits(host, *address) || free(address);
@@ -263,11 +263,11 @@ impl Rule {
         }
     }
 
-    /// What is known before a proxy is asked: an address that this machine can tell to be none for notices is refused; a
-    /// name that only the proxy knows is the proxy's affair.
+    /// Checks a request before it is sent to a proxy. An address known here as not allowed is refused. A name that only
+    /// the proxy can resolve is left to the proxy.
     ///
     /// # Errors
-    /// Why it is refused, a sentence without a full stop.
+    /// Reason of the refusal, a sentence without a full stop.
     pub fn before_proxy(&self, uri: &Uri, within: Duration) -> Result<(), String> {
         let (host, port, tls) = parts(uri)?;
         match host.parse::<IpAddr>() {
@@ -287,7 +287,7 @@ impl Gate for Rule {
             Ok(ip) => vec![SocketAddr::new(ip, port)],
             Err(_) => self.names.look_up(&host, port, within)?,
         };
-        // The port is the address's own, whatever a resolver says.
+        // The port is that of the address, whatever a resolver returns.
         let found = found.into_iter().map(|address| SocketAddr::new(address.ip(), port)).collect();
         self.admitted(&host, found, tls)
     }

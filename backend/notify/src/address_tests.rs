@@ -1,4 +1,4 @@
-//! Attacks first: what must not be reached, and how one may try.
+//! Attacks first: forbidden targets, and ways to reach them.
 
 use crate::address::{Allowed, NOT_NAMED, NOT_PUBLIC, Names, Rule, is_public};
 use client::Gate;
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Names that answer one thing after the other; the last answer stays.
+/// Names that resolve to one answer after the other; the last one repeats.
 #[derive(Debug, Default)]
 pub struct FakeNames {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
@@ -41,7 +41,7 @@ fn asked(rule: &Rule, url: &str) -> Result<Vec<String>, String> {
     Ok(found.iter().map(ToString::to_string).collect())
 }
 
-/// One address of each class that is not public.
+/// One address of each non-public class.
 const PRIVATE: &[&str] = &[
     "0.0.0.0",
     "0.1.2.3",
@@ -146,7 +146,7 @@ fn of_mixed_answers_only_what_is_public_stays() {
         asked(&mixed, "https://hook.example.org/"),
         Ok(vec!["8.8.8.8:443".into(), "[2606:4700::1111]:443".into()])
     );
-    // A name with more private addresses than the library's list has room for hides no public one behind them.
+    // More private addresses than fit the library's list must not hide a public one after them.
     let mut many = vec!["10.0.0.1"; 40];
     many.push("9.9.9.9");
     assert_eq!(asked(&rule(&[], &[&many]), "https://hook.example.org:8443/"), Ok(vec!["9.9.9.9:8443".into()]));
@@ -154,7 +154,7 @@ fn of_mixed_answers_only_what_is_public_stays() {
 
 #[test]
 fn odd_spellings_of_numbers_are_the_numbers_that_they_are() {
-    // What the system makes of a spelling is judged, not the spelling.
+    // The address from the system's parser is checked, not its spelling.
     let system = Rule::new(Allowed::default());
     for host in [
         "0x7f.1",
@@ -190,7 +190,7 @@ fn what_the_configuration_names_is_admitted_and_nothing_beside_it() {
         ("10.9.9.9", "https://any.example.org/", false),
         ("fd00::7", "https://any.example.org/", true),
         ("fd00::8", "https://any.example.org/", false),
-        // A name that is admitted admits no machine's credentials.
+        // An allowed name admits no machine's credentials.
         ("169.254.169.254", "https://mattermost.lab/", false),
         ("fe80::1", "https://mattermost.lab/", false),
     ] {

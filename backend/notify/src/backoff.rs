@@ -1,33 +1,33 @@
-//! How long a try may take, and when there is another one.
+//! Timeout of a try, and the pause before the next.
 
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The longest pause between two tries by our own count.
+/// Maximum pause between two tries by our own backoff.
 const LONGEST_OWN: Duration = Duration::from_secs(10 * 60);
 
-/// The longest pause that a server may ask for.
+/// Maximum pause that a server may request.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// After this time a notice that was not taken is given up.
+/// Time after which a notice that was not accepted is given up.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(24 * 3_600);
 
-/// After this time no further request of a notice begins: a try is over before its lease of a minute is.
+/// Time after which no further request of a notice begins: a try must end within its lease of a minute.
 pub(crate) const WHOLE: Duration = Duration::from_secs(40);
 
-/// The pause after so many tries, the first one counted as 1: 1 s, 2 s, 4 s to 10 min, ±20 % by `random` of 0 to 1.
+/// The pause after this number of tries, starting at 1: 1 s, 2 s, 4 s to 10 min, ±20 % by `random` of 0 to 1.
 pub fn backoff(tries: u32, random: f64) -> Duration {
     let whole = Duration::from_secs(1 << tries.saturating_sub(1).min(10)).min(LONGEST_OWN);
     let random = if random.is_finite() { random.clamp(0.0, 1.0) } else { 0.5 };
     whole.mul_f64(0.8 + 0.4 * random)
 }
 
-/// What a `Retry-After` asks for at this moment, seconds since the Unix epoch: seconds or a date, at most
-/// [`LONGEST_PAUSE`]. None for a text that is neither, and for a moment that is over.
+/// The pause of a `Retry-After` at this time, seconds since the Unix epoch: seconds or a date, at most
+/// [`LONGEST_PAUSE`]. None for an invalid text, and for a time in the past.
 pub fn retry_after(text: &str, now: i64) -> Option<Duration> {
     let text = text.trim();
     let asked = match text.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),
-        // So many seconds that they are no number are still that many.
+        // A number of seconds too large to parse means the maximum.
         Err(_) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => LONGEST_PAUSE,
         Err(_) => {
             let at = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!([11, 12, 1_000, u32::MAX].map(|tries| seconds(tries, 0.5)), [600.0; 4]);
         assert_eq!((seconds(1, 0.0), seconds(1, 1.0)), (0.8, 1.2));
         assert_eq!((seconds(50, 0.0), seconds(50, 1.0)), (480.0, 720.0));
-        // What is no number between 0 and 1 makes no pause of none or of years.
+        // A value outside 0 to 1 must not give a pause of zero or of years.
         assert_eq!((seconds(1, f64::NAN), seconds(1, -9.0), seconds(1, 9.0), seconds(0, 0.5)), (1.0, 0.8, 1.2, 1.0));
     }
 

@@ -1,4 +1,4 @@
-//! Whether that may be a channel: what its kind needs, and where it may go.
+//! Validation of a channel: the fields of its kind, and its target.
 
 use crate::address::Allowed;
 use crate::settings::{Address, Key, Settings};
@@ -11,21 +11,21 @@ use shared::alert::{ChannelInput, MAX_TITLE_BYTES};
 use shared::secret::Secret;
 use url::Url;
 
-/// The most addresses of e-mail in one channel.
+/// Maximum number of e-mail addresses of one channel.
 pub const MAX_RECIPIENTS: usize = 20;
 
-/// The most other addresses in one channel.
+/// Maximum number of other addresses of one channel.
 pub const MAX_ADDRESSES: usize = 8;
 
-/// The most bytes of an address.
+/// Maximum bytes of an address.
 const MAX_ADDRESS_BYTES: usize = 2_000;
 
 impl Settings {
-    /// Checks a channel as it was made or kept: what its kind needs, and where it may go. `mail` says whether the
-    /// configuration has a server for e-mail.
+    /// Validates a channel as it was created or stored: the fields of its kind, and its target. `mail`: whether a
+    /// server for e-mail is configured.
     ///
     /// # Errors
-    /// What is wrong with it and what to do, in a sentence; no secret and no address stands in it.
+    /// The fault and the action to take, in a sentence without a secret or an address.
     pub fn check(input: &ChannelInput, allowed: &Allowed, mail: bool) -> Result<Settings, String> {
         let name = input.name.trim();
         if name.is_empty() || name.len() > MAX_TITLE_BYTES || crate::text::clean(name) != name {
@@ -84,7 +84,7 @@ impl Settings {
     }
 }
 
-/// What may be shown of where a channel goes.
+/// The part of a channel's target that may be shown.
 fn target(sink: &Sink, settings: &Settings) -> String {
     let and = |first: String, all: usize| match all {
         0 | 1 => first,
@@ -104,14 +104,14 @@ fn target(sink: &Sink, settings: &Settings) -> String {
     }
 }
 
-/// The last four letters of a secret that is long enough to have some to spare.
+/// The last four letters of a secret that is long enough to reveal them.
 fn tail(secret: &str) -> String {
     let letters = secret.chars().count();
     let shown = if letters >= 16 { 4 } else { 0 };
     format!("…{}", secret.chars().skip(letters - shown).collect::<String>())
 }
 
-/// Whether anything was written.
+/// Whether it has text.
 fn full(secret: &&Secret) -> bool {
     !secret.reveal().trim().is_empty()
 }
@@ -130,8 +130,8 @@ fn given(input: &ChannelInput) -> [(Field, bool); 7] {
     ]
 }
 
-/// Reads an address as browsers do, so that an odd spelling of a number is that number here already, and checks where it
-/// goes as far as that can be told without a look-up.
+/// Parses an address as browsers do, so that an odd spelling of a number is resolved here already. Checks its target,
+/// as far as possible without a lookup.
 fn checked(written: &Secret, allowed: &Allowed) -> Result<Address, String> {
     let text = written.reveal().trim();
     let wrong = || "an address looks like https://host/path".to_string();
@@ -145,7 +145,7 @@ fn checked(written: &Secret, allowed: &Allowed) -> Result<Address, String> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err("an address must not contain a user or password: use the field for the secret".into());
     }
-    // What only a browser keeps is left out.
+    // The fragment is for browsers only.
     let mut url = url;
     url.set_fragment(None);
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return Err(wrong()) };
@@ -159,7 +159,7 @@ fn checked(written: &Secret, allowed: &Allowed) -> Result<Address, String> {
         return Err("the address is not public; add it to [alerts] allow_targets in the configuration".into());
     }
     let uri: Uri = url.as_str().parse().map_err(|_| wrong())?;
-    // Both readers must see the same host, or what was checked would not be what is asked.
+    // Both parsers must find the same host; otherwise the checked host could differ from the requested one.
     let same = uri.host() == Some(host) && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
     if same { Ok(Address(uri)) } else { Err(wrong()) }
 }
@@ -197,13 +197,13 @@ fn key(secret: &Secret) -> Result<Key, String> {
     Ok(Key(bytes))
 }
 
-/// A channel as it is changed: secrets that were left out are those of before, as long as kind and hosts stay the same, so
-/// that nobody sends a secret of others to a host of his own.
+/// A changed channel. Omitted secrets are taken from before, as long as kind and hosts stay the same: so nobody can
+/// send another person's secret to a host of their own.
 ///
 /// # Errors
-/// Which secret has to be written again, and why.
+/// The secret that has to be entered again, and the reason.
 pub fn merged(old: &ChannelInput, mut new: ChannelInput) -> Result<ChannelInput, String> {
-    // A field that was left empty was left out.
+    // An empty field counts as omitted.
     for field in [&mut new.address, &mut new.secret, &mut new.old_secret] {
         field.take_if(|secret| secret.reveal().trim().is_empty());
     }

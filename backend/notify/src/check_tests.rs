@@ -1,4 +1,4 @@
-//! Channels as they are made and changed: what is refused, and what is shown of them.
+//! Creating and changing channels: refusals, and the shown parts.
 
 use crate::address::Allowed;
 use crate::check::merged;
@@ -185,7 +185,7 @@ fn a_secret_that_is_left_out_stays_only_with_its_host() {
         let kept = merged(&old, new);
         assert!(kept.as_ref().is_err_and(|why| why.contains("enter the secret again")), "{other}: {kept:?}");
     }
-    // A kind that changes keeps nothing.
+    // A change of the kind keeps no secret.
     let mut new = with("webhook", |new| new.secret = None);
     assert_eq!(merged(&old, new.clone()).expect("no secret").secret, None);
     new.address = None;

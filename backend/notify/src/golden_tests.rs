@@ -1,6 +1,6 @@
-//! What each sink sends, letter by letter, against what was recorded in `golden/`; and what must hold of all of it.
+//! Requests of each sink, byte by byte, against the files in `golden/`; and invariants of all of them.
 //!
-//! `WATCHGLASS_GOLDEN=write` writes the files anew; what changed is then to be read.
+//! `WATCHGLASS_GOLDEN=write` rewrites the files; review the differences.
 
 use crate::mail::{Smtp, SmtpTls};
 use crate::sample_tests::{AT, digest, hostile, input, long, notice, resolved, settings, test};
@@ -66,7 +66,7 @@ fn each_sink_sends_what_was_recorded() {
     assert!(wrong.is_empty(), "these send something else than golden/ says: {wrong:?}");
 }
 
-/// The texts of a body that people read, all of them.
+/// All texts of a body that people read.
 fn strings(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.clone()),
@@ -161,10 +161,10 @@ fn an_alertmanager_is_told_when_each_alert_ends() {
     assert_eq!(firing[0]["startsAt"], crate::text::rfc3339((AT - 180) * 1_000));
     let resolved = body("alertmanager", &resolved());
     assert_eq!(resolved[0]["endsAt"], crate::text::rfc3339((AT - 30) * 1_000));
-    // The same labels make it the same alert.
+    // Equal labels make it the same alert.
     assert_eq!(firing[0]["labels"], resolved[0]["labels"]);
     assert_ne!(firing[0]["labels"], firing[1]["labels"]);
-    // No label makes it another rule's.
+    // A label must not make it an alert of another rule.
     let mut forged = notice(NoticeKind::Firing);
     forged.alerts[0].labels.insert("alertname".into(), "Watchdog".into());
     forged.alerts[0].labels.insert("team".into(), "others".into());

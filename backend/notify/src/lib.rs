@@ -1,8 +1,8 @@
-//! Notices to other services: what is sent, where it may go, and what the answer means.
+//! Notices to other services: requests, allowed targets, and the meaning of responses.
 //!
-//! A [`Settings`] is one channel, checked. Each kind of channel is one file in `sinks/` and one row of [`SINKS`]; what it
-//! makes of a notice is a pure function. [`Sender`] is the only thing that connects, and only to addresses that
-//! [`address`] admits. Everything blocks its thread; nothing here knows a rule, a table or a clock.
+//! A [`Settings`] is one validated channel. Each kind of channel is one file in `sinks/` and one row of [`SINKS`]; its
+//! conversion of a notice is a pure function. [`Sender`] alone connects, and only to addresses that [`address`] admits.
+//! All calls block their thread; nothing here knows rules, tables or clocks.
 
 pub mod address;
 mod backoff;

@@ -1,4 +1,4 @@
-//! E-mail: the server of the configuration, messages as they are written, and what its answers mean.
+//! E-mail: the configured server, the format of messages, and the meaning of its responses.
 
 use crate::backoff::WHOLE;
 use crate::sinks::Mail;
@@ -14,23 +14,23 @@ use shared::secret::Secret;
 use std::net::IpAddr;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-/// How long a server may be silent. One that looks for spam answers after some time, and a message that is given up before
-/// that comes twice; a longer silence would outlast the minute for which a notice is in hand.
+/// Timeout of a server's response. Spam checks delay the response, and a message abandoned before it is delivered
+/// twice. A longer timeout would exceed the notice's lease of a minute.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How a connection to the server of e-mail is protected.
+/// Protection of the connection to the e-mail server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SmtpTls {
-    /// It begins plain and must change to TLS, as on port 587.
+    /// Plain at first, with a required change to TLS, as on port 587.
     #[default]
     StartTls,
-    /// It is TLS from its first byte on, as on port 465.
+    /// TLS from the first byte on, as on port 465.
     Implicit,
-    /// It is not: only within this machine.
+    /// None: only within this machine.
     None,
 }
 
-/// The server of e-mail, from the configuration.
+/// The e-mail server, from the configuration.
 #[derive(Clone, Debug)]
 pub struct Smtp {
     host: String,
@@ -38,16 +38,16 @@ pub struct Smtp {
     tls: SmtpTls,
     credentials: Option<(String, Secret)>,
     from: Mailbox,
-    /// PEM of an authority that is trusted besides those of the system.
+    /// PEM of an additional trusted authority.
     authority: Option<String>,
 }
 
 impl Smtp {
-    /// Checks the settings. Without a port it is the usual one: 587, 465, or 25 without TLS. `from` is an address, as
+    /// Validates the settings. The default port is 587, 465, or 25 without TLS. `from` is an address, as
     /// `watchglass@example.org` or `Watchglass <watchglass@example.org>`.
     ///
     /// # Errors
-    /// What is wrong and what to do, a sentence that names the field.
+    /// The fault and the action to take, a sentence that names the field.
     pub fn new(
         host: &str,
         port: Option<u16>,
@@ -86,7 +86,7 @@ impl Smtp {
         Ok(Smtp { host, port, tls, credentials, from, authority: None })
     }
 
-    /// Trusts this authority's certificate, in PEM, besides what the system trusts.
+    /// Trusts this authority's certificate, in PEM, in addition to those of the system.
     #[must_use]
     pub fn trusting(mut self, pem: &str) -> Self {
         self.authority = Some(pem.to_string());
@@ -118,16 +118,16 @@ impl Smtp {
         parameters.build()
     }
 
-    /// What we are called when we greet: this host, where its name is a whole one.
+    /// Name in our greeting: this host if its name is fully qualified, else the domain of the sender.
     fn hello<'a>(&'a self, host: &'a str) -> &'a str {
         let whole = host.contains('.') && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b));
         if whole { host } else { self.from.email.domain() }
     }
 
-    /// A message as it is sent.
+    /// A message in its sent form.
     ///
     /// # Errors
-    /// Why it cannot be written, which the checks before rule out.
+    /// Reason why it cannot be built, which earlier validation rules out.
     pub(crate) fn message(&self, mail: &Mail) -> Result<Message, String> {
         let domain = self.from.email.domain();
         let thread = format!("<{}@{domain}>", mail.thread);
@@ -149,7 +149,7 @@ impl Smtp {
         message.body(mail.text.clone()).map_err(|error| format!("the message cannot be created: {error}"))
     }
 
-    /// Sends a message. Where the server refuses some of its addresses for good, the others get it nevertheless.
+    /// Sends a message. If the server permanently refuses some addresses, the others still get it.
     pub(crate) fn send(&self, mail: &Mail, host: &str) -> Answer {
         let started = Instant::now();
         let message = match self.message(mail) {
@@ -178,7 +178,7 @@ impl Smtp {
                         Ok(Ok(_)) => taken += 1,
                         Ok(Err(error)) => {
                             let answer = answered(&error);
-                            // Who can be reached later is worth a repeat to all.
+                            // A temporary error of one address is worth a retry for all.
                             if let Answer::Again(_) = answer {
                                 return answer;
                             }
@@ -198,13 +198,13 @@ impl Smtp {
     }
 }
 
-/// What came of a message.
+/// Result of a message.
 pub(crate) enum Answer {
-    /// It was taken; what is to be said of it besides, often nothing.
+    /// Accepted, with a remark, which is often empty.
     Done(String),
-    /// Why it has to be tried again.
+    /// Reason for a retry.
     Again(String),
-    /// Why it is of no use.
+    /// Reason why a retry is useless.
     GivenUp(String),
 }
 
@@ -212,12 +212,12 @@ fn code(error: &Error) -> Option<String> {
     error.status().map(|code| code.to_string())
 }
 
-/// Whether TLS failed below what looks like a connection that broke: only its source says so.
+/// Whether TLS failed under an error that looks like a lost connection: only its source shows it.
 fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let said = error.to_string().to_ascii_lowercase();
     ["certificate", "handshake", "corrupt message", "tls"].iter().any(|part| said.contains(part))
         || error.source().is_some_and(is_tls)
-        // An error of the system says nothing of what it wraps as its source.
+        // An I/O error does not return the wrapped error as its source.
         || error.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData)
 }
 
@@ -225,7 +225,7 @@ fn refuses_a_recipient(error: &Error) -> bool {
     error.is_permanent() && code(error).is_some_and(|code| ["550", "551", "552", "553", "554", "501"].contains(&&*code))
 }
 
-/// The class of an error; the server's own words stand nowhere.
+/// The class of an error; the server's own text is not included.
 fn answered(error: &Error) -> Answer {
     if let Some(code) = code(error) {
         let what = match code.as_str() {
@@ -251,7 +251,7 @@ fn answered(error: &Error) -> Answer {
     })
 }
 
-/// Says that no person wrote it, so that nobody's absence notice answers it.
+/// Marks the message as automatic, so that absence notices do not answer it.
 #[derive(Clone, Copy)]
 struct AutoSubmitted;
 

@@ -1,4 +1,4 @@
-//! E-mail: what is written, and what the answers of a server mean.
+//! E-mail: the format of messages, and the meaning of a server's responses.
 
 use crate::mail::{Smtp, SmtpTls};
 use crate::sample_tests::{AT, HOSTILE, hostile, input, long, notice, resolved, settings, test};
@@ -70,7 +70,7 @@ fn no_text_becomes_a_header_or_a_recipient() {
     }
     assert_eq!(field(&head, "Subject").len(), 1);
     assert_eq!(field(&head, "Message-ID"), ["<idX-Idy@example.org>"]);
-    // A line with a dot alone would end the message: lettre doubles it as it sends.
+    // A line with a single dot would end the message: lettre doubles it when sending.
     assert!(!body.contains('\u{202e}'));
 }
 
@@ -113,7 +113,7 @@ fn settings_of_the_server_are_checked() {
     assert!(!shown.contains("hunter2"), "{shown}");
 }
 
-/// All that was said to a server. It serves one connection after the other, so that ours comes last.
+/// All lines received by a server. It serves one connection after the other, so the final one is ours.
 fn said(addr: SocketAddr, told: &Receiver<String>) -> Vec<String> {
     const LAST: &str = "that was all";
     let mut own = TcpStream::connect(addr).expect("it listens");
@@ -122,7 +122,7 @@ fn said(addr: SocketAddr, told: &Receiver<String>) -> Vec<String> {
     std::iter::repeat_with(next).take_while(|line| line != LAST).collect()
 }
 
-/// A server that answers each command by a function, and hands over what was said to it.
+/// A server that answers each command by a function, and returns the lines received.
 fn server(answer: impl Fn(&str) -> String + Send + 'static) -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let addr = listener.local_addr().expect("an address");

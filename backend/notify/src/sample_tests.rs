@@ -1,4 +1,4 @@
-//! Notices and channels that tests share.
+//! Notices and channels shared by tests.
 
 use crate::address::Allowed;
 use crate::settings::Settings;
@@ -8,7 +8,7 @@ use shared::secret::Secret;
 /// 2026-11-23 14:05:00 UTC, in seconds.
 pub const AT: i64 = 1_795_442_700;
 
-/// What must not do anything, wherever it is shown.
+/// Text that must have no effect, wherever it is shown.
 pub const HOSTILE: &str = "@everyone <!channel> <@U1> <script>alert(1)</script> *b* _i_ [x](https://evil.example) `c` {run} \
                            & a\u{202e}b\u{2066}c\r\nX-Injected: yes";
 
@@ -58,7 +58,7 @@ pub fn notice(kind: NoticeKind) -> Notice {
     }
 }
 
-/// Text from outside in each place where some may stand.
+/// A notice with foreign text in each place that may have some.
 pub fn hostile() -> Notice {
     let mut notice = notice(NoticeKind::Firing);
     notice.title = HOSTILE.into();
@@ -71,7 +71,7 @@ pub fn hostile() -> Notice {
     notice
 }
 
-/// As long as everything may be, and longer.
+/// A notice with texts of the maximum length, and above.
 pub fn long() -> Notice {
     let mut notice = notice(NoticeKind::Firing);
     notice.title = "<".repeat(400);
@@ -119,7 +119,7 @@ fn secret(text: &str) -> Option<Secret> {
     Some(Secret::new(text))
 }
 
-/// A channel of each kind, as it is made.
+/// A channel of each kind, as it is created.
 pub fn input(kind: &str) -> ChannelInput {
     let mut input = ChannelInput { name: "lab-channel".into(), kind: kind.into(), ..ChannelInput::default() };
     match kind {

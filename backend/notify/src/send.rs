@@ -1,4 +1,4 @@
-//! The one place that connects: requests go out, and answers become what is to be done.
+//! The only module that connects: it sends requests, and converts responses to outcomes.
 
 use crate::address::{Allowed, Rule};
 use crate::backoff::{GIVE_UP_AFTER, WHOLE, backoff, retry_after};
@@ -13,18 +13,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long one request may take.
+/// Timeout of one request.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// How much of an answer is read.
+/// Maximum bytes read of a response.
 const MOST: u64 = 64 * 1024;
 
-/// How notices leave: from the configuration.
+/// Delivery settings, from the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Road {
     /// `[alerts] allow_targets`.
     pub allowed: Allowed,
-    /// `[alerts] proxy`: `http://` or `https://`; user and password may stand in it.
+    /// `[alerts] proxy`: `http://` or `https://`; may contain user and password.
     pub proxy: Option<Secret>,
     /// `[smtp]`.
     pub smtp: Option<Smtp>,
@@ -35,29 +35,29 @@ pub struct Road {
 pub struct Attempt {
     /// Seconds since the Unix epoch.
     pub now: i64,
-    /// Which try it is, from 1 on.
+    /// Number of this try, from 1 on.
     pub tries: u32,
-    /// 0 to 1, by chance: it scatters the next try.
+    /// Random, 0 to 1: spreads the next try.
     pub random: f64,
 }
 
-/// What came of a try, with a sentence for people: status, time, address family, what to do. No address and no word of the
-/// answer stands in it.
+/// Result of a try, with a sentence for people: status, time, address family, action to take. It contains no address
+/// and no text of the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was taken.
+    /// Accepted.
     Done {
         /// As `accepted (200) in 180 ms over IPv4`.
         sentence: String,
     },
-    /// It is to be tried again.
+    /// To be tried again.
     Again {
         /// After this time.
         after: Duration,
         /// As `502 in 40 ms over IPv6, tried 4 times, again in 8 s`.
         sentence: String,
     },
-    /// It is of no use to try again.
+    /// A retry is useless.
     GivenUp {
         /// As `404 in 90 ms over IPv4: there is nothing at that address: …`.
         sentence: String,
@@ -65,7 +65,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What is said of it.
+    /// Its sentence.
     pub fn sentence(&self) -> &str {
         match self {
             Outcome::Done { sentence } | Outcome::Again { sentence, .. } | Outcome::GivenUp { sentence } => sentence,
@@ -73,7 +73,7 @@ impl Outcome {
     }
 }
 
-/// Sends notices, one at a time; each thread has its own. It keeps no connection.
+/// Sends notices, one at a time; each thread has its own. No connection is kept open.
 #[derive(Debug)]
 pub struct Sender {
     client: Client,
@@ -82,7 +82,7 @@ pub struct Sender {
     smtp: Option<Smtp>,
 }
 
-/// What one request came to, before it is known when it is tried again.
+/// Result of one request, before the time of the next try is known.
 enum Met {
     Done(String),
     Again(Option<Duration>, String),
@@ -90,10 +90,10 @@ enum Met {
 }
 
 impl Sender {
-    /// One that has sent nothing yet.
+    /// A sender without state.
     ///
     /// # Errors
-    /// The proxy's address is none.
+    /// The proxy's address is invalid.
     pub fn new(road: &Road) -> Result<Self, String> {
         Self::by_rule(road, Rule::new(road.allowed.clone()))
     }
@@ -106,8 +106,8 @@ impl Sender {
         Ok(Sender { client, rule, by_proxy: proxy.is_some(), smtp: road.smtp.clone() })
     }
 
-    /// Sends a notice to a channel. It blocks: 10 s for each request at most, 20 s for each answer of a mail
-    /// server, and after 40 s nothing further begins.
+    /// Sends a notice to a channel. It blocks: at most 10 s for each request, 20 s for each response of a mail server.
+    /// After 40 s no further request begins.
     pub fn send(&mut self, settings: &Settings, notice: &Notice, attempt: Attempt) -> Outcome {
         let requests = sinks::requests(settings, notice, attempt.now);
         let cluster = settings.kind() == "alertmanager";
@@ -124,7 +124,7 @@ impl Sender {
             let met = self.one(settings, &request, notice, attempt.now);
             let done = matches!(met, Met::Done(_));
             all.push(met);
-            // What follows builds on what came before; only the members of a cluster stand beside each other.
+            // Later requests depend on earlier ones; only the members of a cluster are independent.
             if !done && !cluster {
                 break;
             }
@@ -168,7 +168,7 @@ impl Sender {
         let status = response.status().as_u16();
         let after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
         let after = after.and_then(|text| retry_after(text, now));
-        // A server that is not heard out may take the request for broken. What it says is no one's business.
+        // A server may treat a request as aborted unless its response is read. The text is ignored.
         drop(client::read(response, MaxBytes { sent: MOST, unpacked: MOST }));
         let took = format!("in {}{over}", time(started));
         match status {
@@ -188,12 +188,12 @@ impl Sender {
     }
 }
 
-/// The time since then. An answer within a millisecond took 1 ms, since no answer takes no time.
+/// The elapsed time. A response within a millisecond counts as 1 ms, since none takes no time.
 fn time(started: Instant) -> String {
     duration(i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX).max(1))
 }
 
-/// What to do about an answer that no repeat will change.
+/// Action for a response that a retry will not change.
 fn advice(status: u16, settings: &Settings) -> String {
     let help = sinks::find(settings.kind()).map_or("", |sink| sink.help);
     match status {
@@ -209,8 +209,8 @@ fn advice(status: u16, settings: &Settings) -> String {
     }
 }
 
-/// What all requests of one notice came to. Of a cluster one member is enough, as they tell each other; of others all
-/// must be taken.
+/// Combined result of all requests of one notice. One accepting member of a cluster is enough, as members share alerts.
+/// Otherwise all must accept.
 fn together(all: Vec<Met>, cluster: bool) -> Met {
     let count = all.len();
     let (mut done, mut again, mut given_up) = (Vec::new(), None, None);
@@ -231,12 +231,12 @@ fn together(all: Vec<Met>, cluster: bool) -> Met {
         (_, None, Some(why)) => Met::GivenUp(why),
         (Some(last), ..) if taken > 1 => Met::Done(format!("{taken} times {last}")),
         (Some(last), ..) => Met::Done(last),
-        // A group of Alertmanager's without an alert: there is nothing to say.
+        // A group of Alertmanager's without an alert: there is nothing to send.
         (None, None, None) => Met::Done("nothing to send".into()),
     }
 }
 
-/// When it is tried again, or that it is not.
+/// Time of the next try, or none.
 fn settled(met: Met, notice: &Notice, attempt: Attempt) -> Outcome {
     match met {
         Met::Done(sentence) => Outcome::Done { sentence },

@@ -1,4 +1,4 @@
-//! The sender against servers on this machine that answer what others answer.
+//! The sender against local servers with the responses of real services.
 
 use crate::address::{Allowed, Rule};
 use crate::address_tests::{FakeNames, rule};
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-/// Answers each connection in turn, and hands over what came: the head and the body.
+/// Answers each connection in turn, and returns the received head and body.
 fn server(at: &str, answers: Vec<String>) -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind(at).expect("a port");
     let addr = listener.local_addr().expect("an address");
@@ -173,7 +173,7 @@ fn an_answer_without_end_is_read_no_further_than_64_kib() {
     });
     let outcome = sender().send(&channel("slack", &[format!("http://{addr}/")]), &test(), FIRST);
     assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}");
-    // What the system's own buffers took besides.
+    // Includes bytes in the system's own buffers.
     let written = told.recv_timeout(Duration::from_secs(10)).expect("it was cut off");
     assert!(written < 16 << 20, "{written} bytes");
 }
@@ -182,7 +182,7 @@ fn an_answer_without_end_is_read_no_further_than_64_kib() {
 fn a_name_is_looked_up_once_and_what_passed_is_what_is_asked() {
     let (first, reached) = server("127.0.0.1:0", vec![answer("200 OK", "", "")]);
     let (_second, evil) = server(&format!("127.0.0.2:{}", first.port()), vec![answer("200 OK", "", "")]);
-    // It answers with an address that may be asked, and then with one that may not.
+    // It resolves to an allowed address, and then to a forbidden one.
     let names = FakeNames::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let asked = names.asked.clone();
     let rule = Rule { allowed: Allowed::parse(&["127.0.0.1/32"]).expect("entries"), names: Box::new(names) };
@@ -193,7 +193,7 @@ fn a_name_is_looked_up_once_and_what_passed_is_what_is_asked() {
     assert_eq!(asked.load(Ordering::Relaxed), 1, "it was looked up between check and connection");
     let head = reached.recv_timeout(Duration::from_secs(5)).expect("a request").to_ascii_lowercase();
     assert!(head.contains(&format!("host: rebind.example:{}\r\n", first.port())), "{head}");
-    // The next try asks anew, and is refused: no connection was kept.
+    // The next try resolves the name again, and is refused: no connection was kept open.
     let outcome = sender.send(&settings, &test(), FIRST);
     assert!(
         matches!(&outcome, Outcome::Again { sentence, .. } if sentence.contains("[alerts] allow_targets")),
@@ -239,7 +239,7 @@ fn of_a_cluster_one_member_is_enough_and_each_is_told() {
 
 #[test]
 fn by_a_proxy_the_name_goes_to_the_proxy_and_a_refused_one_does_not() {
-    // It answers as one that lets nobody through, so no TLS begins.
+    // The proxy refuses the credentials, so no TLS begins.
     let (proxy, asked) = server("127.0.0.1:0", vec![answer("407 x", "", "")]);
     let road = Road { proxy: Some(Secret::new(format!("http://me:pw@{proxy}"))), ..Road::default() };
     let mut sender = Sender::by_rule(&road, rule(&[], &[&["8.8.8.8"]])).expect("a sender");

@@ -1,28 +1,28 @@
-//! The settings of one channel, once they are checked.
+//! The validated settings of one channel.
 
 use client::http::Uri;
 use lettre::message::Mailbox;
 use shared::secret::Secret;
 
-/// One channel, checked: every secret is in it, so it is never shown and never serialized.
+/// One validated channel. It contains every secret, so it is never shown and never serialized.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The channel's name.
     pub(crate) name: String,
     /// Its kind, as in the table of sinks.
     pub(crate) kind: &'static str,
-    /// What may be shown of where it goes.
+    /// The part of its target that may be shown.
     pub(crate) target: String,
     pub(crate) addresses: Vec<Address>,
     pub(crate) to: Vec<Mailbox>,
     pub(crate) topic: String,
     pub(crate) secret: Option<Secret>,
-    /// Keys of signatures, the newest first.
+    /// Signing keys, newest first.
     pub(crate) keys: Vec<Key>,
     pub(crate) cloud_events: bool,
 }
 
-/// An address as it is asked.
+/// An address in the form for requests.
 #[derive(Clone)]
 pub(crate) struct Address(pub Uri);
 
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Address {
     }
 }
 
-/// A key of signatures.
+/// A signing key.
 #[derive(Clone)]
 pub(crate) struct Key(pub Vec<u8>);
 
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Key {
 }
 
 impl Address {
-    /// The scheme, the host and the port, and nothing that may be secret.
+    /// The scheme, the host and the port, without any part that may be secret.
     pub(crate) fn place(&self) -> (String, String, u16) {
         let scheme = self.0.scheme_str().unwrap_or("").to_string();
         let port = self.0.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
@@ -70,7 +70,7 @@ impl Settings {
         &self.name
     }
 
-    /// What may be shown of where it goes: `…h4Fz` of what is secret, hosts and addresses of e-mail as they are.
+    /// The part of its target that may be shown: `…h4Fz` of a secret, hosts and e-mail addresses as they are.
     pub fn target(&self) -> String {
         self.target.clone()
     }

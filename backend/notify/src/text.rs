@@ -1,14 +1,14 @@
 //! The texts of a notice: cleaning, cutting, and the plain text that most sinks share.
 //!
-//! A title and a note come filled (`shared::rule::fill`). What comes here is data: it is never read for placeholders, and
-//! it is cleaned here though it was cleaned before, since some of it comes from code.
+//! Titles and notes are already filled in (`shared::rule::fill`). Texts here are data: placeholders in them are never
+//! filled in. They are cleaned here again, since some of them come from code.
 
 use shared::alert::{Alert, AlertState, MAX_NAMED, MAX_TEXT_BYTES, MAX_TITLE_BYTES, Notice, NoticeKind};
 
-/// The most bytes of a subject's line.
+/// Maximum bytes of a subject's line.
 const MAX_LINE_BYTES: usize = 300;
 
-/// Letters that turn the direction of text, or that show nothing and are read by programs alone.
+/// Letters that change the direction of text, or are invisible and parsed by programs alone.
 fn hidden(letter: char) -> bool {
     matches!(letter, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'
         | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
@@ -18,7 +18,7 @@ fn ends_line(letter: char) -> bool {
     matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// A text on one line: what ends a line, and tabs, become one space; other control characters and those that turn the
+/// A text as one line: line ends and tabs become one space. Other control characters and those that change the
 /// direction of text are dropped.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -34,7 +34,7 @@ pub fn clean(text: &str) -> String {
     out.trim().to_string()
 }
 
-/// A text of several lines, each of them [clean]; at most one empty line stands between two.
+/// A text of several lines, each of them [clean]; at most one empty line between two.
 pub fn lines(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut out = String::with_capacity(text.len());
@@ -48,7 +48,7 @@ pub fn lines(text: &str) -> String {
     out.trim_end().to_string()
 }
 
-/// A text of at most so many bytes, cut between letters, with "…" where something was cut; "…" has 3 bytes.
+/// A text cut to this number of bytes, between letters, with "…" at the cut; "…" has 3 bytes.
 pub fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_string();
@@ -60,12 +60,13 @@ pub fn cut(text: &str, most: usize) -> String {
     format!("{}…", text[..end].trim_end())
 }
 
-/// A moment in UTC, milliseconds since the Unix epoch: the time of day, with its date where that is not the date of `now`.
+/// A time in UTC, from milliseconds since the Unix epoch: the time of day, with its date if that is not the date of
+/// `now`.
 pub fn moment(ms: i64, now: i64) -> String {
     format!("{} UTC", moment_without_zone(ms, now))
 }
 
-/// The same where the zone follows in the sentence.
+/// The same for a sentence that adds the zone itself.
 fn moment_without_zone(ms: i64, now: i64) -> String {
     const DAY: i64 = 86_400_000;
     let text = shared::date::text(ms);
@@ -74,7 +75,7 @@ fn moment_without_zone(ms: i64, now: i64) -> String {
     if ms.div_euclid(DAY) == now.div_euclid(DAY) { time.into() } else { format!("{date} {time}") }
 }
 
-/// A moment as programs read it (RFC 3339, in UTC), milliseconds since the Unix epoch.
+/// A time in RFC 3339, in UTC, from milliseconds since the Unix epoch.
 pub(crate) fn rfc3339(ms: i64) -> String {
     let seconds = ms.div_euclid(1_000) * 1_000;
     let text = shared::date::text(seconds);
@@ -82,24 +83,24 @@ pub(crate) fn rfc3339(ms: i64) -> String {
     format!("{text}.{:03}Z", ms - seconds)
 }
 
-/// What a notice says, in parts that are clean and not escaped. Sinks put their own marks between them.
+/// The content of a notice, in parts that are clean and not escaped. Sinks add their own marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plain {
-    /// What is at stake in one word, and the title: `[critical] node-12 GPU 5 at 89.1 °C`.
+    /// The severity or state in one word, and the title: `[critical] node-12 GPU 5 at 89.1 °C`.
     pub title: String,
-    /// Of a digest one line for each rule.
+    /// One line for each rule, for a digest.
     pub counts: Vec<String>,
-    /// What is said of each alert that is named, worst first; text that came with it stands in further lines.
+    /// A sentence for each named alert, worst first, with the alert's own text in further lines.
     pub subjects: Vec<String>,
-    /// Alerts that are not named.
+    /// Number of alerts that are not named.
     pub unnamed: u64,
-    /// What to do; may have several lines, may be empty.
+    /// Action to take; may have several lines, may be empty.
     pub note: String,
-    /// The page that shows it.
+    /// The page that shows the alert.
     pub link: Option<String>,
-    /// The rule's own address that helps.
+    /// The help address of the rule.
     pub help: Option<String>,
-    /// Who tells it: the team, and the host where there is no link.
+    /// The sender: the team, and the host if there is no link.
     pub from: String,
 }
 
@@ -113,28 +114,28 @@ pub fn mark(notice: &Notice) -> &'static str {
     }
 }
 
-/// What a notice says.
+/// The content of a notice.
 pub fn plain(notice: &Notice) -> Plain {
     let now = notice.at.saturating_mul(1_000);
     let title = cut(&clean(&notice.title), MAX_TITLE_BYTES);
-    // The word in front of it says that already.
+    // The word in front of the title says that already.
     let over = title.strip_prefix("Resolved: ").filter(|_| notice.kind == NoticeKind::Resolved);
     let title = over.map_or(title.clone(), str::to_owned);
     let counts = notice.counts.iter().take(MAX_NAMED);
     let counts = counts.map(|(rule, count)| format!("{count} × {}", cut(&clean(rule), MAX_TITLE_BYTES))).collect();
     let mut subjects: Vec<String> = notice.alerts.iter().take(MAX_NAMED).map(|alert| line(alert, now)).collect();
     for (alert, subject) in notice.alerts.iter().zip(&mut subjects) {
-        // Of one alert the whole text stands there, of many a line of each.
+        // A single alert has its whole text, each of several one line.
         let text = match notice.alerts.len() {
             1 => cut(&lines(&alert.text), MAX_TEXT_BYTES),
             _ => cut(&clean(&alert.text), MAX_LINE_BYTES),
         };
-        // Where there is no other note, the text of one alert is the note.
+        // Without another note, the text of a single alert is the note.
         if !text.is_empty() && text != lines(&notice.note) {
             *subject = format!("{subject}\n{text}");
         }
     }
-    // A title that is the only sentence is not said twice.
+    // A title that is the only sentence is not repeated.
     if let Some(rest) = subjects.first().filter(|_| subjects.len() == 1).and_then(|only| only.strip_prefix(&title)) {
         match rest.strip_prefix('\n') {
             Some(text) => subjects = vec![text.to_string()],
@@ -162,7 +163,7 @@ pub fn plain(notice: &Notice) -> Plain {
     }
 }
 
-/// An address that may stand in a message: http or https, without letters that end it or hide in it.
+/// An address that may be part of a message: http or https, without letters that end it or are invisible.
 fn web(address: &str) -> Option<String> {
     let parsed = url::Url::parse(address).ok()?;
     let fits =
@@ -188,8 +189,8 @@ fn line(alert: &Alert, now: i64) -> String {
 }
 
 impl Plain {
-    /// Everything below the title, as blocks of plain text without a mark of any format: what fires, what to do, what helps,
-    /// the link, who tells it. None is empty.
+    /// Everything below the title, as blocks of plain text without marks: the alerts, the note, the help address, the
+    /// link, the sender. None is empty.
     pub fn blocks(&self) -> Vec<String> {
         let mut blocks = vec![self.counts.join("\n"), self.said(), self.note.clone()];
         blocks.extend(self.help.as_ref().map(|help| format!("Help: {help}")));
@@ -199,7 +200,7 @@ impl Plain {
         blocks
     }
 
-    /// The subjects, and how many more there are.
+    /// The subjects, and the number of further ones.
     pub fn said(&self) -> String {
         let mut said = self.subjects.join("\n");
         if self.unnamed > 0 {
@@ -209,8 +210,8 @@ impl Plain {
         said
     }
 
-    /// It, written by `write` so that it measures at most `most`: where it is too long the note is cut first, then subjects
-    /// from the end, then the rest. Texts are cut before they are escaped, so no escape is cut in two.
+    /// The text written by `write`, with a measure of at most `most`. If it is too long, the note is cut first, then
+    /// subjects from the end, then the rest. Texts are cut before they are escaped, so no escape is cut in two.
     pub(crate) fn fitted(
         mut self,
         most: usize,
@@ -246,13 +247,13 @@ impl Plain {
     }
 }
 
-/// Letters as UTF-16 counts them.
+/// Length in UTF-16 units.
 pub(crate) fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Puts a backslash before what is a mark of Markdown, so that it is shown as it is. Signs that are marks only where a line
-/// begins are escaped there alone.
+/// Escapes Markdown marks by a backslash, so that they are shown as they are. Marks at the start of a line only are
+/// escaped there alone.
 pub(crate) fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for (i, line) in text.split('\n').enumerate() {
@@ -261,7 +262,7 @@ pub(crate) fn markdown(text: &str) -> String {
         }
         for (at, letter) in line.char_indices() {
             let first = line[..at].trim().is_empty();
-            // `1.` begins a list.
+            // `1.` starts a list.
             let item = letter == '.' && !first && line[..at].trim().bytes().all(|byte| byte.is_ascii_digit());
             if "\\`*_~|[]()<>!".contains(letter) || (first && "#-+=".contains(letter)) || item {
                 out.push('\\');
@@ -272,7 +273,7 @@ pub(crate) fn markdown(text: &str) -> String {
     out
 }
 
-/// Separates each `@` from its name by a letter that shows nothing, so that it calls nobody.
+/// Separates each `@` from its name by an invisible letter, so that it mentions nobody.
 pub(crate) fn uncalled(text: &str) -> String {
     text.replace('@', "@\u{200b}")
 }

@@ -1,4 +1,4 @@
-//! Cleaning, cutting, and what a notice says.
+//! Cleaning, cutting, and the content of a notice.
 
 use crate::sample_tests::{AT, HOSTILE, alert, digest, notice, resolved, test};
 use crate::text::{clean, cut, lines, markdown, moment, plain, rfc3339};
@@ -85,7 +85,7 @@ fn marks_of_markdown_are_shown_as_they_are() {
 }
 
 proptest::proptest! {
-    /// Whatever comes, a line is one line, and no text is longer than it may be.
+    /// Any text becomes one line within its maximum length.
     #[test]
     fn any_text_is_made_a_line(text in "\\PC*|[\\x00-\\x{202f}]*", most in 3_usize..400) {
         let bad = |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c);
@@ -94,7 +94,7 @@ proptest::proptest! {
         proptest::prop_assert!(cut(&text, most).len() <= most);
     }
 
-    /// However much a notice has to say, each service gets what it takes.
+    /// A notice of any size fits the limits of each service.
     #[test]
     fn any_notice_fits(said in "\\PC{0,4000}", note in "[@<*_\\n]{0,3000}", count in 0_u8..30, most in 200_usize..5_000) {
         let mut notice = notice(NoticeKind::Firing);

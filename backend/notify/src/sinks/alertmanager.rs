@@ -1,4 +1,4 @@
-//! Alertmanager: all alerts of a notice to each of its addresses. It groups, waits and repeats by itself.
+//! Alertmanager: all alerts of a notice to each of its addresses. It does its own grouping, waiting and repeating.
 
 use super::{Field, Request, Sink, post, visible};
 use crate::settings::Settings;
@@ -18,13 +18,13 @@ pub(super) const SINK: Sink = Sink {
     body,
 };
 
-/// An alert that is not told again ends by itself after so many seconds: four times of what it is told in.
+/// Lifetime of an alert without an update, seconds: four times the interval of updates.
 const ENDS_AFTER_S: i64 = 240;
 
-/// The most bytes of a label's value.
+/// Maximum bytes of a label's value.
 const MAX_LABEL: usize = 1_000;
 
-/// A name as Prometheus takes it.
+/// A valid label name of Prometheus.
 fn name(text: &str) -> String {
     let name: String = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
@@ -43,7 +43,7 @@ fn alert(notice: &Notice, alert: &Alert, now: i64) -> Value {
         ("subject", &alert.subject),
     ];
     let given = alert.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    // What comes first stays: no label of an alert makes it one of another rule or team.
+    // The first value stays: no label of an alert can assign it to another rule or team.
     for (label, value) in own.into_iter().chain(given) {
         let (label, value) = (name(label), cut(&clean(value), MAX_LABEL));
         if !label.is_empty() && !value.is_empty() && !labels.contains_key(&label) {
@@ -61,7 +61,7 @@ fn alert(notice: &Notice, alert: &Alert, now: i64) -> Value {
         annotations["runbook_url"] = help.into();
     }
     let ends = match (alert.state, alert.ended) {
-        // An end that lies ahead would let it fire until then.
+        // With an end in the future it would fire until then.
         (AlertState::Resolved, ended) => ended.unwrap_or(i64::MAX).min(now.saturating_mul(1_000)),
         _ => (now + ENDS_AFTER_S).saturating_mul(1_000),
     };

@@ -1,4 +1,4 @@
-//! Discord: a channel's webhook. Nobody is called, whatever stands in the text.
+//! Discord: a channel's webhook. No text can mention anybody.
 
 use super::{Field, Request, Sink, any, one};
 use crate::settings::Settings;
@@ -18,10 +18,10 @@ pub(super) const SINK: Sink = Sink {
     body,
 };
 
-/// What Discord takes at most.
+/// Maximum length of a message at Discord.
 const MAX_CONTENT: usize = 2_000;
 
-/// Links are not opened for a preview.
+/// Flag against previews of links.
 const SUPPRESS_EMBEDS: u32 = 1 << 2;
 
 fn written(plain: &Plain) -> String {

@@ -18,10 +18,10 @@ pub(super) const SINK: Sink = Sink {
     body,
 };
 
-/// The most letters of a subject.
+/// Maximum letters of a subject.
 const MAX_SUBJECT: usize = 150;
 
-/// Letters that may stand before the `@` of a message's id.
+/// Letters allowed before the `@` of a message's id.
 fn id(text: &str) -> String {
     text.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(100).collect()
 }
@@ -33,8 +33,8 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
         subject.pop();
         subject.push('…');
     }
-    // All messages of a group refer to one that was never sent: programs that thread put them together, and
-    // nobody has to remember which one was the first.
+    // All messages of a group refer to one that was never sent. So mail programs thread them, and the id of the first
+    // need not be stored.
     let group = digest::digest(&digest::SHA256, notice.group.as_bytes());
     vec![Request::Mail(Mail {
         to: settings.to.clone(),

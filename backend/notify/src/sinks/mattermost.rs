@@ -1,4 +1,4 @@
-//! Mattermost: an incoming webhook. It reads Markdown, and marks of Slack's in angle brackets before that.
+//! Mattermost: an incoming webhook. It parses Slack's marks in angle brackets first, and then Markdown.
 
 use super::slack::escaped;
 use super::{Field, Request, Sink, any, one};
@@ -19,11 +19,11 @@ pub(super) const SINK: Sink = Sink {
     body,
 };
 
-/// Longer messages are split there.
+/// Mattermost splits longer messages.
 const MAX_TEXT: usize = 4_000;
 
 fn shown(text: &str) -> String {
-    // A backslash before an angle bracket would not keep `<!channel>` from being read: only the entity does.
+    // A backslash before an angle bracket does not disable `<!channel>`: only the entity does.
     let marks = markdown(text).replace("\\<", "<").replace("\\>", ">");
     uncalled(&escaped(&marks)).replace('\n', "  \n")
 }
@@ -34,7 +34,7 @@ fn written(plain: &Plain) -> String {
     text.extend(blocks.iter().map(|block| shown(block)));
     let links = [("Open", &plain.link), ("Help", &plain.help)];
     let links = links.into_iter().filter_map(|(name, link)| {
-        // What would end the link is written as browsers write it.
+        // Letters that would end the link are percent-encoded.
         let link = link.as_ref()?.replace('(', "%28").replace(')', "%29");
         Some(format!("[{name}]({link})"))
     });

@@ -56,21 +56,21 @@ impl Field {
 pub struct Sink {
     /// Its name.
     pub kind: &'static str,
-    /// One line: where its settings are to be found.
+    /// One line: the place of its settings in the service.
     pub help: &'static str,
-    /// Fields that must be given.
+    /// Required fields.
     pub needs: &'static [Field],
-    /// Fields that may be given besides.
+    /// Optional fields.
     pub takes: &'static [Field],
-    /// Which field is shown of where it goes.
+    /// The field shown as its target.
     pub(crate) shows: Field,
-    /// The address where none is given.
+    /// The default address.
     pub(crate) address: Option<&'static str>,
-    /// Whether its secret is a key of signatures.
+    /// Whether its secret is a signing key.
     pub(crate) signs: bool,
-    /// What else its settings must fulfill.
+    /// Further validation of its settings.
     pub(crate) check: fn(&Settings) -> Result<(), String>,
-    /// What is sent of a notice at this moment, seconds since the Unix epoch. It is pure.
+    /// The requests for a notice at this time, seconds since the Unix epoch. A pure function.
     pub(crate) body: fn(&Notice, &Settings, i64) -> Vec<Request>,
 }
 
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Sink {
     }
 }
 
-/// Every kind, in the order in which they are offered.
+/// All kinds, in their order of display.
 pub const SINKS: &[Sink] = &[
     slack::SINK,
     mattermost::SINK,
@@ -97,7 +97,7 @@ pub const SINKS: &[Sink] = &[
 /// The row of a kind.
 ///
 /// # Errors
-/// There is no such kind; those that there are.
+/// There is no such kind; the sentence lists the existing ones.
 pub(crate) fn find(kind: &str) -> Result<&'static Sink, String> {
     SINKS.iter().find(|sink| sink.kind == kind).ok_or_else(|| {
         let known: Vec<&str> = SINKS.iter().map(|sink| sink.kind).collect();
@@ -105,12 +105,12 @@ pub(crate) fn find(kind: &str) -> Result<&'static Sink, String> {
     })
 }
 
-/// What is sent of a notice to a channel at this moment, seconds since the Unix epoch.
+/// The requests for a notice to a channel at this time, seconds since the Unix epoch.
 pub(crate) fn requests(settings: &Settings, notice: &Notice, now: i64) -> Vec<Request> {
     find(settings.kind).map(|sink| (sink.body)(notice, settings, now)).unwrap_or_default()
 }
 
-/// What is sent.
+/// A request to a service.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// A request over HTTP, by POST.
@@ -128,28 +128,28 @@ pub struct Post {
 }
 
 impl std::fmt::Debug for Post {
-    // Address and headers may hold secrets.
+    // The address and the headers may contain secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "POST of {} bytes", self.body.len())
     }
 }
 
-/// A message by e-mail, without what the server's settings add.
+/// A message by e-mail, without the parts from the server's settings.
 #[derive(Clone, Debug)]
 pub struct Mail {
     pub(crate) to: Vec<Mailbox>,
     pub(crate) subject: String,
     pub(crate) text: String,
-    /// What stands before the `@` of its `Message-ID`.
+    /// The part before the `@` of its `Message-ID`.
     pub(crate) id: String,
-    /// The same of what all messages of its group name.
+    /// The same part of the id that all messages of its group refer to.
     pub(crate) thread: String,
-    /// Whether it follows another one of its group.
+    /// Whether it follows another message of its group.
     pub(crate) follows: bool,
     pub(crate) at: i64,
 }
 
-/// A request with a body of JSON, as compact as it gets.
+/// A request with a body of compact JSON.
 fn post(uri: Uri, body: &Value) -> Post {
     Post { uri, headers: vec![("content-type", "application/json".into())], body: body.to_string().into_bytes() }
 }
@@ -159,12 +159,12 @@ fn one(settings: &Settings, body: &Value) -> Vec<Request> {
     settings.addresses.first().map(|address| Request::Post(post(address.0.clone(), body))).into_iter().collect()
 }
 
-/// Nothing else is to be checked.
+/// No further validation.
 fn any(_: &Settings) -> Result<(), String> {
     Ok(())
 }
 
-/// A token that stands in a header.
+/// Validates a token for a header.
 fn visible(settings: &Settings) -> Result<(), String> {
     let secret = settings.secret.as_ref().map_or("", Secret::reveal);
     let fits = secret.len() <= 1_000 && secret.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,4 +1,4 @@
-//! ntfy: JSON, published at the server's root, so that no header carries text from outside.
+//! ntfy: JSON, published at the server's root, so that no header contains foreign text.
 
 use super::{Field, Request, Sink, post, visible};
 use crate::settings::Settings;
@@ -18,7 +18,7 @@ pub(super) const SINK: Sink = Sink {
     body,
 };
 
-/// A longer message becomes an attachment there.
+/// ntfy turns longer messages into attachments.
 const MAX_MESSAGE: usize = 4_000;
 
 fn check(settings: &Settings) -> Result<(), String> {

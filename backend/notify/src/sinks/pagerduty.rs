@@ -1,4 +1,4 @@
-//! PagerDuty: Events API v2. One event an alert, so that each opens and closes what it opened.
+//! PagerDuty: Events API v2. One event per alert, so that each resolves the incident that it triggered.
 
 use super::{Field, Request, Sink, post};
 use crate::settings::Settings;
@@ -20,7 +20,7 @@ pub(super) const SINK: Sink = Sink {
     body,
 };
 
-/// What a summary has at most.
+/// Maximum length of a summary.
 const MAX_SUMMARY: usize = 1_000;
 
 fn check(settings: &Settings) -> Result<(), String> {
@@ -32,7 +32,7 @@ fn check(settings: &Settings) -> Result<(), String> {
     }
 }
 
-/// What an event says besides its key.
+/// Content of an event besides its key.
 struct Said<'a> {
     summary: String,
     source: &'a str,
@@ -103,7 +103,7 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
         details: json!({"text": plain.blocks().join("\n")}),
     };
     let mut events: Vec<_> = event(notice, settings, "trigger", &notice.id, Some(said)).into_iter().collect();
-    // What a test opens is closed at once, so that it wakes nobody for longer.
+    // A test is resolved at once, so that it pages nobody for longer.
     if notice.kind == NoticeKind::Test {
         events.extend(event(notice, settings, "resolve", &notice.id, None));
     }

@@ -1,4 +1,4 @@
-//! Slack: an incoming webhook. Blocks hold plain text only, so that nothing that came from outside is read as a mark.
+//! Slack: an incoming webhook. Blocks contain plain text only, so that foreign text is never parsed as marks.
 
 use super::{Field, Request, Sink, any, one};
 use crate::settings::Settings;
@@ -18,10 +18,10 @@ pub(super) const SINK: Sink = Sink {
     body,
 };
 
-/// What a block of text holds at most; a header holds 150.
+/// Maximum length of a text block; that of a header is 150.
 const MAX_BLOCK: usize = 3_000;
 
-/// The three letters that Slack reads in its `text`.
+/// Escapes the three letters that Slack parses in its `text`.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -33,7 +33,7 @@ fn text(text: &str) -> Value {
 fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
     let mut plain = plain(notice);
     let mut blocks = vec![json!({"type": "header", "text": text(&cut(&plain.title, 150))})];
-    // Links are buttons: in plain text they would be no links.
+    // Links are buttons: plain text cannot contain links.
     let links = [("Open", plain.link.take()), ("Help", plain.help.take())];
     let buttons: Vec<Value> = links
         .into_iter()

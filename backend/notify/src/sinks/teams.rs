@@ -1,4 +1,4 @@
-//! Microsoft Teams: a webhook of Workflows, which takes an Adaptive Card. Text stands in runs, which know no Markdown.
+//! Microsoft Teams: a Workflows webhook for an Adaptive Card. Text is in runs, which do not parse Markdown.
 
 use super::{Field, Request, Sink, any, one};
 use crate::settings::Settings;
@@ -35,7 +35,7 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
         {"type": "TextRun", "text": format!("{} ", mark(notice)), "weight": "Bolder", "size": "Medium", "color": color},
         {"type": "TextRun", "text": title, "weight": "Bolder", "size": "Medium"},
     ]})];
-    // A run of text knows no end of a line either: each line is a block.
+    // A text run has no line breaks either: each line is a block.
     for part in [plain.counts.join("\n"), plain.said(), plain.note.clone()] {
         for (i, text) in part.lines().filter(|text| !text.is_empty()).enumerate() {
             let spacing = if i == 0 { "Medium" } else { "Small" };

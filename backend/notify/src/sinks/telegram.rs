@@ -1,4 +1,4 @@
-//! Telegram: a bot's `sendMessage`, without a mode in which marks would be read.
+//! Telegram: a bot's `sendMessage`, without a mode that parses marks.
 
 use super::{Field, Request, Sink, post};
 use crate::settings::Settings;
@@ -19,14 +19,14 @@ pub(super) const SINK: Sink = Sink {
     body,
 };
 
-/// What Telegram takes at most.
+/// Maximum length of a message at Telegram.
 const MAX_TEXT: usize = 4_096;
 
 fn check(settings: &Settings) -> Result<(), String> {
     let token = settings.secret.as_ref().map_or("", Secret::reveal);
     let (number, rest) = token.split_once(':').unwrap_or(("", ""));
     let letters = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    // It is part of an address: a slash in it would ask for another one.
+    // It is part of an address: a slash in it would change the path.
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) || rest.len() < 20 || !rest.bytes().all(letters)
     {
         return Err("a bot's token is its number, a colon and letters, as @BotFather shows it".into());
@@ -46,7 +46,7 @@ fn body(notice: &Notice, settings: &Settings, _: i64) -> Vec<Request> {
     let token = settings.secret.as_ref().map_or("", Secret::reveal);
     let text = plain(notice).fitted(MAX_TEXT, units, |plain| {
         let blocks: Vec<String> = plain.blocks();
-        // The links are ours; what stands in the rest calls nobody.
+        // The links are ours; `@` in all other text is made harmless.
         let links = [plain.link.clone(), plain.help.as_ref().map(|help| format!("Help: {help}"))];
         let shown = blocks.iter().map(|block| match links.iter().flatten().any(|link| link == block) {
             true => block.clone(),

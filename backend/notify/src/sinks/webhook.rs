@@ -1,4 +1,4 @@
-//! Any program: JSON, signed as Standard Webhooks say, or as a CloudEvent in structured mode.
+//! Any program: JSON, signed as in Standard Webhooks, or as a CloudEvent in structured mode.
 
 use super::{Field, Request, Sink, any, post};
 use crate::settings::{Key, Settings};
@@ -31,10 +31,10 @@ fn event(notice: &Notice) -> &'static str {
     }
 }
 
-/// What is encoded in the name of a host.
+/// Letters to encode in the name of a host.
 const IN_URN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
-/// Who tells it: the address of the page, without what the page is to show; the host's name where there is none.
+/// The source of the event: the address of the page, without its query; the host's name if there is none.
 fn source(notice: &Notice) -> String {
     match notice.link.as_deref().and_then(|link| url::Url::parse(link).ok()) {
         Some(mut url) => {
@@ -48,7 +48,7 @@ fn source(notice: &Notice) -> String {
     }
 }
 
-/// One signature for each key, over id, moment and body.
+/// One signature for each key, over id, time and body.
 fn signature(keys: &[Key], id: &str, at: i64, body: &[u8]) -> String {
     let signed = keys.iter().map(|key| {
         let mut signing = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key.0));
@@ -81,7 +81,7 @@ fn body(notice: &Notice, settings: &Settings, now: i64) -> Vec<Request> {
     if settings.cloud_events {
         post.headers = vec![("content-type", "application/cloudevents+json".into())];
     }
-    // Its letters are those of a header, or it is none of ours.
+    // Only letters that are valid in a header.
     let id: String = notice.id.chars().filter(char::is_ascii_graphic).collect();
     let signature = signature(&settings.keys, &id, now, &post.body);
     post.headers.extend([("webhook-id", id), ("webhook-timestamp", now.to_string()), ("webhook-signature", signature)]);
