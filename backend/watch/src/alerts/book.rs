@@ -1,4 +1,4 @@
-//! The handle by which rules, silences, channels and alerts are asked for and changed.
+//! Queries and changes of rules, silences, channels and alerts.
 
 use super::sealing::SealingKey;
 use notify::address::Allowed;
@@ -15,33 +15,33 @@ use system::user;
 use team::accounts::{Denied, Principal, Who, random_id};
 use tokio::sync::{Mutex, watch};
 
-/// How long alerts stay once they are over, milliseconds: 400 days.
+/// Retention of ended alerts, milliseconds: 400 days.
 const KEPT: i64 = 400 * 86_400_000;
 
-/// How long notices stay once they do not wait any more, milliseconds: 30 days.
+/// Retention of finished notices, milliseconds: 30 days.
 const SENT_KEPT: i64 = 30 * 86_400_000;
 
-/// How often what is over is removed, milliseconds.
+/// Interval at which expired rows are removed, milliseconds.
 const TIDY_EVERY: i64 = 3_600_000;
 
 /// The database of a server without accounts, in its data folder.
 pub const OWN_FILE: &str = "watchglass.db";
 
-/// The team of a server that has no accounts.
+/// The team of a server without accounts.
 const OWN_TEAM: &str = "main";
 
-/// What stands in notices of the server that sends them, and which rules need no row.
+/// Texts about the sending server in notices, and the rules without a row.
 #[derive(Clone, Debug, Default)]
 pub struct AlertBookAbout {
-    /// The address that people type; none: notices have the host's name instead.
+    /// The public address of the page; none: notices contain the host's name instead.
     pub public_url: Option<String>,
     /// The host's name.
     pub host: String,
-    /// Whether notices say of which team they are.
+    /// Whether notices contain the name of their team.
     pub names_teams: bool,
-    /// Rules of the configuration and those that come along, with their ids.
+    /// Configured and built-in rules, with their ids.
     pub fixed: Vec<Rule>,
-    /// Where notices may go besides public addresses.
+    /// Allowed targets of notices besides public addresses.
     pub allowed: Allowed,
     /// Whether there is a server for e-mail.
     pub mail: bool,
@@ -61,35 +61,35 @@ pub(super) struct Inner {
     changed: watch::Sender<u64>,
     mail: watch::Sender<u64>,
     tidy_at: AtomicI64,
-    /// What is about to fire: no row is written of it, for of what comes and goes none would be read.
+    /// Alerts about to fire. They have no rows, because most would never be read.
     pending: RwLock<Vec<PendingAlert>>,
     figures: std::sync::Mutex<AlertFigures>,
-    /// What hinders rules, by their ids, in sentences; that of the whole under an empty one.
+    /// Problems of rules, by their ids, in sentences; those of the server have an empty id.
     troubles: RwLock<BTreeMap<String, Vec<String>>>,
 }
 
-/// How alerts do, for who watches us.
+/// Figures of alerts, for monitoring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AlertFigures {
-    /// What fires now, and what is about to.
+    /// Alerts that fire now, and alerts about to fire.
     pub firing: u64,
     #[allow(missing_docs, reason = "see firing")]
     pub pending: u64,
-    /// What rules watch now.
+    /// Number of subjects that rules watch now.
     pub subjects: u64,
-    /// Events and notices for which there was no room while the database was away.
+    /// Events and notices dropped because the queue was full while the database was unreachable.
     pub left_out: u64,
-    /// Tries to send since the start: those that were taken, that are made again, and that were the last.
+    /// Delivery attempts since the start: accepted ones, ones to be retried, and ones given up.
     pub taken: u64,
     #[allow(missing_docs, reason = "see taken")]
     pub tried: u64,
     #[allow(missing_docs, reason = "see taken")]
     pub given_up: u64,
-    /// When the oldest notice was written that waits, milliseconds since the Unix epoch.
+    /// Time when the oldest waiting notice was written, milliseconds since the Unix epoch.
     pub oldest: Option<i64>,
 }
 
-/// An alert that is about to fire, with its team and its machine, both by id.
+/// An alert about to fire, with its team and its machine, both by id.
 #[derive(Clone, Debug)]
 pub struct PendingAlert {
     #[allow(missing_docs, reason = "None where there is one team alone")]
@@ -100,11 +100,11 @@ pub struct PendingAlert {
     pub alert: Alert,
 }
 
-/// Where the rows are.
+/// Place of the rows.
 enum Place {
     /// In the database of a hub.
     Hub(Records),
-    /// In a file of this machine's own, which is made with the first row.
+    /// In a file of this machine alone, which is created with the first row.
     Own(PathBuf),
     /// In memory.
     Memory,
@@ -132,38 +132,38 @@ impl AlertBook {
         }))
     }
 
-    /// That of a hub, in its database. Secrets are sealed under the key of a file, which all hubs of the database have.
+    /// An instance in the database of a hub. Secrets are sealed under the key in a file, which all hubs of the database
+    /// share.
     pub fn of_hub(records: Records, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
         Self::new(Place::Hub(records), Some(key_file), clock, about)
     }
 
-    /// That of a server without accounts, in a file that is made when the first row is written.
+    /// An instance of a server without accounts, in a file that is created when the first row is written.
     pub fn of_own(file: PathBuf, key_file: PathBuf, clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
         Self::new(Place::Own(file), Some(key_file), clock, about)
     }
 
-    /// One that ends with the program.
+    /// An instance that ends with the program.
     pub fn in_memory(clock: Arc<dyn Clock>, about: AlertBookAbout) -> Self {
         Self::new(Place::Memory, None, clock, about)
     }
 
-    /// A number that rises when rules, silences or channels were changed, or somebody took an alert on.
+    /// A number that grows when a rule, silence or channel is changed, or an alert is acknowledged.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.0.changed.subscribe()
     }
 
-    /// A number that rises when there is a notice to send.
+    /// A number that grows when there is a notice to send.
     pub fn mail(&self) -> watch::Receiver<u64> {
         self.0.mail.subscribe()
     }
 
-    /// There is a notice to send.
+    /// Signals that there is a notice to send.
     pub fn has_mail(&self) {
         self.0.mail.send_modify(|count| *count += 1);
     }
 
-    /// A number that is another once anything that people make was changed, here or on another hub; None where the database
-    /// is not there.
+    /// A number that changes with every change by people, here or on another hub; none without a database.
     pub(super) async fn generation(&self) -> Option<u64> {
         Some(self.there().await.ok()??.generation())
     }
@@ -172,7 +172,7 @@ impl AlertBook {
         self.0.changed.send_modify(|count| *count += 1);
     }
 
-    /// How alerts do.
+    /// Figures of alerts.
     pub fn figures(&self) -> AlertFigures {
         self.0.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -181,7 +181,7 @@ impl AlertBook {
         change(&mut self.0.figures.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Says what is about to fire.
+    /// Sets the alerts about to fire.
     pub fn set_pending(&self, pending: Vec<PendingAlert>) {
         *self.0.pending.write().unwrap_or_else(PoisonError::into_inner) = pending;
     }
@@ -191,7 +191,7 @@ impl AlertBook {
         pending.iter().filter(|one| fits(one)).map(|one| one.alert.clone()).collect()
     }
 
-    /// Says what hinders rules, by their ids, in sentences; of the whole under an empty one.
+    /// Sets the problems of rules, by their ids, in sentences; those of the server have an empty id.
     pub fn set_troubles(&self, troubles: BTreeMap<String, Vec<String>>) {
         *self.0.troubles.write().unwrap_or_else(PoisonError::into_inner) = troubles;
     }
@@ -205,10 +205,10 @@ impl AlertBook {
         self.0.clock.wall()
     }
 
-    /// The database, where there is one already.
+    /// The database, if it exists.
     ///
     /// # Errors
-    /// [`Denied::Unavailable`]: it cannot be opened; the log says why.
+    /// [`Denied::Unavailable`]: it cannot be opened; the reason is logged.
     pub async fn there(&self) -> Result<Option<Records>, Denied> {
         let mut opened = self.0.opened.lock().await;
         if opened.is_none()
@@ -220,7 +220,7 @@ impl AlertBook {
         Ok(opened.clone())
     }
 
-    /// The database, which is made where there is none.
+    /// The database, which is created if missing.
     ///
     /// # Errors
     /// As [`AlertBook::there`].
@@ -256,14 +256,14 @@ impl AlertBook {
         Ok(records)
     }
 
-    /// Begins a change; what is over is removed with it, once an hour.
+    /// Begins a change; once an hour it also removes expired rows.
     pub(super) async fn begin(&self) -> Result<Change, Denied> {
         let mut change = self.made().await?.change().await?;
         self.tidy(&mut change).await?;
         Ok(change)
     }
 
-    /// Removes what is over, once an hour: alerts and silences after 400 days, notices after 30.
+    /// Removes expired rows, once an hour: alerts and silences after 400 days, notices after 30.
     ///
     /// # Errors
     /// A statement failed.
@@ -295,7 +295,7 @@ impl AlertBook {
         Ok(key.clone())
     }
 
-    /// The same; it is made where there is none.
+    /// The same; the key is created if missing.
     pub(super) async fn made_key(&self) -> Result<SealingKey, String> {
         if let Some(key) = self.key().await? {
             return Ok(key);
@@ -310,7 +310,7 @@ impl AlertBook {
         Ok(key.insert(made).clone())
     }
 
-    /// The teams that somebody is in, or the one that is named, where they have at least this role.
+    /// The teams of the principal, or the named one, with at least this role.
     pub(super) async fn teams(
         &self,
         on: &mut Connection,
@@ -330,7 +330,7 @@ impl AlertBook {
         if own.is_empty() && named { Err(missing(role)) } else { Ok(own) }
     }
 
-    /// The team that is meant: the one that is named, else the only one of who asks; they have at least this role in it.
+    /// The named team, else the only one of the principal, with at least this role.
     pub(super) async fn team(
         &self,
         on: &mut Connection,
@@ -349,7 +349,7 @@ impl AlertBook {
         }
     }
 
-    /// Writes who did what into the transaction of the change.
+    /// Writes an audit row in the transaction of the change.
     pub(super) async fn audit(
         &self,
         on: &mut Connection,
@@ -375,12 +375,12 @@ impl AlertBook {
     }
 }
 
-/// That a role is missing.
+/// Error: a role is missing.
 pub(super) fn missing(role: Role) -> Denied {
     Denied::Forbidden(format!("this needs the team role {role}; ask an admin of the team"))
 }
 
-/// That a key is not for this.
+/// Requires a scope of a key.
 pub(super) fn scoped(by: &Principal, scope: KeyScope) -> Result<(), Denied> {
     match by.allows(scope) {
         true => Ok(()),
@@ -388,7 +388,7 @@ pub(super) fn scoped(by: &Principal, scope: KeyScope) -> Result<(), Denied> {
     }
 }
 
-/// Who made something, as people read it.
+/// Name of a creator, for display.
 pub fn maker(by: &Principal) -> String {
     match by.who {
         Who::Local { uid } => user::name_of(uid).unwrap_or_else(|| by.name()),

@@ -1,5 +1,5 @@
-//! Channels, as they are asked for, made, changed and tested. What is secret of one is sealed before it is written, and never
-//! leaves the server again but to where it belongs.
+//! Channels: queries, creation, changes and tests. Secrets of a channel are sealed before they are written. They never
+//! leave the server except to their target.
 
 use super::book::{AlertBook, maker, missing, scoped};
 use super::rules::OWN_CHANNELS;
@@ -19,13 +19,13 @@ use std::time::Duration;
 use team::accounts::{Denied, Principal, random_id};
 use tokio::time::{Instant, sleep};
 
-/// The table of sealed texts.
+/// Name of the table for sealed texts.
 const TABLE: &str = "channels";
 
-/// Channels of a team.
+/// Maximum number of channels of a team.
 const MOST: i64 = 100;
 
-/// Of which time deliveries are counted, and those that are shown, milliseconds.
+/// Periods of counted deliveries and of shown ones, milliseconds.
 const COUNTED: i64 = 7 * 86_400_000;
 const SHOWN: i64 = 86_400_000;
 const SHOWN_MOST: i64 = 100;
@@ -33,15 +33,15 @@ const SHOWN_MOST: i64 = 100;
 /// Time between two tests of a channel, milliseconds.
 const TEST_EVERY: i64 = 10_000;
 
-/// How long a test may take.
+/// Timeout of a test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 const TEST_LOOK: Duration = Duration::from_millis(100);
 
-/// What is said where the key is away.
+/// Error for a missing key.
 const KEY_MISSING: &str =
     "the key is missing: restore secret.key in the data folder, or enter this channel's secrets again";
 
-/// What of a channel is no secret.
+/// The non-secret settings of a channel.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Open {
@@ -49,14 +49,14 @@ struct Open {
     zone: Option<String>,
 }
 
-/// A channel with all that is needed to send to it.
+/// A channel with everything needed to send to it.
 #[derive(Clone, Debug)]
 pub struct OpenedChannel {
     /// Its team's id.
     pub team: String,
-    /// As it is shown, without figures of deliveries.
+    /// In the form of the API, without figures of deliveries.
     pub shown: Channel,
-    /// All of it; or why it cannot be used, in a sentence.
+    /// Its whole input; or the reason why it cannot be used, in a sentence.
     pub input: Result<ChannelInput, String>,
 }
 
@@ -74,7 +74,7 @@ fn shown(row: &ChannelRow) -> Channel {
     }
 }
 
-/// Everything of a channel, where the key opens it.
+/// The whole input of a channel, if the key opens it.
 fn opened(row: &ChannelRow, key: &Result<Option<SealingKey>, String>) -> Result<ChannelInput, String> {
     let key = key.as_ref().map_err(Clone::clone)?.as_ref().ok_or(KEY_MISSING)?;
     let sealed = row.sealed.as_deref().ok_or(KEY_MISSING)?;
@@ -91,7 +91,7 @@ fn taken(error: records::Error, name: &str) -> Denied {
     }
 }
 
-/// How a notice went, in a word.
+/// State of a delivery, in a word.
 fn sent_state(row: &OutboxRow) -> &'static str {
     match row.state.as_str() {
         "sent" => "sent",
@@ -122,7 +122,7 @@ fn delivery(last: Option<&OutboxRow>, figures: Option<&ChannelFigures>) -> Deliv
 }
 
 impl AlertBook {
-    /// All channels of all teams, opened.
+    /// All channels of all teams, decrypted.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -134,7 +134,7 @@ impl AlertBook {
         Ok(rows.into_iter().map(open).collect())
     }
 
-    /// The channels of the teams in which somebody is at least a member, and the notices of the last day.
+    /// The channels of the teams with at least the role of a member, and the notices of the last day.
     ///
     /// # Errors
     /// [`Denied`].
@@ -174,10 +174,11 @@ impl AlertBook {
         Ok(Channels { channels: all, sent })
     }
 
-    /// Makes a channel.
+    /// Creates a channel.
     ///
     /// # Errors
-    /// [`Denied`]: it is for admins of the team, it is none, its name is taken, or there are too many.
+    /// [`Denied`]: the principal is no admin of the team, the channel is invalid, its name is taken, or there are too
+    /// many.
     pub async fn add_channel(
         &self,
         by: &Principal,
@@ -199,7 +200,7 @@ impl AlertBook {
         Ok(shown(&row))
     }
 
-    /// Changes a channel, by its id or name. A secret that is left out stays, where kind and hosts stay.
+    /// Changes a channel, by its id or name. An omitted secret stays, if kind and hosts stay.
     ///
     /// # Errors
     /// [`Denied`].
@@ -209,7 +210,7 @@ impl AlertBook {
         let old = self.own_channel(&mut change, by, word).await?;
         let wanted = match opened(&old, &self.key().await) {
             Ok(before) => notify::merged(&before, wanted.clone()).map_err(Denied::Invalid)?,
-            // What cannot be opened is written again as a whole.
+            // A channel that cannot be decrypted is replaced as a whole.
             Err(_) => wanted.clone(),
         };
         let row = self.sealed(old.id.clone(), (&old.team, old.maker.clone()), &wanted).await?;
@@ -221,7 +222,7 @@ impl AlertBook {
         Ok(shown(&row))
     }
 
-    /// Removes a channel, by its id or name, and what waits for it.
+    /// Removes a channel, by its id or name, with its waiting notices.
     ///
     /// # Errors
     /// [`Denied`].
@@ -237,7 +238,7 @@ impl AlertBook {
         Ok(())
     }
 
-    /// Sends a test to a channel, by its id or name, on the way that every notice takes, and waits for what comes of it.
+    /// Sends a test to a channel, by its id or name, through the same queue as every notice, and waits for its result.
     ///
     /// # Errors
     /// [`Denied`]: it is for admins of the team, and one each 10 s.
@@ -314,7 +315,7 @@ impl AlertBook {
         })
     }
 
-    /// What came of a test. It is tried once.
+    /// Result of a test, which has a single try.
     async fn outcome(&self, id: &str) -> Result<Tested, Denied> {
         let begun = Instant::now();
         loop {
@@ -338,7 +339,7 @@ impl AlertBook {
         }
     }
 
-    /// Channels are made by who has proved themselves lately.
+    /// Changes of channels need a fresh sign-in.
     fn may_make(&self, by: &Principal) -> Result<(), Denied> {
         scoped(by, KeyScope::TeamAdmin)?;
         match by.is_fresh(self.now()) {
@@ -347,7 +348,7 @@ impl AlertBook {
         }
     }
 
-    /// A channel that somebody sees and may change, by its id, or by its name where only one of their teams has it.
+    /// A channel that the principal may change, by its id, or by its name if only one of their teams has it.
     async fn own_channel(&self, on: &mut Connection, by: &Principal, word: &str) -> Result<ChannelRow, Denied> {
         let row = match channels::get(on, word).await? {
             Some(row) => Some(row).filter(|row| by.role_in(&row.team).is_some()),
@@ -367,7 +368,7 @@ impl AlertBook {
         if by.may(&row.team, Role::Admin) { Ok(row) } else { Err(missing(Role::Admin)) }
     }
 
-    /// A channel as its row is written, once it is checked.
+    /// The row of a channel, after validation.
     async fn sealed(
         &self,
         id: String,

@@ -1,4 +1,4 @@
-//! Tries a rule over what is stored: what it would have done, by the code that watches.
+//! Tries a rule over stored data: its past alerts, by the same code that evaluates live data.
 
 use crate::findings::{FindingBook, WantedFindings};
 use jobs::runs::RunBook;
@@ -14,44 +14,44 @@ use std::sync::Arc;
 use stream::live::Reader;
 use stream::store::Snapshot;
 
-/// How many samples are in memory at once, about; and the time that a part takes at least and at most, milliseconds.
+/// Approximate maximum of samples in memory, and the minimum and maximum length of a part, milliseconds.
 const SAMPLES_HELD: i64 = 4_000_000;
 const PART_MS: (i64, i64) = (60_000, 60 * 60_000);
 
-/// Samples that are read for one answer. Of a rule that watches more the newest part of the span is looked at, which the
-/// sentence says by the span.
+/// Maximum number of samples read for one answer. With more, only the newest part of the span is tried, which the
+/// sentence shows by its span.
 const MOST_SAMPLES: i64 = 60_000_000;
 
-/// Time between two looks at what depends on time alone, milliseconds.
+/// Interval of evaluation for conditions that depend on time alone, milliseconds.
 const STEP_MS: i64 = 10_000;
 
 /// Tries rules over the samples, runs and findings of the history.
 pub struct StoredChecker {
-    /// Which jobs ran.
+    /// Jobs of the history.
     pub runs: Arc<RunBook>,
-    /// What was wrong.
+    /// Findings of the history.
     pub findings: Arc<FindingBook>,
 }
 
-/// A machine, as it is read.
+/// A machine that is read.
 struct Read {
     key: String,
     series: Vec<SeriesId>,
     snapshot: Option<Snapshot>,
 }
 
-/// What happened, besides samples.
+/// An event besides samples.
 enum Event {
     Run(Box<Run>),
     Finding(Box<Finding>),
 }
 
 impl StoredChecker {
-    /// What the rule would have done between two times, milliseconds since the Unix epoch, for what the reader sees. It takes
-    /// up to a second and holds the thread.
+    /// The alerts that the rule would have raised between two times, milliseconds since the Unix epoch, on the data
+    /// visible to the reader. It takes up to a second and blocks the thread.
     ///
     /// # Errors
-    /// In a sentence: the rule cannot be tried over what is stored.
+    /// In a sentence: the rule cannot be tried over stored data.
     pub fn check(&self, reader: &Reader, rule: &Rule, (from, to): (i64, i64)) -> Result<Checked, String> {
         let live = reader.live();
         let catalog = reader.catalog();
@@ -69,7 +69,7 @@ impl StoredChecker {
             for (id, def) in (0..).zip(store.series(source.id, 0)) {
                 let Some(metric) = catalog.metric(def) else { continue };
                 if watches(&condition, &metric.tag, &def.instance, series.is_empty()) {
-                    // Numbered as they are read, so that a tick has no room for what nobody looks at.
+                    // Numbered in the order of reading, so that a tick has no space for unused series.
                     checker.define(&key, series.len() as u32, def, &catalog);
                     series.push(id);
                 }
@@ -106,8 +106,7 @@ impl StoredChecker {
         Ok(checker.finish(to, u64::try_from((to - from) / 1_000).unwrap_or(0)))
     }
 
-    /// What happened in the span, besides samples: a run when it began and when it ended, a finding when it was told and when
-    /// it ended.
+    /// Events of the span besides samples: begin and end of runs, detection and end of findings.
     fn events(&self, reader: &Reader, condition: &Condition, (from, to): (i64, i64)) -> Vec<(i64, Event)> {
         let mut events = Vec::new();
         let (live, scope) = (reader.live(), reader.scope());
@@ -137,7 +136,7 @@ fn tell(checker: &mut Checker, t: i64, event: &Event) {
     }
 }
 
-/// Whether the condition looks at that series. What looks at none, as whether a machine is heard, gets the first.
+/// Whether the condition uses this series. A condition without series, as one on missing data, uses the first.
 fn watches(condition: &Condition, template: &str, instance: &str, first: bool) -> bool {
     match condition {
         Condition::HeldIdle(_) | Condition::RunIdle(_) => {
@@ -151,7 +150,7 @@ fn watches(condition: &Condition, template: &str, instance: &str, first: bool) -
     }
 }
 
-/// The ticks of all machines in a part of the span, in the order of time: of each its values by number of the series.
+/// The ticks of all machines in a part of the span, in order of time: each with its values by number of the series.
 fn ticks(all: &[Read], (from, to): (i64, i64)) -> impl Iterator<Item = (i64, &str, Vec<f64>)> {
     let mut ticks: Vec<(i64, &str, Vec<f64>)> = Vec::new();
     for read in all {

@@ -1,4 +1,4 @@
-//! Sends what stands in the outbox: at least once, in the order of its group, with the same id in each try.
+//! Sends the notices of the outbox: at least once, in the order of their group, with the same id in each try.
 
 use super::book::AlertBook;
 use notify::{Attempt, GIVE_UP_AFTER, Outcome, Road, Sender, Settings};
@@ -14,36 +14,36 @@ use team::accounts::{Denied, random_id};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-/// How long a notice is in hand, milliseconds: longer than a try takes.
+/// Lease of a notice, milliseconds: longer than a try takes.
 const LEASE_MS: i64 = 60_000;
 
-/// Tries at once: of one channel, and of all.
+/// Maximum number of concurrent tries: of one channel, and of all.
 const AT_ONCE: (i64, usize) = (4, 16);
 
-/// After how long a notice is tried again whose channel cannot be used as it is.
+/// Delay of the next try if the channel is unusable as it is.
 const UNUSABLE: Duration = Duration::from_secs(60);
 
-/// Time between two looks where nobody says that there is anything to send.
+/// Interval of checks for notices without a signal.
 const PERIOD: Duration = Duration::from_secs(2);
 
-/// How long what is being sent at the end may take.
+/// Time for running tries to finish at the end.
 const LAST: Duration = Duration::from_secs(3);
 
-/// Notices that are done of which who watches has not heard yet.
+/// Maximum number of results that the watcher has not received yet.
 pub const MAX_DONE: usize = 1_024;
 
-/// What became of a notice that is done.
+/// Result of a finished notice.
 #[derive(Clone, Debug)]
 pub struct Delivered {
     /// The channel's id.
     pub channel: String,
     /// The notice's id.
     pub notice: String,
-    /// It was taken; else it was given up.
+    /// Whether it was accepted; otherwise it was given up.
     pub taken: bool,
 }
 
-/// Sends until `stop` becomes true; `done` is told of each notice that is done.
+/// Sends until `stop` becomes true; `done` receives each finished notice.
 pub async fn deliver(
     book: AlertBook,
     road: Road,
@@ -81,11 +81,11 @@ pub async fn deliver(
             _ = stop.wait_for(|stop| *stop) => break,
         }
     }
-    // What is cut off here is sent again, with the same id.
+    // A try that is cut off here is repeated, with the same id.
     let _ = tokio::time::timeout(LAST, async { while tries.join_next().await.is_some() {} }).await;
 }
 
-/// When the oldest notice was written that waits; None also where that cannot be read.
+/// Time when the oldest waiting notice was written; also None if it cannot be read.
 async fn oldest(book: &AlertBook) -> Option<i64> {
     let records = book.there().await.ok()??;
     outbox::oldest(&mut *records.read().await.ok()?).await.ok()?
@@ -111,10 +111,10 @@ struct Try {
 impl Try {
     async fn of(self, row: OutboxRow, holder: String) {
         let outcome = match self.settings(&row.channel).await {
-            // Who put it right may yet have it sent.
+            // The channel may be repaired before the notice expires.
             Ok(Err(sentence)) => Outcome::Again { after: UNUSABLE, sentence },
             Ok(Ok(settings)) => self.send(settings, &row).await,
-            // Its lease ends, and it is tried again.
+            // The lease expires, and the notice is tried again.
             Err(error) => return tracing::error!(%error, "a notice waits: its channel cannot be read"),
         };
         let now = self.clock.wall();
@@ -133,7 +133,7 @@ impl Try {
         let sentence = outcome.sentence().to_string();
         let noted = self.note(&row, &holder, &outcome, now).await;
         if let Err(error) = noted {
-            // The lease ends, and it is sent again: rather twice than never.
+            // The lease expires, and the notice is sent again: twice rather than never.
             return tracing::error!(%error, "it could not be noted how a notice went: {sentence}");
         }
         let taken = match outcome {
@@ -142,10 +142,10 @@ impl Try {
             Outcome::Again { .. } => return,
         };
         let told = Delivered { channel: row.channel, notice: row.id, taken };
-        let _ = self.done.send(told).await; // Who listens may have ended.
+        let _ = self.done.send(told).await; // The receiver may have ended.
     }
 
-    /// The channel as it is now; or why it cannot be used, in a sentence.
+    /// The present channel; or the reason why it cannot be used, in a sentence.
     async fn settings(&self, channel: &str) -> Result<Result<Settings, String>, Denied> {
         let all = self.book.all_channels().await?;
         let own = all.into_iter().find(|one| one.shown.id == channel);
@@ -156,7 +156,7 @@ impl Try {
         })
     }
 
-    /// The way to an account, by its mail; or why there is none, in a sentence.
+    /// The channel to an account, by its e-mail address; or the reason for having none, in a sentence.
     async fn own_way(&self, account: &str) -> Result<Result<Settings, String>, Denied> {
         let records = self.book.made().await?;
         let tells = accounts::tells(&mut *records.read().await?, Some(account)).await?.pop();
@@ -192,7 +192,7 @@ impl Try {
         let (own, words) = ((row.id.as_str(), holder), outcome.sentence());
         match outcome {
             Outcome::Done { .. } => {
-                // What stands is told each minute: the newest says all.
+                // Alerts for an Alertmanager are sent each minute: only the newest notice matters.
                 if row.group_key == rules::STANDING {
                     outbox::forget_done(&mut change, (&row.channel, &row.group_key), row.seq).await?;
                 }
@@ -208,7 +208,7 @@ impl Try {
     }
 }
 
-/// By chance, 0 to 1.
+/// A random number, 0 to 1.
 fn random() -> f64 {
     let mut bytes = [0; 4];
     SystemRandom::new().fill(&mut bytes).expect("the system always has random bytes once it has started");

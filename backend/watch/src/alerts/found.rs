@@ -1,4 +1,4 @@
-//! Alerts, as they are asked for and taken on.
+//! Alerts: queries and acknowledgment.
 
 use super::book::{AlertBook, maker, missing, scoped};
 use records::alerts::{AlertEvent, AlertFilter, AlertRow, HEARD};
@@ -8,34 +8,34 @@ use shared::role::{KeyScope, Role};
 use shared::scope::Scope;
 use team::accounts::{Denied, Principal};
 
-/// Alerts of one answer: unless it is said, and at most.
+/// Alerts of one answer: default and maximum.
 const ROWS: (i64, i64) = (200, 1_000);
 
-/// Events of an alert that are told.
+/// Maximum number of events of an alert in an answer.
 const EVENTS: i64 = 200;
 
-/// Which alerts are asked for.
+/// Filter of alerts.
 #[derive(Clone, Debug, Default)]
 pub struct AlertsAsked {
-    /// Of this team, by id or name.
+    /// Team, by id or name.
     pub team: Option<String>,
     #[allow(missing_docs, reason = "see AlertState")]
     pub state: Option<AlertState>,
     /// Id or name of the rule.
     pub rule: Option<String>,
-    /// Of this machine, by its id.
+    /// Machine, by its id.
     pub source: Option<String>,
-    /// Of this run.
+    /// Run.
     pub run: Option<String>,
-    /// Not over before, milliseconds since the Unix epoch.
+    /// Not ended before, milliseconds since the Unix epoch.
     pub from: Option<i64>,
     /// Begun by then, milliseconds since the Unix epoch.
     pub to: Option<i64>,
-    /// At most so many.
+    /// Maximum number of alerts.
     pub limit: Option<i64>,
 }
 
-/// The word under which a state is kept.
+/// The stored word of a state.
 fn state_word(state: AlertState) -> &'static str {
     match state {
         AlertState::Pending => "pending",
@@ -44,7 +44,7 @@ fn state_word(state: AlertState) -> &'static str {
     }
 }
 
-/// An alert as its row is written, of a team and a machine, both by id; who took it on has another way.
+/// The row of an alert, of a team and a machine, both by id. The acknowledgment is not part of it.
 pub fn row_of(alert: &Alert, team: Option<&str>, source: Option<&str>, now: i64) -> AlertRow {
     AlertRow {
         id: alert.id.clone(),
@@ -67,7 +67,7 @@ pub fn row_of(alert: &Alert, team: Option<&str>, source: Option<&str>, now: i64)
     }
 }
 
-/// The alert of a row; none where another version wrote what this one cannot read.
+/// The alert of a row; none if this version cannot read it.
 pub fn alert_of(row: AlertRow) -> Option<Alert> {
     let read = serde_json::from_str::<Alert>(&row.body);
     let read =
@@ -76,7 +76,7 @@ pub fn alert_of(row: AlertRow) -> Option<Alert> {
     Some(Alert { acked, held: row.held, ..read.ok()? })
 }
 
-/// What a scope lets through, of all its teams or of these alone.
+/// The filter of a scope, for all its teams or for these alone.
 pub(super) fn filter_of(scope: &Scope, teams: Option<Vec<String>>) -> AlertFilter {
     let (own, sources) = match scope {
         Scope::All => (None, None),
@@ -87,7 +87,7 @@ pub(super) fn filter_of(scope: &Scope, teams: Option<Vec<String>>) -> AlertFilte
     AlertFilter { teams: teams.or(own), sources, ..AlertFilter::default() }
 }
 
-/// Whether an alert is there for a scope.
+/// Whether a scope sees an alert.
 fn sees(scope: &Scope, row: &AlertRow) -> bool {
     match (&row.team, &row.source) {
         (None, None) => *scope == Scope::All,
@@ -99,7 +99,7 @@ fn sees(scope: &Scope, row: &AlertRow) -> bool {
 }
 
 impl AlertBook {
-    /// The alerts that somebody sees, newest first.
+    /// The visible alerts, newest first.
     ///
     /// # Errors
     /// [`Denied`].
@@ -145,7 +145,7 @@ impl AlertBook {
         })
     }
 
-    /// What is about to fire of what is asked for, of the rule of this id where one is named.
+    /// The alerts about to fire that match the filter, and the id of the rule if one is given.
     fn about_to_fire(&self, scope: &Scope, asked: &AlertsAsked, rule: Option<&str>) -> Vec<Alert> {
         if asked.state.is_some_and(|state| state != AlertState::Pending) {
             return Vec::new();
@@ -161,7 +161,7 @@ impl AlertBook {
         })
     }
 
-    /// An alert that somebody sees, by its id, and what happened to it.
+    /// A visible alert, by its id, and its events.
     ///
     /// # Errors
     /// [`Denied`].
@@ -175,10 +175,10 @@ impl AlertBook {
         Ok(AlertHistory { alert, history: AlertEvents { events: events.collect() } })
     }
 
-    /// Somebody takes an alert on: its notice is not repeated until it ends.
+    /// Acknowledges an alert: its notice is not repeated until it ends.
     ///
     /// # Errors
-    /// [`Denied`]: it is over, or somebody has it.
+    /// [`Denied`]: it has ended, or is acknowledged already.
     pub async fn ack(&self, by: &Principal, scope: &Scope, id: &str) -> Result<Alert, Denied> {
         scoped(by, KeyScope::AlertsWrite)?;
         if self.there().await?.is_none() {
@@ -204,7 +204,8 @@ impl AlertBook {
         alert_of(row).ok_or(Denied::Unknown)
     }
 
-    /// Members of the alert's team; of a rule that all have, members of a team that sees its machine.
+    /// Whether the principal may acknowledge: members of the alert's team. For a rule of all teams, members of a team
+    /// that sees its machine.
     async fn may_ack(&self, on: &mut Connection, by: &Principal, row: &AlertRow) -> Result<bool, Denied> {
         Ok(match (&row.team, &row.source) {
             _ if by.hub_admin => true,
@@ -217,8 +218,8 @@ impl AlertBook {
         })
     }
 
-    /// Whether somebody may say of what was found on machines, by their keys, that it is wrong: members of a team that sees
-    /// all of them.
+    /// Whether the principal may mark findings on machines, by their keys, as wrong: members of a team that sees all of
+    /// them.
     pub async fn may_dismiss(&self, by: &Principal, machines: &[String]) -> Result<bool, Denied> {
         scoped(by, KeyScope::AlertsWrite)?;
         if by.hub_admin {
@@ -235,7 +236,7 @@ impl AlertBook {
         Ok(may.is_some_and(|teams| !teams.is_empty()))
     }
 
-    /// The id of a rule by its id or its name; what has no such name may be one that was removed.
+    /// The id of a rule by its id or its name; an unknown word may be the id of a removed rule.
     async fn rule_called(&self, on: &mut Connection, by: &Principal, word: &str) -> Result<String, Denied> {
         if let Some(fixed) = self.0.about.fixed.iter().find(|rule| rule.name == word || rule.id == word) {
             return Ok(fixed.id.clone());

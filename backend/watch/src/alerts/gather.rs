@@ -1,5 +1,5 @@
-//! What rules watch, as it comes: samples, runs, findings and what is wrong with ourselves. A team's rules are told of what
-//! the team may see, and of nothing else, so that no sentence of theirs can name it.
+//! Input of the rules: new samples, runs, findings and the server's own problems. A team's rules receive only data that
+//! the team may see, so that none of their sentences can name anything else.
 
 use super::team::{CALLS, TeamWatch};
 use crate::findings::{Entry, FindingBook, named};
@@ -19,33 +19,33 @@ use std::sync::Arc;
 use stream::live::Live;
 use stream::store::{Cursor, Frame, News};
 
-/// Between two looks at runs of which no machine says anything new, in looks: one that is silent falls by time.
+/// Interval of the check of runs without new records, in checks: a silent run changes by time alone.
 const RUNS_RARELY: u64 = 10;
 
-/// Runs that ended longer ago are not looked at, milliseconds.
+/// Runs that ended longer ago are ignored, milliseconds.
 const RUNS_BACK_MS: i64 = 30 * 60_000;
 
-/// Likewise where a team's rules look for the first time: an end may have come while nobody looked.
+/// Likewise at the first check of a team's rules: a run may have ended while nothing was checked.
 const RUNS_FIRST_MS: i64 = 24 * 3_600_000;
 
-/// Time between two looks at findings that may not be seen any more, in looks.
+/// Interval of the check for findings that are not visible any more, in checks.
 const FINDINGS_RARELY: u64 = 60;
 
-/// Behind a start, what code said longer ago is not looked at, milliseconds.
+/// After a start, older calls from code are ignored, milliseconds.
 const CALLS_BACK_MS: i64 = 10 * 60_000;
 
-/// How far a hub may be behind until that is an alert, milliseconds: with what comes now, and with what it was sent before.
+/// Backlog of a hub that raises an alert, milliseconds: of live ticks, and of the history.
 const BEHIND_MS: (i64, i64) = (5 * 60_000, 10 * 60_000);
 
-/// One source, as it is followed.
+/// A followed source.
 struct Followed {
     key: String,
     cursor: Cursor,
-    /// Its series, and how often they were changed.
+    /// Its series, and the number of their changes.
     series: Vec<SeriesId>,
     version: u64,
     machine: Machine,
-    /// Which series count critical errors of which GPU, and which has the number of the last one.
+    /// Series that count critical errors of GPUs, each with the series of the last error's number.
     xids: Vec<Xid>,
 }
 
@@ -56,12 +56,12 @@ struct Xid {
     seen: Option<f64>,
 }
 
-/// Which machines are judged here.
+/// Machines evaluated here.
 #[derive(Default)]
 pub(super) struct JudgedMachines {
     /// By id; None: all.
     pub own: Option<BTreeSet<String>>,
-    /// Those that joined just now.
+    /// Machines that have just joined.
     pub joined: BTreeSet<String>,
 }
 
@@ -70,21 +70,21 @@ impl JudgedMachines {
         self.own.as_ref().is_none_or(|own| own.contains(key))
     }
 
-    /// Whether one that rules do not know is new; among several hubs it may come from another.
+    /// Whether a machine unknown to the rules is new; with several hubs it may have moved from another.
     fn has_joined(&self, key: &str) -> bool {
         self.own.is_none() || self.joined.contains(key)
     }
 }
 
-/// What is followed, and how far.
+/// The followed sources, with their positions.
 pub(super) struct Gather {
     live: Arc<Live>,
     runs: Arc<RunBook>,
     findings: Arc<FindingBook>,
     sources: HashMap<SourceId, Followed>,
-    /// Number of the newest change of findings that was told.
+    /// Number of the newest change of findings that was passed on.
     told_findings: u64,
-    /// The newest records of all sources when runs were looked at last.
+    /// The newest records of all sources at the last check of runs.
     records: Vec<u64>,
     looks: u64,
 }
@@ -94,10 +94,10 @@ impl Gather {
         Gather { live, runs, findings, sources: HashMap::new(), told_findings: 0, records: Vec::new(), looks: 0 }
     }
 
-    /// Tells the rules of all teams what came since the look before. It may read the disk.
+    /// Passes data since the last check to the rules of all teams. It may read the disk.
     pub(super) fn look(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, trouble: Option<&str>) {
         if teams.is_empty() {
-            return; // What comes is heard once it is known what to watch.
+            return; // Data is read once there are rules.
         }
         let (live, now) = (self.live.clone(), self.live.clock.wall());
         let sources = live.store().sources();
@@ -119,7 +119,7 @@ impl Gather {
         }
     }
 
-    /// Others judge these machines, by id.
+    /// Drops these machines, by id, which other hubs evaluate now.
     pub(super) fn release(&mut self, teams: &mut [TeamWatch], lost: &BTreeSet<String>) {
         let names: BTreeMap<String, String> = self
             .sources
@@ -135,7 +135,7 @@ impl Gather {
         self.sources.retain(|_, followed| !lost.contains(&followed.key));
     }
 
-    /// Begins to follow a source at its newest tick.
+    /// Starts to follow a source at its newest tick.
     fn enter(&mut self, source: &Arc<Source>) {
         let labels: BTreeMap<String, String> = self.live.source(source.id).labels().into_iter().collect();
         let interval_ms = u32::try_from(source.interval).unwrap_or(u32::MAX);
@@ -152,7 +152,8 @@ impl Gather {
         self.sources.insert(source.id, followed);
     }
 
-    /// Tells a team's rules of a source and its series, where they do not know it so; what they may not see is removed.
+    /// Defines a source and its series for a team's rules, unless they are defined. Sources that the team may not see
+    /// are removed.
     fn introduce(&self, team: &mut TeamWatch, source: &Source, joined: bool) {
         let Some(followed) = self.sources.get(&source.id) else { return };
         let known = team.sources.get(&source.id).copied();
@@ -199,7 +200,7 @@ impl Gather {
         }
     }
 
-    /// Forgets sources that have gone, and those that a team may not see any more.
+    /// Drops sources that have gone, and those that a team may not see any more.
     fn leave(&mut self, teams: &mut [TeamWatch], sources: &[Arc<Source>], now: i64) {
         let there: HashMap<SourceId, &str> = sources.iter().map(|source| (source.id, source.key.as_str())).collect();
         let key = |sources: &HashMap<SourceId, Followed>, id| sources.get(&id).map(|followed| followed.key.clone());
@@ -217,7 +218,7 @@ impl Gather {
         self.sources.retain(|id, followed| there.get(id).is_some_and(|key| *key == followed.key));
     }
 
-    /// Tells of runs where a machine said something of one, and now and then.
+    /// Passes on runs when a machine has new records of one, and from time to time.
     fn tell_runs(&mut self, teams: &mut [TeamWatch], sources: &[Arc<Source>], now: i64) {
         let records: Vec<u64> = {
             let store = self.live.store();
@@ -229,11 +230,11 @@ impl Gather {
         }
         self.records = records;
         for team in teams {
-            // A run is what a team sees of it: ranks on machines of others are not there.
+            // A team sees a run without its ranks on machines of others.
             let own: Vec<Arc<Source>> = sources.iter().filter(|source| team.scope.sees(&source.key)).cloned().collect();
             let back = if team.fresh { RUNS_FIRST_MS } else { RUNS_BACK_MS };
             let runs: Vec<Arc<Run>> = self.runs.newest_first(&self.live, &own, (now - back, now)).collect();
-            // One whose end came late ended longer ago than is looked back.
+            // A run with a late end may have ended before the checked period.
             let late: Vec<String> = team.engine.open_runs().map(Into::into).collect();
             let late = late.into_iter().filter(|id| runs.iter().all(|run| run.id != *id));
             let late = late.filter_map(|id| self.runs.find(&self.live, &own, &id, (i64::MIN, i64::MAX)));
@@ -247,7 +248,7 @@ impl Gather {
         }
     }
 
-    /// Tells what code said of a machine since, and when it marked something.
+    /// Passes on new calls and markers from code of a machine.
     fn tell_calls(&mut self, teams: &mut [TeamWatch], source: &Source, now: i64) {
         let newest = self.live.store().last_record(source.id);
         let behind = |team: &&mut TeamWatch| {
@@ -264,7 +265,7 @@ impl Gather {
             let marked = marker::of_record(&record).and_then(|marker| marker.run);
             for team in &mut teams {
                 let told = team.calls.get(&source.key).copied();
-                // Who hears of a machine for the first time hears what was said just before.
+                // A team that sees a machine for the first time gets the most recent calls, too.
                 if told.is_some_and(|told| record.n <= told) || (told.is_none() && record.t < now - CALLS_BACK_MS) {
                     continue;
                 }
@@ -282,7 +283,7 @@ impl Gather {
         }
     }
 
-    /// To what a call is tied.
+    /// The machine and the run of a call.
     fn tied(&self, source: SourceId, call: &AlertCall) -> Option<Tied> {
         let followed = self.sources.get(&source)?;
         let mut labels = followed.machine.labels.clone();
@@ -294,7 +295,7 @@ impl Gather {
         Some(Tied { source: followed.machine.name.clone(), run: call.run.clone(), labels })
     }
 
-    /// Tells the teams that see a machine what code said of it; what became of it.
+    /// Passes a call from code to the teams that see its machine; returns its result.
     pub(super) fn told(
         &self,
         teams: &mut [TeamWatch],
@@ -307,7 +308,7 @@ impl Gather {
         teams.filter_map(|team| team.told(call, &tied, now)).last()
     }
 
-    /// Tells of findings that were changed; a team that is new is told of all.
+    /// Passes on changed findings; a new team gets all.
     fn tell_findings(&mut self, teams: &mut [TeamWatch], judged: &JudgedMachines, now: i64) {
         let (changed, newest) = self.findings.changed_since(self.told_findings);
         self.told_findings = newest;
@@ -324,7 +325,7 @@ impl Gather {
                 }
                 let sees = |name: &str| machines.get(name).is_some_and(|key| team.scope.sees(key));
                 if named(finding).all(sees) {
-                    // One that was dismissed is over for who was told of it.
+                    // A dismissed finding has ended for the teams that received it.
                     let ended = finding.until.or(finding.dismissed.as_ref().map(|said| said.at));
                     team.engine.finding(&Finding { until: ended, ..finding.clone() }, now);
                 }
@@ -345,7 +346,7 @@ impl Gather {
 }
 
 impl Followed {
-    /// Reads its series anew.
+    /// Reads its series again.
     fn know(&mut self, live: &Live, id: SourceId) {
         let store = live.store();
         let (defs, catalog): (_, &Catalog) = (store.series(id, 0), store.catalog());
@@ -392,7 +393,7 @@ impl Followed {
     }
 }
 
-/// In a sentence, that a hub to which this machine reports is behind; None where none is.
+/// A sentence about a hub that lags behind this machine; None if there is none.
 fn behind(live: &Live) -> Option<String> {
     let mut behind = live.uplinks().into_iter().filter_map(|uplink| {
         let lag = live.lag(&uplink);

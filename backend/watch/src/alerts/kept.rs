@@ -1,4 +1,4 @@
-//! What the rules of teams need of the database, and what they write there: all of a team in one transaction.
+//! Rows that the rules of teams read and write: all of a team in one transaction.
 
 use super::book::AlertBook;
 use super::found::{alert_of, row_of};
@@ -19,19 +19,19 @@ use shared::scope::Scope;
 use std::collections::{BTreeMap, BTreeSet};
 use team::accounts::{Denied, logins};
 
-/// How long ago alerts ended of which it is looked at after a start whether that was told, milliseconds; and how many.
+/// Age of ended alerts whose notices are checked after a start, milliseconds; and their maximum number.
 const ENDED_MS: i64 = 24 * 3_600_000;
 const ENDED: i64 = 10_000;
 
-/// Silences that are read, at most.
+/// Maximum number of silences read.
 const SILENCES: i64 = 10_000;
 
-/// The most bytes of an event's words, of a subject, and of the key of a state that stands in its row as it is.
+/// Maximum bytes of an event's text, of a subject, and of the key of a state that is stored unhashed.
 const WORDS: usize = 2_000;
 const SUBJECT: usize = 1_000;
 const KEY: usize = 300;
 
-/// What the rules of all teams need; of a server that has no database yet, of its one team.
+/// Input for the rules of all teams; for a server without a database, of its one team.
 pub(super) async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded>, Denied> {
     let fixed = book.0.about.fixed.clone();
     let Some(records) = book.there().await? else {
@@ -62,7 +62,7 @@ pub(super) async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded
         let own = own.filter_map(|row| Some(to_its_maker(rule_of(row)?, row.owner.as_deref())));
         let fixed = fixed.iter().cloned().map(|rule| if has_teams { of_team(rule, &team.id) } else { rule });
         let silences = silent.iter().filter(|row| row.team == team.id).cloned().filter_map(silence_of);
-        // A channel that cannot be opened now is there all the same: its notices wait.
+        // A channel that cannot be decrypted now still exists: its notices wait.
         let channels = channels.iter().filter(|channel| channel.team == team.id);
         all.push(Loaded {
             rules: own.chain(fixed).collect(),
@@ -80,7 +80,7 @@ pub(super) async fn load(book: &AlertBook, has_teams: bool) -> Result<Vec<Loaded
     Ok(all)
 }
 
-/// A rule that is to tell who made it does so by the way that leads to them.
+/// Replaces the channel "me" of a rule by the personal channel of its creator.
 fn to_its_maker(mut rule: Rule, owner: Option<&str>) -> Rule {
     for name in rule.to.iter_mut().flatten().filter(|name| *name == "me") {
         if let Some(owner) = owner {
@@ -90,7 +90,7 @@ fn to_its_maker(mut rule: Rule, owner: Option<&str>) -> Rule {
     rule
 }
 
-/// What leads to one person, as if it were a channel of the team.
+/// The personal channel of an account, in the form of a channel of the team.
 fn way_to(tells: &Tells) -> Channel {
     Channel {
         id: tells.id.clone(),
@@ -104,7 +104,8 @@ fn way_to(tells: &Tells) -> Channel {
     }
 }
 
-/// What somebody wants to be told of the runs of the users that are theirs: as an admin of the team says, and who vouches.
+/// A person's settings for notices about their runs: their logins are set by an admin of the team and by identity
+/// providers.
 fn person(tells: &Tells, member: &Member, said: Option<&BTreeSet<String>>) -> Person {
     let mut logins: BTreeSet<String> = serde_json::from_str(&member.logins).unwrap_or_default();
     logins.extend(said.into_iter().flatten().cloned());
@@ -112,7 +113,7 @@ fn person(tells: &Tells, member: &Member, said: Option<&BTreeSet<String>>) -> Pe
     Person { channel: format!("{PERSON}{}", tells.id), logins, finished, crashed }
 }
 
-/// Who took which alerts on, and when.
+/// Acknowledgments: the alert, the account, and the time.
 pub(super) async fn acked(book: &AlertBook) -> Result<Vec<(String, String, i64)>, Denied> {
     match book.there().await? {
         Some(records) => Ok(alerts::acked(&mut *records.read().await?).await?),
@@ -120,7 +121,7 @@ pub(super) async fn acked(book: &AlertBook) -> Result<Vec<(String, String, i64)>
     }
 }
 
-/// What an earlier life had written.
+/// State stored by an earlier run of the server.
 pub(super) struct Restored {
     rows: Vec<(String, String, StateRow)>,
     alerts: Vec<(Option<String>, Alert)>,
@@ -155,7 +156,8 @@ impl Restored {
     }
 }
 
-/// Whose state it is, under which key; a long one by its SHA-256, since a machine names what it measures as it likes.
+/// Key of a state: team, part and key. A long key is replaced by its SHA-256, since machines choose the names of their
+/// metrics.
 fn state_key(team: &str, part: &str, key: &str) -> String {
     if key.len() <= KEY {
         return format!("{team}/{part}/{key}");
@@ -163,13 +165,13 @@ fn state_key(team: &str, part: &str, key: &str) -> String {
     format!("{team}/{part}/#{}", hex::encode(digest(&SHA256, key.as_bytes())))
 }
 
-/// A text within so many bytes.
+/// A text cut to this number of bytes.
 fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// Writes what a team has to be written, all or nothing; whether there is something to send now.
-/// It tells no more where another hub does.
+/// Writes the pending rows of a team, all or nothing; returns whether there are notices to send. If another hub holds
+/// the lease, no notices are written.
 pub(super) async fn write(
     book: &AlertBook,
     team: &mut TeamWatch,
@@ -177,7 +179,7 @@ pub(super) async fn write(
     now: i64,
 ) -> Result<bool, Denied> {
     let records = book.made().await?;
-    // By alerts nobody is judged.
+    // Alerts do not affect authorization.
     let mut change = if lease.is_some() { records.note().await? } else { records.change().await? };
     if let Some(lease) = lease.filter(|_| team.tells)
         && !lease.take(&mut change, now).await?
@@ -186,7 +188,7 @@ pub(super) async fn write(
     }
     book.tidy(&mut change).await?;
     if team.id.is_none() {
-        // The database has been made just now, with its one team.
+        // The database was created just now, with its one team.
         team.id = teams::all(&mut change).await?.into_iter().next().map(|team| team.id);
     }
     let Some(id) = team.id.clone() else { return Err(Denied::Unavailable) };
@@ -237,7 +239,8 @@ pub(super) async fn write(
     Ok(mail)
 }
 
-/// The id of what a person is told of an end of a run: the same in each of their teams that see it, so that it is told once.
+/// The id of a notice to a person about the end of a run: the same in each of their teams that see it, so that it is
+/// sent once.
 fn own_id(account: &str, notice: &Notice) -> Option<String> {
     let [alert] = &notice.alerts[..] else { return None };
     alert.labels.get("run")?;
@@ -245,19 +248,19 @@ fn own_id(account: &str, notice: &Notice) -> Option<String> {
     Some(rules::id_of(&["own", account, shown_rule(&alert.rule), &alert.subject, &began, kind(notice.kind)]))
 }
 
-/// Puts a notice into the outbox. Where the channel is down, what waits there of its group becomes one with it, so that a
-/// receiver that was away for hours gets one message.
+/// Puts a notice into the outbox. While the channel is down, waiting notices of its group are merged into it, so that a
+/// receiver that was down for hours gets one message.
 async fn post(change: &mut Change, channel: &str, notice: &Notice, now: i64) -> Result<(), Denied> {
     let mut waiting = outbox::waiting(change, channel, &notice.group, now).await?;
     waiting.retain(|old| old.id != notice.id);
     let is_down = waiting.iter().any(|old| old.tries > 0);
     let older = waiting.iter().rev().filter(|_| is_down);
     let older = older.filter_map(|old| serde_json::from_str::<Notice>(&old.body).ok());
-    // The newest first: what a later notice says of an alert counts.
+    // Newest first: a later notice overrides the state of an alert.
     let mut notice = older.fold(notice.clone(), |notice, old| fold(&old, &notice));
     notice.alerts = notice.alerts.into_iter().map(plain).collect();
     let seq = i64::try_from(notice.seq).unwrap_or(i64::MAX);
-    // When that which was tried in vain may be tried again counts for this one.
+    // The backoff of failed notices applies to this one.
     let next = waiting.iter().filter(|old| old.tries > 0).map(|old| old.next).max().unwrap_or(now).max(now);
     let row = OutboxRow {
         id: notice.id.clone(),

@@ -1,7 +1,7 @@
-//! Alerts: what is watched, what was found, who is told.
+//! Alerts: rules, evaluation and notices.
 //!
-//! [`AlertBook`] is what people and programs ask and change: rules, silences, channels and alerts, each with the rights of
-//! their team, over the hub's database or over one of this machine's own.
+//! [`AlertBook`] is the interface for people and programs: rules, silences, channels and alerts, each with the
+//! permissions of their team, in the hub's database or one of this machine alone.
 
 mod book;
 mod channels;

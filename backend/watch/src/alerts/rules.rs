@@ -1,4 +1,4 @@
-//! Rules, as they are asked for and changed.
+//! Rules: queries and changes.
 
 use super::book::{AlertBook, maker, missing, scoped};
 use super::found::filter_of;
@@ -12,13 +12,13 @@ use shared::scope::Scope;
 use std::collections::HashMap;
 use team::accounts::{Denied, Principal, random_id};
 
-/// Rules of a team.
+/// Maximum number of rules of a team.
 const MOST: i64 = 500;
 
-/// Channels that need no row.
+/// Channels without a row.
 pub(super) const OWN_CHANNELS: [&str; 2] = ["me", "browser"];
 
-/// A rule as it is kept in its row; none where somebody else has written what this version cannot read.
+/// The rule of a row; none if this version cannot read it.
 pub(super) fn rule_of(row: &Row) -> Option<Rule> {
     let read = serde_json::from_str::<Rule>(&row.body);
     let read =
@@ -39,8 +39,8 @@ fn body(rule: &Rule) -> String {
 }
 
 impl AlertBook {
-    /// All rules that watch, of all teams: with the team's id and the account that made it; none for those of the
-    /// configuration and those that come along.
+    /// All evaluated rules of all teams, with the team's id and the creator's account; none for configured and built-in
+    /// rules.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -55,7 +55,7 @@ impl AlertBook {
         Ok(all)
     }
 
-    /// The rules that somebody sees: those of their teams first, then those of the configuration, then those that come along.
+    /// The visible rules: those of the principal's teams first, then configured ones, then built-in ones.
     ///
     /// # Errors
     /// [`Denied`].
@@ -96,10 +96,10 @@ impl AlertBook {
         Ok(Rules { rules: shown.into_iter().map(row).collect() })
     }
 
-    /// Makes a rule.
+    /// Creates a rule.
     ///
     /// # Errors
-    /// [`Denied`]: it is no rule, its name is taken, or there are too many.
+    /// [`Denied`]: the rule is invalid, its name is taken, or there are too many.
     pub async fn add_rule(
         &self,
         by: &Principal,
@@ -134,7 +134,7 @@ impl AlertBook {
         Ok(rule)
     }
 
-    /// Changes a rule, if nobody did since the version that is named: one's own, or as an admin of its team.
+    /// Changes a rule, if it was not changed since the given version: the principal's own, or as an admin of its team.
     ///
     /// # Errors
     /// [`Denied`].
@@ -172,7 +172,7 @@ impl AlertBook {
         Ok(rule)
     }
 
-    /// Removes a rule: one's own, or as an admin of its team. Its alerts stay in the history.
+    /// Removes a rule: the principal's own, or as an admin of its team. Its alerts stay in the history.
     ///
     /// # Errors
     /// [`Denied`].
@@ -188,7 +188,7 @@ impl AlertBook {
         Ok(())
     }
 
-    /// Whether somebody may have a rule tried over what is stored, and it is one.
+    /// Checks whether the principal may try a rule over stored data, and whether it is valid.
     ///
     /// # Errors
     /// [`Denied`].
@@ -197,7 +197,7 @@ impl AlertBook {
         rule::check(wanted, catalog).map_err(Denied::Invalid)
     }
 
-    /// Names that are taken by rules without a row, and channels that are not there, are refused.
+    /// Refuses names of rules without a row, and channels that do not exist.
     async fn can_be(&self, on: &mut Connection, team: &str, wanted: &Rule) -> Result<(), Denied> {
         if self.0.about.fixed.iter().any(|fixed| fixed.name == wanted.name) {
             return Err(Denied::Conflict(format!(
@@ -218,7 +218,7 @@ impl AlertBook {
         }
     }
 
-    /// A rule that somebody sees and may change.
+    /// A rule that the principal may change.
     async fn own_rule(&self, on: &mut Connection, by: &Principal, id: &str) -> Result<Row, Denied> {
         if let Some(fixed) = self.0.about.fixed.iter().find(|rule| rule.id == id) {
             let how = match fixed.origin {

@@ -1,5 +1,5 @@
-//! Secrets that must be used again, such as addresses of webhooks: sealed by ChaCha20-Poly1305 under a key in a file of its
-//! own, so that a copy of the database alone tells none of them. A sealed text holds in its own row only.
+//! Secrets that have to be used again, such as addresses of webhooks. They are sealed by ChaCha20-Poly1305 under a key
+//! in a file of its own, so that a copy of the database alone reveals none. A sealed text is valid in its own row only.
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -48,7 +48,7 @@ impl SealingKey {
         SealingKey::of(&random())
     }
 
-    /// Reads the key from a file; none where there is none.
+    /// Reads the key from a file; none without a file.
     ///
     /// # Errors
     /// The file cannot be read, has not 32 bytes, or others may read it.
@@ -71,10 +71,10 @@ impl SealingKey {
         Ok(Some(SealingKey::of(&key)))
     }
 
-    /// Copies the file of one to a new file that nobody else may read; false: there is none.
+    /// Copies a key file to a new file that only its owner may read; false: there is none.
     ///
     /// # Errors
-    /// It cannot be read, or the copy is there already or cannot be written.
+    /// It cannot be read, or the copy already exists or cannot be written.
     pub fn copy(path: &Path, to: &Path) -> io::Result<bool> {
         if SealingKey::read(path)?.is_none() {
             return Ok(false);
@@ -91,7 +91,7 @@ impl SealingKey {
         Ok(true)
     }
 
-    /// Makes a key and writes it into a new file, for its owner alone; the one of somebody who was faster is taken.
+    /// Creates a key in a new file, for its owner alone. If another process was first, its key is used.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -124,7 +124,7 @@ impl SealingKey {
         [&nonce[..], &sealed].concat()
     }
 
-    /// Opens what was sealed for this row of this table under this key; none where it was not.
+    /// Opens a text sealed for this row of this table under this key; none if it was not.
     pub fn open(&self, (table, id): (&str, &str), sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, text) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -134,8 +134,8 @@ impl SealingKey {
     }
 }
 
-/// Whether nobody but its owner may read a file, or nobody but root and a group of ours: so Kubernetes hands secrets to a program
-/// that is not root.
+/// Whether only its owner may read a file, or only root and a group of this process: Kubernetes mounts secrets like
+/// that for a program that is not root.
 #[cfg(unix)]
 fn is_private(mode: u32, owner: u32, us: u32) -> bool {
     let allowed = if owner == 0 && us != 0 { 0o040 } else { 0 };

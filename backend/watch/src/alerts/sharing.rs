@@ -1,9 +1,12 @@
-//! Several hubs of one database: which machines' alerts this one judges, and whether it is the one that tells of all.
+//! Several hubs of one database: the machines whose alerts this hub evaluates, and whether it makes the notices of all
+//! hubs.
 //!
-//! Each machine is judged by one hub, the one that had its link last (table `watched`). All hubs write what they find into
-//! the database, and one, who has the lease of `lease.rs`, makes notices of it: groups, repeats, quiet hours and silences are of
-//! the whole team. An alert's row says whether that one has heard of it, and is marked in the transaction that writes the
-//! notice. So a hub may end at any moment: the next goes on there, loses nothing, and tells nothing twice.
+//! Each machine is evaluated by one hub, the last one that it was connected to (table `watched`). All hubs write their
+//! alerts to the database. One of them, the holder of the lease in `lease.rs`, makes notices: groups, repeats, quiet
+//! hours and silences belong to the whole team.
+//!
+//! The row of an alert has a mark whether that hub has processed it, which is set in the transaction that writes the
+//! notice. So a hub may end at any time: the next one continues, loses nothing, and sends nothing twice.
 
 use super::book::AlertBook;
 use super::found::alert_of;
@@ -19,63 +22,63 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use team::accounts::Denied;
 
-/// The lease is kept, and it is looked who judges what, so often, milliseconds.
+/// Interval at which the lease is renewed and the assignment of machines is read, milliseconds.
 const LOOK_MS: i64 = 2_000;
 
-/// It is looked so often for what hubs left that are gone, milliseconds.
+/// Interval of the check for alerts of hubs that are gone, milliseconds.
 const TIDY_MS: i64 = 15_000;
 
-/// Alerts that are heard at one look, and deliveries that are looked through.
+/// Maximum number of alerts and deliveries read at one check.
 const MOST: i64 = 5_000;
 
 /// A machine that joined longer ago is not new, milliseconds.
 const NEW_MS: i64 = 300_000;
 
-/// A hub of several.
+/// This hub among several.
 pub struct SharingHub {
     /// Its id.
     pub id: String,
-    /// What people call it.
+    /// Its display name.
     pub name: String,
     /// The key of the machine that it measures itself.
     pub own: Option<String>,
 }
 
-/// How this hub stands among the others.
+/// State of this hub among the others.
 pub(super) struct Shared {
     hub: SharingHub,
     pub lease: TellingLease,
-    /// Machines that are judged here, by id, and whose rules know it.
+    /// Machines evaluated here, by id, whose rules know it.
     pub own: BTreeSet<String>,
-    /// It tells.
+    /// Whether it makes notices.
     pub tells: bool,
     looked: i64,
     begun: bool,
     tidied: i64,
-    /// Deliveries until then are known.
+    /// Deliveries until then were read.
     delivered: i64,
-    /// The database did not answer at the look before.
+    /// The database did not answer at the last check.
     blind: bool,
 }
 
-/// What a look found.
+/// Result of a check.
 #[derive(Default)]
 pub(super) struct FoundAlerts {
-    /// Machines of which somebody else judges from now on, by id.
+    /// Machines that another hub evaluates from now on, by id.
     pub lost: BTreeSet<String>,
-    /// Of these, and of all on which it goes on, what is written; none where nothing came.
+    /// The stored state of new machines here, and of all that it continues; none without new machines.
     pub gained: Option<(BTreeSet<String>, Arc<Restored>)>,
-    /// Machines among them that joined just now.
+    /// Machines among them that have just joined.
     pub joined: BTreeSet<String>,
-    /// It is to tell from now on, and what is written of notices.
+    /// It makes notices from now on, with the stored state of notices.
     pub begins: Option<Arc<Restored>>,
-    /// It does not tell any more.
+    /// It makes no notices any more.
     pub ends: bool,
-    /// Of these alerts it has not heard: each with its team.
+    /// Alerts that it has not processed: each with its team.
     pub unheard: Vec<(String, AlertRow, Alert)>,
-    /// What became of notices: id, channel, whether it was taken.
+    /// Results of notices: id, channel, whether it was accepted.
     pub delivered: Vec<(String, String, bool)>,
-    /// It was blind for a while.
+    /// The database answers again.
     pub sees_again: bool,
 }
 
@@ -99,7 +102,7 @@ impl Shared {
         &self.hub
     }
 
-    /// Looks how it stands. Nothing may be written that was found before a look that failed.
+    /// Reads the state of this hub. After a failed check, alerts found before it must not be written.
     pub async fn look(&mut self, book: &AlertBook, sources: &[Arc<Source>], now: i64) -> Result<FoundAlerts, Denied> {
         let found = self.try_look(book, sources, now).await;
         match found {
@@ -108,7 +111,7 @@ impl Shared {
                 Ok(found)
             }
             Err(error) => {
-                // What was read halfway is read again.
+                // Partly read data is read again.
                 (self.blind, self.looked) = (true, i64::MIN);
                 Err(error)
             }
@@ -133,7 +136,7 @@ impl Shared {
             (self.looked, self.begun) = (now, true);
             let mine: BTreeSet<String> =
                 watched::of(&mut *records.read().await?, &self.hub.id).await?.into_iter().collect();
-            // What rules know of a machine begins with its name.
+            // The rules' state of a machine requires its name.
             let there: BTreeSet<&String> = sources.iter().map(|source| &source.key).collect();
             let gained: BTreeSet<String> =
                 mine.difference(&self.own).filter(|id| there.contains(id)).cloned().collect();
@@ -175,12 +178,12 @@ impl Shared {
         Ok(found)
     }
 
-    /// Another tells.
+    /// Another hub makes notices.
     pub fn stop_telling(&mut self) {
         self.tells = false;
     }
 
-    /// This hub ends: another may tell at once.
+    /// This hub ends: another may make notices at once.
     pub async fn end(&self, book: &AlertBook) -> Result<(), Denied> {
         let Some(records) = book.there().await?.filter(|_| self.tells) else { return Ok(()) };
         let mut change = records.note().await?;
@@ -189,7 +192,7 @@ impl Shared {
     }
 }
 
-/// What hubs had found of themselves that are gone: it is over.
+/// Resolves alerts that hubs which are gone had about themselves.
 async fn left_by_hubs(
     on: &mut records::Connection,
     alive: &BTreeSet<String>,
@@ -207,7 +210,7 @@ async fn left_by_hubs(
 }
 
 impl TeamWatch {
-    /// Others judge these machines, by id; `names` has their names.
+    /// Drops these machines, by id, which other hubs evaluate now; `names` has their names.
     pub(super) fn lose(&mut self, lost: &BTreeSet<String>, names: &BTreeMap<String, String>) {
         for id in lost {
             self.engine.release_source(id);
@@ -222,7 +225,7 @@ impl TeamWatch {
         }
     }
 
-    /// Goes on with these machines, by name, as others have left them.
+    /// Continues with these machines, by name, from the state left by other hubs.
     pub(super) fn gain(&mut self, names: &BTreeMap<String, String>, restored: &Restored, now: i64) {
         let Some(id) = &self.id else { return };
         let earlier = restored.of(id).with_ids_of(&self.rules);
@@ -239,7 +242,7 @@ impl TeamWatch {
         self.firing.extend(own.into_iter().map(|alert| (alert.id.clone(), alert)));
     }
 
-    /// Tells from now on, where another stopped.
+    /// Makes notices from now on, from the state left by another hub.
     pub(super) fn begin_telling(&mut self, restored: &Restored, now: i64) {
         self.tells = true;
         let Some(id) = &self.id else { return };
@@ -247,13 +250,14 @@ impl TeamWatch {
         self.restore_notices(&earlier, now);
     }
 
-    /// Another tells.
+    /// Another hub makes notices.
     pub(super) fn stop_telling(&mut self) {
         self.tells = false;
         self.batch.stop_telling();
     }
 
-    /// Hears what another hub, or this one before it told, had written; `row` says what was known of it.
+    /// Processes an alert written by another hub, or by this one before it held the lease; `row` is its state as known
+    /// before.
     pub(super) fn hear_written(&mut self, row: &AlertRow, alert: Alert, now: i64) {
         let open: Vec<Alert> = vec![alert];
         let earlier = Earlier { rows: Vec::new(), open, ended: Vec::new() }.with_ids_of(&self.rules);
@@ -265,7 +269,7 @@ impl TeamWatch {
             self.notices.hear(&Transition { what, alert: alert.clone(), event, flapping: false }, now);
         };
         if is_new {
-            // What came and went while nobody told is told, too.
+            // An alert that fired and ended meanwhile gets notices, too.
             hear(What::Fired, &Alert { state: AlertState::Firing, ended: None, ..alert.clone() });
         }
         match over {
@@ -274,7 +278,7 @@ impl TeamWatch {
             false => {}
         }
         if row.state == "firing" && over {
-            // It is over because its hub is gone: nobody else writes it.
+            // It ended because its hub is gone: no other hub writes it.
             self.batch.alerts.insert(alert.id.clone(), alert);
         } else {
             self.batch.heard.push((row.id.clone(), row.state.clone(), row.updated));

@@ -1,4 +1,4 @@
-//! Silences, as they are asked for, made and ended.
+//! Silences: queries, creation and end.
 
 use super::book::{AlertBook, maker, scoped};
 use records::silences::{self, SilenceRow};
@@ -6,20 +6,20 @@ use shared::alert::{MAX_TEXT_BYTES, Silence, Silences};
 use shared::role::{KeyScope, Role};
 use team::accounts::{Denied, Principal, random_id};
 
-/// The longest silence, seconds: 30 days.
+/// Maximum duration of a silence, seconds: 30 days.
 const LONGEST: i64 = 30 * 86_400;
 
-/// Silences of a team that are not over.
+/// Maximum number of silences of a team that have not ended.
 const MOST: i64 = 500;
 
-/// Silences of one answer.
+/// Maximum number of silences of one answer.
 const ROWS: i64 = 200;
 
-/// Labels of one silence, and the longest of their names and patterns, bytes.
+/// Maximum number of labels of one silence, and maximum length of their names and patterns, bytes.
 const LABELS: usize = 16;
 const LABEL: usize = 200;
 
-/// A silence as it is shown; none where another version wrote what this one cannot read.
+/// The silence of a row; none if this version cannot read it.
 pub(super) fn silence_of(row: SilenceRow) -> Option<Silence> {
     Some(Silence {
         matches: serde_json::from_str(&row.labels).ok()?,
@@ -55,7 +55,7 @@ fn checked(wanted: &Silence, now: i64) -> Result<(i64, i64), Denied> {
 }
 
 impl AlertBook {
-    /// Silences of all teams that hold now or will, with the team's id.
+    /// Present and future silences of all teams, with the team's id.
     ///
     /// # Errors
     /// [`Denied::Unavailable`].
@@ -65,7 +65,7 @@ impl AlertBook {
         Ok(rows.into_iter().filter_map(|row| Some((row.team.clone(), silence_of(row)?))).collect())
     }
 
-    /// The silences of somebody's teams: those that hold or will, then those that are over, newest first.
+    /// The silences of the principal's teams: present and future ones, then ended ones, newest first.
     ///
     /// # Errors
     /// [`Denied`].
@@ -80,10 +80,10 @@ impl AlertBook {
         Ok(Silences { silences: rows.into_iter().filter_map(silence_of).collect() })
     }
 
-    /// Silences what fits for a while.
+    /// Silences matching alerts for a while.
     ///
     /// # Errors
-    /// [`Denied`]: it is for members of the team, or there are too many.
+    /// [`Denied`]: the principal is no member of the team, or there are too many.
     pub async fn add_silence(&self, by: &Principal, team: Option<&str>, wanted: &Silence) -> Result<Silence, Denied> {
         scoped(by, KeyScope::AlertsWrite)?;
         let (from, to) = checked(wanted, self.now() / 1_000)?;
@@ -113,7 +113,7 @@ impl AlertBook {
     /// Ends a silence now.
     ///
     /// # Errors
-    /// [`Denied`]: it is over already.
+    /// [`Denied`]: it has ended already.
     pub async fn end_silence(&self, by: &Principal, id: &str) -> Result<(), Denied> {
         scoped(by, KeyScope::AlertsWrite)?;
         if self.there().await?.is_none() {

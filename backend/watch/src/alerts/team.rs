@@ -1,4 +1,4 @@
-//! The rules of one team, and how they stand.
+//! The rules of one team, and their state.
 
 use super::book::PendingAlert;
 use super::deliver::Delivered;
@@ -15,65 +15,67 @@ use shared::wire::SourceId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Between the id of a rule that all teams have and a team's id: an alert is of one team, so that its id has to be.
+/// Separator between the id of a rule of all teams and a team's id: an alert belongs to one team, and so does its
+/// rule's id.
 const OF_TEAM: char = '@';
 
-/// Letters of an id that tell an alert, and those that tell its team.
+/// Number of letters of an id for the alert, and for its team.
 const ID_HALF: usize = 13;
 
-/// Events, and notices, that wait for the database.
+/// Maximum number of events, and of notices, that wait for the database.
 const MOST_WAITING: usize = 20_000;
 
-/// How the name of what leads to one person begins, before the account's id: no channel of a team has a control character.
+/// First letter in the name of a personal channel, before the account's id: no channel of a team has a control
+/// character.
 pub(super) const PERSON: char = '\u{1f}';
 
-/// The parts of what is kept of a team.
+/// The parts of a team's stored state.
 pub(super) const ENGINE: &str = "engine";
 pub(super) const CODES: &str = "codes";
 pub(super) const NOTICES: &str = "notices";
 pub(super) const CALLS: &str = "calls";
 
-/// The rules of one team, and how they stand.
+/// The rules of one team, and their state.
 pub(super) struct TeamWatch {
-    /// None as long as there is no database.
+    /// None without a database.
     pub id: Option<String>,
-    /// Its id, where other teams have the same rules.
+    /// Its id, if other teams have the same rules.
     salt: Option<String>,
     pub scope: Scope,
-    /// Its scope was changed since the look before.
+    /// Its scope was changed since the last check.
     pub rescoped: bool,
     pub engine: Engine,
-    /// What code says; none where nobody is to be told of it.
+    /// State of calls from code; none if nobody gets notices of them.
     pub codes: Option<Codes>,
     heard: Vec<Transition>,
     pub notices: Notices,
     setup: Setup,
-    /// Its sources, and which of their lists of series its rules know.
+    /// Its sources, each with the version of its list of series that the rules know.
     pub sources: HashMap<SourceId, u64>,
     /// Their keys by their names.
     pub keys: BTreeMap<String, String>,
-    /// Up to which record of each source, by its key, it has heard what code says.
+    /// The last processed record of calls from code, by key of the source.
     pub calls: BTreeMap<String, u64>,
-    /// It has not looked yet.
+    /// There was no check yet.
     pub fresh: bool,
-    /// It makes notices of what it finds; else another hub does.
+    /// Whether this hub makes notices for it.
     pub tells: bool,
     pub rules: Vec<Rule>,
-    /// The rows that its rules name.
+    /// The rows that its rules use.
     catalog: Arc<Catalog>,
-    /// Where its notices go, and those ways that lead to one person.
+    /// The channels of its notices, including personal ones.
     pub channels: Vec<Channel>,
     people: Vec<Person>,
     silences: Vec<Silence>,
-    /// What fires, as it was written last.
+    /// Firing alerts, as they were written last.
     pub firing: HashMap<String, Alert>,
-    /// What is about to fire.
+    /// Alerts about to fire.
     pub pending: BTreeMap<String, Alert>,
-    /// What is not written yet.
+    /// Data that is not written yet.
     pub batch: TeamBatch,
 }
 
-/// What of the database a team's rules need.
+/// Data from the database for a team's rules.
 pub(super) struct Loaded {
     pub id: Option<String>,
     pub name: String,
@@ -84,28 +86,29 @@ pub(super) struct Loaded {
     pub silences: Vec<Silence>,
 }
 
-/// What an earlier life had written of a team.
+/// State of a team stored by an earlier run of the server.
 pub(super) struct Earlier {
     pub rows: Vec<(String, StateRow)>,
     pub open: Vec<Alert>,
     pub ended: Vec<Alert>,
 }
 
-/// What is to be written: the newest of each alone, so that it is no more than there is.
+/// Data to be written: only the newest state of each, so that its size is bounded.
 #[derive(Default)]
 pub(super) struct TeamBatch {
     pub alerts: BTreeMap<String, Alert>,
     pub events: Vec<AlertEvent>,
     pub states: BTreeMap<(&'static str, String), Option<Vec<u8>>>,
     pub due: Vec<Due>,
-    /// How many alerts silences held back, and why nobody is told of alerts.
+    /// Number of alerts suppressed by silences, and reasons why alerts have no notices.
     pub held: BTreeMap<String, i64>,
     pub whys: BTreeMap<String, String>,
-    /// Alerts of other hubs that were heard as they were then: id, state, when they were written.
+    /// Processed alerts of other hubs: id, state, time when they were written.
     pub heard: Vec<(String, String, i64)>,
-    /// Looks in which the database was there and did not take it.
+    /// Number of checks in which the database was reachable and refused it.
     pub refused: u32,
-    /// Events and notices that had no room while the database was away, or that it did not take.
+    /// Events and notices dropped because the queue was full while the database was unreachable, or because the
+    /// database refused them.
     pub left_out: u64,
 }
 
@@ -114,7 +117,7 @@ impl TeamBatch {
         self.is_state_alone() && self.states.is_empty()
     }
 
-    /// There is nothing in it that anybody would look for.
+    /// Whether it contains only state, which nobody would miss.
     pub fn is_state_alone(&self) -> bool {
         self.alerts.is_empty()
             && self.events.is_empty()
@@ -124,7 +127,7 @@ impl TeamBatch {
             && self.heard.is_empty()
     }
 
-    /// What is found is told by another.
+    /// Another hub makes the notices of new alerts.
     pub fn stop_telling(&mut self) {
         self.states.retain(|(part, _), _| *part != NOTICES);
         self.due.clear();
@@ -133,7 +136,7 @@ impl TeamBatch {
         self.heard.clear();
     }
 
-    /// Another judges a machine: what it writes counts.
+    /// Drops the state of a machine that another hub evaluates: that hub writes it.
     pub fn forget_source(&mut self, id: &str, name: &str) {
         let gone: Vec<String> = self
             .alerts
@@ -158,24 +161,24 @@ impl TeamBatch {
         self.left_out += (excess + notices) as u64;
     }
 
-    /// Empties it: it is written, or it will never be.
+    /// Empties it: it was written, or is dropped for good.
     pub fn clear(&mut self, lost: bool) {
         let more = if lost { (self.alerts.len() + self.due.len()) as u64 } else { 0 };
         *self = TeamBatch { left_out: self.left_out + more, ..TeamBatch::default() };
     }
 }
 
-/// The id of a rule as people know it.
+/// The displayed id of a rule.
 pub(super) fn shown_rule(id: &str) -> &str {
     id.split(OF_TEAM).next().unwrap_or_default()
 }
 
-/// A rule that all teams have, as one of a team.
+/// A rule of all teams, for one team.
 pub(super) fn of_team(rule: Rule, team: &str) -> Rule {
     Rule { id: format!("{}{OF_TEAM}{team}", rule.id), ..rule }
 }
 
-/// An alert with the id of its rule as people know it.
+/// An alert with the displayed id of its rule.
 pub(super) fn plain(mut alert: Alert) -> Alert {
     alert.rule = shown_rule(&alert.rule).to_string();
     alert
@@ -209,12 +212,12 @@ impl TeamWatch {
         }
     }
 
-    /// It has neither looked nor been told what to look for.
+    /// Whether there was neither a check nor a rule so far.
     pub fn is_first(&self) -> bool {
         self.fresh && self.rules.is_empty()
     }
 
-    /// What people have changed; of one that has not looked yet also what an earlier life had written.
+    /// Applies changes by people; before the first check also the state stored by an earlier run of the server.
     pub fn take_in(
         &mut self,
         loaded: Loaded,
@@ -240,7 +243,7 @@ impl TeamWatch {
         }
         let earlier = earlier.map(|earlier| earlier.with_ids_of(&loaded.rules));
         if let Some(earlier) = &earlier {
-            // What code said ends by its own time, where it is still listened to.
+            // Alerts from code end by their own time, if calls from code are processed.
             let others = |alert: &&Alert| self.codes.is_none() || shown_rule(&alert.rule) != FROM_CODE;
             let open: Vec<Alert> = earlier.open.iter().filter(others).cloned().collect();
             self.engine.restore(&earlier.part(ENGINE), &open);
@@ -276,24 +279,24 @@ impl TeamWatch {
         }
     }
 
-    /// Goes on with notices where an earlier life, or another hub, stopped.
+    /// Continues with notices where an earlier run of the server, or another hub, stopped.
     pub fn restore_notices(&mut self, earlier: &Earlier, now: i64) {
         self.notices = Notices::new(self.setup.clone());
         self.notices.set_rules(&self.rules, &self.catalog);
-        // What is wrong with them was said.
+        // Their faults were reported before.
         let _ = self.notices.set_channels(&self.channels);
         self.notices.set_silences(&self.silences);
         let all: Vec<Alert> = earlier.open.iter().chain(&earlier.ended).cloned().collect();
         self.notices.restore(&earlier.part(NOTICES), &all, now);
     }
 
-    /// Up to which records of machines it has heard what code says, of those that are `own` by their keys.
+    /// Restores the last processed record of calls from code, for machines for which `own` returns true, by their keys.
     pub fn take_calls(&mut self, rows: &[StateRow], own: impl Fn(&str) -> bool) {
         let read = |row: &StateRow| Some((row.key.clone(), u64::from_le_bytes(row.bytes.clone()?.try_into().ok()?)));
         self.calls.extend(rows.iter().filter(|row| own(&row.key)).filter_map(read));
     }
 
-    /// Whether alerts of a rule are instants.
+    /// Whether alerts of a rule are single events.
     pub fn is_event(&self, rule: &str) -> bool {
         let found = self.rules.iter().find(|known| known.id == rule);
         found
@@ -301,7 +304,7 @@ impl TeamWatch {
             .is_none_or(|condition| condition.is_event())
     }
 
-    /// Somebody took alerts on: which, who, and when, milliseconds since the Unix epoch.
+    /// Applies acknowledgments: the alert, the account, and the time, milliseconds since the Unix epoch.
     pub fn acked(&mut self, all: &[(String, String, i64)]) {
         for (id, by, at) in all {
             let acked = Acked { by: by.clone(), at: at / 1_000 };
@@ -312,7 +315,7 @@ impl TeamWatch {
         }
     }
 
-    /// Takes what code says of a machine that it may see.
+    /// Processes a call from code on a machine that the team sees.
     pub fn told(&mut self, call: &AlertCall, tied: &Tied, now: i64) -> Option<TakenCall> {
         let (taken, heard) = self.codes.as_mut()?.take(call, tied, now);
         let (id, new) = (self.alert_id(&taken.id), taken.count <= call.count);
@@ -321,14 +324,14 @@ impl TeamWatch {
         Some(TakenCall { id, began: call.t, count: taken.count, new })
     }
 
-    /// A run has ended, and with it what its code said.
+    /// Ends the alerts from code of a run that has ended.
     pub fn run_ended(&mut self, run: &str, now: i64) {
         let ended = self.codes.as_mut().map(|codes| codes.run_ended(run, now)).unwrap_or_default();
         let ended: Vec<Transition> = ended.into_iter().map(|one| self.of_code(one)).collect();
         self.heard.extend(ended);
     }
 
-    /// The id of an alert from code, which is another for each team that is told.
+    /// The id of an alert from code, which differs between teams.
     fn alert_id(&self, id: &str) -> String {
         match &self.salt {
             Some(team) => id.chars().take(ID_HALF).chain(team.chars().take(ID_HALF)).collect(),
@@ -336,7 +339,7 @@ impl TeamWatch {
         }
     }
 
-    /// An alert from code as one of this team.
+    /// An alert from code, for this team.
     fn of_code(&self, mut transition: Transition) -> Transition {
         let alert = &mut transition.alert;
         alert.id = self.alert_id(&alert.id);
@@ -346,7 +349,7 @@ impl TeamWatch {
         transition
     }
 
-    /// What changed since the look before, and who is told.
+    /// Collects the changes since the last check, and their notices.
     pub fn collect(&mut self, now: i64) {
         self.engine.poll(now);
         let over = self.codes.as_mut().map(|codes| codes.poll(now)).unwrap_or_default();
@@ -399,7 +402,7 @@ impl TeamWatch {
         self.batch.alerts.insert(alert.id.clone(), alert);
     }
 
-    /// Notes of which alerts nobody is told, and why, and how many each silence held back.
+    /// Stores the reasons why alerts have no notices, and the number suppressed by each silence.
     fn note_held(&mut self) {
         self.batch.whys.extend(self.notices.held());
         for (silence, more) in self.notices.held_back() {
@@ -407,14 +410,14 @@ impl TeamWatch {
         }
     }
 
-    /// A notice of one of its channels is done.
+    /// Handles the result of a notice of one of its channels.
     pub fn outcome(&mut self, done: &Delivered) {
         if let Some(channel) = self.channels.iter().find(|channel| channel.id == done.channel) {
             self.notices.outcome(&channel.name, &done.notice, done.taken);
         }
     }
 
-    /// The id of the machine that an alert is of.
+    /// The id of an alert's machine.
     pub fn source_of(&self, alert: &Alert) -> Option<&String> {
         alert.labels.get("source").and_then(|name| self.keys.get(name))
     }
@@ -428,7 +431,7 @@ impl TeamWatch {
         self.pending.values().map(one)
     }
 
-    /// What hinders its rules, by their ids, in sentences.
+    /// Problems of its rules, by their ids, in sentences.
     pub fn troubles(&self) -> Vec<(String, String)> {
         let mut all = self.engine.trouble();
         for rule in self.rules.iter().filter(|rule| rule.enabled) {
@@ -446,7 +449,7 @@ impl TeamWatch {
 }
 
 impl Earlier {
-    /// Likewise, with the ids that rules have here.
+    /// Likewise, with the ids of these rules.
     pub fn with_ids_of(mut self, rules: &[Rule]) -> Self {
         let ids: HashMap<&str, &str> = rules.iter().map(|rule| (shown_rule(&rule.id), rule.id.as_str())).collect();
         for alert in self.open.iter_mut().chain(&mut self.ended) {

@@ -1,4 +1,4 @@
-//! Has the rules of all teams watch what comes, each second, and writes what they find.
+//! Evaluates the rules of all teams each second, and writes the results.
 
 use super::book::AlertBook;
 use super::deliver::Delivered;
@@ -17,42 +17,42 @@ use stream::live::{Live, Reader};
 use team::accounts::Denied;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Time between two looks.
+/// Interval of the evaluation.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How long it may take to say at the end that another hub may tell.
+/// Timeout for releasing the lease at the end.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// Looks after which it is asked anew what people changed: other hubs change it, too.
+/// Number of checks after which changes by people are read again: other hubs make some, too.
 const RELOAD_LOOKS: u64 = 5;
 
-/// Looks in which a database that is there may refuse what a team has to be written.
+/// Number of checks in which a reachable database may refuse a team's data before it is dropped.
 const MOST_REFUSED: u32 = 5;
 
-/// Alerts that are about to fire and are shown.
+/// Maximum number of alerts about to fire that are shown.
 const MOST_PENDING: usize = 1_000;
 
-/// What is watched, and where what is found goes.
+/// Inputs and outputs of the evaluation.
 pub struct AlertSources {
     #[allow(missing_docs, reason = "where samples come from")]
     pub live: Arc<Live>,
-    /// Which jobs run.
+    /// Jobs.
     pub runs: Arc<RunBook>,
-    /// What is wrong.
+    /// Findings.
     pub findings: Arc<FindingBook>,
-    /// What code says is wrong.
+    /// Calls from code.
     pub calls: Arc<Calls>,
-    /// Takes what is found.
+    /// Stores the alerts.
     pub book: AlertBook,
-    /// Several teams share the machines, each with those that it may see.
+    /// Whether several teams share the machines, each with those that it may see.
     pub has_teams: bool,
-    /// The most notices of a channel in ten minutes.
+    /// Maximum number of notices of a channel in ten minutes.
     pub storm: usize,
-    /// This hub, where several share the machines.
+    /// This hub, if several share the machines.
     pub hub: Option<SharingHub>,
 }
 
-/// Watches until `stop` becomes true.
+/// Evaluates until `stop` becomes true.
 pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut stop: watch::Receiver<bool>) {
     let told = sources.calls.listen();
     let mut changed = sources.book.changed();
@@ -106,7 +106,7 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
             watcher.book.set_troubles(BTreeMap::from([(String::new(), vec![sentence])]));
             return;
         }
-        // What was found while nobody knows who judges is written once that is known.
+        // Alerts found while the assignment of machines is unknown are written once it is known.
         if watcher.shared.is_none() || watcher.away.is_none() {
             watcher.write(&mut answers).await;
         }
@@ -114,7 +114,7 @@ pub async fn watch(sources: AlertSources, done: mpsc::Receiver<Delivered>, mut s
     }
 }
 
-/// Who called, and what became of the call once it is kept.
+/// The caller, and the result of the call once it is stored.
 type Answer = (oneshot::Sender<TakenCall>, TakenCall);
 
 struct Watcher {
@@ -122,14 +122,14 @@ struct Watcher {
     book: AlertBook,
     has_teams: bool,
     storm: usize,
-    /// None while a look is under way.
+    /// None during a check.
     gather: Option<Gather>,
     all: Vec<TeamWatch>,
     done: mpsc::Receiver<Delivered>,
     told: mpsc::Receiver<ToldCall>,
-    /// Why the database is not there.
+    /// Reason why the database is unreachable.
     away: Option<String>,
-    /// What was to be written last found the disk full.
+    /// The last write failed because the disk was full.
     is_full: bool,
     /// None: there is no other hub.
     shared: Option<Shared>,
@@ -137,7 +137,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// Asks what people changed. A team that is new begins where an earlier life ended.
+    /// Reads changes by people. A new team starts from the state of an earlier run of the server.
     async fn reload(&mut self) -> Result<(), Denied> {
         let (loaded, acked) = (load(&self.book, self.has_teams).await?, acked(&self.book).await?);
         let now = self.live.clock.wall();
@@ -146,7 +146,7 @@ impl Watcher {
         };
         let is_new = |one: &Loaded| known(&self.all, one).is_none_or(|at| self.all[at].is_first());
         let restored = match loaded.iter().any(|one| one.id.is_some() && is_new(one)) {
-            // Of several hubs each goes on with what it judges.
+            // With several hubs, each continues with the machines that it evaluates.
             _ if self.shared.is_some() => None,
             true => Some(Restored::read(&self.book, now).await?),
             false => None,
@@ -177,7 +177,7 @@ impl Watcher {
         team
     }
 
-    /// Another tells from now on.
+    /// Releases the lease, so that another hub makes notices.
     async fn end(self) {
         if let Some(shared) = &self.shared
             && tokio::time::timeout(LAST_WORD, shared.end(&self.book)).await.is_err()
@@ -186,7 +186,7 @@ impl Watcher {
         }
     }
 
-    /// Looks what this hub judges and whether it tells, and what the others have found.
+    /// Reads the machines evaluated here, whether this hub makes notices, and alerts of the other hubs.
     async fn share(&mut self) -> Result<(), Denied> {
         let Some(shared) = self.shared.as_mut().filter(|_| !self.all.is_empty()) else { return Ok(()) };
         let (now, sources) = (self.live.clock.wall(), self.live.store().sources());
@@ -233,7 +233,7 @@ impl Watcher {
         }
     }
 
-    /// Hears what became of notices, and what code says to a hub itself.
+    /// Receives results of notices, and calls from code to the hub itself.
     fn hear(&mut self, answers: &mut Vec<Answer>) {
         while let Ok(delivered) = self.done.try_recv() {
             self.all.iter_mut().for_each(|team| team.outcome(&delivered));
@@ -247,7 +247,7 @@ impl Watcher {
         }
     }
 
-    /// Has the rules see what came; false: that failed.
+    /// Passes new data to the rules; false: that failed.
     async fn look(&mut self) -> bool {
         let Some(mut gather) = self.gather.take() else { return false };
         let (mut all, now) = (std::mem::take(&mut self.all), self.live.clock.wall());
@@ -260,17 +260,17 @@ impl Watcher {
         });
         let Ok((gather, all, judged)) = looked.await else { return false };
         (self.gather, self.all) = (Some(gather), all);
-        // They join once.
+        // A machine joins only once.
         self.judged = JudgedMachines { joined: BTreeSet::new(), ..judged };
         true
     }
 
-    /// Writes what is to be written, and answers who called.
+    /// Writes pending data, and answers the callers.
     async fn write(&mut self, answers: &mut Vec<Answer>) {
         let (now, mut mail, mut failed) = (self.live.clock.wall(), false, None);
         let is_there = self.all.iter().any(|team| team.id.is_some());
         for team in &mut self.all {
-            // Where nobody has made a rule and nothing fires, no file is made.
+            // Without a rule by people and a firing alert, no file is created.
             if team.batch.is_empty() || (!is_there && team.batch.is_state_alone()) {
                 continue;
             }
@@ -281,8 +281,8 @@ impl Watcher {
                 }
                 Err(error) => {
                     team.batch.bound();
-                    // What a database that is there does not take by and by would keep all that follows waiting. One whose
-                    // disk is full takes it later.
+                    // Data that a reachable database keeps refusing would block everything after it. With a full disk
+                    // it is retried later.
                     let waits = self.away.is_some() || error == Denied::Full;
                     team.batch.refused += u32::from(!waits);
                     if team.batch.refused >= MOST_REFUSED {
@@ -306,7 +306,7 @@ impl Watcher {
             None => {
                 self.is_full = false;
                 for (answer, taken) in answers.drain(..) {
-                    let _: Result<(), TakenCall> = answer.send(taken); // Who asked may not wait any more.
+                    let _: Result<(), TakenCall> = answer.send(taken); // The caller may have gone.
                 }
             }
             Some(error) => {
@@ -314,13 +314,13 @@ impl Watcher {
                 if self.away.replace(error.to_string()).is_none() && !was_full {
                     tracing::error!(%error, "alerts wait in memory: the database does not take them");
                 }
-                // Who asked is told that it is not known whether it is kept.
+                // The callers learn that it is unknown whether their calls are stored.
                 answers.clear();
             }
         }
     }
 
-    /// Says how it goes.
+    /// Updates the figures.
     fn say(&self) {
         let left_out = self.all.iter().map(|team| team.batch.left_out).sum();
         self.book.set_pending(self.all.iter().flat_map(TeamWatch::about_to_fire).take(MOST_PENDING).collect());

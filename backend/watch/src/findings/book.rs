@@ -1,4 +1,4 @@
-//! What was found on all machines, with who may see it.
+//! The findings of all machines, with their visibility.
 
 use super::changed::explain;
 use shared::finding::{Dismissed, Finding, RuleState, Severity};
@@ -6,33 +6,34 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use stream::live::Live;
 
-/// The most findings that are kept; of more the ended ones go that ended first.
+/// Maximum number of findings; above it those that ended first are evicted.
 const MAX_KEPT: usize = 20_000;
 
-/// Changes that who follows the book may be behind.
+/// Maximum number of changes that a follower may lag behind.
 const MAX_CHANGES: usize = 10_000;
 
-/// A finding, with the keys of the machines that it names, by their names.
+/// A finding, with the keys of its machines, by their names.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
-    /// As people are shown it.
+    /// In the form for display.
     #[serde(flatten)]
     pub finding: Finding,
     /// Key by name.
     pub machines: BTreeMap<String, String>,
 }
 
-/// What other hubs found, by hub and id; with in how many of its lists it was lacking though nobody said that it ended.
+/// Findings of other hubs, by hub and id, each with the number of its hub's lists in which it was missing without an
+/// end.
 type Theirs = HashMap<String, HashMap<String, (Entry, u8)>>;
 
-/// A finding that lacks in so many lists of its hub is not there any more.
+/// A finding missing in this number of its hub's lists is dropped.
 const LACKING: u8 = 3;
 
-/// What people say of findings of other hubs, and those hubs have not heard yet.
+/// Maximum number of dismissals for other hubs that they have not received yet.
 const MAX_TO_OTHERS: usize = 200;
 
 impl Entry {
-    /// Whether all machines that it names may be seen.
+    /// Whether all of its machines are visible.
     fn is_seen(&self, sees: impl Fn(&str) -> bool) -> bool {
         machines(&self.finding).all(|name| self.machines.get(name).is_some_and(|key| sees(key)))
     }
@@ -42,42 +43,42 @@ impl Entry {
 struct Inner {
     by_id: HashMap<String, Entry>,
     theirs: Theirs,
-    /// A finding that was open when this program started goes on under its old id.
+    /// A finding that was open when this program started continues under its old id.
     renamed: HashMap<String, String>,
     rules: Vec<RuleState>,
-    /// Raised since the start, by kind and severity.
+    /// Findings raised since the start, by kind and severity.
     totals: BTreeMap<(String, Severity), u64>,
     left_out: u64,
-    /// What was dismissed and is to be written down, by id.
+    /// Dismissals to be written, by id.
     said: BTreeSet<String>,
-    /// What people said here of findings of other hubs, by id, until those hubs tell them so.
+    /// Dismissals made here of findings of other hubs, by id, until those hubs report them.
     said_of_theirs: BTreeMap<String, Option<Dismissed>>,
-    /// The ids of what was changed last, and how many changes there were before the first of them.
+    /// The ids of the last changes, and the number of changes before the first of them.
     changes: VecDeque<String>,
     before: u64,
 }
 
-/// What was found on all machines.
+/// The findings of all machines.
 #[derive(Debug, Default)]
 pub struct FindingBook {
     inner: Mutex<Inner>,
 }
 
-/// Which findings are asked for.
+/// Filter of findings.
 #[derive(Clone, Debug, Default)]
 pub struct WantedFindings {
-    /// Those that were open at some time of this span, milliseconds since the Unix epoch, both ends included.
+    /// Findings that were open at some time of this span, milliseconds since the Unix epoch, both ends included.
     pub span: Option<(i64, i64)>,
-    /// Those of one of these machines; of all where none is named.
+    /// Machines; empty: all.
     pub sources: Vec<String>,
-    /// Of one of these kinds or rules; of all where none is named.
+    /// Kinds or rules; empty: all.
     pub kinds: Vec<String>,
-    /// Those alone that have not ended.
+    /// Only findings that have not ended.
     pub active: bool,
 }
 
 impl WantedFindings {
-    /// Whether a finding is among those.
+    /// Whether a finding matches the filter.
     pub fn wants(&self, finding: &Finding) -> bool {
         let overlaps = self.span.is_none_or(|(from, to)| {
             let until = finding.until.map_or(i64::MAX, |until| until.saturating_mul(1000));
@@ -89,7 +90,7 @@ impl WantedFindings {
     }
 }
 
-/// The names of all machines that a finding speaks of.
+/// The names of all machines in a finding.
 pub(crate) fn machines(finding: &Finding) -> impl Iterator<Item = &str> {
     let places = finding.subject.iter().chain(&finding.affects).map(|place| place.source.as_str());
     let evidence = finding.evidence.iter().map(|evidence| evidence.source.as_str());
@@ -101,8 +102,8 @@ impl FindingBook {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a finding as it is now; `key` says the key of a machine by its name. The finding as it is kept, to be written
-    /// down; None where nothing of it has changed.
+    /// Adds or updates a finding; `key` returns the key of a machine by its name. Returns the entry to be written; None
+    /// without a change.
     pub fn take(&self, mut finding: Finding, key: impl Fn(&str) -> Option<String>) -> Option<Entry> {
         let mut inner = self.inner();
         if let Some(old) = inner.renamed.get(&finding.id).and_then(|id| inner.by_id.get(id)) {
@@ -115,7 +116,7 @@ impl FindingBook {
             finding.because = Some(because.clone());
         }
         let machines = machines(&finding).filter_map(|name| Some((name.to_string(), key(name)?))).collect();
-        // What people said of it stays said.
+        // A dismissal stays.
         finding.dismissed = inner.known(&finding.id).and_then(|old| old.finding.dismissed.clone());
         let entry = Entry { finding, machines };
         let old = inner.by_id.insert(entry.finding.id.clone(), entry.clone());
@@ -130,7 +131,7 @@ impl FindingBook {
         Some(entry)
     }
 
-    /// Likewise, and says with what is new what else moved then, which reads the history.
+    /// Likewise. A new finding also gets the other changes at that time, which reads the history.
     pub(super) fn take_explained(
         &self,
         live: &Live,
@@ -149,12 +150,12 @@ impl FindingBook {
         self.take(finding, key)
     }
 
-    /// What is open of what was found here.
+    /// The open findings of this hub.
     pub fn open(&self) -> Vec<Entry> {
         self.inner().by_id.values().filter(|entry| entry.finding.until.is_none()).cloned().collect()
     }
 
-    /// Takes what another hub found and that was changed; `open` are the ids of all that is open there, where it lists them.
+    /// Adds changed findings of another hub; `open` are the ids of all open ones there, if it lists them.
     pub fn lay(&self, hub: &str, changed: Vec<Entry>, open: Option<&HashSet<String>>) {
         let mut inner = self.inner();
         let Inner { theirs, said_of_theirs, .. } = &mut *inner;
@@ -176,13 +177,13 @@ impl FindingBook {
         });
     }
 
-    /// A hub is gone for so long that what it found says nothing any more.
+    /// Drops the findings of a hub that has been gone for too long.
     pub fn forget_hub(&self, hub: &str) {
         self.inner().theirs.remove(hub);
     }
 
-    /// What is open and of machines that another hub judges by now goes without a word: it is that one's. `left` says so of
-    /// a machine by its key.
+    /// Drops open findings of machines that another hub evaluates by now, without an end: that hub continues them.
+    /// `left` returns whether a machine has moved, by its key.
     pub(super) fn release(&self, left: impl Fn(&str) -> bool) -> bool {
         let mut inner = self.inner();
         let count = inner.by_id.len();
@@ -193,8 +194,9 @@ impl FindingBook {
         inner.by_id.len() != count
     }
 
-    /// Dismisses a finding, or takes that back; the finding as it is then. Of another hub's that hub is [told](Self::to_others).
-    /// None where there is none of this id, or none that who says it sees, or where too much waits for other hubs.
+    /// Dismisses a finding, or revokes that; returns the finding after it. A dismissal of another hub's finding is
+    /// [sent](Self::to_others) to that hub. None for an unknown id or a finding that is not visible, and if too many
+    /// dismissals wait for other hubs.
     pub fn dismiss(&self, id: &str, said: Option<Dismissed>, sees: impl Fn(&str) -> bool) -> Option<Finding> {
         let mut inner = self.inner();
         inner.known(id).filter(|entry| entry.is_seen(&sees))?;
@@ -211,7 +213,7 @@ impl FindingBook {
         Some(entry.finding.clone())
     }
 
-    /// What people said here of findings of other hubs, by id, and those hubs do not tell yet.
+    /// Dismissals made here of findings of other hubs, by id, that those hubs do not report yet.
     pub fn to_others(&self) -> Vec<(String, Option<Dismissed>)> {
         let mut inner = self.inner();
         let Inner { theirs, said_of_theirs, .. } = &mut *inner;
@@ -219,7 +221,7 @@ impl FindingBook {
         said_of_theirs.iter().map(|(id, said)| (id.clone(), said.clone())).collect()
     }
 
-    /// What people said on another hub of findings, by id: those that were found here take it.
+    /// Applies dismissals from another hub, by id, to findings of this hub.
     pub fn heed_others(&self, said: &[(String, Option<Dismissed>)]) {
         let mut inner = self.inner();
         for (id, said) in said {
@@ -229,21 +231,21 @@ impl FindingBook {
         }
     }
 
-    /// The keys of the machines that a finding names; None where there is none of this id, or none that may be seen.
+    /// The keys of a finding's machines; None for an unknown id, or a finding that is not visible.
     pub fn machines_of(&self, id: &str, sees: impl Fn(&str) -> bool) -> Option<Vec<String>> {
         let inner = self.inner();
         let entry = inner.known(id).filter(|entry| entry.is_seen(&sees))?;
         Some(entry.machines.values().cloned().collect())
     }
 
-    /// What was dismissed since this was asked last, to be written down.
+    /// Dismissals since the last call, to be written.
     pub(super) fn said(&self) -> Vec<Entry> {
         let mut inner = self.inner();
         let said = std::mem::take(&mut inner.said);
         said.iter().filter_map(|id| inner.by_id.get(id).cloned()).collect()
     }
 
-    /// Takes what was written down by an earlier life.
+    /// Restores findings stored by an earlier run of the program.
     pub(super) fn restore(&self, entries: impl IntoIterator<Item = Entry>) {
         let mut inner = self.inner();
         for entry in entries {
@@ -253,8 +255,9 @@ impl FindingBook {
         inner.bound();
     }
 
-    /// Ends what is not among `open` now though an earlier life left it so, at `now`, seconds, where `lives` says of all
-    /// machines that have it, by their keys, that they have been looked at for long enough; those that were ended.
+    /// Ends findings that an earlier run left open and that are not among `open`, at `now`, seconds. `lives` returns
+    /// whether a machine, by its key, was checked for long enough, which must hold for all machines of a finding.
+    /// Returns the ended ones.
     pub(super) fn end_others(&self, open: &[String], now: i64, lives: impl Fn(&str) -> bool) -> Vec<Entry> {
         let mut inner = self.inner();
         let open: Vec<String> = open.iter().map(|id| inner.renamed.get(id).unwrap_or(id).clone()).collect();
@@ -272,7 +275,8 @@ impl FindingBook {
         ended
     }
 
-    /// Everything that was changed since the change of this number, as it is now; and the number of the newest change. Who is too far behind gets all that is kept.
+    /// All entries changed after the change of this number, in their present state, and the number of the newest
+    /// change. A follower too far behind gets all entries.
     pub fn changed_since(&self, number: u64) -> (Vec<Entry>, u64) {
         let inner = self.inner();
         let newest = inner.before + inner.changes.len() as u64;
@@ -286,7 +290,7 @@ impl FindingBook {
         (changed, newest)
     }
 
-    /// Forgets what ended before `before`, seconds, and what is of machines that were removed.
+    /// Drops findings that ended before `before`, seconds, and those of removed machines.
     pub(super) fn forget(&self, before: i64, removed: impl Fn(&str) -> bool) -> bool {
         let mut inner = self.inner();
         let count = inner.by_id.len();
@@ -304,35 +308,35 @@ impl FindingBook {
         inner.by_id.len() != count
     }
 
-    /// Everything, oldest first.
+    /// All findings, oldest first.
     pub(super) fn all(&self) -> Vec<Entry> {
         let mut all: Vec<Entry> = self.inner().by_id.values().cloned().collect();
         all.sort_unstable_by(|a, b| (a.finding.told, &a.finding.id).cmp(&(b.finding.told, &b.finding.id)));
         all
     }
 
-    /// Sets what each rule sees, and how many findings were left out.
+    /// Sets the state of each rule, and the number of findings left out.
     pub(super) fn set_rules(&self, rules: Vec<RuleState>, left_out: u64) {
         let mut inner = self.inner();
         (inner.rules, inner.left_out) = (rules, left_out);
     }
 
-    /// What each rule sees.
+    /// The state of each rule.
     pub fn rules(&self) -> Vec<RuleState> {
         self.inner().rules.clone()
     }
 
-    /// How many were raised since the start, by kind and severity, and how many were left out because there were too many.
+    /// Findings raised since the start, by kind and severity, and the number left out at the maximum.
     pub fn totals(&self) -> (BTreeMap<(String, Severity), u64>, u64) {
         let inner = self.inner();
         (inner.totals.clone(), inner.left_out)
     }
 
-    /// Findings of the machines that `sees` says yes to, by their keys: the newest told first. One that speaks of a machine
-    /// that may not be seen is not there, since its sentence names it.
+    /// Findings of the machines for which `sees` returns true, by their keys: the most recently detected first. A
+    /// finding with a machine that is not visible is left out, since its sentence names it.
     pub fn seen(&self, wanted: &WantedFindings, sees: impl Fn(&str) -> bool) -> Vec<Finding> {
         let inner = self.inner();
-        // One that moved may be told by the hub that had it, too.
+        // The previous hub of a moved finding may list it, too.
         let theirs: HashMap<&String, &Entry> = inner
             .theirs
             .values()
@@ -355,7 +359,7 @@ impl Inner {
         self.by_id.get(id).or_else(theirs)
     }
 
-    /// Dismisses what was found here; the finding as it is then.
+    /// Dismisses a finding of this hub; returns the finding after it.
     fn dismiss(&mut self, id: &str, said: Option<&Dismissed>) -> Option<Finding> {
         let entry = self.by_id.get_mut(id)?;
         entry.finding.dismissed = said.cloned();
@@ -373,7 +377,7 @@ impl Inner {
         self.changes.push_back(id);
     }
 
-    /// The id, onset and time of telling of what an earlier life left open, and this is.
+    /// The id, onset and detection time of the finding that an earlier run left open and that this one continues.
     fn continued(&self, finding: &Finding) -> Option<(String, i64, i64)> {
         if self.by_id.contains_key(&finding.id) {
             return None;
@@ -386,7 +390,7 @@ impl Inner {
         self.by_id.values().find(same).map(|old| (old.finding.id.clone(), old.finding.since, old.finding.told))
     }
 
-    /// Likewise of what another hub found before the machine came here.
+    /// Likewise for a finding of another hub from before the machine moved here.
     fn moved(&self, finding: &Finding) -> Option<(String, i64, i64)> {
         let same = |entry: &&Entry| {
             let old = &entry.finding;
@@ -410,7 +414,7 @@ impl Inner {
             .map(|entry| (entry.finding.until.unwrap_or(i64::MAX), entry.finding.id.clone()))
             .collect();
         ends.sort_unstable();
-        // Some more than needed, so that this is not done for each that comes.
+        // Some more than needed, so that this is not done at each new finding.
         ends.iter().take(MAX_KEPT / 10).for_each(|(_, id)| drop(self.by_id.remove(id)));
     }
 }
@@ -498,7 +502,7 @@ mod tests {
         assert_eq!(here.machines_of(id, |_| true), Some(vec!["key of a".to_string()]));
         assert_eq!(here.dismiss(id, Some(said.clone()), |_| false), None, "who does not see it");
         assert!(here.dismiss(id, Some(said.clone()), |_| true).is_some());
-        // Told anew by who has not heard of it.
+        // Sent again for a hub that has not received it.
         told(&here);
         assert_eq!((of(&here), of(&there)), (Some(said.clone()), None));
         there.heed_others(&here.to_others());
@@ -532,7 +536,7 @@ mod tests {
         first.take(finding("idle", "b", 20, None), key);
         let second = FindingBook::default();
         second.restore(first.all());
-        // The history that is fed again begins later than the onset.
+        // The replayed history begins after the onset.
         assert_eq!(second.take(finding("hang", "a", 700, None), key), None, "it is the one that is known");
         let open = ["hang:a:0:700".to_string()];
         assert_eq!(second.end_others(&open, 800, |key| key != "key of b"), [], "nothing is known of a silent machine");
@@ -542,7 +546,7 @@ mod tests {
         let seen = second.seen(&WantedFindings::default(), |_| true);
         let ends: Vec<_> = seen.iter().map(|f| (f.id.as_str(), f.until)).collect();
         assert_eq!(ends, [("idle:b:0:20", Some(900)), ("hang:a:0:10", Some(1000))]);
-        // The next one of its kind is another one.
+        // The next one of its kind is a new finding.
         second.take(finding("hang", "a", 2000, None), key);
         assert_eq!(ids(&second, &WantedFindings { active: true, ..WantedFindings::default() }), ["hang:a:0:2000"]);
         assert!(second.forget(950, |_| false), "what ended long ago goes");

@@ -1,4 +1,4 @@
-//! What changed on a machine between two spans: the comparison of the page's panel, over what is kept.
+//! Changes on a machine between two spans: the comparison of the page's panel, over stored data.
 
 use shared::catalog::{Kind, Metric};
 use shared::changed::{Moved, compare};
@@ -10,25 +10,25 @@ use std::collections::BTreeSet;
 use stream::live::Live;
 use stream::store::Snapshot;
 
-/// The most changes that a finding is told with.
+/// Maximum number of changes in a finding.
 const MAX_OF_FINDING: usize = 5;
 
-/// How long before its onset a finding is compared with, milliseconds.
+/// Length of the comparison span before the onset of a finding, milliseconds.
 const BEFORE_MS: i64 = 5 * 60_000;
 
-/// What moved within this time before the onset moved first, milliseconds.
+/// A series that changed within this time before the onset changed first, milliseconds.
 const EARLY_MS: i64 = 60_000;
 
-/// Series that are read together.
+/// Number of series read together.
 const AT_ONCE: usize = 64;
 
-/// The most machines of a finding that are read: further ones did what these did.
+/// Maximum number of a finding's machines that are read: further ones changed like these.
 const MAX_MACHINES: usize = 8;
 
-/// A series that is compared.
+/// A compared series.
 type Compared = (SeriesId, SeriesDef, Metric);
 
-/// Two spans that follow each other, milliseconds: from the first to the second is before, to the third is after.
+/// Two adjacent spans, milliseconds: from the first to the second is before, to the third is after.
 #[derive(Clone, Copy, Debug)]
 pub struct Spans {
     #[allow(missing_docs, reason = "see above")]
@@ -39,8 +39,8 @@ pub struct Spans {
     pub to: i64,
 }
 
-/// The series of a machine that `wants` says yes to and that differ between two spans, those that differ most first. It reads
-/// the disk.
+/// The series of a machine for which `wants` returns true and that differ between two spans, largest difference first.
+/// It reads the disk.
 pub fn changes(live: &Live, source: SourceId, spans: Spans, wants: impl Fn(&Metric) -> bool) -> Vec<Change> {
     let (name, interval, wanted, snapshot) = {
         let store = live.store();
@@ -80,8 +80,7 @@ fn of_some((name, interval): (&str, i64), some: &[Compared], snapshot: &Snapshot
     some.iter().zip(snapshot.samples(&ids)).filter_map(one).collect()
 }
 
-/// Says with a finding what else moved when it began: on the machines that have it, without what the rule itself reads. It
-/// reads the disk.
+/// Adds the other changes at its onset to a finding: on its machines, without the rule's own series. It reads the disk.
 pub(super) fn explain(live: &Live, finding: &mut Finding) {
     let since = finding.since * 1000;
     let spans = Spans { from: since - BEFORE_MS, middle: since, to: finding.told * 1000 };
@@ -94,7 +93,7 @@ pub(super) fn explain(live: &Live, finding: &mut Finding) {
         all.extend(changes(live, source, spans, |metric| !read(metric)));
     }
     all.sort_by(|a, b| b.first.cmp(&a.first).then(b.score.total_cmp(&a.score)));
-    // Of one tag the device that moved most says it for all.
+    // The device with the largest change stands for all devices of a tag.
     let mut told = BTreeSet::new();
     all.retain(|change| told.insert(change.tag.clone()));
     all.truncate(MAX_OF_FINDING);

@@ -1,4 +1,4 @@
-//! Samples out of the history, in the order of time, for who looks for what is wrong in them.
+//! Samples of the history in order of time, as input of the detection.
 
 use super::book::FindingBook;
 use insight::{Insight, Job, Rank, Settings};
@@ -11,24 +11,24 @@ use std::sync::Arc;
 use stream::live::Live;
 use stream::store::Snapshot;
 
-/// How many samples are in memory at once, about, and the time that they take at least and at most, milliseconds.
+/// Approximate maximum of samples in memory, and the minimum and maximum length of their span, milliseconds.
 const SAMPLES_HELD: i64 = 4_000_000;
 const PART_MS: (i64, i64) = (60_000, 15 * 60_000);
 
-/// Time between two looks, milliseconds.
+/// Interval of the evaluation, milliseconds.
 const SECOND: i64 = 1_000;
 
-/// A tick: its time, the place of its source among those that are read, and its samples.
+/// A tick: its time, the index of its source among those that are read, and its samples.
 type Tick = (i64, usize, Vec<(SeriesId, f64)>);
 
-/// One source, as it is read.
+/// A source that is read.
 struct Read {
     id: SourceId,
     series: Vec<SeriesId>,
     snapshot: Option<Snapshot>,
 }
 
-/// Tells of a source, and of its series that are looked at: these.
+/// Defines a source and its series; returns the series that the detection uses.
 pub(super) fn announce(insight: &mut Insight, live: &Live, source: &Source) -> Vec<SeriesId> {
     insight.source(source.id.into(), &source.name, source.interval);
     let store = live.store();
@@ -41,8 +41,8 @@ pub(super) fn announce(insight: &mut Insight, live: &Live, source: &Source) -> V
     .collect()
 }
 
-/// Feeds what these sources have between two times, milliseconds, and hands out what is found. It reads the disk. Which jobs
-/// run at a time `jobs` says.
+/// Passes the data of these sources between two times, milliseconds, to the detection, and its findings to the caller.
+/// It reads the disk. `jobs` returns the jobs that run at a time.
 pub(super) fn feed(
     insight: &mut Insight,
     live: &Live,
@@ -95,7 +95,7 @@ pub(super) fn feed(
     found.into_iter().for_each(each);
 }
 
-/// The jobs that run at a time, with the GPUs that their ranks are known to hold.
+/// The jobs that run at a time, with the known GPUs of their ranks.
 pub(super) fn running(runs: &[Run], sources: &BTreeMap<&str, SourceId>, t: i64) -> Vec<Job> {
     let of = |run: &Run| {
         let ranks = run.processes.iter().filter(|one| one.began <= t && one.ended.is_none_or(|ended| ended > t));
@@ -110,14 +110,14 @@ pub(super) fn running(runs: &[Run], sources: &BTreeMap<&str, SourceId>, t: i64) 
     runs.iter().filter_map(of).collect()
 }
 
-/// Looks through all that is kept, between two times, milliseconds; everything that is found is put into the book. It reads
-/// the disk, and takes as long as that takes.
+/// Runs the detection over all stored data between two times, milliseconds; the findings are added to the book. It
+/// reads the disk, for as long as that takes.
 pub fn look_through(live: &Live, book: &FindingBook, settings: Settings, span: Option<(i64, i64)>) {
     let sources = live.store().sources();
     let spans = sources.iter().filter_map(|source| whole(live, source.id));
     let Some((first, last)) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { return };
     let (from, to) = span.unwrap_or((first, last));
-    // What is usual is learned before the span begins.
+    // The usual values are learned before the span begins.
     let (from, to) = ((from.saturating_sub(LEARN_MS)).max(first), to.min(last));
     let jobs: Vec<Run> =
         RunBook::default().newest_first(live, &sources, (from, to)).map(Arc::unwrap_or_clone).collect();
@@ -129,10 +129,10 @@ pub fn look_through(live: &Live, book: &FindingBook, settings: Settings, span: O
     book.set_rules(insight.rules(), insight.left_out());
 }
 
-/// How much of the history before a span is looked at, so that it is known what is usual, milliseconds.
+/// Length of the history before a span from which the usual values are learned, milliseconds.
 pub(super) const LEARN_MS: i64 = 60 * 60_000;
 
-/// First and last instant of all that a source has.
+/// Times of the first and last tick of a source.
 fn whole(live: &Live, source: SourceId) -> Option<(i64, i64)> {
     let store = live.store();
     store.spans(source, 0).flatten().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))

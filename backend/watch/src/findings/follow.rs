@@ -1,4 +1,4 @@
-//! Looks at what comes, each second.
+//! Live detection, each second.
 
 use super::book::{Entry, FindingBook};
 use super::feed::{announce, feed, running};
@@ -17,39 +17,39 @@ use stream::live::Live;
 use stream::store::{Cursor, Frame, News};
 use tokio::sync::watch;
 
-/// Time between two looks.
+/// Interval of the detection.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How long a tick may take to come, milliseconds: from this machine, and from others.
+/// Maximum delay of a tick, milliseconds: of this machine, and of others.
 const LATENESS_MS: (i64, i64) = (1_500, 5_000);
 
-/// How much of the history is looked at first, so that it is known what is usual, milliseconds: of this machine, and of
-/// others, of which there may be many.
+/// Length of the history that is read first, to learn the usual values, milliseconds. For this machine, and for others,
+/// of which there may be many.
 const LEARN_MS: (i64, i64) = (60 * 60_000, 15 * 60_000);
 
-/// How long a machine is looked at until what was open at the start and is not found again has ended, milliseconds.
+/// Time that a machine is checked before a finding from before the start, which is not found again, ends, milliseconds.
 const SETTLED_MS: i64 = 120_000;
 
-/// Time between two looks at which jobs run, and at what is too old, in looks.
+/// Interval of reading jobs and dropping old data, in checks.
 const RARELY: u64 = 5;
 
-/// What is followed, and what is done with what is found.
+/// Inputs and outputs of the detection.
 pub struct Following {
     #[allow(missing_docs, reason = "what is followed")]
     pub live: Arc<Live>,
-    /// Takes what is found.
+    /// Stores the findings.
     pub book: Arc<FindingBook>,
-    /// Which jobs run.
+    /// Jobs.
     pub runs: Arc<RunBook>,
     #[allow(missing_docs, reason = "see insight")]
     pub settings: Settings,
-    /// The machines are others, which may fall silent.
+    /// The machines are other ones, which may stop reporting.
     pub of_others: bool,
-    /// What was found is written there, where there is a data folder.
+    /// File of the findings; none without a data folder.
     pub kept: Option<KeptFindings>,
 }
 
-/// One source, as it is followed.
+/// A followed source.
 struct Followed {
     key: String,
     name: String,
@@ -57,7 +57,7 @@ struct Followed {
     checks: u64,
     processes: i64,
     stopped: bool,
-    /// When the first tick came since the start, milliseconds.
+    /// Time of the first tick since the start, milliseconds.
     first: Option<i64>,
 }
 
@@ -68,7 +68,7 @@ struct Follower {
     looks: u64,
 }
 
-/// Looks at what comes until `stop` becomes true.
+/// Runs the detection on new ticks until `stop` becomes true.
 pub async fn follow(following: Following, mut stop: watch::Receiver<bool>) {
     let begun = tokio::task::spawn_blocking(move || Arc::new(Mutex::new(Follower::begin(following)))).await;
     let Ok(follower) = begun else {
@@ -90,7 +90,7 @@ pub async fn follow(following: Following, mut stop: watch::Receiver<bool>) {
 }
 
 impl Follower {
-    /// Feeds the newest history, so that what is usual is known.
+    /// Replays the newest history, to learn the usual values.
     fn begin(following: Following) -> Self {
         let mut insight = Insight::new(following.settings.clone());
         insight.follow(following.of_others);
@@ -98,11 +98,11 @@ impl Follower {
         let from = now - if following.of_others { LEARN_MS.1 } else { LEARN_MS.0 };
         let mut follower = Follower { following, insight, sources: HashMap::new(), looks: 0 };
         let sources = follower.following.live.store().sources();
-        // The cursors stand where the history ends that is fed.
+        // The cursors start at the end of the replayed history.
         let newest: Vec<i64> = sources.iter().filter_map(|source| follower.enter(source)).collect();
         let live = follower.following.live.clone();
         let Some(to) = newest.into_iter().max() else {
-            // A first start: there is nothing to feed, and what is fed announces the sources.
+            // A first start: there is nothing to replay, and the replay would define the sources.
             sources.iter().for_each(|source| drop(announce(&mut follower.insight, &live, source)));
             return follower;
         };
@@ -114,7 +114,7 @@ impl Follower {
         follower
     }
 
-    /// Begins to follow a source at its newest tick, whose time this is.
+    /// Starts to follow a source at its newest tick; returns the time of that tick.
     fn enter(&mut self, source: &Arc<Source>) -> Option<i64> {
         let mut cursor = Cursor::new(source.id).with_state();
         let newest = {
@@ -128,11 +128,11 @@ impl Follower {
         newest
     }
 
-    /// What came since the look before, and what is wrong in it.
+    /// Runs the detection on the ticks since the last check.
     fn look(&mut self) {
         let live = self.following.live.clone();
         let all = live.store().sources();
-        // What another hub holds it judges.
+        // Sources of another hub are evaluated there.
         let sources: Vec<Arc<Source>> = all.iter().filter(|source| live.holds(source.id)).cloned().collect();
         if sources.len() < all.len() {
             let held: HashSet<&str> = sources.iter().map(|source| source.key.as_str()).collect();
@@ -185,8 +185,8 @@ impl Follower {
         }
     }
 
-    /// Ends what an earlier life left open and what is not found again. A machine that was not heard of since may have it
-    /// still, and what takes long to be told needs that time again where less of the past was looked at.
+    /// Ends findings that an earlier run left open and that are not found again. They may still hold on a machine that
+    /// has not reported since. A finding that takes long to detect needs that time again if less of the past was read.
     fn end_others(&mut self, now: i64) {
         let late = if self.following.of_others { self.following.settings.idle_after * 1000 } else { 0 };
         let young = |followed: &&Followed| followed.first.is_none_or(|first| now < first + SETTLED_MS + late);
@@ -232,7 +232,7 @@ impl Follower {
         }
     }
 
-    /// Puts what was found into the book, and writes down what that changed.
+    /// Adds findings to the book, and writes the changes.
     fn take(&mut self, found: Vec<Finding>) {
         let keys: HashMap<&str, &str> =
             self.sources.values().map(|followed| (followed.name.as_str(), followed.key.as_str())).collect();
@@ -255,7 +255,7 @@ impl Follower {
     }
 }
 
-/// Tells of series that are new, or others than before.
+/// Defines new and redefined series.
 fn tell(insight: &mut Insight, live: &Live, source: SourceId, series: &[SeriesId]) {
     if series.is_empty() {
         return;

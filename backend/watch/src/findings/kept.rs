@@ -1,4 +1,4 @@
-//! What was found, as a file in the data folder: a line each time that something is raised, changed or ended.
+//! Findings as a file in the data folder: one line for each raise, change or end.
 
 use super::book::{Entry, FindingBook};
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// Name of the file in the data folder.
 const FILE: &str = "findings.jsonl";
 
-/// The most of it that is read, and beyond half of which it is written anew, bytes.
+/// Maximum bytes that are read. Above half of it the file is rewritten.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The file. Where it cannot be written, what is found is known until this program ends, which is said once.
+/// The file. If it cannot be written, findings are kept until this program ends, which is logged once.
 #[derive(Debug)]
 pub struct KeptFindings {
     path: PathBuf,
@@ -22,8 +22,8 @@ pub struct KeptFindings {
 }
 
 impl KeptFindings {
-    /// Reads the file of a data folder into the book, and writes it anew without the lines that were replaced since. Of each
-    /// finding the last line counts. A line that cannot be read, as the last one after a power cut, is left out.
+    /// Reads the file of a data folder into the book, and rewrites it without replaced lines. The last line of each
+    /// finding counts. Unreadable lines, as the last one after a power cut, are skipped.
     pub fn open(folder: &Path, book: &FindingBook) -> Self {
         let path = folder.join(FILE);
         let mut by_id = HashMap::new();
@@ -35,13 +35,14 @@ impl KeptFindings {
             }
         }
         book.restore(by_id.into_values());
-        // Written now, the first finding of this life is a line at the end: it is in the file once it is shown.
+        // Rewritten now, so that the first finding of this run is appended as a line: it is in the file once it is
+        // shown.
         let mut kept = KeptFindings { path, file: None, bytes: MAX_BYTES, failing: false };
         kept.write(&[], || book.all());
         kept
     }
 
-    /// Writes what has changed; `all` is what there is, for when the file has grown too long.
+    /// Writes the changed entries; `all` returns all entries, for a rewrite of a file that has grown too long.
     pub fn write(&mut self, changed: &[Entry], all: impl FnOnce() -> Vec<Entry>) {
         let written = match self.bytes > MAX_BYTES / 2 {
             true => self.write_anew(&all()),
@@ -50,7 +51,7 @@ impl KeptFindings {
         match written {
             Ok(()) => self.failing = false,
             Err(error) => {
-                // What is lacking is written with all the rest once it can be.
+                // The missing lines are written with all others once it works again.
                 (self.bytes, self.file) = (MAX_BYTES, None);
                 if !std::mem::replace(&mut self.failing, true) {
                     tracing::warn!(%error, "{} cannot be written: findings are lost at a restart", self.path.display());
@@ -99,7 +100,7 @@ mod tests {
         Entry { finding: finding(kind, "a", 10, until), machines: [("a".into(), "key".into())].into() }
     }
 
-    /// The file of a folder, and what a book has once it is opened, by id.
+    /// The file of a folder, and the entries of a book after opening it, by id.
     fn opened(folder: &Path) -> (KeptFindings, Vec<Entry>) {
         let book = FindingBook::default();
         let kept = KeptFindings::open(folder, &book);
@@ -120,7 +121,7 @@ mod tests {
         file.write_all(b"{\"id\":\"to").expect("written");
         let wanted = [entry("hang", Some(99)), entry("idle", None)];
         assert_eq!(opened(folder.path()).1, wanted);
-        // Opening it left a line of each.
+        // Opening the file left one line of each.
         assert_eq!(fs::read(&path).expect("there").split(|byte| *byte == b'\n').count(), 3);
         assert_eq!(opened(folder.path()).1, wanted);
     }

@@ -1,7 +1,7 @@
-//! Findings: what is wrong with the machines, as the crate `insight` sees it in their samples. [`follow`] looks at what
-//! comes, [`look_through`] at what was kept, and [`FindingBook`] has what was found.
+//! Findings: problems of the machines that the crate `insight` detects in their samples. [`follow`] checks live data,
+//! [`look_through`] stored data, and [`FindingBook`] holds the findings.
 //!
-//! They follow from the samples alone, so that a replay finds the same again; what is kept of them is a file beside the
+//! They follow from the samples alone, so that a replay finds the same again. They are stored in a file beside the
 //! history, which is read after a restart.
 
 mod answer;

@@ -1,8 +1,8 @@
-//! Findings for tests, of this crate and of those above it.
+//! Findings for tests, of this crate and of those that depend on it.
 
 use shared::finding::{Finding, Place, Severity};
 
-/// A warning of one card, between these times, seconds; without an end it lasts.
+/// A warning of one card, between these times, seconds; without an end it is open.
 pub fn finding(kind: &str, source: &str, since: i64, until: Option<i64>) -> Finding {
     Finding {
         id: format!("{kind}:{source}:0:{since}"),
