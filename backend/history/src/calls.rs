@@ -1,5 +1,5 @@
-//! Which calls that change the folder have not returned. A disk that hangs is told by one that stays, whoever made it:
-//! the log's threads, or whoever writes, merges and removes segments.
+//! Calls that change the folder and have not returned. A call that stays reveals a hanging disk, whether it comes from
+//! the log's threads or from writing, merging and removing segments.
 
 use crate::files::{Append, Content, Files, Lock, LockError};
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ impl Calls {
     }
 }
 
-/// Files whose calls are noted.
+/// Files whose calls are tracked.
 pub(crate) struct Noted {
     files: Arc<dyn Files>,
     calls: Arc<Calls>,

@@ -1,11 +1,13 @@
 //! Compaction: the quarters of an hour are merged to one segment, whose columns are longer and so smaller, and have a
 //! tier.
 //!
-//! Records are written in the order of their numbers, each once. Of each source, blocks whose sequences follow each other
-//! and whose times rise become one block; where the clock was set, or ticks are missing, another begins. A tick that is
-//! in two blocks is taken once. Late samples of earlier versions are put where their source has a tick at their time and
-//! none of that series; the others stay in a block of their own, because a tick more would be a gap in every other
-//! series. What was removed of a hub leaves a segment by the same way: it is written anew without it.
+//! Records are written in the order of their numbers, each once. Consecutive blocks of a source become one block, if
+//! their sequences are adjacent and their times rise. A new block starts where the clock was set, or ticks are missing.
+//! A tick in two blocks is taken once.
+//!
+//! Late samples of earlier versions are added to a tick of their source at their time that lacks their series. The
+//! others stay in a block of their own, because an additional tick would be a gap in every other series. Data removed
+//! from a hub leaves a segment in the same way: the segment is rewritten without it.
 
 use crate::files::Files;
 use crate::indexes::Indexes;
@@ -24,23 +26,23 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What [`merge`] made.
+/// Result of [`merge`].
 pub struct Merged {
     /// The hour.
     pub segment: Arc<Segment>,
-    /// Names of the files it stands for; to be removed with [`segments::remove`].
+    /// Names of the files that it replaces; to be removed with [`segments::remove`].
     pub replaced: Vec<String>,
-    /// What could not be read and so is not in it, with the file's name.
+    /// Unreadable parts, which it lacks, with the file's name.
     pub damages: Vec<(String, Damage)>,
 }
 
 const HOUR_S: i64 = 3_600;
 const QUARTERS_AN_HOUR: usize = 4;
-/// How long after its end an hour is merged that lacks a quarter, s.
+/// Delay after its end before an hour is merged that lacks a quarter, s.
 const LATE_QUARTER_GRACE_S: i64 = 120;
 
-/// The segments of the oldest hour that is over at `now` (ms) and has quarters, its earlier merges included; none
-/// when there is nothing to do.
+/// The segments of the oldest hour that is over at `now` (ms) and has quarters, including its earlier merges; none when
+/// there is nothing to do.
 pub fn due(now: i64, segments: &[Arc<Segment>]) -> Option<Vec<Arc<Segment>>> {
     let names: Vec<Name> = segments.iter().map(|s| s.name()).collect();
     Some(choose(now.div_euclid(1_000), &names)?.into_iter().map(|i| segments[i].clone()).collect())
@@ -62,31 +64,31 @@ fn choose(now: i64, names: &[Name]) -> Option<Vec<usize>> {
     Some(parts)
 }
 
-/// Free space that is left to others while merging.
+/// Free space that merging leaves.
 const SPARE_BYTES: u64 = 100_000_000;
 
-/// Whether there is room for an hour of so many bytes beside what it stands for.
+/// Whether there is space for an hour of this size beside the segments that it replaces.
 fn room(free: u64, bytes: u64) -> bool {
     free >= SPARE_BYTES.saturating_add(bytes.saturating_mul(2))
 }
 
-/// Merges segments into the hour of the first. They stay as they are, and may be read, until they are removed.
+/// Merges segments into the hour of the first. They stay unchanged and readable until they are removed.
 ///
 /// # Errors
-/// `StorageFull` while there is too little room; [`unread`] names the part that could not be read; as the system says.
-/// Then nothing has changed, and it may be tried again.
+/// `StorageFull` while there is too little space; [`unread`] names the part that could not be read; otherwise the error
+/// of the system. Then nothing has changed, and it may be tried again.
 pub fn merge(files: &dyn Files, indexes: &Arc<Indexes>, serial: u64, parts: &[Arc<Segment>]) -> io::Result<Merged> {
     let Some(first) = parts.first() else { return Err(io::ErrorKind::InvalidInput.into()) };
     let start = first.name().start.div_euclid(HOUR_S) * HOUR_S;
     write(files, indexes, Name { kind: Kind::Hour, start, serial }, parts, &BTreeSet::new())
 }
 
-/// Whether a segment has something of one of these sources.
+/// Whether a segment has data of one of these sources.
 pub fn has_any(segment: &Segment, sources: &BTreeSet<String>) -> bool {
     !sources.is_empty() && segment.contents().sources.iter().any(|source| sources.contains(&source.name))
 }
 
-/// Writes a segment anew without these sources. None where it has no others: then it is to be removed.
+/// Rewrites a segment without these sources. None if it has no others: then it is to be removed.
 ///
 /// # Errors
 /// As [`merge`].
@@ -104,7 +106,7 @@ pub fn without(
     write(files, indexes, name, std::slice::from_ref(part), removed).map(Some)
 }
 
-/// Writes what is in these parts as one segment, without some sources.
+/// Writes the data of these parts as one segment, without some sources.
 fn write(
     files: &dyn Files,
     indexes: &Arc<Indexes>,
@@ -172,7 +174,7 @@ fn merge_records(
     Ok(())
 }
 
-/// Contents of all parts together, without blocks and some sources. What two of them say of the same is taken from the newest.
+/// Contents of all parts together, without blocks and some sources. The newest of two equal entries is used.
 fn merged(parts: &[Arc<Segment>], removed: &BTreeSet<String>) -> Contents {
     let mut table = JoinedTable::default();
     let mut contents = Contents { version: VERSION, ..Contents::default() };
@@ -181,7 +183,7 @@ fn merged(parts: &[Arc<Segment>], removed: &BTreeSet<String>) -> Contents {
         let from = part.contents();
         contents.log_through = contents.log_through.max(from.log_through);
         contents.replaces.push(part.name().to_string());
-        // Theirs too: it may be that they could not be removed.
+        // Their replaced files too, which may not have been removed.
         contents.replaces.extend(from.replaces.iter().cloned());
         let mut places: Vec<Option<u16>> = vec![None; from.rows.len()];
         for source in from.sources.iter().filter(|source| !removed.contains(&source.name)) {
@@ -219,8 +221,7 @@ impl Piece<'_> {
     }
 }
 
-/// A new block, and what it is made of in the order in which it is believed: each piece with its ticks and what ticks
-/// they become.
+/// A new block, and its pieces in order of precedence: each with its ticks and their positions in the block.
 struct Strand<'a> {
     first_seq: u64,
     last_seq: u64,
@@ -243,7 +244,7 @@ impl Strand<'_> {
         self.pieces.iter().flat_map(|(piece, _)| piece.columns.iter().map(|c| c.id)).collect()
     }
 
-    /// The values of a series, one a tick; what is damaged is missing.
+    /// The values of a series, one per tick; damaged ones are absent.
     fn values(&self, id: SeriesId, damages: &mut Damages) -> io::Result<Vec<f64>> {
         let mut values = vec![f64::NAN; self.times.len()];
         for (piece, moves) in &self.pieces {
@@ -277,12 +278,12 @@ impl fmt::Display for Unread {
 
 impl std::error::Error for Unread {}
 
-/// The part on whose account [`merge`] failed, when the system could not read it. The others can be merged without it.
+/// The part that made [`merge`] fail because the system could not read it. The others can be merged without it.
 pub fn unread(error: &io::Error) -> Option<Name> {
     error.get_ref()?.downcast_ref::<Unread>().map(|unread| unread.file)
 }
 
-/// What was read; none when it is damaged. What could not be read now may be read another time, so merging waits.
+/// The data; none when it is damaged. Data that the system cannot read now may be readable later, so that is an error.
 fn sound<T>(segment: &Segment, read: Result<T, Damage>, damages: &mut Damages) -> io::Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -319,7 +320,7 @@ fn strands<'a>(parts: &'a [Arc<Segment>], source: &str, damages: &mut Damages) -
     Ok(strands)
 }
 
-/// Puts blocks behind each other where sequence and time allow, each sequence once.
+/// Joins blocks where sequence and time allow, each sequence once.
 fn join(mut spans: Vec<Rc<Piece<'_>>>) -> Vec<Strand<'_>> {
     spans.sort_by_key(|piece| (piece.entry().first_seq, Reverse(piece.entry().last_seq)));
     let mut strands: Vec<Strand<'_>> = Vec::new();
@@ -351,7 +352,7 @@ fn join(mut spans: Vec<Rc<Piece<'_>>>) -> Vec<Strand<'_>> {
     strands
 }
 
-/// Puts late samples where there is a tick of their time; the others make blocks of their own.
+/// Adds late samples to ticks of their time; the others become blocks of their own.
 fn fold<'a>(late: Vec<Rc<Piece<'a>>>, strands: &mut [Strand<'a>]) -> Vec<Strand<'a>> {
     let mut left: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
     for (number, piece) in late.iter().enumerate() {
@@ -404,7 +405,7 @@ mod tests {
         assert_eq!(choose(10_919, &part), None);
         assert_eq!(choose(10_920, &part), Some(vec![1, 2]));
         assert_eq!(choose(1 << 40, &names(&[(Hour, 0), (Hour, 3_600)])), None);
-        // A clock that was far off makes no sum overflow.
+        // A clock that was far off must not overflow a sum.
         assert_eq!(choose(0, &names(&[(Quarter, i64::MAX - 5)])), None);
         assert!(choose(i64::MAX, &names(&[(Quarter, i64::MIN + 5)])).is_some());
     }

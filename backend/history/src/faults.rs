@@ -1,26 +1,26 @@
-//! A folder that fails, for tests: of the operations that change something, the n-th goes wrong.
+//! A folder with injected faults, for tests: the n-th operation that changes something fails.
 
 use crate::files::{Append, Content, Files, Lock, LockError};
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What goes wrong. An append does half of its work then.
+/// Kind of a fault. A failed append has written half of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The disk is full from there on: nothing is created or appended until [`Faulty::heal`].
+    /// The disk is full from then on: nothing is created or appended until [`Faulty::heal`].
     Full,
-    /// That one operation fails.
+    /// A single operation fails.
     Io,
-    /// The process dies: nothing is done any more. What was written stays.
+    /// The process dies: nothing is done any more. Written data stays.
     Kill,
-    /// The machine loses power: likewise, and what was not synced is gone, names in the folder included.
+    /// The machine loses power: likewise, and unsynced data is lost, including names in the folder.
     PowerCut,
     /// The operation does not return until [`Faulty::heal`].
     Hang,
 }
 
-/// Files of which one operation fails. Clones are the same.
+/// Files with a failing operation. Clones share their state.
 #[derive(Clone)]
 pub struct Faulty {
     files: Arc<dyn Files>,
@@ -37,14 +37,14 @@ struct Plan {
 struct State {
     operations: Vec<String>,
     fault: Option<(usize, Fault)>,
-    /// Operations whose names begin so do not return.
+    /// Operations with this prefix do not return.
     hangs: Option<String>,
     full: bool,
     dead: bool,
     open: Vec<Arc<Tracked>>,
-    /// Files whose contents cannot be read.
+    /// Files with unreadable contents.
     unread: HashSet<String>,
-    /// Names that the folder was not synced since; what was before, where there was one.
+    /// Names changed since the folder was synced; each with its former name, if it had one.
     names: Vec<(String, Option<String>)>,
 }
 
@@ -64,28 +64,28 @@ fn dead() -> io::Error {
 }
 
 impl Faulty {
-    /// These files, all well until [`fail`](Self::fail).
+    /// These files, without a fault until [`fail`](Self::fail).
     pub fn new(files: Arc<dyn Files>) -> Self {
         Faulty { files, plan: Arc::default() }
     }
 
-    /// The operation after `n` more goes wrong: 0 is the next.
+    /// Makes the operation after `n` more fail: 0 is the next.
     pub fn fail(&self, n: usize, fault: Fault) {
         let mut state = lock(&self.plan.state);
         state.fault = Some((state.operations.len() + n, fault));
     }
 
-    /// Operations that begin so, as `append q-`, do not return until [`heal`](Self::heal).
+    /// Makes operations with this prefix, as `append q-`, hang until [`heal`](Self::heal).
     pub fn hang(&self, what: &str) {
         lock(&self.plan.state).hangs = Some(what.into());
     }
 
-    /// What is in a file of this name cannot be read (`EIO`) until [`heal`](Self::heal), whoever has it open.
+    /// Makes a file of this name unreadable (`EIO`) until [`heal`](Self::heal), also if it is open.
     pub fn unread(&self, name: &str) {
         lock(&self.plan.state).unread.insert(name.into());
     }
 
-    /// The disk has space, answers, and makes no errors again. The dead stay dead.
+    /// Ends all faults. A dead process stays dead.
     pub fn heal(&self) {
         let mut state = lock(&self.plan.state);
         (state.full, state.fault, state.hangs) = (false, None, None);
@@ -93,7 +93,7 @@ impl Faulty {
         self.plan.healed.notify_all();
     }
 
-    /// What was asked for so far, as `append log-1`, failed operations included.
+    /// All operations so far, as `append log-1`, including failed ones.
     pub fn operations(&self) -> Vec<String> {
         lock(&self.plan.state).operations.clone()
     }
@@ -107,10 +107,10 @@ impl Faulty {
         if self.is_dead() { Err(dead()) } else { Ok(()) }
     }
 
-    /// Loses what was not synced.
+    /// Loses unsynced data.
     fn cut_power(&self, state: &mut State) {
         for (name, before) in state.names.drain(..).rev() {
-            // What is gone by now cannot be lost any more.
+            // A removed file cannot be lost any more.
             let _ = match before {
                 Some(before) => self.files.rename(&name, &before),
                 None => self.files.remove(&name),
@@ -123,7 +123,7 @@ impl Faulty {
 }
 
 impl Plan {
-    /// Counts an operation; what goes wrong with it, where something does.
+    /// Counts an operation; returns its fault, if it has one.
     fn step(&self, what: String, grows: bool, cut: impl FnOnce(&mut State)) -> Option<Fault> {
         let mut state = lock(&self.state);
         if state.dead {
@@ -159,7 +159,7 @@ impl Plan {
 
 fn error(fault: Fault) -> io::Error {
     match fault {
-        // As the system would say it, because people are shown the words.
+        // The errors of the system, because people see their text.
         Fault::Full => io::Error::from_raw_os_error(libc::ENOSPC),
         Fault::Io | Fault::Hang => io::Error::from_raw_os_error(libc::EIO),
         Fault::Kill | Fault::PowerCut => dead(),
@@ -181,7 +181,7 @@ impl Files for Faulty {
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn Content>> {
         self.alive()?;
-        // A file is read under the name that it will have.
+        // A temporary file counts under its final name.
         let name_later = name.strip_suffix(".tmp").unwrap_or(name).into();
         Ok(Arc::new(Reading { content: self.files.open(name)?, name: name_later, files: self.clone() }))
     }
@@ -251,13 +251,13 @@ struct Appender {
 impl Append for Appender {
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let Tracked { file, name, len } = &*self.tracked;
-        // A dead process does not write the half of what it was about to.
+        // A process that was dead before writes no half of its bytes.
         let was_dead = self.files.is_dead();
         let fault = self.files.plan.step(format!("append {name}"), true, |state| self.files.cut_power(state));
         let bytes = match fault {
             None => bytes,
             Some(_) if was_dead => return Err(dead()),
-            // What was lost with the power is not followed by what came after it.
+            // After lost data nothing may be appended.
             Some(Fault::PowerCut) => return Err(dead()),
             Some(_) => &bytes[..bytes.len() / 2],
         };

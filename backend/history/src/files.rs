@@ -1,4 +1,4 @@
-//! The few things that history asks of a folder, so that tests can put a failing one in the real one's place.
+//! The file operations of the history, so that tests can replace the real folder by a failing one.
 //!
 //! Names are plain file names within the one folder. Nothing is ever overwritten: a file is created, grows at its end,
 //! is renamed, is removed.
@@ -13,97 +13,97 @@ pub trait Files: Send + Sync {
     /// Names of all files, in no order.
     ///
     /// # Errors
-    /// The folder cannot be read. This and all other calls hand on what the system says.
+    /// The folder cannot be read. This and all other calls return the error of the system.
     fn list(&self) -> io::Result<Vec<String>>;
     /// Opens a file to read it. It stays readable after it was renamed or removed.
     ///
     /// # Errors
-    /// `NotFound` where it is gone.
+    /// `NotFound` if it does not exist.
     fn open(&self, name: &str) -> io::Result<Arc<dyn Content>>;
     /// Creates a file that only its owner may read.
     ///
     /// # Errors
-    /// `AlreadyExists` where there is one of that name.
+    /// `AlreadyExists` if there is a file of that name.
     fn create(&self, name: &str) -> io::Result<Arc<dyn Append>>;
-    /// Gives a file another name; one of that name goes.
+    /// Renames a file; a file of the new name is replaced.
     ///
     /// # Errors
-    /// As the system says; then both are as they were.
+    /// That of the system; then both are unchanged.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file.
     ///
     /// # Errors
-    /// `NotFound` where there is none.
+    /// `NotFound` if it does not exist.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Returns once names that were given and taken survive a power cut.
+    /// Returns once new, changed and removed names survive a power cut.
     ///
     /// # Errors
-    /// As the system says.
+    /// That of the system.
     fn sync_folder(&self) -> io::Result<()>;
     /// Bytes that this user may still write.
     ///
     /// # Errors
-    /// As the system says.
+    /// That of the system.
     fn free(&self) -> io::Result<u64>;
-    /// Takes the folder for this process until what is returned is dropped.
+    /// Locks the folder for this process until the result is dropped.
     ///
     /// # Errors
-    /// [`LockError::Held`] where another process, or another opening in this one, has it.
+    /// [`LockError::Held`] if another process, or another opening in this one, holds the lock.
     fn lock(&self) -> Result<Arc<dyn Lock>, LockError>;
 }
 
-/// A folder that is taken.
+/// A lock on a folder.
 pub trait Lock: Send + Sync {
-    /// Writes down which process has it, for people. Until then no byte was changed.
+    /// Writes the id of this process to the lock file, for people. No byte was changed before.
     fn sign(&self);
 }
 
-/// Why a folder was not taken.
+/// Reason why a folder was not locked.
 #[derive(Debug)]
 pub enum LockError {
-    /// Another has it.
+    /// Another holds the lock.
     Held {
-        /// Its process, where it wrote that down.
+        /// Its process, if it wrote its id.
         pid: Option<u32>,
     },
-    /// The lock file cannot be made or locked.
+    /// The lock file cannot be created or locked.
     Io(io::Error),
 }
 
-/// What is in a file, readable at any place by many at once.
+/// The content of a file, readable at any offset and concurrently.
 pub trait Content: Send + Sync {
     /// Its bytes.
     ///
     /// # Errors
-    /// As the system says.
+    /// That of the system.
     fn size(&self) -> io::Result<u64>;
     /// Exactly `len` bytes from `offset` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` where the file ends before; else as the system says.
+    /// `UnexpectedEof` if the file ends before; else that of the system.
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>>;
 }
 
-/// A file that grows at its end. One writes, another may sync meanwhile.
+/// A file that grows at its end. One thread writes, another may sync meanwhile.
 pub trait Append: Send + Sync {
     /// Writes all of these bytes at the end.
     ///
     /// # Errors
-    /// As the system says; some of the bytes may have been written.
+    /// That of the system; some of the bytes may have been written.
     fn append(&self, bytes: &[u8]) -> io::Result<()>;
-    /// Returns once all that was appended survives a power cut.
+    /// Returns once all appended data survives a power cut.
     ///
     /// # Errors
-    /// As the system says; then any part of what was appended since the last sync may be lost.
+    /// That of the system; then any part of the data appended since the last sync may be lost.
     fn sync(&self) -> io::Result<()>;
     /// Cuts the file to this length.
     ///
     /// # Errors
-    /// As the system says.
+    /// That of the system.
     fn truncate(&self, len: u64) -> io::Result<()>;
 }
 
-/// Name of the lock file. It holds the number of the process that has the folder; it is the lock on it that counts.
+/// Name of the lock file. It contains the id of the process that holds the folder, but only the lock on it counts.
 pub const LOCK: &str = "lock";
 
 /// A folder of the machine.
@@ -113,15 +113,15 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// The folder at this path; nothing is made yet.
+    /// The folder at this path; nothing is created yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Disk { path: path.into() }
     }
 
-    /// Makes the folder, and those above it, for this user alone, unless it is there.
+    /// Creates the folder, and those above it, for this user alone, unless it exists.
     ///
     /// # Errors
-    /// As the system says.
+    /// That of the system.
     pub fn make(&self) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
@@ -130,13 +130,14 @@ impl Disk {
         builder.create(&self.path)
     }
 
-    /// Whether others could put files or links of theirs into the folder: by its mode, which an access list shows in
-    /// the place of the group's rights, or as the owner of a link that leads to it. A sticky bit keeps nobody from
-    /// adding. Who may change a folder above it may lead us elsewhere; that is not looked at, since what we then make
-    /// there is new, ours alone, and follows no link.
+    /// Whether others could put files or links into the folder: by its mode, in which an access list replaces the
+    /// group's rights, or as the owner of a link to it. A sticky bit does not prevent adding files.
+    ///
+    /// A user who may change a folder above it could redirect us. This is not checked: all files created here are new,
+    /// private, and follow no link.
     ///
     /// # Errors
-    /// As the system says.
+    /// That of the system.
     #[cfg(unix)]
     pub fn shared(&self) -> io::Result<Option<Shared>> {
         use std::os::unix::fs::MetadataExt;
@@ -151,7 +152,7 @@ impl Disk {
         Ok(open.then_some(Shared::Mode { mode: folder.mode() & 0o7777, ours }))
     }
 
-    /// Whether others could put files into the folder: not known on this system.
+    /// Whether others could put files into the folder: unknown on this system.
     ///
     /// # Errors
     /// None here.
@@ -165,7 +166,7 @@ impl Disk {
     }
 }
 
-/// Why a folder is not ours alone.
+/// Reason why a folder is not private.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
     /// It is reached by a link of another user.
@@ -173,16 +174,16 @@ pub enum Shared {
         /// Id of that user.
         uid: u32,
     },
-    /// Its group or everybody may write to it.
+    /// Its group or all users may write to it.
     Mode {
         /// Its mode.
         mode: u32,
-        /// It belongs to this user and is no common place as /tmp is, so that the mode can be mended.
+        /// It belongs to this user and is not shared like /tmp, so that the mode can be fixed.
         ours: bool,
     },
 }
 
-/// A file of our own: made for its owner alone, never reached by a link, and not waited for should it be a pipe.
+/// Options for private files: created for the owner alone, never opened through a link, without blocking on a pipe.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -192,7 +193,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Opens a file that is there.
+/// Opens an existing file.
 fn plain(options: &OpenOptions, path: &Path) -> io::Result<File> {
     let strange = || io::Error::other(format!("{} is a link or not a plain file; remove it", path.display()));
     let file = options.open(path).map_err(|error| match path.symlink_metadata() {
@@ -204,7 +205,7 @@ fn plain(options: &OpenOptions, path: &Path) -> io::Result<File> {
 
 impl Files for Disk {
     fn list(&self) -> io::Result<Vec<String>> {
-        // A name that is no text is none of ours.
+        // A name that is no UTF-8 is none of ours.
         let names = std::fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
         names.filter_map(Result::transpose).collect()
     }
@@ -226,7 +227,7 @@ impl Files for Disk {
     }
 
     fn sync_folder(&self) -> io::Result<()> {
-        // Windows cannot open a folder as a file; its file system keeps names in a journal of its own.
+        // Windows cannot open a folder as a file; its file system journals names itself.
         if cfg!(unix) { File::open(&self.path)?.sync_all() } else { Ok(()) }
     }
 
@@ -256,14 +257,14 @@ struct Held {
 
 impl Lock for Held {
     fn sign(&self) {
-        // A full disk must not keep us from taking the folder: then it is not known who has it.
+        // A full disk must not prevent the lock: then the holder's process is unknown.
         let _ = self.file.set_len(0).and_then(|()| writeln!(&self.file, "{}", std::process::id()));
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Where nobody has signed there is nothing to take back: a folder of a newer version stays as it is.
+        // Without an id there is nothing to remove: a folder of a newer version stays unchanged.
         if self.file.stream_position().is_ok_and(|at| at > 0) {
             let _ = self.file.set_len(0);
         }
@@ -276,7 +277,7 @@ impl Content for File {
     }
 
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
-        // Before much memory is taken: a damaged length must not ask for more than there is.
+        // Checked before a large allocation: a damaged length must not request more than the file has.
         let much = len > 1 << 20;
         if much && offset.checked_add(len as u64).is_none_or(|end| end > self.size().unwrap_or(0)) {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -329,6 +330,6 @@ fn free(path: &Path) -> io::Result<u64> {
 
 #[cfg(not(unix))]
 fn free(_: &Path) -> io::Result<u64> {
-    // The standard library does not tell; a full disk is then met by its error.
+    // The standard library has no such call; a full disk then shows by its error.
     Ok(u64::MAX)
 }

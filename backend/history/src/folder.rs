@@ -1,4 +1,4 @@
-//! The data folder: who has it, what is in it at the start.
+//! The data folder: its lock, and its data at the start.
 
 use crate::calls::{Calls, Noted};
 use crate::files::{Content, Disk, Files, Lock, LockError, Shared};
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How the folder is used.
+/// Use of the folder.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// A power cut costs at most a second, not five.
+    /// A power cut loses at most a second of data, not five.
     pub durable: bool,
 }
 
-/// A data folder that this process has to itself. Another may take it once this and its [`Log`] are dropped.
+/// A data folder that this process has locked. Another may lock it once this and its [`Log`] are dropped.
 pub struct Folder {
     files: Arc<dyn Files>,
     calls: Arc<Calls>,
@@ -32,19 +32,19 @@ pub struct Folder {
     serial: AtomicU64,
     logs: BTreeMap<u64, u64>,
     indexes: Arc<Indexes>,
-    /// Held by the log too, whose threads may outlast the folder.
+    /// Held by the log too, whose threads may outlive the folder.
     lock: Arc<dyn Lock>,
 }
 
-/// Why a folder was not opened. Nothing in it was changed.
+/// Reason why a folder was not opened. Nothing in it was changed.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Another process has it.
+    /// Another process has locked it.
     Locked {
-        /// Which one, where it is known.
+        /// Its id, if known.
         pid: Option<u32>,
     },
-    /// Others may write to it, and could lead us astray with files and links of theirs.
+    /// Others may write to it, and could redirect us with their files and links.
     Shared(Shared),
     /// A file of a later version.
     Newer {
@@ -53,11 +53,11 @@ pub enum OpenError {
         /// The version of its format.
         version: u16,
     },
-    /// As the system says.
+    /// An error of the system.
     Io {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What came of it.
+        /// Its error.
         error: io::Error,
     },
 }
@@ -79,8 +79,8 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {}
 
 impl Folder {
-    /// Takes a folder, which is made where there is none, and reads what is in it. Where another process has it, it
-    /// answers at once.
+    /// Locks a folder, which is created if missing, and reads its data. If another process has locked it, returns at
+    /// once.
     ///
     /// # Errors
     /// [`OpenError`]; then no byte was changed.
@@ -93,7 +93,7 @@ impl Folder {
         Self::open_with(Arc::new(disk), options)
     }
 
-    /// Likewise, with files that tests have made.
+    /// Likewise, with files of a test.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -118,7 +118,7 @@ impl Folder {
     /// [`OpenError::Newer`] and [`OpenError::Io`].
     pub fn read_only(path: &Path) -> Result<Found, OpenError> {
         let (disk, indexes) = (Disk::new(path), Arc::default());
-        // What was merged or removed meanwhile is in another file by then.
+        // Data merged or removed meanwhile is in another file by then.
         for _ in 0..5 {
             let before = disk.list().map_err(io("read the folder"))?;
             let found = read(&disk, &indexes);
@@ -138,12 +138,12 @@ impl Folder {
     /// # Errors
     /// No thread can be started.
     pub fn log(&self) -> io::Result<Log> {
-        // What is promised is 1 s and 5 s: a tenth of it is for the sync itself.
+        // The documented limits are 1 s and 5 s: a tenth is left for the sync itself.
         let every = Duration::from_millis(if self.options.durable { 900 } else { 4_500 });
         Log::start(self.files.clone(), self.lock.clone(), self.logs.clone(), every)
     }
 
-    /// Calls to its disk that have not returned, those of the log included.
+    /// Calls to its disk that have not returned, including those of the log.
     pub fn calls(&self) -> &Arc<Calls> {
         &self.calls
     }
@@ -153,12 +153,12 @@ impl Folder {
         &self.files
     }
 
-    /// What its segments keep of their indexes, for the same.
+    /// The cache of its segments' indexes, for the same.
     pub fn indexes(&self) -> &Arc<Indexes> {
         &self.indexes
     }
 
-    /// A serial number for a new segment, above all that there were.
+    /// A serial number for a new segment, above all earlier ones.
     pub fn serial(&self) -> u64 {
         self.serial.fetch_add(1, Ordering::Relaxed)
     }
@@ -168,10 +168,10 @@ fn io(what: &'static str) -> impl Fn(io::Error) -> OpenError {
     move |error| OpenError::Io { what, error }
 }
 
-/// What only who has the folder needs to know.
+/// Data that only the holder of the lock needs.
 struct Read {
     leftovers: Vec<String>,
-    /// The highest that is taken.
+    /// The highest one in use.
     serial: u64,
     /// Lengths of log files by number.
     logs: BTreeMap<u64, u64>,
@@ -198,7 +198,7 @@ fn read(files: &dyn Files, indexes: &Arc<Indexes>) -> Result<(Found, Read), Open
             error => replay.report.damages.push(Damage { file, offset: 0, what: error.to_string() }),
         }
     }
-    // What is in sound segments needs no second reading; where one is damaged, the log may have its ticks still.
+    // Data in sound segments need not be read again. If one is damaged, the log may still have its ticks.
     let sealed = opened.segments.iter().map(|s| s.contents().log_through).max().unwrap_or(0);
     let sealed = if replay.report.damages.is_empty() { sealed } else { 0 };
     opened.segments.into_iter().for_each(|segment| replay.segment(segment));

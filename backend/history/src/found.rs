@@ -1,4 +1,4 @@
-//! What was found in a data folder: segments, and the machines with what of them is in logs alone.
+//! Data found in a data folder: segments, and the machines with the data that is in logs alone.
 
 use crate::segments::Segment;
 use shared::catalog::{Chart, Metric};
@@ -8,58 +8,58 @@ use shared::tick::TickState;
 use std::fmt;
 use std::sync::Arc;
 
-/// What was in a folder.
+/// Data found in a folder.
 #[derive(Default)]
 pub struct Found {
-    /// Segments by serial, those that an hour stands for apart.
+    /// Segments by serial, without those replaced by an hour.
     pub segments: Vec<Arc<Segment>>,
-    /// Machines of segments and logs, in the order in which they are met.
+    /// Machines of segments and logs, in order of appearance.
     pub sources: Vec<FoundSource>,
-    /// Rows of the table that series of `sources` name, one a tag, kind and unit, as they were written last.
+    /// Rows of the table that series of `sources` use, one per tag, kind and unit, as they were written last.
     pub rows: Vec<Metric>,
     /// Charts of these rows.
     pub charts: Vec<Chart>,
-    /// Number of the last log file; 0 without any. All that these hold is in `segments` or in `sources`.
+    /// Number of the last log file; 0 without any. All their data is in `segments` or in `sources`.
     pub log: u64,
-    /// What was wrong.
+    /// Faults found.
     pub report: Report,
 }
 
 /// A machine as it was found.
 #[derive(Debug, Default)]
 pub struct FoundSource {
-    /// Host name, which tells it apart.
+    /// Host name, which identifies it.
     pub name: String,
     /// Time between its ticks, milliseconds.
     pub interval: i64,
-    /// What does not change: key and value.
+    /// Constant facts: key and value.
     pub facts: Vec<(String, String)>,
-    /// By id, with positions in [`Found::rows`]; none where nothing that is kept speaks of the id, which is not given again.
+    /// By id, with positions in [`Found::rows`]; none if no stored data uses the id, which is not reassigned.
     pub series: Vec<Option<SeriesDef>>,
-    /// Ticks that are in no segment, rising by sequence. More than one span where some are missing in between, or where
-    /// the log began anew with another state.
+    /// Ticks that are in no segment, ascending by sequence. There are several spans if ticks are missing in between, or
+    /// if the log started again with another state.
     pub spans: Vec<TickSpan>,
-    /// Sequence and time of the newest tick, wherever it is; every series is absent.
+    /// Sequence and time of the newest tick, in logs or segments; every series is absent.
     pub state: TickState,
-    /// Records that are in no segment, rising by number.
+    /// Records that are in no segment, ascending by number.
     pub records: Vec<Record>,
-    /// Number of the newest record, wherever it is; 0 without any.
+    /// Number of the newest record, in logs or segments; 0 without any.
     pub last_record: u64,
-    /// Samples that came late and are in no segment: series, milliseconds since the Unix epoch, value.
+    /// Late samples that are in no segment: series, milliseconds since the Unix epoch, value.
     pub late: Vec<(SeriesId, i64, f64)>,
 }
 
 impl FoundSource {
-    /// Sequence of the newest tick, wherever it is; the source goes on with the next.
+    /// Sequence of the newest tick, in logs or segments; the source continues with the next.
     pub fn last_seq(&self) -> u64 {
         self.state.seq()
     }
 }
 
-/// Ticks that follow each other.
+/// Consecutive ticks.
 #[derive(Debug)]
 pub struct TickSpan {
-    /// Before the first, with the steps of all series that the frames speak of.
+    /// State before the first, with the steps of all series in the frames.
     pub base: TickState,
     /// Ticks whose frames can be applied in order.
     pub ticks: Vec<LoggedTick>,
@@ -67,12 +67,12 @@ pub struct TickSpan {
     pub present: Vec<bool>,
 }
 
-/// A tick of a log, and what of it can be known without the ticks before it.
+/// A tick of a log, with the data that is known without the ticks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedTick {
     /// Its sequence.
     pub seq: u64,
-    /// Sequence of the tick before it; between the two there is none.
+    /// Sequence of the tick before it; there is none between the two.
     pub before: u64,
     /// Milliseconds since the Unix epoch.
     pub t: i64,
@@ -82,22 +82,22 @@ pub struct LoggedTick {
     pub frame: Vec<u8>,
 }
 
-/// What was wrong at the start, and how much was read.
+/// Faults found at the start, and the amount of data read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What could not be read.
+    /// Damaged parts.
     pub damages: Vec<Damage>,
     /// Bytes of log files in `damages` and `torn`.
     pub skipped_bytes: u64,
     /// Ticks in logs that could not be placed because one before them is damaged.
     pub skipped_ticks: u64,
-    /// Ticks that neither a segment nor a log holds, although later ones of their source are known.
+    /// Ticks that are in no segment and no log, although later ones of their source are known.
     pub missing_ticks: u64,
     /// Ticks that were taken from logs.
     pub ticks: u64,
-    /// Log files that end in the middle of a record, and where: the rest was never written, which is no damage.
+    /// Log files that end in the middle of a record, with the offset. The rest was never written, so this is no damage.
     pub torn: Vec<(String, u64)>,
-    /// The log before was not closed in order: the process was killed, or the machine lost power.
+    /// The last log was not closed in order: the process was killed, or the machine lost power.
     pub unclean: bool,
 }
 
@@ -106,9 +106,9 @@ pub struct Report {
 pub struct Damage {
     /// File in the folder.
     pub file: String,
-    /// Where it begins.
+    /// Its offset.
     pub offset: u64,
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub what: String,
 }
 

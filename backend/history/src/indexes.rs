@@ -1,26 +1,26 @@
-//! A cache of the indexes of segments. A chart of a fleet asks a thousand blocks for one series each, and the next chart
-//! asks the same blocks: half of these reads are of their indexes.
+//! A cache of the indexes of segments. A chart of a fleet reads one series each from a thousand blocks, and the next
+//! chart reads from the same blocks: half of these reads are of their indexes.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What a cache holds at most: 12 hours of 100 machines of 20 series are half of it.
+/// Maximum bytes of a cache: 12 hours of 100 machines of 20 series are half of it.
 const MAX_CACHED_BYTES: usize = 1 << 20;
 
-/// What an entry takes beside its bytes, about.
+/// Approximate overhead of an entry, bytes.
 const ENTRY_BYTES: usize = 120;
 
-/// Number of a file, and a place in it.
+/// Number of a file, and an offset in it.
 pub(crate) type Place = (u64, u64);
 
-/// The cache that the segments of one folder share; the [`Folder`](crate::Folder) has one, and hands it to what opens
-/// them.
+/// The cache shared by the segments of one folder. The [`Folder`](crate::Folder) owns it, and passes it to the
+/// functions that open segments.
 #[derive(Debug)]
 pub struct Indexes {
     kept: Mutex<Kept>,
-    /// How many files were numbered.
+    /// Number of files so far.
     files: AtomicU64,
 }
 
@@ -31,22 +31,22 @@ impl Default for Indexes {
 }
 
 impl Indexes {
-    /// A number for a file that is opened: it tells it apart from all others of this cache, those of its name too.
+    /// A number for an opened file, which is unique in this cache, also among files of the same name.
     pub(crate) fn number(&self) -> u64 {
         self.files.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The bytes at a place: those that are kept, or what `read` answers, which is kept then.
+    /// The bytes at a place: the cached ones, or the result of `read`, which is then cached.
     ///
     /// # Errors
-    /// As `read`; nothing is kept then.
+    /// As `read`; nothing is cached then.
     pub(crate) fn get(
         &self,
         place: Place,
         len: usize,
         read: impl FnOnce() -> io::Result<Vec<u8>>,
     ) -> io::Result<Vec<u8>> {
-        // Whoever holds the lock leaves it whole.
+        // No code that holds the lock can leave it half changed.
         let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = lock().get(place).filter(|bytes| bytes.len() == len) {
             return Ok(bytes.to_vec());
@@ -58,13 +58,13 @@ impl Indexes {
     }
 }
 
-/// Bytes by place. Those that were not asked for since they were looked at last go first.
+/// Bytes by place. Those not requested since their last check are evicted first.
 #[derive(Debug)]
 struct Kept {
     room: usize,
     used: usize,
     by_place: HashMap<Place, (Box<[u8]>, bool)>,
-    /// All places, those to be looked at next first.
+    /// All places, in the order of the next checks.
     order: VecDeque<Place>,
 }
 
@@ -81,7 +81,7 @@ impl Kept {
 
     fn put(&mut self, place: Place, bytes: &[u8]) {
         let size = bytes.len() + ENTRY_BYTES;
-        // One that asks for all of a large history must not push out everything else for each of its blocks.
+        // A request for all of a large history must not evict everything else for each of its blocks.
         if size > self.room / 16 || self.by_place.contains_key(&place) {
             return;
         }

@@ -1,5 +1,5 @@
-//! What is written into a log file, so that a damaged record costs little: what is said of sources and series stands
-//! twice, a minute apart, and every source has a keyframe a minute.
+//! Records of a log file, such that a damaged one costs little: definitions of sources and series are written twice, a
+//! minute apart, and every source has a keyframe a minute.
 
 use crate::log::{Entry, Table, put};
 use shared::catalog::Catalog;
@@ -8,16 +8,16 @@ use shared::series::{SeriesDef, SeriesId};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Time between keyframes of a source, milliseconds: what a damaged tick costs at most.
+/// Time between keyframes of a source, milliseconds: the maximum loss by a damaged tick.
 pub const KEYFRAME_MS: i64 = 60_000;
 
-/// A record holds at most so many series.
+/// Maximum number of series in a record.
 const MAX_ENTRY_SERIES: usize = 512;
-/// A record holds at most so many rows.
+/// Maximum number of rows in a record.
 const MAX_ENTRY_ROWS: usize = 64;
 
-/// Writes records for one log file; a new file has a new journal. The bytes go to [`Log::begin`](crate::Log::begin) and
-/// [`Log::write`](crate::Log::write) in the order in which they were made.
+/// Makes records for one log file; a new file needs a new journal. The bytes are passed to
+/// [`Log::begin`](crate::Log::begin) and [`Log::write`](crate::Log::write) in the order of their creation.
 #[derive(Debug, Default)]
 pub struct Journal {
     sources: HashMap<u16, Said>,
@@ -26,31 +26,31 @@ pub struct Journal {
 
 #[derive(Debug, Default)]
 struct Said {
-    /// By id, whether the file has been told of it.
+    /// By id, whether it is defined in the file.
     series: Vec<bool>,
     /// Ticks from one keyframe to the next.
     every: u32,
-    /// Since the last keyframe.
+    /// Ticks since the last keyframe.
     ticks: u32,
-    /// Records to be said again with the next keyframe.
+    /// Definitions to be repeated with the next keyframe.
     again: Vec<u8>,
 }
 
 impl Journal {
-    /// Whether the file has been told of a source.
+    /// Whether a source is defined in the file.
     pub fn knows(&self, source: u16) -> bool {
         self.sources.contains_key(&source)
     }
 
-    /// A source: before anything else of it, and when its facts changed.
+    /// Defines a source: before anything else of it, and when its facts changed.
     pub fn source(&mut self, out: &mut Vec<u8>, source: u16, name: &str, interval: i64, facts: &[(String, String)]) {
         let said = self.sources.entry(source).or_default();
         said.every = (KEYFRAME_MS / interval.max(1)).clamp(1, KEYFRAME_MS) as u32;
         said.say(out, &Entry::Source { source, name: name.into(), interval, facts: facts.to_vec() });
     }
 
-    /// Those of these series that the file has not been told of, with their rows and charts; before the first frame that
-    /// speaks of them.
+    /// Defines those of these series that are not defined in the file, with their rows and charts; before the first
+    /// frame with them.
     pub fn series<'a>(
         &mut self,
         out: &mut Vec<u8>,
@@ -76,13 +76,13 @@ impl Journal {
         }
     }
 
-    /// The state from which the ticks after it go on: in an opening, and where ticks were left out.
+    /// The state that the next ticks continue from: in an opening, and where ticks were left out.
     pub fn keyframe(&mut self, out: &mut Vec<u8>, source: u16, frame: &[u8]) {
         put(out, &Entry::Keyframe { source, frame });
         self.sources.entry(source).or_default().ticks = 0;
     }
 
-    /// A tick. `keyframe` gives the state after it, and is asked once a minute.
+    /// A tick. `keyframe` returns the state after it, and is called once a minute.
     pub fn tick(&mut self, out: &mut Vec<u8>, source: u16, frame: &[u8], keyframe: impl FnOnce() -> Vec<u8>) {
         put(out, &Entry::Tick { source, frame });
         let said = self.sources.entry(source).or_default();
@@ -94,14 +94,14 @@ impl Journal {
         }
     }
 
-    /// What happened on a source, behind the ticks before it.
+    /// A record of a source, after the ticks before it.
     pub fn record(&mut self, out: &mut Vec<u8>, source: u16, record: &Record) {
         put(out, &Entry::Record { source, record: record.clone() });
     }
 }
 
 impl Said {
-    /// Notes that the file is told of a series; whether it was not before.
+    /// Marks a series as defined in the file; returns whether it was not before.
     fn is_new(&mut self, id: SeriesId) -> bool {
         let at = id as usize;
         self.series.resize(self.series.len().max(at + 1), false);

@@ -1,12 +1,12 @@
-//! History on disk: a write-ahead log of ticks, and sealed segments that are made of it. In the order to read it:
+//! History on disk: a write-ahead log of ticks, and sealed segments made from it. In reading order:
 //!
-//! - [`files`]: what is asked of a folder; [`calls`]: what it has not answered; [`faults`]: one that fails, for tests.
-//! - [`log`]: the bytes of a log file; [`journal`]: what is written into it, so that every record can be lost alone.
+//! - [`files`]: operations on a folder; [`calls`]: its pending calls; [`faults`]: a failing one, for tests.
+//! - [`log`]: the bytes of a log file; [`journal`]: its records, each of which can be lost alone.
 //! - [`writer`]: the log that is being written.
-//! - [`segments`], [`compaction`], [`retain`]: sealed history; [`indexes`] keeps in memory what is read most of it.
-//! - [`folder`]: who has the data folder; [`found`]: what is in it at the start.
+//! - [`segments`], [`compaction`], [`retain`]: sealed history; [`indexes`] caches the most frequent reads of it.
+//! - [`folder`]: the lock of the data folder; [`found`]: its data at the start.
 //!
-//! This crate reads no wall clock, knows no network and prints nothing.
+//! This crate reads no wall clock, uses no network and prints nothing.
 
 pub mod calls;
 pub mod compaction;

@@ -1,12 +1,12 @@
 //! The bytes of a log file.
 //!
-//! A file is a header (`WGLOG` and three zero bytes, version `u16`, two zero bytes, CRC32C of these twelve) and records. A
-//! record is [`MAGIC`], the length of its body `u32`, the CRC32C of length and body `u32`, and the body: a [`Entry`] in
-//! postcard's encoding, in which a [`Table`] is one run of bytes ([`shared::segment::table`]). Numbers are
+//! A file is a header (`WGLOG` and three zero bytes, version `u16`, two zero bytes, CRC32C of these twelve) and
+//! records. A record is [`MAGIC`], the length of its body `u32`, the CRC32C of length and body `u32`, and the body: an
+//! [`Entry`] in postcard's encoding, in which a [`Table`] is one run of bytes ([`shared::segment::table`]). Numbers are
 //! little-endian.
 //!
-//! Records are independent of each other, so reading goes on behind a damaged one at the next magic whose checksum holds.
-//! The magic is no UTF-8, so that no name in a record can pass for one.
+//! Records are independent of each other, so reading continues after a damaged one at the next magic with a valid
+//! checksum. The magic is no UTF-8, so that no name in a record can be mistaken for it.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -17,14 +17,14 @@ use shared::segment::table;
 use shared::series::SeriesId;
 use std::borrow::Cow;
 
-/// Version of this format. Raised with every change of [`Entry`] or of a frame; a test holds the bytes of today. Version 1
-/// has no [`Entry::Record`], and its frames skip no sequences.
+/// Version of this format. Incremented with every change of [`Entry`] or of a frame; a test contains the present bytes.
+/// Version 1 has no [`Entry::Record`], and its frames skip no sequences.
 pub const VERSION: u16 = 2;
 
 /// First bytes of a record.
 pub const MAGIC: [u8; 2] = [0xff, 0xd7];
 
-/// The longest body; a longer one is damage. A keyframe of 100,000 series has a million bytes.
+/// Maximum bytes of a body; a longer one is damage. A keyframe of 100,000 series has a million bytes.
 pub const MAX_BODY_BYTES: usize = 8 << 20;
 
 const HEAD_BYTES: usize = 10;
@@ -33,21 +33,21 @@ const FILE_MAGIC: [u8; 8] = *b"WGLOG\0\0\0";
 /// Bytes of the header of a file.
 pub const HEADER_BYTES: usize = 16;
 
-/// One thing that a log says. Numbers of sources and rows hold within one file.
+/// An entry of a log. Numbers of sources and rows are valid within one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Entry<'a> {
     /// A machine that reports.
     Source {
         /// Its number.
         source: u16,
-        /// Host name: what tells sources apart over files.
+        /// Host name, which identifies a source across files.
         name: Cow<'a, str>,
         /// Time between its ticks, milliseconds.
         interval: i64,
-        /// What does not change.
+        /// Constant facts.
         facts: Vec<(String, String)>,
     },
-    /// Rows of the catalog that series of this file refer to.
+    /// Rows of the catalog that series of this file use.
     Rows(Table),
     /// Series of a source.
     Series {
@@ -56,7 +56,7 @@ pub enum Entry<'a> {
         /// Id, number of the row, instance.
         series: Vec<(SeriesId, u16, Cow<'a, str>)>,
     },
-    /// A frame against the empty state: the state after the tick whose sequence it carries.
+    /// A frame against the empty state: the state after the tick of its sequence.
     Keyframe {
         /// Number of its source in this file.
         source: u16,
@@ -72,7 +72,7 @@ pub enum Entry<'a> {
         #[serde(borrow, with = "serde_bytes")]
         frame: &'a [u8],
     },
-    /// Samples that came after their tick. Earlier versions wrote them; this one only reads them.
+    /// Samples that arrived after their tick. Earlier versions wrote them; this one only reads them.
     Late {
         /// Number of its source in this file.
         source: u16,
@@ -81,17 +81,17 @@ pub enum Entry<'a> {
     },
     /// The log was closed in order; nothing follows.
     End,
-    /// What happened on a source, behind the ticks before it.
+    /// A record of a source, after the ticks before it.
     Record {
-        /// The machine on which it happened.
+        /// The machine of the record.
         source: u16,
-        /// What it was.
+        /// The record.
         record: Record,
     },
 }
 
-/// Rows by number, and their charts. They are written by name and not in postcard's order of fields and variants, so that
-/// an older log can be read when the catalog has learned something.
+/// Rows by number, and their charts. They are encoded by name instead of postcard's order of fields and variants, so
+/// that an older log can be read after the catalog has grown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// Number and row.
@@ -124,7 +124,7 @@ pub fn put_header(out: &mut Vec<u8>) {
     out.extend(crc.to_le_bytes());
 }
 
-/// The version of a file; none where its header is damaged, and its records are then read as those of this version.
+/// The version of a file; none with a damaged header, and its records are then read as those of this version.
 pub fn version(bytes: &[u8]) -> Option<u16> {
     let (head, crc) = bytes.first_chunk::<HEADER_BYTES>()?.split_at(12);
     (head[..8] == FILE_MAGIC && crc == crc32c(head).to_le_bytes()).then(|| u16::from_le_bytes([head[8], head[9]]))
@@ -133,7 +133,7 @@ pub fn version(bytes: &[u8]) -> Option<u16> {
 /// Appends a record.
 ///
 /// # Panics
-/// Where its body is longer than [`MAX_BODY_BYTES`]: long lists of series and rows are put in several records.
+/// If its body is longer than [`MAX_BODY_BYTES`]: long lists of series and rows are split into several records.
 pub fn put(out: &mut Vec<u8>, record: &Entry<'_>) {
     let at = out.len();
     out.extend([0; HEAD_BYTES]);
@@ -150,15 +150,16 @@ pub fn put(out: &mut Vec<u8>, record: &Entry<'_>) {
 /// A stretch of a file that is no record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Where it begins.
+    /// Its offset.
     pub offset: u64,
-    /// How long it is.
+    /// Its length.
     pub bytes: u64,
-    /// Nothing sound follows: the last record was cut off, as by a kill, a power cut or a full disk. Else it is damage.
+    /// Nothing sound follows: the last record was cut off, as by a kill, a power cut or a full disk. Otherwise it is
+    /// damage.
     pub tail: bool,
 }
 
-/// All sound records of a file with their places, in order, and what lies between them.
+/// All sound records of a file with their offsets, in order, and the gaps between them.
 pub fn scan(bytes: &[u8]) -> (Vec<(u64, Entry<'_>)>, Vec<Gap>) {
     let (mut records, mut gaps) = (Vec::new(), Vec::new());
     let mut at = if version(bytes).is_some() { HEADER_BYTES } else { 0 };
@@ -182,7 +183,7 @@ pub fn scan(bytes: &[u8]) -> (Vec<(u64, Entry<'_>)>, Vec<Gap>) {
     (records, gaps)
 }
 
-/// The record that begins here, and its length with head.
+/// The record that begins here, and its length including the head.
 fn record(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
     if head[..2] != MAGIC {

@@ -1,7 +1,7 @@
-//! What segments and logs say, put together file by file.
+//! Combines segments and logs, file by file.
 //!
-//! A log file is read twice: first what it says of sources, rows and series, wherever that stands (it stands twice, so
-//! that a damaged record of it costs nothing), then its ticks.
+//! A log file is read twice: first its definitions of sources, rows and series, at any offset (each is written twice,
+//! so that a damaged one costs nothing), then its ticks.
 
 use crate::files::Content;
 use crate::found::{Damage, Found, FoundSource, Report};
@@ -14,10 +14,10 @@ use shared::series::{SeriesDef, SeriesId, Steps};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Ids beyond this are not believed: they would take memory for all below.
+/// Ids above this are rejected: they would need memory for all ids below.
 const MAX_SERIES_ID: SeriesId = 1 << 20;
 
-/// What is read at once of a file that cannot be read as a whole: a page of the system's cache.
+/// Bytes read at once of a file that cannot be read as a whole: a page of the system's cache.
 const PART_BYTES: u64 = 4096;
 
 #[derive(Default)]
@@ -33,9 +33,9 @@ struct Known {
     source: FoundSource,
     spans: Spans,
     late: HashSet<(SeriesId, i64)>,
-    /// Of logs, by number: one that stands in several files is one.
+    /// Records of logs, by number: one in several files is taken once.
     records: BTreeMap<u64, Record>,
-    /// First and last numbers of those in segments.
+    /// First and last numbers of the records in segments.
     sealed_records: Vec<(u64, u64)>,
 }
 
@@ -70,7 +70,7 @@ impl Replay {
         }
     }
 
-    /// A sound segment.
+    /// Adds a sound segment.
     pub(crate) fn segment(&mut self, segment: Arc<Segment>) {
         let contents = segment.contents();
         let rows: Vec<Option<u16>> = contents.rows.iter().map(|row| self.table.place(row, &contents.charts)).collect();
@@ -101,7 +101,7 @@ impl Replay {
         self.report.damages.push(Damage { file: file.into(), offset, what });
     }
 
-    /// A log file; files come in the order of their numbers.
+    /// Adds a log file; files come in the order of their numbers.
     pub(crate) fn file(&mut self, name: &str, content: &dyn Content, size: u64) {
         let bytes = match content.read_at(0, size as usize) {
             Ok(bytes) => bytes,
@@ -113,14 +113,14 @@ impl Replay {
         self.log(name, &bytes);
     }
 
-    /// Ticks of a source that are in a segment.
+    /// Adds ticks of a source that are in a segment.
     #[cfg(test)]
     pub(crate) fn seal(&mut self, name: &str, first: u64, last: u64, after_gap: bool, to: i64) {
         let source = self.source(name, 1_000, &[]);
         self.sources[source].spans.seal(first, last, after_gap, to);
     }
 
-    /// Its bytes.
+    /// Reads the bytes of a log.
     pub(crate) fn log(&mut self, file: &str, bytes: &[u8]) {
         let (records, gaps) = log::scan(bytes);
         self.report.unclean = !matches!(records.last(), Some((_, Entry::End)));
@@ -180,7 +180,8 @@ impl Replay {
         }
     }
 
-    /// Takes in what a file says of sources and series; their numbers in this file, and the steps of their series there.
+    /// Reads the definitions of sources and series in a file. Returns their numbers in this file, and the steps of
+    /// their series there.
     fn definitions(&mut self, records: &[(u64, Entry<'_>)]) -> HashMap<u16, (usize, Reading)> {
         let mut rows: HashMap<u16, (Option<u16>, Steps)> = HashMap::new();
         let mut sources: HashMap<u16, usize> = HashMap::new();
@@ -205,7 +206,7 @@ impl Replay {
             for (id, row, instance) in series.iter().filter(|(id, ..)| *id < MAX_SERIES_ID) {
                 let Some(&(Some(row), of_row)) = rows.get(row) else { continue };
                 self.series(known, *id, row, instance);
-                // Ids without a series are absent in every frame, so that any steps do.
+                // Ids without a series are absent in every frame, so any steps are fine.
                 steps.resize(steps.len().max(*id as usize + 1), 0.0);
                 steps[*id as usize] = of_row;
             }
@@ -214,7 +215,7 @@ impl Replay {
         sources.into_iter().map(reading).collect()
     }
 
-    /// All of it.
+    /// Returns the result.
     pub(crate) fn finish(mut self) -> Found {
         self.report.missing_ticks = self.sources.iter().map(|known| known.spans.missing()).sum();
         let sources = self.sources.into_iter().map(|known| {
@@ -238,7 +239,7 @@ impl Replay {
     }
 }
 
-/// A file with bad sectors, which stand as zeros: what lies between them can be read.
+/// A file with bad sectors, which are read as zeros: the data between them is readable.
 fn by_parts(content: &dyn Content, size: u64) -> Vec<u8> {
     let part = |at: u64| {
         let len = PART_BYTES.min(size - at) as usize;

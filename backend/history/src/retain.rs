@@ -1,19 +1,21 @@
-//! Retention: which segments go.
+//! Retention: the segments to remove.
 
 use crate::segments::Segment;
 use std::sync::Arc;
 
-/// How much is kept.
+/// Limits of the stored history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Every sample is kept this long, ms, where its segment says nothing else; a segment goes when its newest is older.
+    /// Every sample is kept this long, ms, unless its segment has a retention of its own. A segment is removed when its
+    /// newest sample is older.
     pub retention: i64,
-    /// The most bytes of all segments, the log apart; the oldest go first. The newest one stays whatever its size.
+    /// Maximum bytes of all segments, without the log; the oldest are removed first. The newest one stays whatever its
+    /// size.
     pub bytes: Option<u64>,
 }
 
-/// The segments that are to be removed, oldest first, where each is kept for as long as `retention` says, ms. Those of a
-/// clock that was ahead are as old as the newest that it was not.
+/// The segments to remove, oldest first; `retention` returns the retention of each, ms. Segments of a clock that was
+/// ahead count as old as the newest one from before.
 pub fn expired(
     now: i64,
     bytes: Option<u64>,
@@ -25,19 +27,19 @@ pub fn expired(
     choose(now, bytes, &facts).into_iter().map(|i| segments[i].clone()).collect()
 }
 
-/// What decides over a segment.
+/// Data for the decision about a segment.
 #[derive(Clone, Copy)]
 struct Facts {
     to: i64,
     serial: u64,
     bytes: u64,
-    /// How long it is kept, ms.
+    /// Its retention, ms.
     kept: i64,
 }
 
 fn choose(now: i64, most: Option<u64>, segments: &[Facts]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..segments.len()).collect();
-    // In the order in which they were written: what a clock that was ahead left behind is as old as what came before it.
+    // In the order of writing: segments of a clock that was ahead count as old as those before them.
     order.sort_by_key(|&i| segments[i].serial);
     let mut newest = i64::MIN;
     let mut aged: Vec<(i64, u64, usize)> = Vec::with_capacity(order.len());
@@ -51,7 +53,7 @@ fn choose(now: i64, most: Option<u64>, segments: &[Facts]) -> Vec<usize> {
     let (mut gone, young): (Vec<_>, Vec<_>) =
         aged.into_iter().partition(|&(to, _, i)| to < now.saturating_sub(segments[i].kept));
     let mut total: u64 = young.iter().map(|&(_, _, i)| segments[i].bytes).sum();
-    // Then what makes room, but for the newest.
+    // Then segments to free space, except for the newest.
     for &(to, serial, i) in young.iter().take(young.len().saturating_sub(1)) {
         if most.is_none_or(|most| total <= most) {
             break;
@@ -69,8 +71,8 @@ mod tests {
     const HOUR: i64 = 3_600_000;
     const NOW: i64 = 1_000 * HOUR;
 
-    /// Segments of ten bytes that are kept so many hours and whose newest ticks are so many hours old, in the order in which
-    /// they were written.
+    /// Segments of ten bytes with this retention and newest ticks of these ages, both in hours, in the order of
+    /// writing.
     fn hours(kept: i64, ages: &[i64]) -> Vec<Facts> {
         let facts = |(serial, age): (usize, &i64)| {
             let (to, kept) = (NOW - age * HOUR, kept * HOUR);

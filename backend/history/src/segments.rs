@@ -1,4 +1,4 @@
-//! The segments of a folder: their names, how one is written, and what is found at the start.
+//! The segments of a folder: their names, writing one, and finding them at the start.
 
 use crate::files::{Append, Content, Files};
 use crate::indexes::Indexes;
@@ -8,10 +8,10 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// How long a segment's span is.
+/// Length of a segment's span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What was cut off at a quarter of an hour.
+    /// Data cut at a quarter of an hour.
     Quarter,
     /// The quarters of an hour, merged.
     Hour,
@@ -24,7 +24,7 @@ pub struct Name {
     pub kind: Kind,
     /// Start of the quarter or hour by the clock, seconds since the epoch.
     pub start: i64,
-    /// Higher than that of every segment before it, so that a clock that went back overwrites nothing.
+    /// Higher than that of every segment before it, so that after a clock was set back nothing is overwritten.
     pub serial: u64,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Name {
 }
 
 impl Name {
-    /// The parts of a file's name; none when it is no segment's.
+    /// Parses a file's name; none when it is no segment's.
     pub fn parse(text: &str) -> Option<Name> {
         let (kind, rest) = text.strip_suffix(".seg")?.split_at_checked(2)?;
         let kind = match kind {
@@ -53,7 +53,7 @@ impl Name {
     }
 }
 
-/// An open segment. It stays readable after it was merged or expired, as long as somebody holds it.
+/// An open segment. It stays readable after it was merged or expired, as long as it is held.
 pub struct Segment {
     name: Name,
     reader: Reader<File>,
@@ -70,12 +70,12 @@ impl Segment {
         self.reader.size()
     }
 
-    /// What reads it.
+    /// Its reader.
     pub fn reader(&self) -> &Reader<File> {
         &self.reader
     }
 
-    /// What is in it.
+    /// Its contents.
     pub fn contents(&self) -> &Contents {
         self.reader.contents()
     }
@@ -87,7 +87,7 @@ impl Segment {
     }
 }
 
-/// A file of the folder, as a segment's reader wants it.
+/// A file of the folder, as input of a segment's reader.
 pub struct File {
     content: Arc<dyn Content>,
     size: u64,
@@ -110,14 +110,14 @@ impl ReadAt for File {
     }
 }
 
-/// What [`open`] found.
+/// Result of [`open`].
 #[derive(Default)]
 pub struct FoundSegments {
-    /// Sound segments by serial, those apart that an hour stands for.
+    /// Sound segments by serial, without those replaced by an hour.
     pub segments: Vec<Arc<Segment>>,
-    /// Files that were not opened, with the reason. They are left as they are.
+    /// Files that were not opened, with the reason. They are left unchanged.
     pub refused: Vec<(String, SegmentError)>,
-    /// Files that an hour stands for, and temporary ones: to [`remove`] by who has the lock.
+    /// Files replaced by an hour, and temporary ones: the holder of the lock has to [`remove`] them.
     pub leftovers: Vec<String>,
 }
 
@@ -137,7 +137,7 @@ pub fn open(files: &dyn Files, indexes: &Arc<Indexes>) -> io::Result<FoundSegmen
             None => {}
         }
     }
-    // From the newest on, so that what a segment stands for is known before it is met.
+    // Newest first, so that the files that a segment replaces are known before they are met.
     names.sort_unstable_by_key(|name| std::cmp::Reverse(name.serial));
     let known = &mut Dictionaries::default();
     let mut replaced: HashSet<String> = HashSet::new();
@@ -150,7 +150,7 @@ pub fn open(files: &dyn Files, indexes: &Arc<Indexes>) -> io::Result<FoundSegmen
         match Segment::open(files, indexes, &text, name, known) {
             Ok(segment) => {
                 let stands_for = &segment.contents().replaces;
-                // A merge that failed at its last step and could not be undone was made again.
+                // A merge that failed at its last step and could not be undone was repeated.
                 if stands_for.iter().any(|old| replaced.contains(old)) {
                     found.leftovers.push(text);
                     continue;
@@ -158,7 +158,7 @@ pub fn open(files: &dyn Files, indexes: &Arc<Indexes>) -> io::Result<FoundSegmen
                 replaced.extend(stands_for.iter().cloned());
                 found.segments.push(Arc::new(segment));
             }
-            // Who merges meanwhile has put it into a newer one; a reader without the lock looks again.
+            // A concurrent merge has put it into a newer one; a reader without the lock tries again.
             Err(OpenFailed::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
             Err(OpenFailed::Io(error)) => found.refused.push((text, SegmentError::Read(error.to_string()))),
             Err(OpenFailed::Segment(error)) => found.refused.push((text, error)),
@@ -198,10 +198,10 @@ impl From<OpenFailed> for io::Error {
     }
 }
 
-/// Removes files; one that is gone already is no error.
+/// Removes files; a missing one is no error.
 ///
 /// # Errors
-/// As the system says; the others are removed all the same.
+/// That of the system; the others are removed all the same.
 pub fn remove<'a>(files: &dyn Files, names: impl IntoIterator<Item = &'a str>) -> io::Result<()> {
     let mut result = Ok(());
     for name in names {
@@ -213,15 +213,15 @@ pub fn remove<'a>(files: &dyn Files, names: impl IntoIterator<Item = &'a str>) -
     result
 }
 
-/// Of a segment that is not complete yet.
+/// Suffix of an incomplete segment.
 const TEMPORARY: &str = ".tmp";
 
 /// Writes a segment: a temporary file, synced, renamed, the folder synced. `fill` writes the blocks and returns the
-/// contents. After an error there is no such file, unless the folder cannot be written at all; what it holds is then
-/// told by sequence when it is met again.
+/// contents. After an error there is no such file, unless the folder cannot be written at all. A remaining one is
+/// recognized later by the sequences in it.
 ///
 /// # Errors
-/// As the system says, or what `fill` said.
+/// That of the system, or of `fill`.
 pub fn write(
     files: &dyn Files,
     indexes: &Arc<Indexes>,
@@ -235,20 +235,20 @@ pub fn write(
         let mut writer = Writer::begin(Out { file, held: Vec::new() })?;
         let contents = fill(&mut writer)?;
         writer.finish(&contents)?.file.sync()?;
-        // Opened before it has its name: what cannot be read again is not taken for written.
+        // Opened before it is renamed: a file that cannot be read back does not count as written.
         let opened = Segment::open(files, indexes, &temporary, name, &mut Dictionaries::default())?;
         files.rename(&temporary, &text)?;
         files.sync_folder()?;
         Ok(Arc::new(opened))
     })();
     if written.is_err() {
-        // Its error is the first one's; what stays is removed at the next start.
+        // The first error is returned; a remaining file is removed at the next start.
         let _ = remove(files, [temporary.as_str(), text.as_str()]);
     }
     written
 }
 
-/// How much is handed to the system at once.
+/// Bytes per call of the system.
 const WRITE_BYTES: usize = 64 * 1024;
 
 /// The file that [`write`] writes.

@@ -1,30 +1,30 @@
-//! The ticks of one source, put together from the records of several files.
+//! The ticks of one source, combined from the records of several files.
 //!
-//! Files overlap: one that was begun after a failure holds again what the one before it holds in part. And ticks may be
-//! missing: then there is more than one span. A tick is told by its sequence and taken once.
+//! Files overlap: one that was started after a failure repeats part of the one before. Ticks may be missing: then there
+//! are several spans. A tick is identified by its sequence and taken once.
 
 use crate::found::{LoggedTick, TickSpan};
 use shared::series::Steps;
 use shared::tick::{Applied, TickState, follows, sequence};
 
-/// The spans of a source over all files that were read so far.
+/// The spans of a source over all files read so far.
 #[derive(Default)]
 pub(crate) struct Spans {
     /// Blocks in segments.
     sealed: Vec<Range>,
     spans: Vec<Growing>,
-    /// The highest sequence that was met, readable or not.
+    /// The highest sequence so far, readable or not.
     last: u64,
-    /// Time of the newest tick that could be read, by sequence.
+    /// The newest readable tick: sequence and time.
     newest: (u64, i64),
 }
 
-/// Ticks whose sequences follow each other.
+/// Ticks with adjacent sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Range {
     first: u64,
     last: u64,
-    /// No tick has the sequences between the tick before and the first.
+    /// There are no ticks for the sequences between the tick before and the first.
     after_gap: bool,
 }
 
@@ -34,8 +34,8 @@ impl Range {
     }
 }
 
-/// A longer hole was not lost: a life of the source began at a number of its own, and its first tick, which says so,
-/// cannot be read. A million ticks of a second are twelve days.
+/// A longer gap is not a loss: a life of the source began at a number of its own, and its first tick, which has the
+/// mark, is unreadable. A million ticks of a second are twelve days.
 const MAX_MISSING_TICKS: u64 = 1_000_000;
 
 struct Growing {
@@ -43,21 +43,21 @@ struct Growing {
     ticks: Vec<LoggedTick>,
     /// By series: whether it has a value in any of the ticks.
     present: Vec<bool>,
-    /// What the ticks hold, rising.
+    /// Sequences of the ticks, ascending.
     ranges: Vec<Range>,
-    /// After the last frame; none while a reader's state is that.
+    /// State after the last frame; none while it is the state of a reader.
     end: Option<TickState>,
-    /// Steps of all series that frames may speak of; 0 also for those of which no file has said anything yet.
+    /// Steps of all series in the frames; 0 also for those that no file has defined yet.
     steps: Vec<Steps>,
 }
 
 impl Growing {
-    /// Whether a file in which series have these steps can go on with it.
+    /// Whether a file with these steps of series can continue the span.
     fn fits(&self, steps: &[Steps]) -> bool {
         self.steps.iter().zip(steps).all(|(a, b)| a == b || *a == 0.0 || *b == 0.0)
     }
 
-    /// Takes in what a file that goes on with it says.
+    /// Adds the definitions of a file that continues the span.
     fn learn(&mut self, steps: &[Steps]) {
         self.steps.resize(self.steps.len().max(steps.len()), 0.0);
         for (known, told) in self.steps.iter_mut().zip(steps).filter(|(_, told)| **told != 0.0) {
@@ -70,7 +70,7 @@ impl Growing {
         if self.steps[..n] == *self.base.steps() {
             self.base.extend(self.steps.split_off(n));
         } else {
-            // A value without steps is a raw float in a frame, which is the same with any.
+            // A value without steps is a raw float in a frame, which is valid with any steps.
             let keyframe = self.base.keyframe();
             self.base = TickState::default();
             self.base.extend(self.steps);
@@ -83,7 +83,7 @@ impl Growing {
         self.ranges.iter().rev().any(|range| range.holds(seq))
     }
 
-    /// Goes on with a tick; `state` is that after it.
+    /// Appends a tick; `state` is the one after it.
     fn push(&mut self, frame: &[u8], before: u64, clock_step: bool, state: &TickState) {
         let seq = state.seq();
         match self.ranges.last_mut() {
@@ -96,7 +96,7 @@ impl Growing {
     }
 }
 
-/// What is known while one file is read.
+/// State of reading one file.
 pub(crate) struct Reading {
     steps: Vec<Steps>,
     /// None until a keyframe.
@@ -105,28 +105,28 @@ pub(crate) struct Reading {
     joined: Option<usize>,
 }
 
-/// What became of a record.
+/// Result of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placed {
-    /// It is a tick that no other file had.
+    /// A tick that no other file had.
     New,
-    /// It is known.
+    /// A known tick.
     Known,
-    /// A record before it is missing, so that its values are not known.
+    /// A record before it is missing, so that its values are unknown.
     Lost,
-    /// It has a sound checksum and is no frame that fits: a fault of who wrote it.
+    /// It has a valid checksum and is no matching frame: a fault of the writer.
     Misfit,
 }
 
 impl Reading {
-    /// Before the first record of a file in which series have these steps.
+    /// State before the first record of a file with these steps of series.
     pub(crate) fn new(steps: Vec<Steps>) -> Self {
         Reading { steps, state: None, joined: None }
     }
 }
 
 impl Spans {
-    /// Ticks of a block in a segment; logs may hold them still.
+    /// Adds ticks of a block in a segment; logs may still have them.
     pub(crate) fn seal(&mut self, first: u64, last: u64, after_gap: bool, to: i64) {
         self.sealed.push(Range { first, last, after_gap });
         self.meet(last);
@@ -141,14 +141,14 @@ impl Spans {
         self.spans.iter().rev().any(|span| span.holds(seq)) || self.sealed.iter().rev().any(|range| range.holds(seq))
     }
 
-    /// Leaves the span that ends with the reader's state, because the reader goes elsewhere.
+    /// Leaves the span that ends with the reader's state, because the reader continues elsewhere.
     fn leave(&mut self, reading: &mut Reading) {
         if let Some(joined) = reading.joined.take() {
             self.spans[joined].end.clone_from(&reading.state);
         }
     }
 
-    /// Goes on with a span that ends with the reader's state.
+    /// Joins a span that ends with the reader's state.
     fn join(&mut self, reading: &mut Reading) {
         let Some(state) = reading.state.as_ref().filter(|_| reading.joined.is_none()) else { return };
         let goes_on =
@@ -160,7 +160,7 @@ impl Spans {
         }
     }
 
-    /// A keyframe of a file.
+    /// Applies a keyframe of a file.
     pub(crate) fn keyframe(&mut self, reading: &mut Reading, frame: &[u8]) -> Placed {
         let mut state = TickState::default();
         state.extend(reading.steps.iter().copied());
@@ -177,7 +177,7 @@ impl Spans {
         Placed::Known
     }
 
-    /// A tick of a file.
+    /// Applies a tick of a file.
     pub(crate) fn tick(&mut self, reading: &mut Reading, frame: &[u8]) -> Placed {
         let (Some(seq), Some(after)) = (sequence(frame), follows(frame)) else { return Placed::Misfit };
         self.meet(seq);
@@ -208,7 +208,7 @@ impl Spans {
         }
         let applied = reading.state.as_mut().map(|state| (state.apply(frame), state));
         let Some((Ok(Applied::Tick { clock_step, .. }), state)) = applied else {
-            // The state may be half changed: nothing goes on from it.
+            // The state may be half changed: nothing can continue from it.
             (reading.state, reading.joined) = (None, None);
             self.spans.retain(|span| !span.ticks.is_empty());
             return Placed::Misfit;
@@ -220,13 +220,13 @@ impl Spans {
         if seen { Placed::Known } else { Placed::New }
     }
 
-    /// After the last record of a file.
+    /// Ends a file after its last record.
     pub(crate) fn end(&mut self, mut reading: Reading) {
         self.leave(&mut reading);
         self.newest = self.newest.max(reading.state.map_or((0, 0), |state| (state.seq(), state.t())));
     }
 
-    /// Ticks that no file holds although later ones are known: of a log that was cut off where nothing shows it, too.
+    /// Ticks that are in no file although later ones are known, also those of a log that was cut off without a trace.
     pub(crate) fn missing(&self) -> u64 {
         let spans = self.spans.iter().flat_map(|span| &span.ranges);
         let mut ranges: Vec<Range> = self.sealed.iter().chain(spans).copied().filter(|r| r.first <= r.last).collect();
@@ -240,7 +240,7 @@ impl Spans {
         missing + hole(self.last.saturating_sub(end))
     }
 
-    /// The spans in order of their sequences, and where the source goes on.
+    /// The spans in order of their sequences, and the state that the source continues from.
     pub(crate) fn finish(mut self) -> (Vec<TickSpan>, TickState) {
         let ends = self.spans.iter().filter_map(|span| span.end.as_ref()).map(|end| (end.seq(), end.t()));
         let (_, t) = ends.fold(self.newest, Ord::max);
@@ -249,7 +249,7 @@ impl Spans {
     }
 }
 
-/// Whether frames mean the same after both. One may know further series, absent in it.
+/// Whether frames mean the same after both states. One may have more series, which are absent in it.
 fn same(a: &TickState, b: &TickState) -> bool {
     let n = a.values().len().min(b.values().len());
     let absent = |values: &[f64]| values[n..].iter().all(|v| v.is_nan());

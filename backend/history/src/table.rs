@@ -1,21 +1,21 @@
-//! The table of several files together. Two machines may say different things of one tag, or of one chart: then each has
-//! its row, and its chart.
+//! The combined table of several files. If two machines define a tag or a chart differently, each has its own row and
+//! chart.
 
 use shared::catalog::{Chart, Kind, Metric};
 use shared::unit::Unit;
 use std::collections::HashMap;
 
-/// Rows, and the charts that they name.
+/// Rows, and the charts that they use.
 #[derive(Default)]
 pub(crate) struct JoinedTable {
     pub rows: Vec<Metric>,
     pub charts: Vec<Chart>,
-    /// Those of a tag, kind and unit.
+    /// Rows of a tag, kind and unit.
     row_of: HashMap<(String, Kind, Unit), Vec<u16>>,
 }
 
 impl JoinedTable {
-    /// The position of a row of a file that has these charts; none where the table is full.
+    /// The position of a row of a file with these charts; none if the table is full.
     pub fn place(&mut self, row: &Metric, charts: &[Chart]) -> Option<u16> {
         let chart = charts.iter().find(|chart| chart.id == row.chart);
         let chart = chart.map(|chart| chart.clone().distinct(&self.charts));
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(placed, [Some(0), Some(1), Some(2), Some(0), Some(3)]);
         assert_eq!(table.rows.iter().map(|row| &row.chart[..]).collect::<Vec<_>>(), ["own", "own", "own~2", "own~2"]);
         assert_eq!(table.charts, [chart("A"), Chart { id: "own~2".into(), ..chart("B") }]);
-        // Of another file that was written of this table all is as it was.
+        // Another file with this very table changes nothing.
         let all = table.rows.clone();
         let charts = table.charts.clone();
         assert_eq!(all.iter().map(|row| table.place(row, &charts)).collect::<Vec<_>>(), [0, 1, 2, 3].map(Some));

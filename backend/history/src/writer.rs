@@ -1,9 +1,9 @@
-//! The log that is being written: one thread that only writes, one that only syncs.
+//! The log that is being written: one thread only writes, another only syncs.
 //!
-//! So a disk that hangs (a home folder over the network) keeps neither a tick from its readers nor, where only the sync
-//! is slow, a write from the page cache. What is queued is bounded; what finds no room is not logged, and the log is
-//! *failing* then, as after a write that failed: every write answers [`Written::Later`] at once, until the owner has
-//! begun a new file with all that is not in a segment yet. `threads.rs` holds what the two do.
+//! So a hanging disk (a home folder over the network) does not delay ticks to their readers. With a slow sync, writes
+//! still reach the page cache. The queue is bounded. Without space in it, data is not logged, and the log is *failing*,
+//! as after a failed write. Every write then returns [`Written::Later`] at once, until the owner has started a new file
+//! with all data that is in no segment yet. `threads.rs` has the code of the two threads.
 
 mod threads;
 
@@ -13,42 +13,42 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long [`Log::write`] waits for the system to take the bytes.
+/// Maximum time that [`Log::write`] waits for the system to accept the bytes.
 pub const WRITE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How long [`Log::close`] waits for the disk.
+/// Maximum time that [`Log::close`] waits for the disk.
 pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The most bytes that wait for the disk, openings aside.
+/// Maximum bytes queued for the disk, without openings.
 pub const MAX_QUEUED_BYTES: usize = 16 << 20;
 
-/// How often a thread that has nothing to do looks round all the same.
+/// Interval at which an idle thread checks for work without a signal.
 const IDLE_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// What became of a write.
+/// Result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// The system has it: a killed process does not lose it, and a power cut not after the next sync.
+    /// The system has accepted it: it survives a kill of the process, and after the next sync a power cut.
     Done,
-    /// It waits, or is not logged at all; [`Log::health`] tells which.
+    /// It is queued, or not logged at all; [`Log::health`] shows which.
     Later,
 }
 
-/// How the log stands.
+/// State of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Why the log is failing, in words; none when it is not. The owner calls [`Log::begin`] now and then
-    /// until it is.
+    /// Reason why the log is failing, in words; none when it is not. While it is, the owner calls [`Log::begin`] from
+    /// time to time.
     pub failing: Option<String>,
-    /// For how long it has been failing.
+    /// Time for which it has been failing.
     pub failing_for: Option<Duration>,
-    /// For how long the disk has not answered the call that is under way.
+    /// Time for which the disk has not answered the current call.
     pub waiting_for: Option<Duration>,
     /// Age of the oldest write that a power cut would lose.
     pub unsynced_for: Option<Duration>,
-    /// Number of the file that is written; 0 before the first.
+    /// Number of the current file; 0 before the first.
     pub file: u64,
-    /// Bytes of all log files that are kept.
+    /// Bytes of all existing log files.
     pub bytes: u64,
     /// Writes that were not logged, since the start.
     pub dropped: u64,
@@ -71,14 +71,14 @@ struct Current {
 struct State {
     queue: VecDeque<Job>,
     queued: usize,
-    /// Jobs that were queued, and of these written, since the start; raised for dropped ones too.
+    /// Jobs queued, and jobs written, since the start; both are incremented for dropped jobs too.
     queued_jobs: u64,
     done_jobs: u64,
-    /// Raised with every failure: a job queued before is not written then, whatever the counts say.
+    /// Incremented with every failure: a job queued before was not written then, whatever the counters are.
     epoch: u64,
-    /// A caller has given up waiting: those after it do not begin to, until the queue is empty.
+    /// A caller has stopped waiting: later ones do not wait, until the queue is empty.
     behind: bool,
-    /// False from a failure until the owner begins a file.
+    /// False from a failure until the owner starts a file.
     accepting: bool,
     failing: Option<(Instant, String)>,
     dropped: u64,
@@ -88,13 +88,13 @@ struct State {
     remove_through: u64,
     writing_since: Option<Instant>,
     syncing_since: Option<Instant>,
-    /// When the oldest write was that no sync has begun to cover; and the oldest that one is covering.
+    /// Time of the oldest write that no sync covers yet; and of the oldest that the running sync covers.
     unsynced: Option<Instant>,
     covering: Option<Instant>,
     /// Files that are complete but not synced.
     complete: Vec<Arc<dyn Append>>,
     folder_unsynced: bool,
-    /// Held until no thread can write any more, which on a disk that hangs is longer than the log lives.
+    /// Held until no thread can write any more, which on a hanging disk is longer than the lifetime of the log.
     lock: Option<Arc<dyn Lock>>,
     closing: bool,
     writer_left: bool,
@@ -102,7 +102,7 @@ struct State {
 }
 
 impl State {
-    /// The log stops here. What waits for the present file is dropped; a new file that waits is still begun.
+    /// Stops the log. Jobs for the current file are dropped; a queued new file is still started.
     fn fail(&mut self, why: String) {
         self.epoch += 1;
         let since = self.failing.take().map_or_else(Instant::now, |(since, _)| since);
@@ -127,11 +127,11 @@ struct Shared {
     files: Arc<dyn Files>,
     every: Duration,
     state: Mutex<State>,
-    /// Something to write, or to leave for.
+    /// Signals a write, or the end.
     work: Condvar,
-    /// Something to sync, or to leave for; apart from `work`, so that a write wakes one thread.
+    /// Signals a sync, or the end; separate from `work`, so that a write wakes one thread.
     written: Condvar,
-    /// Something was done.
+    /// Signals finished work.
     done: Condvar,
 }
 
@@ -141,7 +141,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what a sync has to cover from now on.
+    /// Marks data for the next sync.
     fn unsynced(&self, state: &mut State) {
         if state.unsynced.is_none() {
             state.unsynced = Some(Instant::now());
@@ -167,7 +167,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Starts the threads. Nothing is written before [`begin`](Self::begin). `sizes` are the log files that are there.
+    /// Starts the threads. Nothing is written before [`begin`](Self::begin). `sizes` are those of the existing log
+    /// files.
     pub(crate) fn start(
         files: Arc<dyn Files>,
         lock: Arc<dyn Lock>,
@@ -191,8 +192,8 @@ impl Log {
         Ok(log)
     }
 
-    /// Appends records ([`log::put`]) to the present file. Waits at most [`WRITE_TIMEOUT`], and only where no call before it
-    /// waited in vain.
+    /// Appends records ([`log::put`]) to the current file. Waits at most [`WRITE_TIMEOUT`], and not at all after an
+    /// earlier call that timed out.
     pub fn write(&self, records: Vec<u8>) -> Written {
         let mut state = self.shared.lock();
         if state.accepting && state.queued + records.len() > MAX_QUEUED_BYTES {
@@ -206,7 +207,7 @@ impl Log {
         state.queue.push_back(Job::Write(records));
         state.queued_jobs += 1;
         let (ticket, epoch, behind) = (state.queued_jobs, state.epoch, state.behind);
-        // Who is woken wants the lock.
+        // The woken thread needs the lock.
         drop(state);
         self.shared.work.notify_one();
         if behind {
@@ -220,11 +221,11 @@ impl Log {
         if state.done_jobs >= ticket && state.epoch == epoch { Written::Done } else { Written::Later }
     }
 
-    /// Goes on in a new file that begins with these records, and returns its number at once. What is written from now on
-    /// is in that file or a later one.
+    /// Continues in a new file that begins with these records, and returns its number at once. Later writes go to that
+    /// file or a later one.
     pub fn begin(&self, opening: Vec<u8>) -> u64 {
         let mut state = self.shared.lock();
-        // A file that waits to be begun is made up for by this one: what is queued stays bounded on a disk that hangs.
+        // This file replaces a queued one that has not started, so the queue stays bounded on a hanging disk.
         if let Some(waiting) = state.queue.iter().position(|job| matches!(job, Job::Begin(..))) {
             let end = state.queue.len();
             state.drop_jobs(waiting, end);
@@ -238,14 +239,14 @@ impl Log {
         number
     }
 
-    /// Removes log files up to this number, in the background. The present file stays.
+    /// Removes log files up to this number, in the background. The current file stays.
     pub fn remove_through(&self, number: u64) {
         let mut state = self.shared.lock();
         state.remove_through = state.remove_through.max(number);
         self.shared.work.notify_all();
     }
 
-    /// How the log stands now.
+    /// The present state of the log.
     pub fn health(&self) -> Health {
         let state = self.shared.lock();
         Health {
@@ -260,7 +261,7 @@ impl Log {
         }
     }
 
-    /// Bytes that wait for the disk.
+    /// Bytes queued for the disk.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         let size = |job: &Job| match job {
@@ -269,13 +270,13 @@ impl Log {
         self.shared.lock().queue.iter().map(size).sum()
     }
 
-    /// Writes what is queued, marks the log as closed in order, and syncs it; gives up after [`CLOSE_TIMEOUT`]. True when all
-    /// of that was done.
+    /// Writes the queue, marks the log as closed in order, and syncs it; gives up after [`CLOSE_TIMEOUT`]. Returns
+    /// whether all of that was done.
     pub fn close(self) -> bool {
         self.finish()
     }
 
-    /// The same, as often as it is asked.
+    /// The same; may be called repeatedly.
     pub(crate) fn finish(&self) -> bool {
         let mut state = self.shared.lock();
         state.closing = true;

@@ -1,4 +1,4 @@
-//! Quarters become hours, at whatever instant the process dies.
+//! Quarters become hours, whenever the process dies.
 
 use crate::compaction::{self, Merged};
 use crate::faults::{Fault, Faulty};
@@ -33,7 +33,7 @@ fn ticks(source: &'static str, first_seq: u64, seconds: impl Iterator<Item = i64
     Ticks { source, first_seq, times, clock_step: false, ids: ids.to_vec() }
 }
 
-/// Whatever the series is, it has gaps, and tells which block it was written in.
+/// The value of any series; it has gaps, and identifies the block that it was written in.
 fn value(id: SeriesId, t: i64, first_seq: u64) -> f64 {
     match (id, t / 1_000 % 11) {
         (_, 3) => f64::NAN,
@@ -46,12 +46,12 @@ fn row(id: SeriesId) -> &'static shared::catalog::MetricDef {
     if id.is_multiple_of(2) { cpu::ROWS[0] } else { memory::ROWS[0] }
 }
 
-/// How [`samples`] calls a series.
+/// The name of a series in [`samples`].
 fn name(id: SeriesId) -> String {
     format!("{} of {id}", row(id).tag)
 }
 
-/// Writes blocks as a quarter; only the rows that its series need are in it.
+/// Writes blocks as a quarter, with only the rows that its series use.
 fn quarter(files: &dyn Files, number: i64, serial: u64, blocks: &[Ticks]) -> io::Result<Arc<Segment>> {
     let name = Name { kind: Kind::Quarter, start: HOUR + number * 900, serial };
     segments::write(files, &Arc::default(), name, |writer| {
@@ -128,7 +128,7 @@ fn samples<'a>(segments: impl IntoIterator<Item = &'a Arc<Segment>>) -> Samples 
     all
 }
 
-/// The tier of every block says what the samples say.
+/// Asserts that the tier of every block matches its samples.
 fn tiers_hold(segment: &Segment) {
     let reader = segment.reader();
     let mut kept = 0;
@@ -159,7 +159,7 @@ fn plain_quarters() -> Vec<Vec<Ticks>> {
     (0..4)
         .map(|q| {
             let seconds = || (q * 900..(q + 1) * 900).step_by(15);
-            // One series vanishes at the half hour, another appears; the dictionaries' rows differ with them.
+            // One series ends at the half hour, another starts; the dictionaries' rows differ with them.
             let ids: &[SeriesId] = if q < 2 { &[0, 2] } else { &[0, 5, 130] };
             vec![ticks("a", 1 + 60 * q as u64, seconds(), ids), ticks("b", 7 + 60 * q as u64, seconds(), &[1, 3])]
         })
@@ -195,7 +195,7 @@ fn the_quarters_of_an_hour_become_one_block_a_source() {
     assert_eq!(shape(&segment), [("a", 1, 240, 240, false), ("b", 7, 246, 240, false)]);
     assert!(samples([&segment]) == samples(&quarters));
     tiers_hold(&segment);
-    // The folder is sound whether or not the quarters are gone already.
+    // The folder is valid whether or not the quarters are removed already.
     let found = segments::open(&disk, &Arc::default()).unwrap();
     assert_eq!((found.segments.len(), found.leftovers.len(), found.refused.len()), (1, 4, 0));
     segments::remove(&disk, replaced.iter().map(String::as_str)).unwrap();
@@ -211,11 +211,11 @@ fn a_clock_step_and_missing_ticks_begin_a_block_and_a_restart_does_not() {
     let mut back = ticks("a", 31, (100..400).step_by(10), &ids);
     back.clock_step = true;
     let quarters = [
-        // The clock is put back by 200 s in the first quarter.
+        // The clock is set back by 200 s in the first quarter.
         vec![ticks("a", 1, (0..300).step_by(10), &ids), back],
-        // A restart: an outage, and the sequence goes on. Then ticks 100 to 109 were lost.
+        // A restart: an outage, after which the sequence continues. Then ticks 100 to 109 were lost.
         vec![ticks("a", 61, (1_000..1_390).step_by(10), &ids), ticks("a", 110, (1_500..1_600).step_by(10), &ids)],
-        // The last ten ticks again, as after a cut whose first try was not known to have succeeded.
+        // The last ten ticks again, as after a cut whose first try had unknown success.
         vec![ticks("a", 110, (1_500..1_800).step_by(10), &ids)],
     ];
     let quarters = write_all(&disk, &quarters);
@@ -249,7 +249,7 @@ fn numbers(segment: &Segment) -> Vec<u64> {
 #[test]
 fn records_are_merged_in_order_and_each_once() {
     let (temp, disk) = folder();
-    // The second was tried again after a failure, and holds one more then.
+    // The second was repeated after a failure, and has one more then.
     let all: Vec<Vec<u64>> = vec![(1..=4).collect(), (5..=7).collect(), (5..=8).collect(), vec![90, 91, 92]];
     let parts: Vec<_> = (1..).zip(&all).map(|(serial, numbers)| quarter_of_records(&disk, serial, numbers)).collect();
     let Merged { segment, damages, .. } = compaction::merge(&disk, &Arc::default(), 9, &parts).unwrap();
@@ -257,7 +257,7 @@ fn records_are_merged_in_order_and_each_once() {
     assert_eq!((segment.contents().blocks.len(), segment.to()), (0, HOUR * 1_000 + 92));
     assert!(expired(HOUR * 1_000 + 92, None, std::slice::from_ref(&segment), |_| 0).is_empty());
     assert_eq!(expired(HOUR * 1_000 + 93, None, std::slice::from_ref(&segment), |_| 0).len(), 1);
-    // A damaged chunk is named, and what another part has of it is taken from there.
+    // A damaged chunk is reported, and its records are taken from another part that has them.
     let file = temp.path().join(parts[1].name().to_string());
     let mut bytes = std::fs::read(&file).unwrap();
     let at = bytes.windows(9).position(|w| w == [6; 9]).unwrap();
@@ -274,7 +274,7 @@ fn records_are_merged_in_order_and_each_once() {
 fn late_samples_are_taken_where_there_were_none_and_the_first_wins() {
     let (_temp, disk) = folder();
     let seconds = || 0..60;
-    // Series 5 comes late as a whole, series 2 fills its gaps and says again what is known; half of the times have no tick.
+    // Series 5 is late as a whole, series 2 fills its gaps and repeats known samples; half of the times have no tick.
     let late = |from: i64| Ticks { first_seq: 0, ..ticks("a", 0, from..from + 60, &[2, 5]) };
     let parts = write_all(&disk, &[vec![ticks("a", 1, seconds(), &[2])], vec![late(30)], vec![late(60)]]);
     let Merged { segment, .. } = compaction::merge(&disk, &Arc::default(), 9, &parts).unwrap();
@@ -288,7 +288,7 @@ fn late_samples_are_taken_where_there_were_none_and_the_first_wins() {
     let read = samples([&segment]);
     assert_eq!(read.len(), expected.len());
     assert!(read.into_iter().all(|(_, tag, _, t, v)| expected[&(tag, t)] == v));
-    // A quarter that comes after the hour was merged is merged into it.
+    // A quarter written after the hour was merged is merged into it.
     let again = quarter(&disk, 3, 10, &[ticks("a", 61, 200..260, &[2])]).unwrap();
     let both = [segment.clone(), again];
     assert!(compaction::due((HOUR + 3_600) * 1_000, &both).is_none());
@@ -320,7 +320,7 @@ fn a_damaged_column_is_left_out_and_named() {
     let mut expected = samples(&sound[..1]);
     expected.extend(samples(&sound[2..]));
     let mut second = Vec::new();
-    // The file is shared with `sound`: what it held is what the ticks say.
+    // The file is shared with `sound`, so its expected content comes from the ticks.
     for b in &quarters[1] {
         for &id in &b.ids {
             for (n, &t) in b.times.iter().enumerate() {
@@ -336,7 +336,7 @@ fn a_damaged_column_is_left_out_and_named() {
     assert!(samples([&segment]) == expected);
 }
 
-/// A folder whose files cannot be read for now, behind what was read when they were opened.
+/// A folder whose files are temporarily unreadable, except for the parts read when they were opened.
 struct Unread(Disk, Arc<AtomicBool>);
 
 struct UnreadContent(Arc<dyn Content>, Arc<AtomicBool>);
@@ -423,7 +423,8 @@ fn other_files_are_left_alone() {
     assert_eq!(found.segments.iter().map(|s| s.name()).collect::<Vec<_>>(), [segment.name()]);
 }
 
-/// Writes two quarters, merges, removes; what was durable before the first error, and whether all was done.
+/// Writes two quarters, merges, removes. Returns the data that was durable before the first error, and whether all was
+/// done.
 fn seal_and_merge(files: &dyn Files, serial: &mut u64) -> (Vec<Arc<Segment>>, bool) {
     let mut next = || {
         *serial += 1;
@@ -464,13 +465,13 @@ fn a_crash_between_any_two_steps_leaves_every_sample_once() {
             let found = segments::open(&disk, &Arc::default()).unwrap();
             assert!(found.refused.is_empty(), "{fault:?} at {n}: {:?}", found.refused);
             segments::remove(&disk, found.leftovers.iter().map(String::as_str)).unwrap();
-            // A quarter whose folder was not synced in time may be there all the same: the log has it, too.
+            // A quarter whose folder was not synced in time may exist all the same: the log has it, too.
             let read = samples(&found.segments);
             assert!(durable.iter().all(|s| read.binary_search(s).is_ok()), "{fault:?} at {n}");
             let once: BTreeSet<_> = read.iter().cloned().collect();
             assert_eq!(once.len(), read.len(), "{fault:?} at {n}");
             assert!(segments::open(&disk, &Arc::default()).unwrap().leftovers.is_empty());
-            // Merging what was found leads to the same.
+            // Merging the segments found gives the same result.
             if !found.segments.is_empty() {
                 let merged = compaction::merge(&disk, &Arc::default(), serial + 1, &found.segments).unwrap();
                 assert!(samples([&merged.segment]) == read);

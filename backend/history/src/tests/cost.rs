@@ -1,4 +1,4 @@
-//! What writing and replaying cost. Run alone, with optimization: `cargo test --release -p watchglass-history --lib cost
+//! Cost of writing and replaying. Run alone, with optimization: `cargo test --release -p watchglass-history --lib cost
 //! -- --ignored --nocapture`.
 
 use crate::files::{Disk, Files};
@@ -78,7 +78,7 @@ fn cost_of_a_replay() {
     let mut values = vec![0.0; SERIES];
     let (cpu, before) = (cpu_time(), bytes.len());
     for tick in 0..900usize {
-        // A quarter of the series moves, which is what procfs does.
+        // A quarter of the series changes, as with procfs.
         for id in (tick % 4..SERIES).step_by(4) {
             values[id] = ((tick * 31 + id * 17) % 10_000) as f64 / 100.0;
         }

@@ -1,4 +1,4 @@
-//! Cuts: a new log file, a segment of what was in the one before, and its removal one cut later.
+//! Cuts: a new log file, a segment of the data in the one before, and its removal one cut later.
 
 use super::disk::{Rig, done, includes};
 use super::owner::{Owner, close};
@@ -6,8 +6,8 @@ use crate::faults::Fault;
 use crate::segments::{Kind, Name};
 use std::collections::BTreeSet;
 
-/// Three quarters of four ticks, with a cut after each. Where the process dies it does not notice, as the dead do not.
-/// What was done, and with `wait` what was synced.
+/// Writes three quarters of four ticks, with a cut after each. If the process dies, it continues unaware. Returns the
+/// written ticks, and with `wait` the synced ones.
 fn three_quarters(rig: &Rig, owner: &mut Owner, wait: bool) -> Vec<BTreeSet<u64>> {
     rig.log.begin(owner.opening());
     let (mut written, mut synced, mut sealed) = (Vec::new(), vec![BTreeSet::new(); 2], 0);

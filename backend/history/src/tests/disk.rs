@@ -1,4 +1,4 @@
-//! A disk that is full, fails, hangs, or loses its power.
+//! A disk that is full, fails, hangs, or loses power.
 
 use super::owner::{Owner, close};
 use crate::faults::{Fault, Faulty};
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// So many writes that waited would take so long that a busy machine is no excuse.
+/// If each of this many writes waited, a busy machine could not explain the time.
 const MANY: u32 = 100;
 
-/// A folder that may fail, and its log, which is synced after every write.
+/// A folder with possible faults, and its log, which is synced after every write.
 pub struct Rig {
     pub temp: TempDir,
     pub files: Faulty,
@@ -28,16 +28,16 @@ impl Rig {
         Rig { temp, files, log }
     }
 
-    /// What another process finds now.
+    /// The data that another process finds now.
     pub fn found(&self) -> Found {
         Folder::read_only(self.temp.path()).unwrap()
     }
 
-    /// Waits until everything is synced, or the log has given up.
+    /// Waits until everything is synced, or the log has failed.
     pub fn settle(&self) -> bool {
         let end = Instant::now() + Duration::from_secs(20);
         while Instant::now() < end {
-            // In this order: what is queued no more is under way, or done.
+            // In this order: a job that left the queue is running, or done.
             let waiting = self.log.waiting();
             let health = self.log.health();
             let done = waiting == 0 && health.waiting_for.is_none() && health.unsynced_for.is_none();
@@ -49,7 +49,7 @@ impl Rig {
         panic!("neither synced nor failing: {:?}", self.log.health());
     }
 
-    /// As an owner does now and then while the log is failing.
+    /// Retries as an owner does from time to time while the log is failing.
     pub fn retry(&self, owner: &mut Owner) -> bool {
         let before = self.log.health();
         let number = self.log.begin(owner.opening());
@@ -68,7 +68,7 @@ impl Rig {
     }
 }
 
-/// Sequences of ticks whose write was done, by source.
+/// Sequences of written ticks, by source.
 pub fn done(owner: &Owner, written: &[Written]) -> Vec<BTreeSet<u64>> {
     let n = owner.sources.len();
     let seqs = |source: usize| {
@@ -162,7 +162,7 @@ fn a_process_killed_at_any_operation_loses_nothing_that_was_done() {
         rig.files.fail(n, Fault::Kill);
         let first = rig.log.begin(owner.opening());
         let mut written = owner.write(&rig.log, 4);
-        // A new file takes all over, the one before goes.
+        // A new file replaces all, and the one before is removed.
         rig.log.begin(owner.opening());
         written.extend(owner.write(&rig.log, 1));
         rig.log.remove_through(first);
@@ -183,7 +183,7 @@ fn a_power_cut_at_any_operation_loses_nothing_that_was_synced() {
         let mut synced = vec![BTreeSet::new(); 2];
         for i in 0..8 {
             if i == 4 {
-                // At once: what is not synced of the file before is still to be.
+                // At once: unsynced data of the file before still has to be synced.
                 rig.log.begin(owner.opening());
                 if rig.settle() && rig.log.health().file > first {
                     rig.log.remove_through(first);
@@ -216,7 +216,7 @@ fn a_disk_that_hangs_keeps_nobody_waiting_and_loses_nothing() {
     }
     assert!(now.elapsed() < writer::WRITE_TIMEOUT * MANY / 2, "only the first waits");
     let end = now + Duration::from_secs(20);
-    // The log's thread may have begun later than the first write waited for it.
+    // The log's thread may have started later than the first write waited for it.
     while rig.log.health().waiting_for.is_none_or(|waited| waited < writer::WRITE_TIMEOUT) {
         assert!(Instant::now() < end, "{:?}", rig.log.health());
         std::thread::yield_now();
@@ -244,7 +244,7 @@ fn what_waits_for_a_hanging_disk_is_bounded() {
     assert!(health.failing.unwrap().contains("does not respond"));
     assert!(health.dropped > 0);
     for _ in 0..100 {
-        // Each takes the place of the one before, which waits.
+        // Each replaces the one before, which is still queued.
         rig.log.begin(records.clone());
     }
     assert!(rig.log.waiting() < 2 * writer::MAX_QUEUED_BYTES);

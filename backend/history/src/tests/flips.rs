@@ -1,4 +1,4 @@
-//! A log whose bytes are not what was written.
+//! A log with changed bytes.
 
 use super::owner::Owner;
 use crate::log::{self, Entry, Table};
@@ -15,7 +15,7 @@ fn replay(bytes: &[u8]) -> Found {
     replay.finish()
 }
 
-/// Places where a record ends, and the sequences that stand before it, by source.
+/// Offsets where a record ends, and the sequences before it, by source.
 fn ends(bytes: &[u8]) -> Vec<(usize, Vec<BTreeSet<u64>>)> {
     let (records, gaps) = log::scan(bytes);
     assert_eq!(gaps, []);
@@ -93,7 +93,7 @@ fn flips(gaps: bool) {
         let found = replay(&bytes);
         bytes[at] ^= flip;
         let seen = owner.check(&found);
-        // A record is a tick's fellow in the log, and costs only itself.
+        // A damaged record costs only itself.
         let records: usize = owner.check_records(&found).iter().map(BTreeSet::len).sum();
         assert!(recorded - records <= 1, "byte {at}");
         let lost: Vec<usize> = all.iter().zip(&seen).map(|(all, seen)| all.len() - seen.len()).collect();
@@ -137,7 +137,7 @@ fn any_bytes_are_read_without_a_panic() {
 
 #[test]
 fn records_of_version_1_are_the_same_bytes_for_ever() {
-    // A change here is a new version: an older reader would take it for damage, and a newer one the old logs.
+    // A change here needs a new version: an older reader would take it for damage, and a newer one the old logs.
     let mut bytes = b"WGLOG\0\0\0\x01\0\0\0".to_vec();
     bytes.extend(shared::crc32c::crc32c(&bytes).to_le_bytes());
     let row = Metric {

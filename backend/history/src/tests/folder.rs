@@ -1,4 +1,4 @@
-//! Who has the folder, and what is refused.
+//! The lock of the folder, and refused folders.
 
 use super::owner::{Owner, close};
 use crate::{Folder, OpenError, Options, Written, log};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Who has the folder is told at once: nobody waits for another to leave.
+/// A locked folder is refused at once, without waiting for its release.
 const WAIT: Duration = Duration::from_secs(10);
 const CHILD: &str = "WATCHGLASS_TEST_FOLDER";
 
@@ -17,7 +17,7 @@ fn open(path: &Path) -> Result<(Folder, crate::Found), OpenError> {
     Folder::open(path, Options::default())
 }
 
-/// Contents of all files of a folder, and when they were changed.
+/// Contents of all files of a folder, and their modification times.
 fn bytes(path: &Path) -> BTreeMap<String, (Vec<u8>, std::time::SystemTime)> {
     let files = std::fs::read_dir(path).unwrap().map(|entry| {
         let entry = entry.unwrap();
@@ -43,7 +43,7 @@ fn a_history_goes_on_over_restarts() {
         assert_eq!(log.begin(owner.opening()), round + 1);
         assert_eq!(owner.write(&log, 10), [Written::Done; 20]);
         if round == 2 {
-            // As if it were killed: the threads are left alone, and the lock with them.
+            // As after a kill: the threads are left running, and the lock with them.
             std::fs::copy(path.join("log-3"), temp.path().join("log-3")).unwrap();
             close(log);
             drop(folder);
@@ -192,7 +192,7 @@ fn a_folder_that_others_may_write_to_is_refused_and_no_byte_is_touched() {
             (opened, _) => panic!("{mode:o}: {:?}", opened.err()),
         }
     }
-    // A link of our own is our own will.
+    // A link of the same user is accepted.
     symlink(&data, temp.path().join("link")).unwrap();
     open(&temp.path().join("link")).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What is written comes back, whatever happens to the disk.
+//! Written data is read back, whatever happens to the disk.
 
 mod compaction;
 mod cost;

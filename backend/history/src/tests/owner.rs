@@ -1,4 +1,4 @@
-//! Who owns a log, in small: sources with ticks, what of them is in no segment, and the truth to compare with.
+//! A small owner of a log: sources with ticks, the data that is in no segment, and the expected data.
 
 use crate::files::Files;
 use crate::journal::Journal;
@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub const T0: i64 = 1_700_000_000_000;
-/// Between ticks, ms: six to a minute, so that small logs have several keyframes.
+/// Interval of ticks, ms: six to a minute, so that small logs have several keyframes.
 const INTERVAL: i64 = 10_000;
 
-/// As [`Log::write`], but with patience for a machine so busy that the log's thread does not get its turn in time.
+/// As [`Log::write`], but with patience for a machine so busy that the log's thread is not scheduled in time.
 fn write(log: &Log, records: Vec<u8>) -> Written {
     let before = log.health();
     if log.write(records) == Written::Done {
@@ -26,7 +26,7 @@ fn write(log: &Log, records: Vec<u8>) -> Written {
     }
     let end = Instant::now() + Duration::from_secs(20);
     loop {
-        // In this order: what is queued no more is under way, or done.
+        // In this order: a job that left the queue is running, or done.
         let waiting = log.waiting();
         let health = log.health();
         if (health.failures, health.dropped) != (before.failures, before.dropped) {
@@ -71,7 +71,7 @@ pub struct Machine {
     head_records: Vec<Record>,
     /// All records, by number.
     pub recorded: BTreeMap<u64, Record>,
-    /// A series without a value, of which nothing is said.
+    /// A series without a value, which is not defined.
     pub idle: Option<usize>,
     /// Time and values of every tick, by sequence.
     pub truth: BTreeMap<u64, (i64, Vec<f64>)>,
@@ -105,7 +105,7 @@ impl Owner {
         owner
     }
 
-    /// One series more; the records that say so.
+    /// Adds a series; returns its records.
     pub fn announce(&mut self, source: usize, instance: &str) -> Vec<u8> {
         let machine = &mut self.sources[source];
         let id = machine.defs.len();
@@ -117,7 +117,7 @@ impl Owner {
         out
     }
 
-    /// What a new file begins with: everything that is in no segment.
+    /// The opening of a new file: all data that is in no segment.
     pub fn opening(&mut self) -> Vec<u8> {
         let (mut out, mut journal) = (Vec::new(), Journal::default());
         for (i, machine) in self.sources.iter().enumerate() {
@@ -138,7 +138,7 @@ impl Owner {
         out
     }
 
-    /// The next tick of a source; its records.
+    /// The next tick of a source; returns its records.
     pub fn tick(&mut self, source: usize) -> Vec<u8> {
         let machine = &mut self.sources[source];
         let skipped = if self.gaps && machine.truth.len() % 3 == 2 { 1_000 } else { 0 };
@@ -166,7 +166,7 @@ impl Owner {
         out
     }
 
-    /// As if all so far were in a segment.
+    /// Pretends that all data so far is in a segment.
     pub fn cut(&mut self) {
         for machine in &mut self.sources {
             machine.base = machine.state.clone();
@@ -175,7 +175,7 @@ impl Owner {
         }
     }
 
-    /// Cuts off what is in no segment and writes it as one; log files up to `through` hold it too.
+    /// Cuts the data that is in no segment and writes it as one; log files up to `through` have it too.
     pub fn seal(&mut self, files: &dyn Files, name: Name, through: u64) -> io::Result<Arc<Segment>> {
         let heads: Vec<_> = self.sources.iter().map(|m| (m.before_head(), m.head.clone())).collect();
         let records: Vec<_> = self.sources.iter().map(|m| m.head_records.clone()).collect();
@@ -197,7 +197,7 @@ impl Owner {
         };
         segments::write(files, &Arc::default(), name, |writer| {
             for (source, (mut state, frames)) in (0..).zip(heads) {
-                // A block spans no gap.
+                // A block has no gap.
                 let mut first = true;
                 for frames in frames.chunk_by(|_, b| follows(b).map(|before| before + 1) == sequence(b)) {
                     let after_gap = follows(&frames[0]).map(|before| before + 1) != sequence(&frames[0]);
@@ -247,7 +247,7 @@ impl Owner {
         }
     }
 
-    /// A whole log file of so many ticks of each source.
+    /// A whole log file with this number of ticks of each source.
     pub fn file(&mut self, ticks: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         log::put_header(&mut bytes);
@@ -260,12 +260,12 @@ impl Owner {
         bytes
     }
 
-    /// Ticks of all sources into a log, in sequence; which of the writes were done.
+    /// Writes ticks of all sources to a log, in sequence; returns the result of each write.
     pub fn write(&mut self, log: &Log, ticks: usize) -> Vec<Written> {
         (0..ticks * self.sources.len()).map(|i| write(log, self.tick(i % self.sources.len()))).collect()
     }
 
-    /// The sequences that were found, by source. Every value that was found is one that was written.
+    /// The sequences found, by source. Asserts that every value found was written.
     pub fn check(&self, found: &Found) -> Vec<BTreeSet<u64>> {
         let mut seen = vec![BTreeSet::new(); self.sources.len()];
         found.segments.iter().for_each(|segment| self.check_segment(segment, &mut seen));
@@ -305,7 +305,7 @@ impl Owner {
         seen
     }
 
-    /// The numbers of the records that were found, by source. Each is one that was written, and stands once.
+    /// The numbers of the records found, by source. Asserts that each was written, and occurs once.
     pub fn check_records(&self, found: &Found) -> Vec<BTreeSet<u64>> {
         let mut seen = vec![BTreeSet::new(); self.sources.len()];
         let mut met = |name: &str, record: &Record| {

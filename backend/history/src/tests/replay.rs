@@ -120,7 +120,7 @@ fn a_series_of_which_only_the_second_file_speaks_joins_the_run() {
 fn series_whose_steps_changed_between_versions_keep_their_values() {
     let mut owner = Owner::new(1);
     let first = owner.file(10);
-    // The same machine, measured more finely by a later version.
+    // The same machine, measured with finer steps by a later version.
     let mut later = Owner::new(1);
     later.catalog.metrics.iter_mut().for_each(|row| row.steps = 1_000.0);
     later.sources[0].state = shared::tick::TickState::after(10, super::owner::T0);
@@ -160,7 +160,7 @@ fn a_life_that_begins_at_a_number_of_its_own_misses_nothing() {
     let found = replay(&[&first, &records]);
     assert_eq!(owner.check(&found), owner.all());
     assert_eq!((found.report.missing_ticks, found.sources[0].last_seq()), (0, 2_000_000_000));
-    // Once the log is gone a segment's block says it.
+    // After the log was removed, a segment's block has the mark.
     for after_gap in [false, true] {
         let mut replay = Replay::default();
         replay.seal(&owner.sources[0].name, 1, 7, false, base.t());
@@ -183,7 +183,7 @@ fn ticks_that_a_cut_between_two_records_took_away_are_counted() {
         let found = replay(&[&first[..cut as usize], &second]);
         assert_eq!((&found.report.torn, &found.report.damages), (&vec![], &vec![]), "nothing shows it");
         let there = owner.check(&found)[0].len() as u64;
-        // Before the first tick nobody knows of it.
+        // Ticks before the first one are not counted.
         assert_eq!(found.report.missing_ticks, if there > 10 { 20 - there } else { 0 }, "cut at {cut}");
         seen.insert(found.report.missing_ticks);
     }

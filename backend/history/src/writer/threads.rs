@@ -1,4 +1,4 @@
-//! The two threads of a log: one writes what is queued and removes old files, one syncs what was written.
+//! The two threads of a log: one writes the queue and removes old files, the other syncs written data.
 
 use super::{Current, IDLE_INTERVAL, Job, Shared, State, name};
 use crate::files::Append;
@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The thread that writes.
+/// The writing thread.
 pub(super) fn write(shared: &Shared) {
     let mut state = shared.lock();
     loop {
@@ -29,7 +29,7 @@ pub(super) fn write(shared: &Shared) {
                 Err(e) => state.fail(e.to_string()),
             }
             state.behind &= !state.queue.is_empty();
-            // Who is woken wants the lock.
+            // The woken thread needs the lock.
             drop(state);
             shared.done.notify_all();
             state = shared.lock();
@@ -59,7 +59,7 @@ pub(super) fn write(shared: &Shared) {
 
 fn append(current: Option<(Arc<dyn Append>, u64)>, bytes: &[u8]) -> io::Result<()> {
     let (file, len) = current.ok_or_else(|| io::Error::other("no log file is open"))?;
-    // A torn record is damage to whoever reads it; that it cannot be cut off now changes nothing else.
+    // Readers take a torn record for damage; a failure to cut it off changes nothing else.
     file.append(bytes).inspect_err(|_| drop(file.truncate(len)))
 }
 
@@ -68,7 +68,7 @@ fn begin(shared: &Shared, number: u64, opening: Vec<u8>) -> io::Result<Current> 
     let mut bytes = Vec::with_capacity(log::HEADER_BYTES + opening.len());
     log::put_header(&mut bytes);
     bytes.extend(opening);
-    // All that it holds is in memory and partly in the file before: half of it only takes room.
+    // Its data is in memory and partly in the file before: half of it only takes space.
     file.append(&bytes).inspect_err(|_| drop(shared.files.remove(&name(number))))?;
     Ok(Current { file, number, len: bytes.len() as u64 })
 }
@@ -76,7 +76,8 @@ fn begin(shared: &Shared, number: u64, opening: Vec<u8>) -> io::Result<Current> 
 fn written(shared: &Shared, state: &mut State, bytes: u64, begun: Option<Current>, epoch: u64) {
     shared.unsynced(state);
     if let Some(begun) = begun {
-        // A sync that failed meanwhile was of the file before, which this one makes up for only where it began later.
+        // A sync that failed meanwhile concerned the file before. This file replaces that one only if it was started
+        // later.
         if state.epoch == epoch {
             state.failing = None;
         }
@@ -98,7 +99,7 @@ fn remove<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuar
     let old: Vec<u64> = state.sizes.range(..=through.min(present - 1)).map(|(&n, _)| n).collect();
     state.writing_since = Some(Instant::now());
     drop(state);
-    // One that cannot be removed stays counted and is tried again with the next cut.
+    // A file that cannot be removed stays counted and is tried again with the next cut.
     let gone: Vec<u64> = old.into_iter().filter(|&n| removed(shared.files.remove(&name(n)))).collect();
     state = shared.lock();
     state.writing_since = None;
@@ -110,7 +111,7 @@ fn removed(result: io::Result<()>) -> bool {
     result.is_ok() || result.is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
 }
 
-/// The thread that syncs.
+/// The syncing thread.
 pub(super) fn sync(shared: &Shared) {
     let mut state = shared.lock();
     loop {
@@ -124,7 +125,7 @@ pub(super) fn sync(shared: &Shared) {
             }
         }
     }
-    // The writer has left before.
+    // The writing thread has ended before.
     state.lock = None;
     state.syncer_left = true;
     shared.done.notify_all();
@@ -144,7 +145,7 @@ fn sync_once<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexG
     state = shared.lock();
     (state.syncing_since, state.covering) = (None, None);
     if let Err(e) = result {
-        // The system may have thrown the pages away: only writing them anew, into another file, makes them safe.
+        // The system may have dropped the pages: only writing them again, to another file, makes them durable.
         state.fail(format!("sync: {e}"));
         shared.done.notify_all();
     }
