@@ -2,9 +2,10 @@
 //! folder.
 //!
 //! It works beside the sampler, on a thread of its own, so that neither a large head nor a hanging disk delays a tick.
-//! [`Archive::step`] does all the work, so that tests can call it at any time; [`run`] calls it once a second. Data
-//! stays readable throughout: from the head, from the stretch that was cut, from columns in memory, from the segment,
-//! and at last from the merged hour.
+//! [`Archive::step`] does all the work, so that tests can call it at any time; [`run`] calls it once a second.
+//!
+//! Data stays readable throughout: from the head, from the cut stretch, from columns in memory, from the segment, and
+//! at last from the merged hour.
 //!
 //! `disk.rs` writes, merges and removes segments and restarts the log. `classes.rs` separates sources by retention.
 //! `standing.rs` reports the state, from a thread of its own in [`run`].

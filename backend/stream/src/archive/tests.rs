@@ -192,7 +192,7 @@ fn one_instant_has_one_value_in_memory_in_the_log_in_segments_and_after_a_kill()
         };
         let (mut t, mut number) = (T0, 0.0);
         for round in 0..60 {
-            // Mostly on, often back by seconds, now and then by quarters of an hour.
+            // Usually on, often back by seconds, now and then by quarters of an hour.
             t += [0, 0, -7_000, -30_000, -900_000, 1_800_000][next(6) as usize];
             for _ in 0..next(40) {
                 (t, number) = (t + 1_000, number + 1.0);

@@ -41,7 +41,7 @@ impl Live {
     }
 
     /// Sets the state of a source that another hub holds, as that hub reports it: its time of change, labels and
-    /// connection figures. Absent values are taken from here.
+    /// connection figures. Absent labels and figures stay. The gaps are those of this hub.
     pub fn tell_standing(
         &self,
         source: SourceId,

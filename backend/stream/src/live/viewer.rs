@@ -110,7 +110,7 @@ impl Viewer {
         &self.scope
     }
 
-    /// Sets whether the page is told that there are accounts, which it then requests.
+    /// Sets whether the page learns that there are accounts, which it then requests.
     pub fn with_accounts(mut self, accounts: bool) -> Self {
         self.accounts = accounts;
         self

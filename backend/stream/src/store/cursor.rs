@@ -33,8 +33,8 @@ pub struct Cursor {
 /// News for a reader.
 #[derive(Debug)]
 pub enum News {
-    /// The ticks after its position, oldest first, and the series to send before them: those that are new or redefined
-    /// for the reader, in order of id. Both are empty without a tick.
+    /// The ticks after its position, oldest first, and the series to send before them: the new and redefined ones, in
+    /// order of id. Both are empty without a tick.
     Ticks(Vec<Arc<Frame>>, Vec<SeriesId>),
     /// The ticks after its position are not in memory any more, or the redefined series are unknown: the reader [begins
     /// again](Cursor::begin).
@@ -64,7 +64,7 @@ pub struct OpeningNow {
 
 impl OpeningNow {
     /// The keyframe, which `cursor` then has applied, and the data before it: sealed blocks of the span, then all
-    /// unsealed ticks, whose columns are made when they are read. All unsealed ticks, since the answer to a later
+    /// unsealed ticks. Their columns are made when they are read. All unsealed ticks, since the answer to a later
     /// request has sealed ones only.
     ///
     /// # Panics

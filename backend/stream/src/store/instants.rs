@@ -42,7 +42,7 @@ impl Default for Instants {
 impl Instants {
     /// The end of the run that contains this instant, if it already has a tick.
     pub fn taken(&self, t: i64) -> Option<i64> {
-        // The usual case: time goes on.
+        // The usual case: time advances.
         let taken = (t <= self.newest).then(|| self.runs.iter().rev().find(|run| run.holds(t)));
         taken.flatten().map(|run| run.last)
     }

@@ -265,7 +265,7 @@ impl Kept {
         self.blocks.is_empty() && self.cuts.is_empty() && self.head.is_empty()
     }
 
-    /// Time of the oldest tick: the smallest, not that of the first, because the clock may have stepped back in between.
+    /// Time of the oldest tick: the smallest time, because the clock may have stepped back after the first tick.
     pub fn oldest(&self) -> Option<i64> {
         let cuts = self.cuts.iter().flat_map(|cut| &cut.frames).map(|f| f.t);
         self.blocks

@@ -47,7 +47,7 @@ use shared::wire::{Check, CheckState, Source, SourceId, encode_ticks};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The head is cut at multiples of this, milliseconds since the Unix epoch: shorter blocks waste bytes on the codec's
+/// The head is cut at multiples of this, milliseconds since the Unix epoch. Shorter blocks waste bytes on the codec's
 /// headers, a longer head takes longer to replay.
 pub const QUARTER: i64 = 900_000;
 
@@ -325,8 +325,8 @@ impl Store {
         self.kept(source).map(|k| k.series.generations()).unwrap_or_default()
     }
 
-    /// Series that are redefined or unused since a reader knew them all at the tick of sequence `since`, in order of
-    /// id; none if that is not known any more.
+    /// Series redefined or unused since the tick of sequence `since`, for a reader that knew them all then, in order of
+    /// id. None if that is not known any more.
     fn renamed(&self, source: SourceId, since: u64) -> Option<Vec<SeriesId>> {
         self.kept(source)?.series.renamed(since)
     }

@@ -90,7 +90,8 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Numbers the next records at least like a life that begins at this time, milliseconds since the Unix epoch.
+    /// Sets the lowest number of the next record: that of a life that begins at this time, milliseconds since the Unix
+    /// epoch.
     pub fn begin_life(&mut self, now: i64) {
         self.first_of_life = first_number(now);
     }

@@ -1,7 +1,7 @@
 //! The series of one source by id: those alive, those with history alone, and the free ids.
 //!
 //! A series is *alive* while it had a value within as many ticks as the head holds. A series that is not alive, and has
-//! no stored data, is dropped: its id is unused until the next cut, and can then be assigned to a new series. So no log
+//! no stored data, is dropped. Its id is unused until the next cut, and can then be assigned to a new series. So no log
 //! file and no page can mistake one series for the other.
 
 use shared::series::{SeriesDef, SeriesId};
@@ -148,14 +148,14 @@ impl Series {
     }
 
     /// The newest value of a series after `ticks`, while it is current. It is current for twice the distance, in ticks,
-    /// between it and the value before: a series read less often than each tick keeps its value in between.
+    /// between it and the value before. So a series read less often than each tick keeps its value in between.
     pub fn current(&self, id: SeriesId, ticks: u64) -> Option<f64> {
         let (heard, (value, gap)) = (*self.heard.get(id as usize)?, *self.latest.get(id as usize)?);
         (heard > 0 && ticks.saturating_sub(heard) <= 2 * u64::from(gap.max(1))).then_some(value)
     }
 
-    /// At a cut, after the tick of sequence `seq` and after `ticks`: drops the series that are not alive, end before
-    /// `oldest`, the time of the oldest stored tick, and for which `left` returns false. Ids dropped at the last cut
+    /// Drops series at a cut, after the tick of sequence `seq` and after `ticks`. A dropped series is not alive, ends
+    /// before `oldest`, the time of the oldest stored tick, and has `left` return false. Ids dropped at the last cut
     /// become free.
     pub fn let_go(&mut self, (seq, ticks): (u64, u64), idle: u64, oldest: i64, left: impl Fn(SeriesId) -> bool) {
         self.free.append(&mut self.resting);
