@@ -1,4 +1,4 @@
-//! Cache of principals. A page sends many requests with the same session, and each has to be authorized: the result is
+//! Cache of principals. A page sends many requests with the same session, and each has to be authorized. The result is
 //! cached while no change was made, here or elsewhere.
 //!
 //! An entry is valid for the [generation](records::Records::generation) in which it was read, and only while the last

@@ -398,7 +398,7 @@ struct Done<'a> {
 /// Creates the rows that every database has: the letters of its cookie, and a team. Existing ones are not written, so
 /// that a hub starts on a full disk, too.
 async fn begin(records: &Records) -> Result<(String, bool), records::Error> {
-    // A server that is slow at the first connection has more time here than in a change.
+    // A failed read is no error: a server that is slow at the first connection has a longer timeout in a change.
     if let Ok(mut on) = records.read().await
         && let Ok(Some(instance)) = records::meta::get(&mut on, "instance").await
         && !team_rows::all(&mut on).await?.is_empty()

@@ -192,7 +192,8 @@ impl Accounts {
                 self.write_audit(&mut change, by, done, "ok").await?;
             }
             (_, Some(own)) if own.id == account.id => {
-                // A provider asked for a fresh authentication supplies its time. Without a time there was none.
+                // A provider supplies the time of a fresh authentication, if it was requested. Without a time there was
+                // none.
                 let since = flow.began / 1_000 - CLOCK_SKEW;
                 if proof.proved.is_none_or(|proved| proved < since) {
                     return Ok(Err(Refused::Untrusted));
