@@ -130,8 +130,8 @@ impl Disk {
         builder.create(&self.path)
     }
 
-    /// Whether others could put files or links into the folder: by its mode, in which an access list replaces the
-    /// group's rights, or as the owner of a link to it. A sticky bit does not prevent adding files.
+    /// Whether others could put files or links into the folder. They could by its mode, in which an access list
+    /// replaces the group's rights, or as the owner of a link to it. A sticky bit does not prevent adding files.
     ///
     /// A user who may change a folder above it could redirect us. This is not checked: all files created here are new,
     /// private, and follow no link.

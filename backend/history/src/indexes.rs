@@ -1,5 +1,5 @@
 //! A cache of the indexes of segments. A chart of a fleet reads one series each from a thousand blocks, and the next
-//! chart reads from the same blocks: half of these reads are of their indexes.
+//! chart reads from the same blocks. Half of these reads are of their indexes.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

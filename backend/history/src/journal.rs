@@ -1,4 +1,4 @@
-//! Records of a log file, such that a damaged one costs little: definitions of sources and series are written twice, a
+//! Records of a log file, such that a damaged one costs little. Definitions of sources and series are written twice, a
 //! minute apart, and every source has a keyframe a minute.
 
 use crate::log::{Entry, Table, put};

@@ -1,9 +1,9 @@
 //! The bytes of a log file.
 //!
 //! A file is a header (`WGLOG` and three zero bytes, version `u16`, two zero bytes, CRC32C of these twelve) and
-//! records. A record is [`MAGIC`], the length of its body `u32`, the CRC32C of length and body `u32`, and the body: an
-//! [`Entry`] in postcard's encoding, in which a [`Table`] is one run of bytes ([`shared::segment::table`]). Numbers are
-//! little-endian.
+//! records. A record is [`MAGIC`], the length of its body `u32`, the CRC32C of length and body `u32`, and the body. The
+//! body is an [`Entry`] in postcard's encoding, in which a [`Table`] is one run of bytes ([`shared::segment::table`]).
+//! Numbers are little-endian.
 //!
 //! Records are independent of each other, so reading continues after a damaged one at the next magic with a valid
 //! checksum. The magic is no UTF-8, so that no name in a record can be mistaken for it.

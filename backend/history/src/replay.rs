@@ -1,7 +1,7 @@
 //! Combines segments and logs, file by file.
 //!
-//! A log file is read twice: first its definitions of sources, rows and series, at any offset (each is written twice,
-//! so that a damaged one costs nothing), then its ticks.
+//! A log file is read twice: first its definitions of sources, rows and series, then its ticks. Definitions are read at
+//! any offset. Each is written twice, so that a damaged one costs nothing.
 
 use crate::files::Content;
 use crate::found::{Damage, Found, FoundSource, Report};

@@ -15,7 +15,7 @@ pub struct Limits {
 }
 
 /// The segments to remove, oldest first; `retention` returns the retention of each, ms. Segments of a clock that was
-/// ahead count as old as the newest one from before.
+/// ahead count as old as the newest one written before them.
 pub fn expired(
     now: i64,
     bytes: Option<u64>,

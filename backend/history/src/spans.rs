@@ -34,7 +34,7 @@ impl Range {
     }
 }
 
-/// A longer gap is not a loss: a life of the source began at a number of its own, and its first tick, which has the
+/// A longer gap is not a loss. A life of the source began at a number of its own, and its first tick, which has the
 /// mark, is unreadable. A million ticks of a second are twelve days.
 const MAX_MISSING_TICKS: u64 = 1_000_000;
 

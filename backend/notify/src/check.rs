@@ -197,7 +197,7 @@ fn key(secret: &Secret) -> Result<Key, String> {
     Ok(Key(bytes))
 }
 
-/// A changed channel. Omitted secrets are taken from before, as long as kind and hosts stay the same: so nobody can
+/// A changed channel. Omitted secrets are taken from before, as long as kind and hosts stay the same. So nobody can
 /// send another person's secret to a host of their own.
 ///
 /// # Errors

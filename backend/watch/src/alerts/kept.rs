@@ -239,8 +239,8 @@ pub(super) async fn write(
     Ok(mail)
 }
 
-/// The id of a notice to a person about the end of a run: the same in each of their teams that see it, so that it is
-/// sent once.
+/// The id of a notice to a person about the end of a run. It is the same in each of their teams that see it, so that
+/// the notice is sent once.
 fn own_id(account: &str, notice: &Notice) -> Option<String> {
     let [alert] = &notice.alerts[..] else { return None };
     alert.labels.get("run")?;

@@ -1,7 +1,7 @@
 //! Alerts: rules, evaluation and notices.
 //!
 //! [`AlertBook`] is the interface for people and programs: rules, silences, channels and alerts, each with the
-//! permissions of their team, in the hub's database or one of this machine alone.
+//! permissions of their team. Its rows are in the hub's database or in one of this machine alone.
 
 mod book;
 mod channels;

@@ -134,8 +134,8 @@ impl SealingKey {
     }
 }
 
-/// Whether only its owner may read a file, or only root and a group of this process: Kubernetes mounts secrets like
-/// that for a program that is not root.
+/// Whether only its owner may read a file, or only root and a group of this process. Kubernetes mounts secrets in the
+/// latter way for a program that is not root.
 #[cfg(unix)]
 fn is_private(mode: u32, owner: u32, us: u32) -> bool {
     let allowed = if owner == 0 && us != 0 { 0o040 } else { 0 };

@@ -332,8 +332,8 @@ impl FindingBook {
         (inner.totals.clone(), inner.left_out)
     }
 
-    /// Findings of the machines for which `sees` returns true, by their keys: the most recently detected first. A
-    /// finding with a machine that is not visible is left out, since its sentence names it.
+    /// Findings of the machines for which `sees` returns true, by their keys: the most recently raised first. A finding
+    /// with a machine that is not visible is left out, since its sentence names it.
     pub fn seen(&self, wanted: &WantedFindings, sees: impl Fn(&str) -> bool) -> Vec<Finding> {
         let inner = self.inner();
         // The previous hub of a moved finding may list it, too.
@@ -377,7 +377,8 @@ impl Inner {
         self.changes.push_back(id);
     }
 
-    /// The id, onset and detection time of the finding that an earlier run left open and that this one continues.
+    /// The id, the onset and the time of raising of the finding that an earlier run left open and that this one
+    /// continues.
     fn continued(&self, finding: &Finding) -> Option<(String, i64, i64)> {
         if self.by_id.contains_key(&finding.id) {
             return None;
