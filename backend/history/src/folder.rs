@@ -177,7 +177,7 @@ struct Read {
     logs: BTreeMap<u64, u64>,
 }
 
-/// Reads a folder and changes nothing.
+/// Reads a folder without changing it.
 fn read(files: &dyn Files, indexes: &Arc<Indexes>) -> Result<(Found, Read), OpenError> {
     let names = files.list().map_err(io("read the folder"))?;
     let mut logs: BTreeMap<u64, Arc<dyn Content>> = BTreeMap::new();

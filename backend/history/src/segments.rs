@@ -121,7 +121,7 @@ pub struct FoundSegments {
     pub leftovers: Vec<String>,
 }
 
-/// Opens all segments of a folder, which share `indexes`, and changes nothing.
+/// Opens all segments of a folder, which share `indexes`, without changing it.
 ///
 /// # Errors
 /// The folder cannot be listed.

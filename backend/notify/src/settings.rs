@@ -7,7 +7,6 @@ use shared::secret::Secret;
 /// One validated channel. It contains every secret, so it is never shown and never serialized.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The channel's name.
     pub(crate) name: String,
     /// Its kind, as in the table of sinks.
     pub(crate) kind: &'static str,

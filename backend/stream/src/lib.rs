@@ -5,7 +5,7 @@
 //! This crate uses the types of [`shared`], the disk through [`history`], and other data of machines through
 //! [`inventory`]. It has no collector, socket or settings, and no knowledge of people, runs or alerts.
 
-// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+// A lock taken in the head of a `match` or `for` is held to its end. Taking it again inside would deadlock.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 pub mod archive;

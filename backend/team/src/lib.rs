@@ -4,7 +4,7 @@
 //! This crate uses the database through [`records`], and machines through the [`stream`]. It has no socket, page or
 //! settings.
 
-// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+// A lock taken in the head of a `match` or `for` is held to its end. Taking it again inside would deadlock.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 pub mod accounts;

@@ -3,7 +3,7 @@
 //!
 //! This crate knows the stream, the jobs, and the team. It has no listening socket, page or settings.
 
-// A lock that is taken in the head of a `match` or `for` is held to its end, in which it may be taken again.
+// A lock taken in the head of a `match` or `for` is held to its end. Taking it again inside would deadlock.
 #![warn(clippy::significant_drop_in_scrutinee, clippy::await_holding_lock)]
 
 pub mod alerts;

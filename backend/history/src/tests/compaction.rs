@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 const HOUR: i64 = 472_222 * 3_600;
 
-/// Ticks of a source: sequence of the first, times (s after the hour), clock step, and what a series is at each.
+/// Ticks of a source: sequence of the first, times (s after the hour), clock step, and its series.
 #[derive(Clone)]
 struct Ticks {
     source: &'static str,

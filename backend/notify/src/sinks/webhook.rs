@@ -92,7 +92,7 @@ fn body(notice: &Notice, settings: &Settings, now: i64) -> Vec<Request> {
 mod tests {
     use super::*;
 
-    /// The example of the specification's own libraries.
+    /// The example of the specification's reference libraries.
     #[test]
     fn a_signature_is_the_one_that_others_make() {
         let key = Key(BASE64.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").expect("base64"));

@@ -126,7 +126,7 @@ impl Standing {
 }
 
 impl Seen {
-    /// Whether one and the same call has been under way for too long.
+    /// Whether the same call has been running for too long.
     fn hangs(&mut self, oldest: Option<u64>, now: Duration) -> bool {
         let since = match (oldest, self.call) {
             (Some(oldest), Some((call, since))) if call == oldest => since,

@@ -108,7 +108,7 @@ impl Attempts {
         }
     }
 
-    /// Whether a name has signed in from a network, both as under [`Limit::Name`].
+    /// Whether a name has signed in from a network, both in the form of [`Limit::Name`].
     pub(super) fn has_signed_in(&self, pair: &str) -> bool {
         let signed_in = self.signed_in.lock().unwrap_or_else(PoisonError::into_inner);
         signed_in.0.contains(pair) || signed_in.1.contains(pair)

@@ -44,9 +44,7 @@ impl KeyKind {
 
 /// A new key.
 pub(super) struct Minted {
-    /// Its id.
     pub id: String,
-    /// The whole key.
     pub text: Secret,
     /// The stored hash of its secret.
     pub hash: [u8; 32],
@@ -58,7 +56,6 @@ fn checksum(text: &str) -> String {
     checksum_text(crc.sum())
 }
 
-/// Makes a key.
 pub(super) fn mint(kind: KeyKind) -> Minted {
     let (id, secret) = (base62(ID), base62(SECRET));
     let text = format!("wg_{}_{id}_{secret}", kind.letter());
@@ -70,7 +67,6 @@ pub(super) fn mint(kind: KeyKind) -> Minted {
 pub(super) struct Claimed<'a> {
     /// The claimed kind.
     pub kind: KeyKind,
-    /// Its id.
     pub id: &'a str,
     /// The hash of the claimed secret, as it would be stored.
     pub hash: [u8; 32],

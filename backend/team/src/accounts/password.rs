@@ -101,7 +101,7 @@ pub(super) fn check(password: &Secret, name: &str) -> Result<(), Denied> {
     }
 }
 
-/// Whether a text is a shorter one several times.
+/// Whether a text repeats a shorter one.
 fn is_repeated(text: &str) -> bool {
     let letters: Vec<char> = text.chars().collect();
     (1..=letters.len() / 2).any(|period| letters.iter().zip(&letters[period..]).all(|(a, b)| a == b))

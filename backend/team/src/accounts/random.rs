@@ -14,7 +14,7 @@ pub(super) fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Letters of five bits each.
+/// Random letters of five bits each.
 fn base32<const N: usize>() -> String {
     bytes::<N>().iter().map(|byte| char::from(BASE32[usize::from(byte & 31)])).collect()
 }

@@ -37,7 +37,6 @@ const CALLS_BACK_MS: i64 = 10 * 60_000;
 /// Backlog of a hub that raises an alert, milliseconds: of live ticks, and of the history.
 const BEHIND_MS: (i64, i64) = (5 * 60_000, 10 * 60_000);
 
-/// A followed source.
 struct Followed {
     key: String,
     cursor: Cursor,

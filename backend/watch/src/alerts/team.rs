@@ -52,7 +52,7 @@ pub(super) struct TeamWatch {
     setup: Setup,
     /// Its sources, each with the version of its list of series that the rules know.
     pub sources: HashMap<SourceId, u64>,
-    /// Their keys by their names.
+    /// Their keys, by name.
     pub keys: BTreeMap<String, String>,
     /// The last processed record of calls from code, by key of the source.
     pub calls: BTreeMap<String, u64>,

@@ -36,11 +36,11 @@ const MOST_PENDING: usize = 1_000;
 pub struct AlertSources {
     #[allow(missing_docs, reason = "where samples come from")]
     pub live: Arc<Live>,
-    /// Jobs.
+    /// Source of running and past jobs.
     pub runs: Arc<RunBook>,
-    /// Findings.
+    /// Source of findings.
     pub findings: Arc<FindingBook>,
-    /// Calls from code.
+    /// Source of calls from code.
     pub calls: Arc<Calls>,
     /// Stores the alerts.
     pub book: AlertBook,

@@ -25,7 +25,6 @@ const AT_ONCE: usize = 64;
 /// Maximum number of a finding's machines that are read: further ones changed like these.
 const MAX_MACHINES: usize = 8;
 
-/// A compared series.
 type Compared = (SeriesId, SeriesDef, Metric);
 
 /// Two adjacent spans, milliseconds: from the first to the second is before, to the third is after.

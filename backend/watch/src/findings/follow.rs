@@ -49,7 +49,6 @@ pub struct Following {
     pub kept: Option<KeptFindings>,
 }
 
-/// A followed source.
 struct Followed {
     key: String,
     name: String,

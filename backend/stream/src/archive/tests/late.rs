@@ -5,7 +5,7 @@ use crate::testing::bench::{Bench, T0, clock};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// Ticks 1 to 600 of the first series, a second apart, from [`T0`] on.
+/// Ticks 1 to 600 of the first series, one per second, from two hours before [`T0`] on.
 fn chunk(bench: &Bench) -> Arc<Chunk> {
     let times: Vec<i64> = (1..=600).map(|n| T0 - 7_200_000 + n * 1_000).collect();
     let values: Vec<f64> = (1..=600).map(f64::from).collect();

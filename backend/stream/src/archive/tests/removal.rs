@@ -12,7 +12,7 @@ const QUARTER_S: i64 = QUARTER / 1_000;
 /// The value of the machine that is removed: its text occurs in no other sample.
 const VALUE: f64 = 77.25;
 
-/// Ticks of both machines for so many seconds.
+/// Appends ticks of both machines for this many seconds.
 fn ticks(bench: &mut Bench, other: SourceId, seconds: i64) {
     for _ in 0..seconds {
         bench.ticks(1);
@@ -57,7 +57,7 @@ fn what_is_removed_leaves_memory_at_once_and_each_segment_and_the_others_stay() 
     assert_eq!(naming(folder.path()).0, 0);
     let seconds = 5 * QUARTER_S + 209;
     bench.holds(T0, seconds);
-    // The next cuts and merges bring nothing back.
+    // Later cuts and merges bring nothing back.
     bench.ticks(4 * QUARTER_S);
     assert_eq!((naming(folder.path()).0, samples(&bench, source)), (0, 0));
     bench.holds(T0, seconds + 4 * QUARTER_S);

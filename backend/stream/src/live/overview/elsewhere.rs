@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct CellsElsewhere {
     /// By row of [`Grain::Sources`]; NaN is absent.
     pub whole: Vec<f64>,
-    /// By row of [`Grain::Gpus`], for each of its GPUs by name.
+    /// By row of [`Grain::Gpus`], for each GPU by its name.
     pub gpus: BTreeMap<String, Vec<f64>>,
 }
 

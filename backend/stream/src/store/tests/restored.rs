@@ -15,7 +15,7 @@ fn at(source: i64, tick: i64) -> (i64, f64) {
     (T0 + tick * 1_000, f64::from((source * 50 + tick % 50) as i32) / 100.0)
 }
 
-/// Two spans with a hole of one tick between them.
+/// Two spans with a gap of one tick between them.
 fn found(source: i64, steps: f64) -> FoundSource {
     let mut state = TickState::after(0, 0);
     state.extend([steps]);
@@ -42,7 +42,7 @@ fn each_source_that_logs_had_stands_in_its_place_with_its_own_ticks() {
     let found = Found { sources, rows: vec![row], ..Found::default() };
     let (store, unwritten) = Store::of_found(Arc::new(Catalog::clone(catalog)), &found, DAY, Some("node-20"));
 
-    // The own machine comes first, the others as they were found.
+    // The hub's own machine comes first, the others in the order of the logs.
     let order: Vec<i64> = std::iter::once(20).chain((0..SOURCES).filter(|source| *source != 20)).collect();
     assert_eq!(unwritten.len(), order.len());
     for ((id, source), unwritten) in (0 as SourceId..).zip(order).zip(&unwritten) {
