@@ -86,6 +86,14 @@ fn collectors_are_told_apart_and_say_what_they_read() {
 }
 
 #[test]
+fn the_guide_has_a_section_for_each_collector() {
+    let guide = include_str!("../docs/start/collectors.md");
+    let headings: Vec<&str> = guide.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let names: Vec<&str> = COLLECTORS.iter().map(|entry| entry.name).collect();
+    assert_eq!(headings, names);
+}
+
+#[test]
 fn sections_name_collectors_that_are_or_that_are_waited_for() {
     for section in collectors::catalog().layout.sections {
         for name in &section.checks {

@@ -88,6 +88,7 @@ fn documents_are_short_and_plain() {
 #[test]
 fn links_to_headings_find_them() {
     holds(documents::anchors(tree()));
+    holds(documents::linked_from_code(tree()));
 }
 
 #[test]
@@ -382,6 +383,17 @@ fn a_planted_number_name_or_place_is_caught() {
     catches(documents::spelling_of_code, "backend/src/a.rs", "let color = \"ipu utilisation (%)\";", "let colour = 1;");
     catches(documents::spelling, page, "The adjustment is done.", "It is just done.");
     catches(documents::anchors, page, "# The page, and `keys`\n[a](#the-page-and-keys)", "# The page\n[a](#keys)");
+    let guide = Source::new("docs/start/guide.md", "# Guide\n## cpu\n");
+    for (link, faults) in [
+        ("\"docs/start/guide.html\"", 0),
+        ("\"/docs/start/guide.html#cpu\"", 0),
+        ("\"docs/start/guide.html#{}\"", 0),
+        ("\"docs/start/none.html\"", 1),
+        ("\"docs/start/guide.html#gpu\"", 1),
+    ] {
+        let page = Source::new("frontend/src/a.rs", link);
+        assert_eq!(documents::linked_from_code(&[guide.clone(), page]).len(), faults, "{link}");
+    }
     assert_eq!(documents::front_door(&[Source::new("README.md", &"a\n".repeat(201))]).len(), 1);
     for bad in [concat!("https://docs", ".rs/x"), concat!("/wo", "rk/x"), concat!("static.crates", ".io")] {
         catches(rules::places, "README.md", "https://example.org/work", bad);

@@ -217,6 +217,33 @@ pub fn anchors(sources: &[Source]) -> Vec<String> {
     faults
 }
 
+/// Links of the program into the book find their page and heading.
+pub fn linked_from_code(sources: &[Source]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let is_shown =
+        |path: &str| path.ends_with(".rs") && (path.starts_with("frontend/src") || path.starts_with("backend/"));
+    for source in sources.iter().filter(|source| is_shown(&source.path)) {
+        for after in source.text.split("docs/").skip(1) {
+            let Some((page, rest)) = after.split_once(".html") else { continue };
+            if page.is_empty() || !page.chars().all(|c| c.is_ascii_lowercase() || "-/".contains(c)) {
+                continue;
+            }
+            let path = format!("docs/{page}.md");
+            let anchor = rest.strip_prefix('#').map(|rest| rest.split(['"', ' ', '\\']).next().unwrap_or(rest));
+            // The heading of one that the program fills in is checked where its names are.
+            let anchor = anchor.filter(|anchor| !anchor.contains('{'));
+            match sources.iter().find(|source| source.path == path) {
+                None => faults.push(format!("{}: {path}: no such page", source.path)),
+                Some(page) if anchor.is_some_and(|anchor| !slugs(&page.text).any(|slug| slug == anchor)) => {
+                    faults.push(format!("{}: {path}: no heading {}", source.path, anchor.unwrap_or_default()));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    faults
+}
+
 /// The anchors of a document, as forges and mdBook make them of its headings.
 fn slugs(text: &str) -> impl Iterator<Item = String> {
     let mut fenced = false;

@@ -288,7 +288,7 @@ pub static COLLECTORS: &[Entry] = &[
     },
     Entry {
         name: "processes",
-        about: "What runs here: user, CPU, memory, threads, disks and container of every process, every 5 s.",
+        about: "Processes of this machine: user, CPU, memory, threads, disks and container of every process, every 5 s.",
         systems: LINUX,
         metrics: &[rows::cpu::TABLE_ROWS],
         options: &[],
@@ -304,7 +304,7 @@ pub static COLLECTORS: &[Entry] = &[
     },
     Entry {
         name: "monitor",
-        about: "What Watchglass itself costs.",
+        about: "Cost of Watchglass itself.",
         systems: ALL,
         metrics: &[monitor::ROWS, rows::link::ROWS],
         options: &[],
@@ -376,7 +376,7 @@ pub static COLLECTORS: &[Entry] = &[
     },
     Entry {
         name: "openmetrics",
-        about: "What named endpoints print in Prometheus or OpenMetrics text.",
+        about: "Series of named endpoints in Prometheus or OpenMetrics text.",
         systems: ALL,
         metrics: &[rows::openmetrics::ROWS, openmetrics::dcgm::ROWS, openmetrics::ROWS],
         options: &[],

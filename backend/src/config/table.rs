@@ -26,11 +26,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const PAGE: &str = "Page";
-const READERS: &str = "Who may read";
+const READERS: &str = "Access";
 /// What a hub alone is told.
 const TEAM: &str = "A team's hub";
 /// What is read of this machine. A demo reads nothing of it, so it takes only those of these flags that its rows name.
-pub const MEASURED: &str = "What is measured";
+pub const MEASURED: &str = "Measurement";
 const ALERTS: &str = "Alerts";
 const STORAGE: &str = "Storage";
 /// The last section, in which the flags stand that are no configuration.

@@ -292,7 +292,7 @@ fn gpus_are_chosen_where_they_were_chosen_once_too() {
 #[test]
 fn help_is_grouped_and_one_line_each() {
     let Ok(Command::Say(text)) = run(&["--help"], "", None) else { panic!() };
-    for heading in ["Commands:", "Page:", "Who may read:", "What is measured:", "Storage:", "General:"] {
+    for heading in ["Commands:", "Page:", "Access:", "Measurement:", "Storage:", "General:"] {
         assert!(text.contains(heading), "{heading}");
     }
     for word in ["--data-dir", "--durable", "  export ", "  replay "] {
@@ -309,7 +309,7 @@ fn the_help_of_export_holds_what_matters_there_and_the_rest_is_taken_all_the_sam
     for word in ["--tag", "--output", "--data-dir", "--config"] {
         assert!(text.contains(word), "{word}: {text}");
     }
-    for word in ["--port", "--host", "--interval", "--retention", "--print-config", "Who may read"] {
+    for word in ["--port", "--host", "--interval", "--retention", "--print-config", "Access"] {
         assert!(!text.contains(word), "{word}: {text}");
     }
     assert!(run(&["export", "--tag", "a", "--format", "csv", "--retention", "1d", "--log", "debug"], "", None).is_ok());

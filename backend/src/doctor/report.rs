@@ -21,6 +21,9 @@ fn word(state: CheckState) -> (&'static str, &'static str) {
     }
 }
 
+/// Where to read on. Every running Watchglass serves the page.
+const GUIDE: &str = "The guide has a section for each name: /docs/start/collectors.html of a running Watchglass.\n\n";
+
 /// The report, wrapped for a terminal; its last lines say what does not work.
 pub fn report(examination: &Examination) -> String {
     let checks = &examination.checks;
@@ -46,6 +49,9 @@ pub fn report(examination: &Examination) -> String {
         }
     }
     text.push('\n');
+    if checks.iter().any(|check| check.state != CheckState::Ok) {
+        text.push_str(GUIDE);
+    }
     match &examination.faults[..] {
         [] => text.push_str("All requested collectors work.\n"),
         faults => {

@@ -91,6 +91,10 @@ fn the_report_names_reason_remedy_and_what_was_tried() {
     assert!(text.contains("1 of 3 families work here") && text.contains("only on macOS"));
     assert!(text.ends_with("Problems:\n  - nvidia: the library is of another version than the driver\n"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100 && line == line.trim_end()));
+    assert!(text.contains("/docs/start/collectors.html"), "{text}");
+    let checks = vec![check("cpu", CheckState::Ok, "")];
+    let text = report(&Examination { checks, faults: Vec::new(), health: Vec::new() });
+    assert!(!text.contains("/docs/"), "{text}");
 }
 
 /// Names as people give them, and as nobody should.

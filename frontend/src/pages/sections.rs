@@ -126,6 +126,7 @@ pub fn AbsentLine(
         false => ("absent", "shape is-unknown", "◌"),
     };
     let (words, said) = (absent.why(), absent.said());
+    let guide = (!absent.collector.is_empty()).then(|| format!("docs/start/collectors.html#{}", absent.collector));
     view! {
         <article
             class=class
@@ -136,7 +137,10 @@ pub fn AbsentLine(
             data-window=move || page.view.with(|v| range::name(v.window))
         >
             <span class=mark>{shape}</span>
-            <span><b>{head}</b>" "<span>{words}</span></span>
+            <span>
+                <b>{head}</b>" "<span>{words}</span>" "
+                {guide.map(|guide| view! { <a href=guide target="_blank">"Guide"</a> })}
+            </span>
             <button data-do="dismiss-line" aria-label="Dismiss" title="Hide until the message changes" on:click=move |_| page.dismiss(&said)>"✕"</button>
         </article>
     }

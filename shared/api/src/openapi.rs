@@ -50,7 +50,7 @@ pub fn document(version: &str) -> Value {
         "components": {
             "schemas": schemas,
             "responses": { "Problem": {
-                "description": "What failed, and what to do",
+                "description": "Error and remedy",
                 "content": { JSON: { "schema": problem } },
             } },
             "securitySchemes": {
@@ -200,9 +200,9 @@ fn responses(answer: Answer, types: &mut Types) -> Value {
     let mut content = |shape: Shape| json!({ JSON: { "schema": (shape.schema)(&mut types.answers) } });
     let (status, answer) = match answer {
         Answer::Json(shape) => ("200", json!({ "description": "The answer", "content": content(shape) })),
-        Answer::Made(shape) => ("201", json!({ "description": "What was made", "content": content(shape) })),
+        Answer::Made(shape) => ("201", json!({ "description": "Created object", "content": content(shape) })),
         Answer::Taken(shape) => {
-            ("2XX", json!({ "description": "What was accepted; 201 if it is new", "content": content(shape) }))
+            ("2XX", json!({ "description": "Accepted object; 201 if it is new", "content": content(shape) }))
         }
         Answer::Text(media, shape) => {
             let mut all = shape.map_or_else(|| json!({}), content);

@@ -38,6 +38,8 @@ pub struct Absent {
     pub id: String,
     /// Title of the section or check.
     pub title: String,
+    /// The collector's name, by which the book has a section; empty for checks that are no collector's.
+    pub collector: String,
     /// State of the check.
     pub state: CheckState,
     /// Reason for the state, in words.
@@ -201,21 +203,19 @@ fn trouble(layout: &Layout, source: &Source, section: &catalog::Section) -> Opti
     // Of equally bad checks the first counts, which is that of the most common hardware.
     let check = checks.reduce(|a, b| if rank(b.state) > rank(a.state) { b } else { a })?;
     let (id, title) = (section.id.clone(), section.title.clone());
-    Some(Absent { id, title, state: check.state, reason: check.reason.clone(), remedy: check.remedy.clone() })
+    Some(absent(check, id, title, check.id.clone()))
 }
 
 fn missing(layout: &Layout, source: &Source) -> Vec<Absent> {
     // What is no family's, such as the database of a hub, is told when it works in part, too: nothing else says it.
-    let own = |c: &Check| c.state == CheckState::Partial && !layout.sections.iter().any(|s| s.checks.contains(&c.id));
-    let gone = source.checks.iter().filter(|c| is_missing(c.state) || own(c));
-    gone.map(|c| Absent {
-        id: c.id.clone(),
-        title: c.id.clone(),
-        state: c.state,
-        reason: c.reason.clone(),
-        remedy: c.remedy.clone(),
-    })
-    .collect()
+    let family = |c: &Check| layout.sections.iter().any(|s| s.checks.contains(&c.id));
+    let gone = source.checks.iter().filter(|c| is_missing(c.state) || (c.state == CheckState::Partial && !family(c)));
+    gone.map(|c| absent(c, c.id.clone(), c.id.clone(), if family(c) { c.id.clone() } else { String::new() })).collect()
+}
+
+fn absent(check: &Check, id: String, title: String, collector: String) -> Absent {
+    let (reason, remedy) = (check.reason.clone(), check.remedy.clone());
+    Absent { id, title, collector, state: check.state, reason, remedy }
 }
 
 /// The first four tiles. A tile with the same metrics as the next one sums up others: it takes the last place or none.
