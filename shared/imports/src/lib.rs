@@ -1,6 +1,5 @@
-//! Opens recordings: those of Watchglass, and what others recorded, which is W&B's transaction log, its event lines and
-//! CSV files, and our own exports. The server that replays a file and the page on which a file is dropped use the same
-//! code. Nothing here uses a network.
+//! Opens recordings of Watchglass, W&B's transaction logs, event lines and CSV files, and our own exports. The server
+//! that replays a file and the page on which a file is dropped use the same code. Nothing here uses a network.
 //!
 //! `log.rs` and `records.rs` read `run-*.wandb`, `lines.rs` reads JSON lines, `csv.rs` tables. Each fills a [`Raw`],
 //! whose tags are spelled as in the file. `tags.rs` turns it into a [`Recorded`]. Damaged parts are skipped and named
@@ -40,7 +39,7 @@ struct Recorded {
     sources: Vec<RecordedSource>,
     /// Facts about the whole recording: name and text.
     about: Vec<(String, String)>,
-    /// What was left out, and why: sentences for the person who opened the file.
+    /// Omitted parts and the reasons, in sentences for the person who opened the file.
     notes: Vec<String>,
 }
 
@@ -66,7 +65,7 @@ struct Damage {
     bytes: u64,
 }
 
-/// Why a file could not be opened.
+/// Reason why a file could not be opened.
 #[derive(Debug)]
 pub enum ImportError {
     /// The file could not be read.
@@ -91,7 +90,7 @@ impl From<io::Error> for ImportError {
     }
 }
 
-/// Names all that can be opened, for error messages.
+/// All file kinds that can be opened, for error messages.
 const ACCEPTED: &str = "a recording of watchglass record, W&B's run-*.wandb, its wandb-events.jsonl, a CSV file of its system charts, or a CSV or JSON export of Watchglass";
 
 /// Largest number of series that are taken from one file, as many as a source may have. No real run has more.
@@ -129,8 +128,8 @@ struct Raw {
 }
 
 impl Raw {
-    /// Takes in a value. A number is a sample, and an object holds several tags; all else, like NaN and null, is no
-    /// sample.
+    /// Adds a value. A number is a sample, and an object holds several tags. Everything else, like NaN and null, is
+    /// skipped.
     fn put(&mut self, tag: &str, t: i64, value: &Value) {
         match value {
             Value::Number(number) => {
@@ -219,7 +218,7 @@ pub fn open(path: &Path, opener: Opener, catalog: Catalog) -> Result<Recording, 
     opened(&bytes, &name, raw, catalog, &mut |_| {})
 }
 
-/// Opens the bytes of a file whose name is `name`. `tell` gets the share that was read, 0 to 1, once for a while.
+/// Opens the bytes of a file whose name is `name`. `tell` receives the share that was read, 0 to 1, about once per MiB.
 ///
 /// # Errors
 /// Returns the same errors as [`open`].
