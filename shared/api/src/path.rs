@@ -4,7 +4,7 @@ use crate::operation::Operation;
 use crate::parameter::Parameter;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What is encoded in a part of a path.
+/// Characters that are encoded in a part of a path.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
 
 /// A part of a path or the value of a parameter.
@@ -29,7 +29,7 @@ impl Operation {
         path
     }
 
-    /// The same with those of the parameters that have a value.
+    /// The same path with the parameters that have a value.
     pub fn asking(self, parts: &[&str], parameters: &[(Parameter, Option<String>)]) -> String {
         let given = parameters.iter().filter_map(|(parameter, value)| {
             debug_assert!(self.takes(parameter.name), "{} takes no {}", self.name(), parameter.name);
