@@ -1,5 +1,5 @@
-//! What changed: how far a series moved from one span to another, measured by its usual spread. Medians and percentiles are
-//! compared, so that one odd sample decides nothing.
+//! Detection of changes: the move of a series from one span to another, measured by its usual spread. Medians and
+//! percentiles are compared, so that one odd sample decides nothing.
 
 /// Number of samples that each of the two spans must have.
 pub const MIN_SAMPLES: usize = 4;
@@ -8,7 +8,7 @@ const MIN_SPREADS: f64 = 1.0;
 /// The quantiles that are compared; the middle one is the median.
 const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
-/// How far a series moved from one span to another.
+/// The move of a series from one span to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved {
     /// As a multiple of its spread, at least 1.
@@ -19,7 +19,7 @@ pub struct Moved {
     pub values: (f64, f64),
 }
 
-/// How far samples moved from the first span to the second; None when they did not, or are too few to say.
+/// The move of samples from the first span to the second; None if there is none, or if samples are too few.
 pub fn compare(mut both: [Vec<f64>; 2]) -> Option<Moved> {
     if both.iter().any(|v| v.len() < MIN_SAMPLES) || ramps(&both) {
         return None;

@@ -35,7 +35,7 @@ pub fn encode(values: &[f64], steps: Steps) -> Vec<u8> {
     encoded(&present, values.len(), || runs(values), steps)
 }
 
-/// The same of the ticks alone that have a finite value, rising, of `ticks` in all: what few have costs little.
+/// The same from only the ticks with a finite value, ascending, out of `ticks` in all: a sparse series costs little.
 pub fn encode_sparse(samples: &[(usize, f64)], ticks: usize, steps: Steps) -> Vec<u8> {
     let present: Vec<f64> = samples.iter().map(|(_, v)| *v).collect();
     let runs = || {
@@ -96,18 +96,18 @@ fn runs(values: &[f64]) -> Vec<usize> {
     runs
 }
 
-/// Where the samples of a column are.
+/// Positions of the samples in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Presence {
     /// Tick of the first sample, from 0.
     pub first: usize,
     /// Tick of the last.
     pub last: usize,
-    /// How many there are.
+    /// Number of samples.
     pub samples: usize,
 }
 
-/// Where the samples of a column of `ticks` values are, without decoding them; none when there are none.
+/// Positions of the samples in a column of `ticks` values, without decoding them; None if there are none.
 ///
 /// # Errors
 /// [`Damaged`] when the bytes do not begin as a column of that length.

@@ -9,7 +9,7 @@ pub fn plain(text: &str) -> String {
     if formula { format!("'{text}") } else { text.to_string() }
 }
 
-/// A text as a cell: quoted where needed, never a formula, and without what a terminal obeys.
+/// A text as a cell: quoted where needed, never a formula, and without control characters.
 pub fn cell(text: &str) -> String {
     let text = plain(&replaced(text));
     if text.contains([',', '"', '\n', '\r', '\t']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

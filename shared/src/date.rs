@@ -9,7 +9,7 @@ pub fn from_seconds(seconds: f64) -> Option<i64> {
     (0.0..=MAX_TIME_MS).contains(&ms).then_some(ms as i64)
 }
 
-/// Milliseconds since the Unix epoch of a text: seconds, milliseconds (what is too large for seconds), or a
+/// Milliseconds since the Unix epoch of a text: seconds, milliseconds (numbers too large for seconds), or a
 /// [date](from_date).
 pub fn from_text(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -49,8 +49,8 @@ pub fn from_date(text: &str) -> Option<i64> {
     (fits && ms >= 0).then_some(ms)
 }
 
-/// Days from 1970-01-01 to a day of the Gregorian calendar, from then to the end of the year 9999; none for a day that there
-/// is not, such as the 31st of April.
+/// Days from 1970-01-01 to a day of the Gregorian calendar, from then to the end of the year 9999; None for a day that
+/// does not exist, such as the 31st of April.
 pub fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;

@@ -17,7 +17,7 @@ pub struct EmbeddedFile {
     pub brotli: &'static [u8],
 }
 
-/// The page, as the crate that embeds it hands it to the server.
+/// The page, as the crate that embeds it passes it to the server.
 #[derive(Clone, Copy, Debug)]
 pub struct EmbeddedPage {
     /// All files; none in a program that was built without the page.

@@ -1,4 +1,4 @@
-//! Numbers as answers in JSON have them: without a fraction where there is none.
+//! Numbers in JSON answers: without a fraction if there is none.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,7 +1,7 @@
-//! What looks like a secret is left out: of arguments of processes, and of what jobs print.
+//! Redacts secrets in arguments of processes and in the output of jobs.
 //!
-//! Three tables say what looks so: [`shapes`] has the forms that keys of services have, [`names`] the names before a value, and
-//! [`TOOLS`] the options of programs that take one. Each byte of a line is looked at a bounded number of times.
+//! Three tables define secrets: [`shapes`] has the formats of service keys, [`names`] the names before a value, and
+//! [`TOOLS`] the options of programs that take one. Each byte of a line is inspected a bounded number of times.
 
 mod names;
 mod shapes;
@@ -11,18 +11,18 @@ mod tests;
 use names::{SecretKind, is_plain, kind_of};
 use std::ops::Range;
 
-/// Most bytes that are kept of arguments.
+/// Maximum bytes of arguments that are kept.
 const MAX_BYTES: usize = 1024;
-/// What stands in the place of a secret.
+/// Replacement of a secret.
 pub const HIDDEN: &str = "…";
 
-/// The most lines of a block, as of a private key, that are hidden: where its end is missing the rest is shown again.
+/// Maximum lines of a block, such as a private key, that are hidden: if its end is missing, the rest is shown again.
 const MAX_BLOCK_LINES: u32 = 100;
 
 /// The longest name before a value, bytes.
 const MAX_NAME_BYTES: usize = 64;
 
-/// How far before an option its program may stand, bytes.
+/// Maximum distance from a program to its option, bytes.
 const MAX_COMMAND_BYTES: usize = 512;
 
 /// What is no secret is not looked through again where it is longer, bytes.
@@ -244,7 +244,7 @@ fn is_plural(name: &str) -> bool {
     name.ends_with(['s', 'S']) && !name.to_ascii_lowercase().ends_with("pass")
 }
 
-/// Where the value is at the begin of a text: between quotes, or a word, which ends where another field begins.
+/// Where the value is at the start of a text: between quotes, or a word, which ends where another field begins.
 fn value_of(text: &str, kind: SecretKind) -> Range<usize> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
     if let Some(quote) = quote {

@@ -149,7 +149,7 @@ pub struct Share {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
-    /// Its begin.
+    /// Its start.
     pub from: f64,
     /// Its end.
     pub to: f64,

@@ -1,25 +1,25 @@
-//! How much an agent and its hub may say, how often, and what a text of theirs may hold.
+//! Limits of the messages between an agent and its hub: sizes, intervals, and the characters of texts.
 
-/// The most bytes in one message of either end. Rows, series and fills that are longer come in several.
+/// Maximum bytes of one message, in both directions. Longer rows, series and fills are split into several messages.
 pub const MAX_MESSAGE: usize = 512 << 10;
 
-/// Messages of ticks and records that an agent may have sent without an [`HubMessage::Ack`]; then it holds its place, and
-/// later sends several ticks in one.
+/// Messages of ticks and records that an agent may send without an [`HubMessage::Ack`]. Then it pauses, and later sends
+/// several ticks in one message.
 pub const CREDIT: u32 = 8;
 
 /// Each end sends something at least this often, milliseconds.
 pub const HEARTBEAT_MS: u64 = 5_000;
 
-/// A link on which nothing came for this long is over, milliseconds.
+/// A link that receives nothing for this long is closed, milliseconds.
 pub const SILENCE_MS: u64 = 15_000;
 
-/// The most ranges in [`AgentHello::offers`]; of more, the oldest are offered joined.
+/// Maximum number of ranges in [`AgentHello::offers`]; beyond it, the oldest are offered joined.
 pub const MAX_OFFERS: usize = 1_024;
 
 /// The most ticks in one block of a fill: an hour at ten a second is 36,000.
 pub const MAX_FILL_TICKS: u32 = 1 << 16;
 
-/// The most bytes of one block of a fill, all its messages together. What is longer goes as several blocks of fewer ticks.
+/// Maximum bytes of one block of a fill, all its messages together. A longer block is split into blocks of fewer ticks.
 pub const MAX_FILL_BYTES: usize = 4 << 20;
 
 /// Series ids of an agent are below this.

@@ -1,12 +1,12 @@
-//! The table tests itself: what must hold for every row, so that a new row is covered without a new test.
+//! The table tests itself: invariants of every row, so that a new row is covered without a new test.
 
 use super::{Catalog, Draw, Kind, Metric, Note, tag};
 use crate::series::{from_steps, quantize, to_steps};
 use crate::unit::{Dimension, Unit};
 use std::collections::{HashMap, HashSet};
 
-/// What is wrong with a table, a sentence each; empty when nothing is. A chart without a row is a fault too, so the table
-/// must be complete.
+/// Faults of a table, a sentence each; empty if there are none. A chart without a row is a fault too, so the table must
+/// be complete.
 pub fn faults(catalog: &Catalog) -> Vec<String> {
     let mut faults = Vec::new();
     for metric in &catalog.metrics {
@@ -60,7 +60,7 @@ fn begins_well(text: &str) -> bool {
     text.chars().next().is_some_and(|c| c.is_uppercase() || c.is_ascii_digit())
 }
 
-// Sentence case cannot be proved without knowing names; a second word such as `Utilization` is what goes wrong.
+// Sentence case cannot be proved without knowing names; a second word such as `Utilization` is the usual mistake.
 fn is_title(title: &str) -> bool {
     const NAMES: &[&str] = &[
         "Watchglass",
@@ -162,7 +162,7 @@ pub(super) fn numbers(template: &str) -> &'static [&'static str] {
     }
 }
 
-/// What a row adds to its chart's axis: a counter is drawn as its rate.
+/// Dimension that a row adds to its chart's axis: a counter is drawn as its rate.
 fn dimension(metric: &Metric) -> Dimension {
     match metric.kind {
         Kind::Counter => metric.unit.per_second().dimension(),
@@ -253,8 +253,8 @@ mod tests {
         Catalog::new(VOCABULARY.iter().copied().flatten().copied())
     }
 
-    // Rows that are not W&B's stand with their collectors, so that some charts have no row here; tests/catalog.rs checks the
-    // whole table.
+    // Rows that are not W&B's are defined with their collectors, so that some charts have no row here; tests/catalog.rs
+    // checks the whole table.
     #[test]
     fn the_vocabulary_has_no_fault() {
         let of_collectors = |fault: &String| fault.ends_with("no row draws a line on it");

@@ -1,8 +1,8 @@
 //! The one table of metrics, and the layout of the page that is built from it.
 //!
-//! The W&B vocabulary stands here, a file per family; rows that only we have stand at the top of the collector that
-//! produces them. A collector's entry names the slices that it speaks and their fold is the table; no other list of
-//! metrics exists. Order in a slice is order on screen.
+//! The W&B vocabulary is here, a file per family. Our own rows are at the top of the collector that produces them. A
+//! collector's entry names its slices of rows, and the table joins them all; no other list of metrics exists. Order in
+//! a slice is order on screen.
 //!
 //! Rows are written as [`MetricDef`] (static, so that collectors name a row by a constant) and travel as [`Metric`].
 
@@ -67,7 +67,7 @@ pub enum Range {
     Fixed(f64, f64),
     /// From zero to the largest value.
     FromZero,
-    /// Around the values; the page says where the axis begins.
+    /// Around the values; the page chooses the start of the axis.
     Fit,
 }
 
@@ -99,7 +99,7 @@ pub struct MetricDef {
     pub title: &'static str,
     /// Name of a line on the chart, with the tag's placeholder where the instance stands.
     pub label: &'static str,
-    /// Full sentences: what it is, whose formula, where it is read.
+    /// Full sentences: meaning, formula and source.
     pub help: &'static str,
     /// Unit of the values.
     pub unit: Unit,
@@ -109,7 +109,7 @@ pub struct MetricDef {
     pub range: Range,
     /// Id of the chart that draws it.
     pub chart: &'static str,
-    /// How it is drawn there.
+    /// Its form on the chart.
     pub draw: Draw,
     /// Integer steps per unit in which values are stored; see [`Steps`].
     pub steps: Steps,
@@ -198,8 +198,8 @@ impl MetricDef {
         self
     }
 
-    /// A value that was computed, rounded to the row's steps: its further digits say nothing and would be stored all the
-    /// same. What a device reported is not for rounding.
+    /// A computed value, rounded to the row's steps: further digits are noise, but would be stored. Values that a
+    /// device reports are not rounded.
     pub fn rounded(&self, computed: f64) -> f64 {
         crate::series::quantize(computed, self.steps)
     }
@@ -257,7 +257,7 @@ impl From<&MetricDef> for Metric {
 }
 
 impl Metric {
-    /// What stands in the place of a row that is not shown: no tag is empty, so no text finds it.
+    /// Placeholder for a row that is not shown: no tag is empty, so no text finds it.
     pub fn nothing() -> Self {
         const NOTHING: MetricDef = MetricDef::gauge("", Unit::Count).draw(Draw::Hidden);
         Metric::from(&NOTHING)
@@ -269,7 +269,7 @@ impl Metric {
     }
 }
 
-/// The table and the layout: what the server knows of metrics, and all that a page ever learns of them.
+/// The table and the layout: all metadata of metrics on the server and on a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalog {
     /// Rows; a metric's id is its position.
@@ -284,14 +284,13 @@ impl Catalog {
         Catalog { metrics: rows.into_iter().map(Metric::from).collect(), layout: layout::layout() }
     }
 
-    /// Adds a row that is met at run time, with its chart where there is none of that id. The position of the row; none
-    /// when the table is full. One of the same tag, kind and unit is that row.
+    /// Adds a row that is found at run time, with its chart if no chart has that id. Returns the position of the row;
+    /// None if the table is full. A row with the same tag, kind and unit is reused.
     pub fn add(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
         self.position_of(&metric).or_else(|| self.push(metric, chart))
     }
 
-    /// Adds a row at the end, whatever rows there are, with its chart where there is none of that id. Its position; none when
-    /// the table is full.
+    /// Appends a row, with its chart if no chart has that id. Returns its position; None if the table is full.
     pub fn push(&mut self, metric: Metric, chart: Chart) -> Option<u16> {
         let position = u16::try_from(self.metrics.len()).ok()?;
         if !self.layout.charts.iter().any(|c| c.id == chart.id) {
@@ -301,7 +300,7 @@ impl Catalog {
         Some(position)
     }
 
-    /// Puts a row in the place of one that no series names any more. A chart goes with its last row.
+    /// Replaces a row that no series uses any more. A chart is removed with its last row.
     pub fn replace(&mut self, position: u16, metric: Metric, chart: Chart) {
         let Some(place) = self.metrics.get_mut(usize::from(position)) else { return };
         let old = std::mem::replace(place, metric);
@@ -313,7 +312,7 @@ impl Catalog {
         }
     }
 
-    /// The rows from position `first` on, at most `most`, with their charts. In the place of those that are not `shown` is
+    /// The rows from position `first` on, at most `most`, with their charts. Rows that are not `shown` are replaced by
     /// [nothing](Metric::nothing).
     pub fn part(&self, first: usize, most: usize, shown: impl Fn(usize) -> bool) -> (Vec<Metric>, Vec<Chart>) {
         let some = (first..).zip(self.metrics.iter().skip(first)).take(most);
@@ -353,7 +352,7 @@ impl Catalog {
         self.metrics.iter().position(|m| m.tag == tag).map(|i| i as u16)
     }
 
-    /// Position of the row that this one is. Two machines may mean different things by one tag: then each has its row.
+    /// Position of the same row. Two machines may use one tag for different things: then each has its own row.
     pub fn position_of(&self, row: &Metric) -> Option<u16> {
         self.metrics.iter().position(|m| m.is_row_of(row)).map(|i| i as u16)
     }
@@ -386,7 +385,7 @@ impl Catalog {
         tag::find(&self.metrics, text)
     }
 
-    /// The same where nobody is told which tag is nearest: for a file of many that are not known.
+    /// The same without a search for the nearest tag: for files with many unknown tags.
     pub fn known(&self, text: &str) -> Option<Found> {
         tag::known(&self.metrics, text)
     }

@@ -89,7 +89,7 @@ pub(super) fn is_plain(tag: &str) -> bool {
     !tag.is_empty() && bare(tag) == tag.len() && !tag.starts_with('"')
 }
 
-/// Bytes of the tag at the begin of the text.
+/// Bytes of the tag at the start of the text.
 fn bare(text: &str) -> usize {
     let mut depth = 0u32;
     for (i, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! What a row is called between `watchglass_` and its unit.
+//! Part of a row's name between `watchglass_` and its unit.
 
 use crate::catalog::{Metric, tag};
 use crate::unit::Unit;
@@ -16,7 +16,7 @@ const NAMED: &[(&str, &str)] = &[
     ("gpu.{i}.maxOpTemp", "gpu_temperature_limit"),
     ("gpu.{i}.memoryMaxOpTemp", "gpu_memory_temperature_limit"),
     ("gpu.{i}.recoveryCount", "gpu_recoveries"),
-    // The device's figures while a watched process uses it; what a process itself takes is `gpu_process_`.
+    // The device's figures while a watched process uses it; the usage of a process itself is `gpu_process_`.
     ("gpu.process.{i}.gpu", "gpu_watched_utilization"),
     ("gpu.process.{i}.memory", "gpu_watched_memory_utilization"),
     ("gpu.process.{i}.memoryAllocated", "gpu_watched_memory_used"),
