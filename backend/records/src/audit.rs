@@ -51,7 +51,7 @@ pub struct Filter {
     pub team: Option<String>,
     /// By whom.
     pub who: Option<String>,
-    /// The begin of the action.
+    /// The start of the action.
     pub action: Option<String>,
     /// To what.
     pub object: Option<String>,
