@@ -1,4 +1,4 @@
-//! The client against a real TLS server: whom it trusts, and what it says of whom it does not.
+//! The client against a real TLS server: trusted servers, and the errors for untrusted ones.
 
 use super::*;
 use rustls::pki_types::pem::PemObject;
@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use ureq::tls::Certificate;
 
-// An authority of these tests, and a server's certificate by it for the name localhost; both for a hundred years.
+// An authority of these tests, and its certificate for a server named localhost; both are valid for a hundred years.
 const AUTHORITY: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBnDCCAUOgAwIBAgIUZyOQWb3Vpy5DYePUyT+ci1ZccOowCgYIKoZIzj0EAwIw
