@@ -29,7 +29,7 @@ pub fn pairs(query: &str) -> Vec<(&'static str, String)> {
     all.take(MAX_PAIRS).collect()
 }
 
-/// A query written anew from its pairs, without `?`.
+/// A query composed of its pairs, without `?`.
 pub fn written<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = String::new();
     for (name, value) in pairs {
@@ -43,7 +43,7 @@ pub fn written<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Strin
     text
 }
 
-/// A query with the known names alone, as it is kept.
+/// A query with only the known names, as it is stored.
 pub fn rewritten(query: &str) -> String {
     let pairs = pairs(query);
     written(pairs.iter().map(|(name, value)| (*name, value.as_str())))

@@ -159,7 +159,7 @@ pub struct Alert {
     pub fired: Option<i64>,
     /// When it ended, milliseconds since the Unix epoch; None while it has not.
     pub ended: Option<i64>,
-    /// The newest value, in the tag's unit; None where there is none.
+    /// The newest value, in the tag's unit; None if there is none.
     pub value: Option<f64>,
     /// The worst value since it began, likewise.
     pub worst: Option<f64>,
@@ -308,7 +308,7 @@ pub struct Checked {
 pub struct Fired {
     /// The subject as displayed: `node-13 GPU 2`.
     pub subject: String,
-    /// The machine, where there is one.
+    /// The machine, if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// From when, milliseconds since the Unix epoch.
@@ -506,7 +506,7 @@ pub enum NoticeKind {
     Test,
 }
 
-/// One message to one channel. It is complete: a sink looks nothing up.
+/// One message to one channel. It is complete: a sink needs no other data.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {

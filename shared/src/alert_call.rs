@@ -28,9 +28,9 @@ const MAX_AHEAD_MS: i64 = 60_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AlertCall {
-    /// One clean line of 1 to [`MAX_TITLE_BYTES`] bytes. Never read for placeholders.
+    /// One clean line of 1 to [`MAX_TITLE_BYTES`] bytes. Its placeholders are never filled.
     pub title: String,
-    /// Clean text of at most [`MAX_TEXT_BYTES`] bytes; newlines may stand in it. Never read for placeholders.
+    /// Clean text of at most [`MAX_TEXT_BYTES`] bytes; it may contain newlines. Its placeholders are never filled.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
     #[allow(missing_docs, reason = "see AlertSeverity; the worst of the calls")]

@@ -37,7 +37,7 @@ pub fn compare(mut both: [Vec<f64>; 2]) -> Option<Moved> {
         return None;
     }
     let gap = |k: usize| (b[k] - a[k]).abs();
-    // The median stands for the series unless another part of it moved more than twice as far.
+    // The median represents the series unless another part of it moved more than twice as far.
     let furthest = [0, 4, 1, 3].into_iter().fold(2, |k, other| if gap(other) > gap(k) { other } else { k });
     let (k, part) = match furthest {
         far if gap(2) * 2.0 >= gap(far) => (2, ""),
@@ -59,7 +59,7 @@ fn ramps(both: &[Vec<f64>; 2]) -> bool {
 /// The value at a quantile, 0 to 1, of sorted samples.
 ///
 /// # Panics
-/// Where there are none.
+/// There are none.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * share).round() as usize]
 }
@@ -67,7 +67,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
 /// The median distance from the median, scaled to a standard deviation, of sorted samples.
 ///
 /// # Panics
-/// Where there are none.
+/// There are none.
 pub fn deviation(sorted: &[f64]) -> f64 {
     let median = quantile(sorted, 0.5);
     let mut away: Vec<f64> = sorted.iter().map(|v| (v - median).abs()).collect();

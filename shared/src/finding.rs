@@ -40,7 +40,7 @@ impl Severity {
 pub struct Place {
     /// Name of the machine.
     pub source: String,
-    /// Numbers of its GPUs, ascending; empty where the machine itself is meant.
+    /// Numbers of its GPUs, ascending; empty for the machine itself.
     pub gpus: Vec<u32>,
 }
 
@@ -130,7 +130,7 @@ pub struct Finding {
     /// The id of the finding that caused this one.
     #[serde(default)]
     pub because: Option<String>,
-    /// The lower 95 % bound of this rule's precision in findings of this severity, from 0 to 1, as measured; None where it
+    /// The lower 95 % bound of this rule's precision in findings of this severity, from 0 to 1, as measured; None if it
     /// had fewer than 20 cases.
     #[serde(default)]
     pub confidence: Option<f64>,
@@ -174,7 +174,7 @@ impl Finding {
         Finding { sentence_template: Some(self.sentence_template.unwrap_or(self.sentence)), sentence, ..self }
     }
 
-    /// Whether it stands on top of a page: open, above note, no consequence of another, and not dismissed.
+    /// Whether it is on top of a page: open, above note, no consequence of another, and not dismissed.
     pub fn is_on_top(&self) -> bool {
         self.until.is_none() && self.severity > Severity::Note && self.because.is_none() && self.dismissed.is_none()
     }

@@ -16,7 +16,8 @@ pub struct AboutHub {
     pub database: String,
     /// Bytes of the database; absent if unknown.
     pub database_bytes: Option<u64>,
-    /// When its database was copied last by `watchglass backup`; absent: never, or longer ago than the audit log is kept.
+    /// When its database was copied last by `watchglass backup`; absent: never, or longer ago than the retention of the
+    /// audit log.
     pub backup: Option<i64>,
     /// Accounts.
     pub accounts: u64,

@@ -8,7 +8,7 @@
 //! - [`column`]: one series over many ticks, compressed.
 //! - [`crc32c`]: the checksum of everything on disk.
 //! - [`segment`]: sealed ticks of sources in one file, checked by [`crc32c`].
-//! - [`recording`]: a segment that stands for itself, as one value.
+//! - [`recording`]: a self-contained segment, as one value.
 //! - [`processes`]: the process table.
 //! - [`csv`]: cells of CSV.
 //! - [`date`]: times as people and files write them.

@@ -44,7 +44,7 @@ pub enum OutputStream {
     Out,
     /// Standard error.
     Err,
-    /// A terminal, where the two are one.
+    /// A terminal, where both are one stream.
     Tty,
 }
 
@@ -129,7 +129,7 @@ pub struct LinesPart {
     pub rows: Vec<(i64, u32, OutputLine)>,
     /// Read positions after these lines.
     pub marks: Vec<LineMark>,
-    /// There may be more behind them.
+    /// There may be more lines after them.
     pub more: bool,
 }
 

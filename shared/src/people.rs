@@ -42,7 +42,7 @@ pub struct NewPerson {
     pub password: Option<Secret>,
     /// It acts as admin in every team.
     pub hub_admin: bool,
-    /// Its team, by id or name; none: the only one.
+    /// Its team, by id or name; None: the only one.
     pub team: Option<String>,
     /// Its role there; None: `viewer`.
     pub role: Option<Role>,
@@ -125,9 +125,9 @@ pub struct ServiceKey {
     pub scopes: Vec<KeyScope>,
     /// When it was made.
     pub made: i64,
-    /// When it ends; none: never.
+    /// When it ends; None: never.
     pub ends: Option<i64>,
-    /// When it was last used, to the hour; none: never.
+    /// When it was last used, to the hour; None: never.
     pub used: Option<i64>,
     /// Network of its last use.
     pub network: Option<String>,

@@ -9,7 +9,7 @@ pub struct Process {
     pub pid: u32,
     /// Its parent's number.
     pub parent: u32,
-    /// Name of its user, or the user's number where it has no name.
+    /// Name of its user, or the user's number if it has no name.
     pub user: String,
     /// Its name as the kernel keeps it, at most 15 bytes.
     pub name: String,

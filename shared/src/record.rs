@@ -1,8 +1,8 @@
 //! Records: events of a machine that are not samples, such as a marker, the start and end of a run, a finding.
 //!
-//! They go where samples go (log, segments, recordings, exports, stream), each once and in order. Only the kind defines
-//! the content. Code that transports records reads only number and time, so that unknown kinds are transported like any
-//! other.
+//! They take the same path as samples (log, segments, recordings, exports, stream), each once and in order. Only the
+//! kind defines the content. Code that transports records reads only number and time, so that unknown kinds are
+//! transported like any other.
 
 use crate::unit::size;
 use serde::{Deserialize, Serialize};

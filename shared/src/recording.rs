@@ -57,7 +57,7 @@ struct Piece {
     from: i64,
     to: i64,
     ticks: u32,
-    /// The times as they stand in the file.
+    /// The times as stored in the file.
     times: Vec<u8>,
     columns: Vec<(SeriesId, Vec<u8>)>,
 }
@@ -133,7 +133,7 @@ impl Recording {
         Ok(Recording { catalog, machines, about, notes })
     }
 
-    /// Times of the first and the last tick, ms; none in an empty one.
+    /// Times of the first and the last tick, ms; None in an empty one.
     pub fn span(&self) -> Option<(i64, i64)> {
         let blocks = self.machines.iter().flat_map(|m| &m.blocks);
         let spans = blocks.filter_map(|b| {
@@ -190,7 +190,7 @@ impl Recording {
         writer.finish(&contents)
     }
 
-    /// The messages that a page would have received from these machines, from the first on; none for an empty one.
+    /// The messages that a page would have received from these machines, from the first on; empty for an empty one.
     pub fn messages(self) -> Vec<ServerMessage> {
         let Some(recorded) = self.told() else { return Vec::new() };
         let simulated = self.simulated();
@@ -247,8 +247,8 @@ pub fn contents(catalog: &Catalog, machines: &[(Source, Vec<SeriesDef>)], about:
     Contents { charts, sources: machines.iter().map(source).collect(), rows: rows.into(), about, ..Contents::default() }
 }
 
-/// Blocks of samples (time in ms, value) by series id, each list rising in time: of at most [`MAX_BLOCK_TICKS`] ticks, the first tick
-/// having this sequence.
+/// Blocks of samples (time in ms, value) by series id, each list rising in time: of at most [`MAX_BLOCK_TICKS`] ticks,
+/// the first tick having this sequence.
 pub fn blocks(source: SourceId, mut first_seq: u64, samples: &[Vec<(i64, f64)>], steps: &[Steps]) -> Vec<Columns> {
     let mut times: Vec<i64> = samples.iter().flatten().map(|(t, _)| *t).collect();
     times.sort_unstable();
@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(opened.catalog.metrics.len(), 2, "only the rows that it names");
     }
 
-    /// Samples of each series of the whole, where what is left of the file has any.
+    /// Samples of each series of the whole, if the rest of the file has any.
     fn left(bytes: Vec<u8>, whole: &[(String, Vec<(i64, f64)>)]) -> Option<(Vec<usize>, Recording)> {
         let opened = Recording::open(bytes).ok()?;
         let found = read(&opened);
@@ -507,7 +507,7 @@ mod tests {
                 opened.notes.iter().map(String::as_str).filter(|note| *note != "mind the gap").collect::<Vec<_>>();
             match counts.iter().sum::<usize>() {
                 0 => assert_eq!((said, opened.told()), (vec!["the file ends before its first sample"], None)),
-                // Of its two trailers one is left.
+                // One of its two trailers is left.
                 _ if cut == bytes.len() - 28 => assert!(said.is_empty()),
                 _ => assert_eq!(said, [end], "cut at {cut}"),
             }

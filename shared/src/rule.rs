@@ -407,7 +407,7 @@ pub enum Condition {
         /// Still open this many seconds after its onset.
         hold: u32,
     },
-    /// `xid NUMBER, NUMBER`, ascending; none: `xid *`.
+    /// `xid NUMBER, NUMBER`, ascending; empty: `xid *`.
     Xid(Vec<u32>),
     /// `collector failed for DUR`, seconds.
     CollectorFailed(u32),

@@ -667,7 +667,7 @@ pub struct RunLine {
     pub ended: Option<i64>,
     /// Number of its ranks here; 0 if no process has a number.
     pub ranks: u64,
-    /// GPU-hours that it held here; None where it held none.
+    /// GPU-hours that it held here; None if it held none.
     pub gpu_hours: Option<f64>,
     /// Mean utilization of these GPUs, percent.
     pub gpu_utilization: Option<f64>,

@@ -218,7 +218,7 @@ pub struct Agent {
     pub joined: i64,
     /// When it last sent data; None: never.
     pub seen: Option<i64>,
-    /// The id of its key, as lists show it; none where it has none.
+    /// The id of its key, as lists show it; None if it has none.
     pub key: Option<String>,
 }
 

@@ -26,7 +26,7 @@ pub struct Team {
     pub role: Role,
     /// Members may invite viewers and members.
     pub members_invite: bool,
-    /// Id of the view that an address without a query opens; none: the built-in one.
+    /// Id of the view that an address without a query opens; None: the built-in one.
     pub default_view: Option<String>,
     /// Its people, by name; only if one team is requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -224,8 +224,9 @@ pub struct Services {
     pub services: Vec<Service>,
 }
 
-/// An account of a program: it has keys and no password. Its keys are at `/api/v1/teams/T/services/ID/keys`, in the shapes of
-/// [`Keys`](crate::people::Keys), [`NewServiceKey`](crate::people::NewServiceKey) and [`MadeKey`](crate::people::MadeKey).
+/// An account of a program: it has keys and no password. Its keys are at `/api/v1/teams/T/services/ID/keys`, in the
+/// shapes of [`Keys`](crate::people::Keys), [`NewServiceKey`](crate::people::NewServiceKey) and
+/// [`MadeKey`](crate::people::MadeKey).
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {

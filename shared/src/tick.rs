@@ -20,7 +20,7 @@ const CLOCK_STEP: u8 = 2;
 const SKIPPED: u8 = 4;
 const ABSENT: u8 = 0;
 const RAW: u8 = 1;
-/// Series whose bits stand together in the lower level of the bitmap.
+/// Series that share a bitmap in the lower level.
 const GROUP: usize = 64;
 
 /// Reason why a frame was not applied. The state is unchanged unless stated otherwise; the reader requests a resync.

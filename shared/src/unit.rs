@@ -58,7 +58,7 @@ pub enum Dimension {
     Throughput,
     /// Seconds of any multiple.
     Time,
-    /// Everything else stands for itself.
+    /// All others are dimensions of their own.
     Other(Unit),
 }
 

@@ -128,7 +128,7 @@ pub struct Share {
     pub by: String,
     /// Names of the machines that it shows.
     pub sources: Vec<String>,
-    /// The span that it shows; none: it is live.
+    /// The span that it shows; None: it is live.
     pub span: Option<Span>,
     /// The longest window that it shows while live, seconds.
     pub window: Option<f64>,
@@ -160,13 +160,13 @@ pub struct Span {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewShare {
-    /// Id of the view to share; none: `query` is shared.
+    /// Id of the view to share; None: `query` is shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
     /// The address's query after its `?`, in place of a saved view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// The span to show; none: the frozen span of the query, else live with the query's window.
+    /// The span to show; None: the frozen span of the query, else live with the query's window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<Span>,
     /// Its lifetime: a duration such as `7d`, at most 90 d. None: 7 d.
@@ -210,7 +210,7 @@ pub struct SharedView {
     pub by: String,
     /// The address's query: with its span when it has one.
     pub query: String,
-    /// The span that it shows; none: it is live.
+    /// The span that it shows; None: it is live.
     pub span: Option<Span>,
     /// The longest window that it shows while live, seconds.
     pub window: Option<f64>,

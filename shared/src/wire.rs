@@ -2,7 +2,7 @@
 //!
 //! Every WebSocket message is binary. Its first byte is the kind of the message: [`CONTROL`] a postcard-encoded
 //! [`ServerMessage`] (or [`PageMessage`] the other way), [`TICKS`] the source as `u16` and then frames of
-//! [`crate::tick`], each behind its length as a varint, [`OVERVIEW`] likewise with a [`Grain`] as `u8` in place of the
+//! [`crate::tick`], each after its length as a varint, [`OVERVIEW`] likewise with a [`Grain`] as `u8` in place of the
 //! source. Frames are encoded once and shared by all readers.
 //!
 //! Order after a page's [`PageMessage::Open`]: hello, catalog, the index of sources, and for each source that is opened

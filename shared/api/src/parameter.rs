@@ -38,7 +38,7 @@ impl Parameter {
         Parameter { repeated: true, ..self }
     }
 
-    /// Whether it stands for parameters of any name.
+    /// Whether it represents parameters of any name.
     pub fn is_any(&self) -> bool {
         *self == ANY
     }

@@ -16,8 +16,8 @@ fn encoded(name: &str) -> String {
 }
 
 impl Operation {
-    /// The path below the address of a server, without a slash in front. `parts` are the parts of the path that have a name,
-    /// in their order.
+    /// The path below the address of a server, without a slash in front. `parts` are the parts of the path that have a
+    /// name, in their order.
     pub fn at(self, parts: &[&str]) -> String {
         let mut parts = parts.iter();
         let filled = self.path().trim_start_matches('/').split('/').map(|part| match part.starts_with('{') {

@@ -81,7 +81,7 @@ impl Body {
         Body::at_most::<T>(MAX_BODY_BYTES)
     }
 
-    /// JSON of a type, of at most so many bytes.
+    /// JSON of a type, of at most this many bytes.
     pub(crate) const fn at_most<T: Described>(bytes: usize) -> Body {
         Body { carries: Carries::Json(bytes), shape: Some(Shape::of::<T>()) }
     }
@@ -107,7 +107,7 @@ pub enum Answer {
 /// JSON that no type describes.
 pub struct Free;
 
-/// A type that can be described, where descriptions are compiled.
+/// A type that can be described, if descriptions are compiled.
 #[cfg(not(feature = "schema"))]
 pub(crate) trait Described {}
 #[cfg(not(feature = "schema"))]

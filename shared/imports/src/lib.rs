@@ -70,7 +70,7 @@ struct Damage {
 pub enum ImportError {
     /// The file could not be read.
     Io(io::Error),
-    /// The file is of no known kind, or has nothing of use. The sentence says what can be opened.
+    /// The file is of no known kind, or has nothing of use. The sentence names the accepted kinds.
     Unknown(String),
 }
 
@@ -121,7 +121,7 @@ struct Raw {
     left_out: u64,
     host: Option<String>,
     facts: Vec<(String, String)>,
-    /// Version of the W&B that wrote the file: 0.31 is (0, 31). None when the file does not say.
+    /// Version of the W&B that wrote the file: 0.31 is (0, 31). None if the file does not contain it.
     version: Option<(u32, u32)>,
     damages: Vec<Damage>,
     notes: Vec<String>,
@@ -201,7 +201,7 @@ impl Raw {
     }
 }
 
-/// A function that opens a file for reading. The caller chooses it, to refuse what is no plain file on its system.
+/// A function that opens a file for reading. The caller chooses it, to reject files that are not plain on its system.
 type Opener = fn(&Path) -> io::Result<File>;
 
 /// Opens a file, or the folder of a W&B run. `catalog` is the table by which tags are understood.
@@ -273,7 +273,7 @@ fn as_recording(
     Ok(recording)
 }
 
-/// Reads a foreign file. `name` stands for a machine that the file does not name.
+/// Reads a foreign file. `name` is used for a machine that the file does not name.
 fn imported(file: impl BufRead, name: &str, mut raw: Raw, catalog: Catalog) -> Result<Recorded, ImportError> {
     read(file, &mut raw)?;
     let name = Path::new(name).file_stem().map_or_else(|| "recorded".into(), |stem| stem.to_string_lossy());

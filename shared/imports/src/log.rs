@@ -2,8 +2,8 @@
 //!
 //! The file begins with `:W&B`, 0xBEE1 and a version. Then come chunks: seven bytes (CRC-32 of type and data, length,
 //! type) and the data. A chunk never crosses a block. A record is one chunk (full), or a first chunk, middle ones and a
-//! last one. Less than seven bytes at the end of a block are padding. After damage the reader looks for the next chunk
-//! whose checksum is right, so that one bad byte costs one record.
+//! last one. Less than seven bytes at the end of a block are padding. After damage the reader searches for the next
+//! chunk whose checksum is right, so that one bad byte costs one record.
 
 use super::sums::Sums;
 use super::{Damage, steps};

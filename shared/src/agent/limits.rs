@@ -58,8 +58,8 @@ pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(letter)
 }
 
-/// Whether a text holds nothing that a terminal or a browser could take for a command: no control characters, and none
-/// that turns the direction of writing.
+/// Whether a text holds no control sequence of a terminal or a browser: no control characters, and none that changes
+/// the direction of writing.
 pub fn is_text(text: &str) -> bool {
     let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !text.chars().any(|c| c.is_control() || turns(c))

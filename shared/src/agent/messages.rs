@@ -45,9 +45,9 @@ pub struct AgentHello {
     pub instance: u64,
     /// Random number of its data folder, or of the process if it keeps nothing on disk.
     pub folder: u64,
-    /// Hash of the kernel's boot id; none where it is not known.
+    /// Hash of the kernel's boot id; None if unknown.
     pub boot: Option<[u8; 32]>,
-    /// Hash of the machine id; none where it is not known.
+    /// Hash of the machine id; None if unknown.
     pub machine: Option<[u8; 32]>,
     /// Host name.
     pub host: String,
@@ -65,9 +65,9 @@ pub struct AgentHello {
     pub now: i64,
     /// First sequence of this life of the source. Clock steps are known for all ticks from there on.
     pub life: u64,
-    /// Sequence of the newest tick; 0 where there is none yet.
+    /// Sequence of the newest tick; 0 if there is none yet.
     pub seq: u64,
-    /// Number of the newest record; 0 where there is none.
+    /// Number of the newest record; 0 if there is none.
     pub record: u64,
     /// Retention of samples on the agent, milliseconds.
     pub retention: i64,
@@ -195,7 +195,7 @@ pub struct FillPart {
 }
 
 impl FillPart {
-    /// Ticks of the block; none where the ends are in the wrong order or too far apart.
+    /// Ticks of the block; None if its ends are in the wrong order or too far apart.
     pub fn ticks(&self) -> Option<usize> {
         let ticks = self.last.checked_sub(self.first)?.checked_add(1)?;
         (ticks <= u64::from(MAX_FILL_TICKS)).then_some(ticks as usize)

@@ -2,7 +2,7 @@
 //!
 //! The link is a WebSocket that the agent opens at [`LINK_PATH`], of the protocol [`PROTOCOL_NAME`]. Every message is
 //! binary. Its first byte is the kind of the message: [`CONTROL`] a postcard-encoded [`AgentMessage`] (or
-//! [`HubMessage`] the other way), [`TICKS`] frames of [`crate::tick`], each behind its length as a varint, [`FILL`] a
+//! [`HubMessage`] the other way), [`TICKS`] frames of [`crate::tick`], each after its length as a varint, [`FILL`] a
 //! [`FillPart`], [`RECORDS`] records, [`DAMAGE`] a [`FillDamage`]. Unknown kinds are skipped. Additions within a
 //! version are new first bytes, and existing messages never change.
 //!

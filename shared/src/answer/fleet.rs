@@ -35,7 +35,7 @@ pub struct FleetMachine {
     pub key: String,
     /// Its name.
     pub name: String,
-    /// A value for each column, null where there is none.
+    /// A value for each column, null if there is none.
     pub values: Vec<Option<Number>>,
     /// Reason why another hub's data of it is unknown, in a sentence; left out if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub struct UplinkRow {
     pub skipped: u64,
     /// Bytes that were sent.
     pub bytes: u64,
-    /// Ranges of ticks that the hub asked for.
+    /// Ranges of ticks that the hub requested.
     pub fills: u64,
     /// Bytes of them.
     pub fill_bytes: u64,

@@ -15,7 +15,7 @@ pub struct LogList {
     pub missing: Vec<LogMissing>,
 }
 
-/// A line that a process printed, or, where `lost` is given, lines that were not kept.
+/// A line that a process printed, or, if `lost` is set, lines that were not kept.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogRow {
@@ -29,7 +29,7 @@ pub struct LogRow {
     pub pid: u32,
     /// When that process began.
     pub began: Seconds,
-    /// Its rank; left out where it has none.
+    /// Its rank; left out if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     /// Label of its process; left out if there is none.
@@ -41,7 +41,7 @@ pub struct LogRow {
     /// Its text, with escape sequences only for colors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// It was longer; left out where it was not.
+    /// It was longer; left out if it was not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     /// Number of lines that were not kept here.

@@ -308,7 +308,7 @@ pub struct CellMemory {
     /// Its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// The peak may have been higher: there are few samples. Left out where there are enough.
+    /// The peak may have been higher: there are few samples. Left out if there are enough.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
 }

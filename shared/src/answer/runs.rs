@@ -97,7 +97,7 @@ pub struct ListedCause {
     pub source: String,
     /// Its number there.
     pub pid: u32,
-    /// Its rank; null where it has none.
+    /// Its rank; null if it has none.
     pub rank: Option<u32>,
     /// When it ended.
     pub t: Seconds,
@@ -128,11 +128,11 @@ pub struct ListedProcess {
     pub state: Option<RunState>,
     /// The same in words.
     pub sentence: Option<String>,
-    /// Its exit status; null while it runs, and where a signal ended it.
+    /// Its exit status; null while it runs, and if a signal ended it.
     pub exit: Option<i32>,
     /// The signal that ended it, as `SIGKILL`.
     pub signal: Option<String>,
-    /// Its place among the processes of the run; null where it has none.
+    /// Its place among the processes of the run; null if it has none.
     pub rank: Option<Rank>,
 }
 
@@ -184,7 +184,7 @@ pub struct RunFigures {
 pub struct RunSteps {
     /// The newest step that a marker names.
     pub step: u64,
-    /// Steps a second; null where there are too few markers.
+    /// Steps a second; null if there are too few markers.
     pub per_second: Option<Number>,
 }
 
@@ -209,7 +209,8 @@ pub struct RunCurves {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunMeasure {
-    /// Its id: `gpu`, `gpu_memory`, `gpu_memory_share`, `gpu_power`, `gpu_clock`, `gpu_temp`, `cpu`, `memory` or `steps`.
+    /// Its id: `gpu`, `gpu_memory`, `gpu_memory_share`, `gpu_power`, `gpu_clock`, `gpu_temp`, `cpu`, `memory` or
+    /// `steps`.
     pub id: String,
     /// Its title.
     pub title: String,
@@ -231,7 +232,7 @@ pub struct MeasureLine {
     pub rank: Option<u32>,
     /// Label of its rank; null if there is none.
     pub label: Option<String>,
-    /// A value for each column, null where there is none.
+    /// A value for each column, null if there is none.
     pub values: Vec<Option<Number>>,
 }
 

@@ -159,7 +159,7 @@ pub struct ProcessRow {
     pub pid: u32,
     /// Its parent's number.
     pub parent: u32,
-    /// Name of its user, or the user's number where it has no name.
+    /// Name of its user, or the user's number if it has no name.
     pub user: String,
     /// Its name as the kernel keeps it, at most 15 bytes.
     pub name: String,
@@ -214,7 +214,7 @@ pub struct SourceRow {
     pub interval: Seconds,
     /// Facts that it reports, such as `os` and `gpu`.
     pub facts: BTreeMap<String, String>,
-    /// Time of its newest tick; null where it has none.
+    /// Time of its newest tick; null if it has none.
     pub last: Option<Seconds>,
     /// Its state, one of [`WORDS`](crate::standing::Standing::WORDS).
     pub state: String,
@@ -263,7 +263,7 @@ pub struct QueryAnswer {
     /// `rate` if the increase of counters per second was requested; left out if not.
     #[serde(default, rename = "fn", skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Spans for which samples are on their way; left out where there are none.
+    /// Spans for which samples are on their way; left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holes: Vec<(Seconds, Seconds)>,
     /// Those that have a sample in the span, in the order of machines.

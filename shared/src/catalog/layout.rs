@@ -1,5 +1,5 @@
-//! The page, as data: charts in order, sections, the tiles on top. Tags of the page stand here alone, its
-//! charts in `charts.rs`.
+//! The page, as data: charts in order, sections, the tiles on top. Tags of the page are only here, its charts in
+//! `charts.rs`.
 
 use super::charts::{CHARTS, SECTIONS};
 use serde::{Deserialize, Serialize};
@@ -63,13 +63,13 @@ pub enum Fold {
 /// The line under a tile's number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Note {
-    /// `busiest: core 41, 100 %`: the extreme series of this metric, by name, behind the word.
+    /// `busiest: core 41, 100 %`: the extreme series of this metric, by name, after the word.
     Highest(String, String),
     /// `min 12 %, GPU 3`: likewise.
     Lowest(String, String),
     /// `read 312, write 4`: these metrics (tag, word), counters as rates.
     Parts(Vec<(String, String)>),
-    /// `RAM 212 of 512 GiB`: the first metric out of the second, behind the word.
+    /// `RAM 212 of 512 GiB`: the first metric out of the second, after the word.
     Share(String, String, String),
 }
 
@@ -99,7 +99,7 @@ pub struct State {
     pub value: u32,
     /// Its name in a few letters; `{n}` is replaced by the number.
     pub word: String,
-    /// Whether someone should look at it.
+    /// Whether it needs attention.
     pub alert: bool,
 }
 
@@ -123,8 +123,8 @@ pub struct Lane {
 pub struct Layout {
     /// The first of these that has data is the wide chart.
     pub wide: Vec<String>,
-    /// Charts beside a heat map. A heat map of more than eight devices replaces the wide chart, if the wide chart
-    /// belongs to a section that has charts here.
+    /// Charts after a heat map. A heat map replaces the wide chart if that has more than eight devices, and if its
+    /// section has charts here.
     pub beside: Vec<String>,
     /// The first seven charts: those of the notebook tab, and their substitutes if they have no data.
     pub lead: Vec<String>,
@@ -139,7 +139,7 @@ pub struct Layout {
     pub lanes: Vec<Lane>,
 }
 
-/// Chart, name, tag, whether bits; states with their words and whether someone should look at them.
+/// Chart, name, tag, whether bits; states with their words and whether they need attention.
 type LaneRow = (&'static str, &'static str, &'static str, bool, &'static [(u32, &'static str, bool)]);
 
 const LANES: &[LaneRow] = &[

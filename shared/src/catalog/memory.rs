@@ -1,4 +1,4 @@
-//! Memory and swap of the host, or of the container's limit where there is one.
+//! Memory and swap of the host, or of the container's limit if there is one.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;

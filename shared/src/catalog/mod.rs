@@ -46,7 +46,7 @@ use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// How values of a metric relate to each other.
+/// Kind of a metric's values.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,7 +76,7 @@ impl Range {
     pub const PERCENT: Range = Range::Fixed(0.0, 100.0);
 }
 
-/// How a metric appears on its chart.
+/// Form of a metric on its chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Draw {
@@ -323,7 +323,8 @@ impl Catalog {
         (metrics, charts)
     }
 
-    /// The table with [nothing](Metric::nothing) in the place of the rows that are not `shown`, and without their charts.
+    /// The table with [nothing](Metric::nothing) in the place of the rows that are not `shown`, and without their
+    /// charts.
     pub fn without(&self, shown: impl Fn(usize) -> bool) -> Catalog {
         let (metrics, charts) = self.part(0, self.metrics.len(), &shown);
         let all = (0..).zip(&self.metrics);
@@ -334,7 +335,8 @@ impl Catalog {
         Catalog { metrics, layout }
     }
 
-    /// Takes in what [`part`](Self::part) gave; a row that is here goes, charts that are here already are skipped.
+    /// Adds the rows and charts of a [`part`](Self::part). Rows replace existing ones at their positions; existing
+    /// charts are skipped.
     pub fn extend(&mut self, first: usize, metrics: Vec<Metric>, charts: Vec<Chart>) {
         let known: HashSet<String> = self.layout.charts.iter().map(|c| c.id.clone()).collect();
         self.layout.charts.extend(charts.into_iter().filter(|c| !known.contains(&c.id)));
@@ -347,7 +349,7 @@ impl Catalog {
         }
     }
 
-    /// Position of the first row with this tag template: the collectors' where they have it.
+    /// Position of the first row with this tag template; a collector's row comes first.
     pub fn position(&self, tag: &str) -> Option<u16> {
         self.metrics.iter().position(|m| m.tag == tag).map(|i| i as u16)
     }
@@ -367,7 +369,7 @@ impl Catalog {
         self.metric(series).map(|m| tag::fill(&m.tag, &series.instance)).unwrap_or_default()
     }
 
-    /// The name of a series' line on its chart; the title where its label says nothing.
+    /// The name of a series' line on its chart; the title if its label is empty.
     pub fn label(&self, series: &SeriesDef) -> String {
         let Some(metric) = self.metric(series) else { return String::new() };
         if let Some(label) = tag::label(&metric.tag, &series.instance) {

@@ -18,7 +18,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// The instance of a rank's series, where the text has a label and the row's tag no placeholder.
+    /// The instance of a rank's series, if the text has a label and the row's tag no placeholder.
     pub fn of_rank(&self) -> Option<String> {
         self.label.as_ref().filter(|_| self.instance.is_empty()).map(|label| format!("{LABEL}{label}"))
     }
@@ -62,7 +62,7 @@ fn placeholder(template: &str) -> &str {
 /// the instance of a row without a placeholder: `cpu/l:rank_3`.
 pub const LABEL: &str = "/l:";
 
-/// The template with the instance in the placeholder's place; a label stands behind one that has no placeholder.
+/// The template with the instance in the placeholder's place; a label is appended to one without a placeholder.
 pub fn fill(template: &str, instance: &str) -> String {
     match split(template) {
         Some((before, after, _)) => format!("{before}{instance}{after}"),
@@ -71,7 +71,7 @@ pub fn fill(template: &str, instance: &str) -> String {
     }
 }
 
-/// The label in the place of the instance, where the template has no placeholder.
+/// The label in the place of the instance, if the template has no placeholder.
 pub fn label<'a>(template: &str, instance: &'a str) -> Option<&'a str> {
     instance.strip_prefix(LABEL).filter(|_| split(template).is_none())
 }
@@ -99,7 +99,7 @@ fn are_numbers(pattern: &str, text: &str) -> bool {
 /// Template of a device that MIG cuts from a GPU. It is an instance of the GPU's rows if it has no row of its own.
 const MIG: &str = "i.mig.j";
 
-/// Names and values of labels as they stand in the tag of a scraped sample, `{a="1",b="2"}`; none for anything else.
+/// Names and values of labels in the tag of a scraped sample, `{a="1",b="2"}`; empty for anything else.
 pub fn labels(instance: &str) -> Vec<(&str, String)> {
     let mut rest = instance.strip_prefix('{').unwrap_or("");
     let mut all = Vec::new();
@@ -212,8 +212,8 @@ const LABELS: usize = 8;
 
 /// Resolves a text with or without a label, as it is.
 fn labeled(metrics: &[Metric], text: &str) -> Option<Found> {
-    // A label may hold anything, and so may a path: the first "/l:" behind a tag that is known begins the label. This
-    // does not apply inside a quoted label value of a scraped sample.
+    // A label may hold anything, and so may a path: the first "/l:" after a known tag begins the label. This does not
+    // apply inside a quoted label value of a scraped sample.
     for (at, _) in text.match_indices(LABEL).take(LABELS).filter(|(at, _)| !in_quotes(&text[..*at])) {
         if let Some((metric, instance)) = read_bare(metrics, &text[..at]) {
             return Some(Found { metric, instance, label: Some(text[at + LABEL.len()..].to_string()) });

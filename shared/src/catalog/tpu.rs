@@ -103,7 +103,8 @@ const fn stat(tag: &'static str, unit: Unit, drawn: bool) -> MetricDef {
     MetricDef::gauge(tag, unit).steps(HUNDREDTHS).draw(if drawn { Draw::Line } else { Draw::Hidden })
 }
 
-// Three of the six are drawn: more lines of one label hide each other. $line holds the tag's placeholder, or is empty when the distribution has no label.
+// Three of the six are drawn: more lines of one label hide each other. $line holds the tag's placeholder, or is empty
+// if the distribution has no label.
 macro_rules! rows {
     ($unit:ident, $before:literal, $after:literal, $chart:literal, $line:literal, $title:literal, $help:literal) => {
         [

@@ -36,7 +36,7 @@ pub static SEND_RATE: MetricDef = MetricDef::gauge("network.sentBps", Unit::Byte
 /// All of them.
 pub static ROWS: &[&MetricDef] = &[&READ_RATE, &WRITE_RATE, &RECEIVE_RATE, &SEND_RATE];
 
-/// The part of a GPU's tag behind its number, without a label and W&B's prefix.
+/// The part of a GPU's tag after its number, without a label and W&B's prefix.
 fn of_gpu(spelling: &str) -> Option<&str> {
     let spelling = spelling.strip_prefix("system.").unwrap_or(spelling);
     let tag = spelling.split("/l:").next()?;

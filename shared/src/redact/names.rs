@@ -236,7 +236,7 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 impl SecretKind {
-    /// Whether a value may stand on the next line.
+    /// Whether a value may be on the next line.
     pub fn tells_next_line(self) -> bool {
         !matches!(self, SecretKind::Weak)
     }

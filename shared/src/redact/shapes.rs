@@ -109,7 +109,7 @@ pub(super) fn find(line: &str, found: &mut Vec<Range<usize>>) {
     let (mut at, mut judged) = (0, 0);
     let mut is_aws = false;
     while at < bytes.len() {
-        // A key begins where a word does.
+        // A key begins at the start of a word.
         let is_begin = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
         let shape = SHAPES.iter().filter(|_| is_begin && line.is_char_boundary(at)).find_map(|(begin, of, least)| {
             let rest = bytes[at..].strip_prefix(begin.as_bytes())?;
@@ -200,7 +200,7 @@ fn is_hash(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| Of::Hex.has(byte))
 }
 
-/// `7c1a4f5e-...`, also behind a word such as `GPU-` or `MIG-GPU-`.
+/// `7c1a4f5e-...`, also after a word such as `GPU-` or `MIG-GPU-`.
 fn is_uuid(text: &str) -> bool {
     let Some(from) = text.len().checked_sub(36) else { return false };
     let (begin, id) = text.split_at(from);

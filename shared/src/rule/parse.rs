@@ -84,7 +84,7 @@ pub fn parse(when: &str, catalog: &Catalog) -> Result<Condition, Fault> {
     Ok(condition)
 }
 
-/// Whether the tag can stand without quotes.
+/// Whether the tag can be written without quotes.
 pub(super) fn is_plain(tag: &str) -> bool {
     !tag.is_empty() && bare(tag) == tag.len() && !tag.starts_with('"')
 }

@@ -22,7 +22,7 @@ fn checked(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The bytes before their own checksum, when it holds.
+/// The bytes before their own checksum, if it is correct.
 fn check(bytes: &[u8]) -> Option<&[u8]> {
     let (body, crc) = bytes.split_last_chunk::<4>()?;
     (u32::from_le_bytes(*crc) == crc32c(body)).then_some(body)
@@ -90,7 +90,7 @@ impl<'a, R: ReadAt> Chunks<'a, R> {
         Chunks { bytes, next: HEADER, left: 4 * bytes.size() }
     }
 
-    /// The next sound chunk; none at the end.
+    /// The next sound chunk; None at the end.
     pub fn next(&mut self) -> std::io::Result<Option<Chunk>> {
         let size = self.bytes.size();
         let mut chunk = self.at(self.next)?;

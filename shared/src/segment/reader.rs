@@ -162,7 +162,7 @@ impl<R: ReadAt> Reader<R> {
         self.part(block, Part::Column(entry.id), entry.offset, entry.raw)
     }
 
-    /// The bytes of the column of a series; none without a sample in the block.
+    /// The bytes of the column of a series; None without a sample in the block.
     ///
     /// # Errors
     /// [`Damage`] of the index or of this column.
@@ -170,7 +170,7 @@ impl<R: ReadAt> Reader<R> {
         self.entry(block, id)?.map(|entry| self.read(block, &entry)).transpose()
     }
 
-    /// Times of the first and the last sample of a series in a block, ms; none without one.
+    /// Times of the first and the last sample of a series in a block, ms; None without one.
     ///
     /// # Errors
     /// [`Damage`] of the index.
@@ -192,8 +192,8 @@ impl<R: ReadAt> Reader<R> {
         })
     }
 
-    /// The buckets of [`TIER_MS`] of a series in a block; none without a sample. `last` is NaN in a tier, where it is
-    /// not stored. If there is no tier, or it is damaged, the buckets are computed from the column.
+    /// The buckets of [`TIER_MS`] of a series in a block; None without a sample. `last` is NaN in a tier, because tiers
+    /// do not store it. If there is no tier, or it is damaged, the buckets are computed from the column.
     ///
     /// # Errors
     /// [`Damage`] of the index, or of the column or the times if the tier is missing.

@@ -96,8 +96,8 @@ pub(super) fn take_row(bytes: &mut &[u8]) -> Option<Metric> {
     Some(row)
 }
 
-/// A plain decimal number of at most 15 digits, as steps and ranges are. The page reads it too, and the standard library's
-/// parser would be five percent of the page.
+/// A plain decimal number of at most 15 digits, as steps and ranges are. The page reads it too, and the standard
+/// library's parser would be five percent of the page.
 fn decimal(text: &str) -> Option<f64> {
     let (sign, digits) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
@@ -136,7 +136,7 @@ pub(super) fn take_chart(bytes: &mut &[u8]) -> Option<Chart> {
     Some(chart)
 }
 
-/// Rows with the numbers that stand for them, and charts: list(number varint, row), list(chart).
+/// Rows with their numbers, and charts: list(number varint, row), list(chart).
 pub fn encode(rows: &[(u16, Metric)], charts: &[Chart]) -> Vec<u8> {
     let mut out = Vec::new();
     put_list(&mut out, rows.iter(), |out, (number, row)| {

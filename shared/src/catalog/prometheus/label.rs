@@ -79,7 +79,7 @@ pub fn instance(template: &str, labels: &[(&str, &str)]) -> Option<String> {
     Some(instance)
 }
 
-/// A scraped label's name without what was put in front of it.
+/// A scraped label's name without its prefix.
 pub fn plain(mut name: &str) -> &str {
     while let Some(rest) = name.strip_prefix(EXPORTED) {
         name = rest;

@@ -4,11 +4,11 @@
 //! A row of ours is `watchglass_` + its stem + its base unit (`bytes`, `seconds`, `hertz`, `celsius`, `ratio` ...), and
 //! `_total` when it counts. Shares are ratios, 0 to 1, as Prometheus has them; in tags they are percent. The instance
 //! is one label or two, named by the family: `gpu`, `mig`, `pid`, `core`, `device`, `mountpoint`. Most names follow
-//! from the tag by a rule; those that would be poor stand in a list ([`stem`]).
+//! from the tag by a rule; exceptions are in a list ([`stem`]).
 //!
 //! A scraped row keeps its name, labels and values as the endpoint printed them, with the label [`ENDPOINT`] for the
-//! endpoint's name: no row of ours has that label, so the two never meet. A label of theirs that is called like one of
-//! ours gets `exported_` in front. Every series also has [`SOURCE`], which the writer adds.
+//! endpoint's name: no row of ours has that label, so the two never meet. A scraped label with the name of one of ours
+//! gets the prefix `exported_`. Every series also has [`SOURCE`], which the writer adds.
 
 mod label;
 mod stem;
@@ -85,7 +85,7 @@ impl Family {
         Family { name, kind, unit, scale, steps: metric.steps, endpoint: None }
     }
 
-    /// The name of the family in OpenMetrics, where a counter's samples alone end in `_total`.
+    /// The name of the family in OpenMetrics, where only a counter's samples end in `_total`.
     pub fn open_name(&self) -> &str {
         match self.kind {
             Type::Counter => self.name.strip_suffix(TOTAL).unwrap_or(&self.name),

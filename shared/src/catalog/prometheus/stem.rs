@@ -3,8 +3,8 @@
 use crate::catalog::{Metric, tag};
 use crate::unit::Unit;
 
-/// Tags whose name by the rule would be poor, ambiguous or against Prometheus' habits. A tag that ends with a dot stands
-/// for all that begin with it, and the rule names the rest.
+/// Tags whose name by the rule would be poor, ambiguous or against Prometheus' habits. A tag that ends with a dot is a
+/// prefix, and the rule names the rest.
 const NAMED: &[(&str, &str)] = &[
     ("gpu.{i}.gpu", "gpu_utilization"),
     ("gpu.{i}.memory", "gpu_memory_utilization"),
