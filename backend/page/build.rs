@@ -1,6 +1,6 @@
 //! Puts the built page (frontend/dist) into a table: each file as brotli, or uncompressed if that saves nothing, and
 //! the hashes of the page's inline scripts for the content security policy. Without frontend/dist the table is empty,
-//! and the server answers with a page that says how to build it.
+//! and the server answers with a page with the build instructions.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -72,7 +72,7 @@ impl Client {
     }
 
     /// A client that connects only to addresses that a gate allows; the gate is checked for each request. With a proxy
-    /// (`http://` or `https://`, user and password may stand in it) every request goes through it, by CONNECT with the
+    /// (`http://` or `https://`, user and password may be in it) every request goes through it, by CONNECT with the
     /// host's name: then the proxy resolves names, and the gate is not used.
     ///
     /// # Errors
@@ -242,7 +242,7 @@ fn refused(said: &str) -> String {
     }
 }
 
-/// An address without what may be secret in it: user, password, query and fragment.
+/// An address without its possibly secret parts: user, password, query and fragment.
 pub fn bare(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or("");
     match url.split_once("://") {

@@ -75,18 +75,18 @@ row! {
 /// Filter for alerts; None in a field does not filter.
 #[derive(Clone, Debug, Default)]
 pub struct AlertFilter {
-    /// Of these teams, by id, and of no team; None: of all.
+    /// Alerts of these teams, by id, and without a team; None: of all teams.
     pub teams: Option<Vec<String>>,
-    /// Of these machines, by id, and of no machine; None: of all. Alerts without team and machine are only for readers
-    /// of everything.
+    /// Alerts of these machines, by id, and without a machine; None: of all machines. Alerts without team and machine
+    /// are only for readers of everything.
     pub sources: Option<Vec<String>>,
     /// `pending`, `firing` or `resolved`.
     pub state: Option<String>,
     /// Id of the rule.
     pub rule: Option<String>,
-    /// Of this machine, by id.
+    /// Only of this machine, by id.
     pub source: Option<String>,
-    /// Of this run.
+    /// Only of this run.
     pub run: Option<String>,
     /// Not ended before this time, ms.
     pub from: Option<i64>,
@@ -94,7 +94,7 @@ pub struct AlertFilter {
     pub to: Option<i64>,
 }
 
-/// Ids as a list in JSON, which both engines can look into.
+/// Ids as a list in JSON, which both engines can query.
 fn list(ids: Option<&Vec<String>>) -> Option<String> {
     ids.map(|ids| {
         let quoted = ids.iter().map(|id| format!("\"{}\"", id.replace(['"', '\\'], "").replace(char::is_control, "")));

@@ -47,7 +47,7 @@ pub async fn add(on: &mut Connection, entry: &Entry) -> Result<(), Error> {
 /// Filter for rows; None in a field does not filter.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Of this team, by id.
+    /// Only of this team, by id.
     pub team: Option<String>,
     /// Actor.
     pub who: Option<String>,

@@ -78,7 +78,8 @@ pub fn table_of(value: Spanned<DeValue<'_>>) -> Result<(usize, DeTable<'_>), Fil
     }
 }
 
-/// Serde's "invalid type: string \"...\", expected a map" without the value, which may be a secret; other messages as they are.
+/// Serde's "invalid type: string \"...\", expected a map" without the value, which may be a secret; other messages as
+/// they are.
 fn reworded(message: &str) -> String {
     let unfit = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
     match unfit.and_then(|rest| rest.rsplit_once(", expected ")) {
