@@ -1,4 +1,4 @@
-//! The table as a document of OpenAPI 3.1: for generators of clients, and for programs that try an API.
+//! The table as an OpenAPI 3.1 document: for client generators, and for tools that try an API.
 
 use crate::parameter::{Parameter, ParameterKind};
 use crate::row::{Answer, Carries, Shape};
@@ -108,7 +108,7 @@ impl Types {
     }
 }
 
-/// The name of the type that a reference leads to.
+/// The name of the type in a reference.
 fn referred(value: &Value) -> Option<&str> {
     value.get("$ref")?.as_str()?.strip_prefix('#')?.strip_prefix(SCHEMAS)?.strip_prefix('/')
 }

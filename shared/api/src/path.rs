@@ -1,4 +1,4 @@
-//! Paths of requests: names are encoded, so that none leads to another path.
+//! Paths of requests: names are encoded, so that no name changes the path.
 
 use crate::operation::Operation;
 use crate::parameter::Parameter;

@@ -55,7 +55,7 @@ pub fn records(mut file: impl Read, mut each: impl FnMut(&[u8]) -> bool) -> io::
     let mut damages = Vec::new();
     let mut block = Vec::with_capacity(BLOCK_BYTES);
     let mut start = 0u64;
-    // This is the record whose last chunk has not come, and the offset of its first. After damage it is None, and the
+    // The record whose last chunk has not been read yet, and the offset of its first. After damage it is None, and the
     // rest of the damaged record is skipped.
     let mut open: Option<(u64, Vec<u8>)> = None;
     let mut torn = false;
