@@ -7,10 +7,10 @@ use crate::secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most bytes of a title, of a rule's name and of a channel's name.
+/// Maximum bytes of a title, of a rule's name and of a channel's name.
 pub const MAX_TITLE_BYTES: usize = 150;
 
-/// The most bytes of a note or a text.
+/// Maximum bytes of a note or a text.
 pub const MAX_TEXT_BYTES: usize = 2_000;
 
 /// Alerts that one notice names, worst first; further ones are counted.
@@ -141,7 +141,7 @@ pub enum AlertState {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
-    /// Base32 of a SHA-256 over rule, subject and beginning: the same on each hub and after each restart.
+    /// Base32 of a SHA-256 of rule, subject and start: the same on each hub and after each restart.
     pub id: String,
     /// Id of its rule.
     pub rule: String,
@@ -298,7 +298,7 @@ pub struct Checked {
     pub fired: Vec<Fired>,
     /// Number of times, also if it exceeds the list.
     pub times: u64,
-    /// Series or other subjects that it would watch.
+    /// Number of series or other subjects that it would watch.
     pub subjects: u64,
 }
 
@@ -311,9 +311,9 @@ pub struct Fired {
     /// The machine, if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// From when, milliseconds since the Unix epoch.
+    /// Start, milliseconds since the Unix epoch.
     pub from: i64,
-    /// Until when; None: it goes on.
+    /// End, likewise; None: it still fires.
     pub to: Option<i64>,
     /// The worst value in it.
     pub worst: Option<f64>,
@@ -323,7 +323,7 @@ pub struct Fired {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
-    /// 26 letters. Given by the server.
+    /// 26 letters. Set by the server.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// Labels of an alert and patterns that all must match, see [`crate::catalog::glob`]: `rule`, `source`, `run`,
@@ -502,7 +502,7 @@ pub enum NoticeKind {
     Resolved,
     /// Too many notices of a channel, combined into one.
     Digest,
-    /// Somebody tests the channel.
+    /// A test of the channel.
     Test,
 }
 
@@ -533,7 +533,7 @@ pub struct Notice {
     /// Alerts by rule, for a digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<(String, u64)>,
-    /// The page that shows it; None without `public_url`.
+    /// Address of the page that shows it; None without `public_url`.
     pub link: Option<String>,
     /// The rule's own address with help.
     #[serde(default, skip_serializing_if = "Option::is_none")]

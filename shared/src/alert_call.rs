@@ -15,10 +15,10 @@ pub const ALERT_KIND: &str = "alert";
 /// Default time in which repeats are merged, seconds.
 pub const DEFAULT_WAIT_SECONDS: u32 = 600;
 
-/// The longest id of a call, bytes.
+/// Maximum length of the id of a call, bytes.
 pub const MAX_CALL_ID_BYTES: usize = 64;
 
-/// The most ranks that one record names.
+/// Maximum number of ranks of one record.
 pub const MAX_CALL_RANKS: usize = 1_024;
 
 /// Maximum lead of a time over our clock, milliseconds.

@@ -1,8 +1,8 @@
-//! One series over many ticks as compressed bytes; the page decodes the same bytes that the store keeps.
+//! One series over many ticks as compressed bytes; the page decodes the same bytes that the store has.
 //!
 //! Layout: one byte (bits 0-1 body, bit 2 gaps), with gaps the run lengths as varints (their number, then present and
-//! absent in turn, beginning with present), then the body of the present values: nothing, one float for a constant,
-//! pco integers (steps), or pco floats. All ticks of a source share one time column.
+//! absent in turn, beginning with present), then the body of the present values: nothing, one float for a constant, pco
+//! integers (steps), or pco floats. All ticks of a source share one time column.
 
 use crate::series::{Steps, from_steps, to_steps};
 use crate::varint::{put, take, take_array, unzigzag, zigzag};
@@ -15,7 +15,7 @@ const FLOATS: u8 = 3;
 const BODY: u8 = 3;
 const GAPS: u8 = 4;
 
-/// The most ticks in one column; a larger count is refused before memory is taken.
+/// Maximum ticks in one column; a larger count is rejected before memory is allocated.
 pub const MAX_TICKS: usize = 1 << 17;
 
 /// The bytes are no column of that many ticks. The reader counts it and shows a gap.

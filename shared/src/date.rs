@@ -55,11 +55,11 @@ pub fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    // Years that begin in March have their leap day last.
+    // With years that begin in March, the leap day is the last day.
     let (shifted, from_march) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leaps = shifted / 4 - shifted / 100 + shifted / 400;
     let number = shifted * 365 + leaps + (from_march * 153 + 2) / 5 + day - 1 - 719_468;
-    // After the last day of a month comes one of the next.
+    // A day after the last of a month becomes one of the next month.
     (civil(number) == (year, month, day)).then_some(number)
 }
 

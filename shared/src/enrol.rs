@@ -53,7 +53,7 @@ pub struct Enrolled {
     pub name: String,
     /// Its key, `wg_a_...`, shown only this once.
     pub key: Secret,
-    /// Labels that the hub gives it.
+    /// Labels that the hub assigns to it.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }

@@ -142,7 +142,7 @@ pub struct Finding {
 /// The place of the onset in the sentence of a record, and in the template of an answer.
 const ONSET: &str = "{since}";
 
-/// The longest reason for which a finding is dismissed, characters.
+/// Maximum length of the reason for a dismissal, characters.
 pub const MAX_REASON: usize = 400;
 
 /// A person's mark on a wrong finding. The finding stays in the list, but is not on top of a page.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct AboutHub {
     /// Its version.
     pub version: String,
-    /// The address that people and agents type.
+    /// The address that people and agents use.
     pub url: String,
     /// Kind of the database: `sqlite` or `postgresql`.
     pub database: String,

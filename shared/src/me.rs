@@ -1,4 +1,4 @@
-//! The bodies of requests and answers about oneself, as JSON. Times are whole seconds since the Unix epoch.
+//! The bodies of requests and answers about one's own account, as JSON. Times are whole seconds since the Unix epoch.
 //!
 //! Keys of one's own are at `/api/v1/me/keys`, in the shapes of [`Keys`](crate::people::Keys),
 //! [`NewServiceKey`](crate::people::NewServiceKey) and [`MadeKey`](crate::people::MadeKey).

@@ -15,10 +15,10 @@ pub const ENDING: &str = "jsonl";
 /// Maximum bytes of all files of a run on one machine; beyond it, the oldest files are deleted.
 pub const MAX_RUN_BYTES: u64 = 256 << 20;
 
-/// The most bytes of a file.
+/// Maximum bytes of a file.
 pub const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// The longest text of a line, bytes.
+/// Maximum length of a line's text, bytes.
 pub const MAX_LINE_BYTES: usize = 4 << 10;
 
 /// Maximum lines a second that are kept of one process; further ones are counted.
@@ -61,7 +61,7 @@ impl OutputStream {
         }
     }
 
-    /// The one of that name.
+    /// The stream with this name.
     pub fn named(name: &str) -> Option<OutputStream> {
         OutputStream::ALL.into_iter().find(|stream| stream.name() == name)
     }
@@ -119,7 +119,7 @@ pub struct LinesAsked {
 /// A process, by its start (milliseconds since the Unix epoch) and its number, and the number of one of its lines.
 pub type LineMark = (i64, u32, u64);
 
-/// The most bytes of a part.
+/// Maximum bytes of a part.
 pub const MAX_PART_BYTES: usize = 128 << 10;
 
 /// A part of the output of a run on a machine; JSON.

@@ -21,7 +21,7 @@ pub struct Person {
     pub id: String,
     /// Its name, unique on the hub.
     pub name: String,
-    /// It acts as admin in every team, and alone changes accounts.
+    /// It acts as admin in every team, and only such accounts change accounts.
     pub hub_admin: bool,
     /// It may not sign in.
     pub disabled: bool,
@@ -79,7 +79,7 @@ pub struct Made {
     pub code: Option<Secret>,
 }
 
-/// `POST /api/v1/accounts/NAME/erase`, `DELETE /api/v1/me`: a person was forgotten.
+/// `POST /api/v1/accounts/NAME/erase`, `DELETE /api/v1/me`: a person was erased.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Erased {
@@ -146,7 +146,7 @@ pub struct NewServiceKey {
     pub expires: Option<String>,
 }
 
-/// A key that was made just now.
+/// A new key.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeKey {

@@ -11,7 +11,7 @@ pub struct Process {
     pub parent: u32,
     /// Name of its user, or the user's number if it has no name.
     pub user: String,
-    /// Its name as the kernel keeps it, at most 15 bytes.
+    /// Its name in the kernel, at most 15 bytes.
     pub name: String,
     /// Its arguments with secrets redacted, at most 1 KiB; empty unless the operator enabled them.
     pub args: String,

@@ -7,10 +7,10 @@
 use crate::unit::size;
 use serde::{Deserialize, Serialize};
 
-/// The longest name of a kind, in bytes.
+/// Maximum length of a kind's name, in bytes.
 pub const MAX_KIND_BYTES: usize = 32;
 
-/// The largest body of a record.
+/// Maximum size of a record's body, bytes.
 pub const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// One record of a source.

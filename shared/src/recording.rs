@@ -15,7 +15,7 @@ use crate::wire::{
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-/// Ticks in a block that is made here.
+/// Maximum ticks in a block that is made here.
 pub const MAX_BLOCK_TICKS: usize = 3600;
 
 /// Name of the notes about damaged or omitted parts, among the facts of a recording.

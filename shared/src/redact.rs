@@ -19,7 +19,7 @@ pub const HIDDEN: &str = "…";
 /// Maximum lines of a block, such as a private key, that are hidden: if its end is missing, the rest is shown again.
 const MAX_BLOCK_LINES: u32 = 100;
 
-/// The longest name before a value, bytes.
+/// Maximum length of a name before a value, bytes.
 const MAX_NAME_BYTES: usize = 64;
 
 /// Maximum distance from a program to its option, bytes.

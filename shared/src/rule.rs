@@ -18,10 +18,10 @@ use crate::run::RunState;
 use crate::unit::{Unit, number, quantity};
 use std::fmt;
 
-/// The longest duration, seconds: 7 days.
+/// Maximum duration, seconds: 7 days.
 pub const MAX_DURATION: u32 = 7 * 86_400;
 
-/// The longest text of a condition, bytes.
+/// Maximum length of a condition's text, bytes.
 pub const MAX_WHEN_BYTES: usize = 1_000;
 
 /// A condition without `until` must be false for this part of the time for which it had to hold.
@@ -413,7 +413,7 @@ pub enum Condition {
     CollectorFailed(u32),
     /// `hub behind`.
     HubBehind,
-    /// `history failed`: it cannot be written.
+    /// `history failed`: history cannot be written.
     HistoryFailed,
     /// `alert from code`: a program sends it.
     FromCode,

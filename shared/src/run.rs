@@ -10,13 +10,13 @@ pub const RUN_ID: &str = "WATCHGLASS_RUN_ID";
 /// Name of the variable with the path of the socket that receives reports of runs.
 pub const SOCKET: &str = "WATCHGLASS_SOCKET";
 
-/// The longest message on that socket, bytes.
+/// Maximum length of a message on that socket, bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
-/// The longest marker on that socket, bytes.
+/// Maximum length of a marker on that socket, bytes.
 pub const MAX_MARKER_BYTES: usize = 2 << 10;
 
-/// The longest text of a marker, bytes.
+/// Maximum length of a marker's text, bytes.
 pub const MAX_MARK_BYTES: usize = 256;
 
 /// Reply on that socket to the sender of a marker, if the sender's socket has a name: this, or a sentence.
@@ -25,16 +25,16 @@ pub const TAKEN: &str = "ok";
 /// Kinds of markers that scripts may send.
 pub const MARKS: [&str; 6] = ["note", "epoch", "step", "checkpoint", "eval", "preempting"];
 
-/// The longest text of a run: its name, a tag, its notes; bytes.
+/// Maximum length of a text of a run: its name, a tag, its notes; bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 10;
 
-/// The longest label in the tag of a series, bytes.
+/// Maximum length of the label in the tag of a series, bytes.
 const MAX_LABEL_BYTES: usize = 64;
 
-/// The most tags of a run.
+/// Maximum number of tags of a run.
 pub const MAX_TAGS: usize = 32;
 
-/// The longest id of a run, bytes.
+/// Maximum length of a run's id, bytes.
 pub const MAX_ID_BYTES: usize = 64;
 
 /// Kind of the record of a run's start.
@@ -389,7 +389,7 @@ pub struct MemoryKill {
     /// The limit of the full cgroup, bytes; None if it was the whole machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// The most that the cgroup held, bytes.
+    /// Maximum memory of the cgroup, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<u64>,
 }
@@ -478,7 +478,7 @@ impl RunState {
         !matches!(self, RunState::Running | RunState::Suspended | RunState::Unreachable | RunState::Lost)
     }
 
-    /// The state of that name.
+    /// The state with this name.
     pub fn named(name: &str) -> Option<RunState> {
         RunState::ALL.into_iter().find(|state| state.name() == name)
     }
@@ -691,7 +691,7 @@ pub struct Cause {
     pub sentence: String,
 }
 
-/// The most processes of a run that are listed.
+/// Maximum number of listed processes of a run.
 pub const MAX_PROCESSES: usize = 1024;
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ pub struct SeriesDef {
     pub instance: String,
 }
 
-/// Integer steps per unit in which a series is stored, or 0 for values kept as they were read.
+/// Integer steps per unit in which a series is stored, or 0 for values that are stored unchanged.
 ///
-/// A value `v` is stored as the integer `k` when `k / steps` gives back exactly `v`; anything else is kept as a raw
-/// float. Steps are either a power of two (pages behind MiB) or a power of ten (0.01 of a percent): both survive the
-/// round trip exactly when the collector rounded with [`quantize`].
+/// A value `v` is stored as the integer `k` if `k / steps` is exactly `v`; any other value is stored as a raw float.
+/// Steps are either a power of two (for pages in MiB) or a power of ten (0.01 of a percent): both survive the round
+/// trip exactly when the collector rounded with [`quantize`].
 pub type Steps = f64;
 
 /// The value rounded to a whole number of steps; unchanged when `steps` is 0.

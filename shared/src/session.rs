@@ -60,7 +60,7 @@ pub struct SignedIn {
     pub id: String,
     /// Its name, unique on the hub.
     pub name: String,
-    /// It acts as admin in every team, and alone changes accounts, teams and grants.
+    /// It acts as admin in every team, and only such accounts change accounts, teams and grants.
     pub hub_admin: bool,
 }
 
@@ -127,7 +127,7 @@ pub struct NewJoin {
     pub ephemeral: bool,
     /// An admin confirms each machine before it may send anything.
     pub approve: bool,
-    /// The source, by id or name, that the next machine takes over; so a revoked machine comes back.
+    /// The source, by id or name, that the next machine takes over; this restores a revoked machine.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }

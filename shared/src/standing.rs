@@ -23,7 +23,7 @@ pub enum Standing {
     Stopped(String),
     /// It may not connect, for this reason.
     Refused(String),
-    /// It will not come back.
+    /// It is removed for good.
     Ended,
 }
 

@@ -253,7 +253,7 @@ impl Changes {
         Changes { n, groups, bitmaps: Vec::new(), group: None, tokens: Vec::new() }
     }
 
-    /// Series come in order of id.
+    /// Call it for series in order of id.
     fn put(&mut self, i: usize, old: f64, new: f64, steps: Steps) {
         let group = i / GROUP;
         let start = match self.group {
@@ -411,7 +411,7 @@ mod tests {
         let values: Vec<f64> = (0..500).map(|i| quantize(f64::from(i) / 7.0, 100.0)).collect();
         ours.encode(1_700_000_000_000, false, &values);
         assert!(ours.encode(1_700_000_001_000, false, &values).len() <= 1 + 8);
-        // Series that came and went: 60,000 of them, and one that lives on.
+        // Series that appeared and disappeared: 60,000 of them, and one that remains.
         let (mut ours, mut theirs) = (TickState::default(), TickState::default());
         ours.extend(vec![100.0; 60_001]);
         theirs.extend(vec![100.0; 60_001]);

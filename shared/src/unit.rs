@@ -252,7 +252,7 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     text += &(whole + behind / ten).to_string();
     text += &"0".repeat(zeros);
     if decimals > 0 {
-        // A one in front keeps the zeros that follow it.
+        // A leading one keeps the zeros that follow it.
         text.push('.');
         text += &(ten + behind % ten).to_string()[1..];
     }

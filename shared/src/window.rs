@@ -28,7 +28,7 @@ pub const DAYS: [Window; 3] = [
     Window { name: "7d", ms: 604_800_000 },
 ];
 
-/// The longest span that is drawn from samples, ms.
+/// Maximum span that is drawn from samples, ms.
 pub const MAX_SAMPLES_SPAN_MS: i64 = 43_200_000;
 
 /// The choices for a retention of history, ms.
@@ -39,7 +39,7 @@ pub fn choices(retention: i64) -> impl Iterator<Item = Window> {
 /// Window of a page whose address names none.
 pub const DEFAULT: Window = WINDOWS[1];
 
-/// The window of that name.
+/// The window with this name.
 pub fn by_name(name: &str) -> Option<Window> {
     choices(i64::MAX).find(|w| w.name == name)
 }

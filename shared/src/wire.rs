@@ -31,10 +31,10 @@ pub const TICKS: u8 = 1;
 /// First byte of a message of an overview's frames.
 pub const OVERVIEW: u8 = 2;
 
-/// The most sources that a page may open at once.
+/// Maximum number of sources that a page may open at once.
 pub const MAX_OPENED: usize = 8;
 
-/// The most bytes in one message; longer histories are split.
+/// Maximum bytes in one message; longer histories are split.
 pub const MAX_MESSAGE: usize = 512 * 1024;
 
 /// The reason of [`ServerMessage::Goodbye`] when the server was requested to stop; the page then shows that it was
@@ -51,7 +51,7 @@ pub const HEARTBEAT_MS: u64 = 5_000;
 /// The number of a source on this server.
 pub type SourceId = u16;
 
-/// The most sources of a stream, of a recording too.
+/// Maximum number of sources of a stream and of a recording.
 pub const MAX_SOURCES: usize = 10_000;
 
 /// First message of every connection.
@@ -148,7 +148,7 @@ pub struct IndexEntry {
     pub state: Standing,
     /// Since when, milliseconds since the Unix epoch; for a late source the time of its last tick.
     pub since: i64,
-    /// Keys and values by which people group and filter, rising by key.
+    /// Keys and values for grouping and filtering, rising by key.
     pub labels: Vec<(String, String)>,
 }
 

@@ -16,7 +16,7 @@ pub const SILENCE_MS: u64 = 15_000;
 /// Maximum number of ranges in [`AgentHello::offers`]; beyond it, the oldest are offered joined.
 pub const MAX_OFFERS: usize = 1_024;
 
-/// The most ticks in one block of a fill: an hour at ten a second is 36,000.
+/// Maximum ticks in one block of a fill: an hour at ten a second is 36,000.
 pub const MAX_FILL_TICKS: u32 = 1 << 16;
 
 /// Maximum bytes of one block of a fill, all its messages together. A longer block is split into blocks of fewer ticks.
@@ -25,21 +25,21 @@ pub const MAX_FILL_BYTES: usize = 4 << 20;
 /// Series ids of an agent are below this.
 pub const MAX_SERIES_IDS: u32 = 1 << 17;
 
-/// The most labels of a source.
+/// Maximum number of labels of a source.
 pub const MAX_LABELS: usize = 32;
-/// The longest key of a label, in bytes, of `[a-z0-9._/-]`.
+/// Maximum length of a label's key, in bytes, of `[a-z0-9._/-]`.
 pub const MAX_LABEL_KEY_BYTES: usize = 63;
-/// The longest value of a label, in bytes.
+/// Maximum length of a label's value, in bytes.
 pub const MAX_LABEL_VALUE_BYTES: usize = 256;
-/// The most facts of a source.
+/// Maximum number of facts of a source.
 pub const MAX_FACTS: usize = 64;
-/// The longest key or value of a fact, in bytes.
+/// Maximum length of the key or value of a fact, in bytes.
 pub const MAX_FACT_BYTES: usize = 256;
-/// The longest name of a machine, in bytes, of letters, digits and `.-_`.
+/// Maximum length of a machine's name, in bytes, of letters, digits and `.-_`.
 pub const MAX_NAME_BYTES: usize = 63;
-/// The longest instance of a series, in bytes.
+/// Maximum length of the instance of a series, in bytes.
 pub const MAX_INSTANCE_BYTES: usize = 1 << 10;
-/// The longest title or help of a row or chart, in bytes.
+/// Maximum length of the title or help of a row or chart, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 10;
 
 /// Whether a key and a value can be a label.

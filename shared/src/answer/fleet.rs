@@ -79,7 +79,7 @@ pub struct UplinkRow {
     pub missing_s: Option<Seconds>,
     /// Links that were made.
     pub links: u64,
-    /// Links that could not be made.
+    /// Failed attempts to make a link.
     pub failures: u64,
     /// Ticks that were sent.
     pub ticks: u64,

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 pub struct MarkersTaken {
     /// Markers that are stored now.
     pub taken: u64,
-    /// Markers that were left out: too many came.
+    /// Markers that were dropped: there were too many.
     pub dropped: u64,
 }
 
@@ -20,11 +20,11 @@ pub struct MarkersTaken {
 pub struct MarkerList {
     /// Machine by machine, the oldest first.
     pub markers: Vec<Marker>,
-    /// Markers that were left out when they came: too many came.
+    /// Markers that were dropped on arrival: there were too many.
     pub dropped: u64,
 }
 
-/// Whether a cell begins or ends.
+/// Phase of a cell.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -50,10 +50,10 @@ pub enum MarkerBy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Marker {
-    /// When it was; in answers alone.
+    /// Its time; only in answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub t: Option<Seconds>,
-    /// Name of its machine; in answers alone.
+    /// Name of its machine; only in answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// `note`, `epoch`, `step`, `checkpoint`, `eval`, `cell` or `preempting`.

@@ -158,7 +158,7 @@ pub struct RunFigures {
     /// Share of its duration that has samples, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Number>,
-    /// The most memory in use on one of its GPUs, bytes.
+    /// Maximum memory in use on one of its GPUs, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_memory_peak_bytes: Option<Number>,
     /// Models of its GPUs.

@@ -161,7 +161,7 @@ pub struct ProcessRow {
     pub parent: u32,
     /// Name of its user, or the user's number if it has no name.
     pub user: String,
-    /// Its name as the kernel keeps it, at most 15 bytes.
+    /// Its name in the kernel, at most 15 bytes.
     pub name: String,
     /// CPU since the table before, percent of one core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -232,7 +232,7 @@ pub struct SourceRow {
     /// Missing part of its history, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_s: Option<Seconds>,
-    /// Seconds of its history that come in a second.
+    /// Seconds of its history that arrive per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill_rate: Option<Number>,
     /// Delay between the stamp and the arrival of its newest tick, seconds.
@@ -263,7 +263,7 @@ pub struct QueryAnswer {
     /// `rate` if the increase of counters per second was requested; left out if not.
     #[serde(default, rename = "fn", skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Spans for which samples are on their way; left out if there are none.
+    /// Spans whose samples are still being fetched; left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holes: Vec<(Seconds, Seconds)>,
     /// Those that have a sample in the span, in the order of machines.

@@ -97,7 +97,7 @@ fn are_sentences(help: &str) -> bool {
             .all(|s| begins_well(s) || s.starts_with(|c: char| c.is_lowercase() && s.contains('_')))
 }
 
-/// Steps are powers of two or ten, see [`Steps`](crate::series::Steps); tried with values that do not fit them.
+/// Steps are powers of two or ten, see [`Steps`](crate::series::Steps); tested with values between the steps.
 fn survives(steps: f64) -> bool {
     let power = |of: f64| (-60..=60).any(|n| of.powi(n) == steps);
     let exact = |value: f64| {
@@ -108,7 +108,7 @@ fn survives(steps: f64) -> bool {
     steps == 0.0 || (power(2.0) || power(10.0)) && values.into_iter().all(exact)
 }
 
-/// No text may have two meanings: two templates may both fit a text only when the known text decides between them.
+/// No text may have two meanings: two templates may both match a text only if the known text decides between them.
 fn spellings(catalog: &Catalog, faults: &mut Vec<String>) {
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for metric in &catalog.metrics {
@@ -140,7 +140,7 @@ fn spellings(catalog: &Catalog, faults: &mut Vec<String>) {
     }
 }
 
-/// Instances as awkward as systems have them.
+/// Awkward instances, as real systems have them.
 pub(super) fn instances(template: &str) -> &'static [&'static str] {
     match tag::split(template) {
         None => &[""],

@@ -1,12 +1,12 @@
-//! GPUs of any vendor. NVIDIA's names are W&B's; AMD, Intel and Apple use the same rows where they measure the same.
+//! GPUs of any vendor. NVIDIA's names are W&B's; AMD, Intel and Apple use the same rows for the same measurements.
 //!
-//! Index: NVIDIA keeps NVML's (PCI bus order, whatever CUDA_VISIBLE_DEVICES says); then AMD, then Intel, each the next
-//! free number. Memory profiling and link rates stand in [`gpu_profile`](super::gpu_profile).
+//! Index: NVIDIA keeps NVML's (PCI bus order, independent of CUDA_VISIBLE_DEVICES); then AMD, then Intel, each the next
+//! free number. Memory profiling and link rates are in [`gpu_profile`](super::gpu_profile).
 
 use super::{Draw, MetricDef, Range};
 use crate::unit::Unit;
 
-// Drivers hand out whole pages; Apple and AMD read tenths of a degree at best; power comes in milliwatts.
+// Drivers allocate whole pages; Apple and AMD report at best tenths of a degree; power is in milliwatts.
 const KIB: f64 = 1.0 / 1024.0;
 const TENTHS: f64 = 10.0;
 const THOUSANDTHS: f64 = 1000.0;

@@ -1,5 +1,5 @@
-//! Graphcore IPUs. W&B's tags are the keys of Graphcore's library with the unit that was taken off the value, so they
-//! hold spaces, brackets and `%`.
+//! Graphcore IPUs. W&B's tags are the keys of Graphcore's library with the unit that was removed from the value, so
+//! they hold spaces, brackets and `%`.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;

@@ -63,7 +63,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Range {
-    /// From the first to the second number, further when a value goes beyond.
+    /// From the first to the second number, or further if a value exceeds them.
     Fixed(f64, f64),
     /// From zero to the largest value.
     FromZero,
@@ -91,7 +91,7 @@ pub enum Draw {
 /// One row of the table as it is written in the source. Build it with [`MetricDef::gauge`] and the methods after it.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricDef {
-    /// Tag with at most one placeholder: `{i}` stands for a number, any other name for free text.
+    /// Tag with at most one placeholder: `{i}` is a number, any other name for free text.
     pub tag: &'static str,
     /// Other spellings, each with the same placeholder, or `text => instance` for a spelling that means one instance.
     pub aliases: &'static [&'static str],
@@ -204,7 +204,7 @@ impl MetricDef {
         crate::series::quantize(computed, self.steps)
     }
 
-    /// Sets the steps per unit in which values are stored: those that fall on a step cost least. 0: none do.
+    /// Sets the steps per unit in which values are stored: values on a step cost least. 0: no steps.
     pub const fn steps(mut self, steps: Steps) -> Self {
         self.steps = steps;
         self
@@ -263,7 +263,7 @@ impl Metric {
         Metric::from(&NOTHING)
     }
 
-    /// Whether samples of the other row are of the same kind as those of this one: then they are one row.
+    /// Whether the other row is the same row: samples of both have the same tag, kind and unit.
     pub fn is_row_of(&self, other: &Metric) -> bool {
         (&self.tag, self.kind, self.unit) == (&other.tag, other.kind, other.unit)
     }
@@ -393,7 +393,7 @@ impl Catalog {
     }
 }
 
-/// The W&B vocabulary: every family in order on screen. Collectors name the slices that they produce.
+/// The W&B vocabulary: every family in order on screen. Collectors refer to the slices that they produce.
 pub const VOCABULARY: &[&[&MetricDef]] = &[
     gpu::ROWS,
     gpu::MORE,

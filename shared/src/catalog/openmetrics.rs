@@ -6,7 +6,7 @@
 use super::{MetricDef, Range};
 use crate::unit::Unit;
 
-/// Any sample of any endpoint; rows made at run time begin as this one.
+/// Any sample of any endpoint; template of the rows that are created at run time.
 pub static SAMPLE: MetricDef = MetricDef::gauge("openmetrics.{sample}", Unit::Count)
     .title("Scraped samples")
     .on("openmetrics", "{sample}")

@@ -29,7 +29,7 @@ impl Found {
 pub struct TagError {
     /// The tag as given.
     pub tag: String,
-    /// The template that comes nearest.
+    /// The nearest template.
     pub nearest: String,
 }
 
@@ -184,7 +184,8 @@ fn read_bare(metrics: &[Metric], text: &str) -> Option<(u16, String)> {
     })
 }
 
-/// W&B 0.15 wrote a path's slashes as backslashes, `disk.\.usageGB`. Paths of Windows begin with a drive, or with two.
+/// W&B 0.15 wrote the slashes of a path as backslashes, `disk.\.usageGB`. Paths of Windows begin with a drive, or with
+/// two backslashes.
 fn with_slashes(path: String) -> String {
     match path.strip_prefix('\\') {
         Some(rest) if !rest.starts_with('\\') => path.replace('\\', "/"),
@@ -237,7 +238,7 @@ pub(super) fn find(metrics: &[Metric], text: &str) -> Result<Found, TagError> {
     })
 }
 
-/// Whether the text fits a pattern in which `*` stands for any run of characters, dots and slashes too.
+/// Whether the text matches a pattern in which `*` matches any run of characters, including dots and slashes.
 pub fn glob(pattern: &str, text: &str) -> bool {
     let (p, t) = (pattern.as_bytes(), text.as_bytes());
     let (mut i, mut j, mut star) = (0, 0, None);

@@ -221,7 +221,7 @@ pub struct SeriesEntry {
 /// Reason why a file was not opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentError {
-    /// It does not begin or end as a segment does.
+    /// It does not begin or end like a segment.
     NotASegment,
     /// A later version of the format.
     Newer {
@@ -266,7 +266,7 @@ pub struct Damage {
 /// Parts of a segment that can be damaged by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// The times: the block cannot be read.
+    /// The times: nothing of the block can be read.
     Times,
     /// The index of up to 32 series, from this one on.
     Index(SeriesId),

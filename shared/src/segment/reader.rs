@@ -109,7 +109,7 @@ impl<R: ReadAt> Reader<R> {
         times.filter(sound).ok_or(Damage { block, part: Part::Times, offset: entry.offset, io: None })
     }
 
-    /// Times of a block's ticks as [`column::encode_times`] made them.
+    /// Times of a block's ticks in the encoding of [`column::encode_times`].
     ///
     /// # Errors
     /// As [`times`](Self::times).
@@ -154,7 +154,7 @@ impl<R: ReadAt> Reader<R> {
         Ok(None)
     }
 
-    /// The bytes of a column as [`column::encode`] made them.
+    /// The bytes of a column in the encoding of [`column::encode`].
     ///
     /// # Errors
     /// [`Damage`] of this column.

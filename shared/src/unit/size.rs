@@ -12,7 +12,7 @@ const UNITS: [(&str, u64); 6] = [
     ("MB", 1_000_000),
 ];
 
-/// A size as people read it: `64 KiB`; bytes.
+/// A size for people: `64 KiB`; bytes.
 pub fn size(bytes: u64) -> String {
     text(bytes as f64, Unit::Bytes)
 }

@@ -87,7 +87,7 @@ pub fn plain(mut name: &str) -> &str {
     name
 }
 
-/// Labels of a scraped series as its tag has them: sorted, escaped, in braces; nothing when there are none.
+/// Labels of a scraped series as its tag has them: sorted, escaped, in braces; empty if there are none.
 pub fn written(labels: &[(&str, &str)]) -> String {
     let own = labels.iter().filter(|(name, _)| *name != SOURCE && *name != ENDPOINT);
     let mut own: Vec<(&str, &str)> = own

@@ -52,7 +52,7 @@ pub struct Family {
     pub name: String,
     /// Its type.
     pub kind: Type,
-    /// The base unit that the name ends with, before `_total`; empty for plain numbers and scraped rows.
+    /// The base unit at the end of the name, before `_total`; empty for plain numbers and scraped rows.
     pub unit: &'static str,
     scale: Scale,
     steps: f64,
@@ -146,7 +146,7 @@ pub fn written(metric: &Metric) -> String {
     label::name(&metric.tag).map_or(name.clone(), |label| format!("{name}{{{label}}}"))
 }
 
-/// The families of a catalog, to go from names and labels back to series.
+/// The families of a catalog, for the way from names and labels back to series.
 pub struct Names {
     families: Vec<Family>,
     tags: Vec<String>,

@@ -41,7 +41,7 @@ const NAMED: &[(&str, &str)] = &[
     ("tpu.{i}.hbmCapacityTotal", "tpu_hbm_total"),
     ("tpu.{i}.hbmMemoryUsage", "tpu_hbm_used"),
     ("tpu.collectiveE2ELatency.{label}.", "tpu_collective_latency"),
-    // Beside the rows of the same name without a label.
+    // These names differ from the rows of the same name without a label.
     ("tpu.grpcTcpMinRtt.{label}.", "tpu_grpc_tcp_min_rtt_by_label"),
     ("tpu.grpcTcpDeliveryRate.{label}.", "tpu_grpc_tcp_delivery_rate_by_label"),
     ("trn.{i}.neuroncore_utilization", "neuron_core_utilization"),
@@ -144,7 +144,7 @@ fn humps(word: &str) -> Vec<String> {
     words
 }
 
-/// Whether the word is the unit's name in tags, which the base unit's takes the place of.
+/// Whether the word is the unit's name in tags, which is replaced by the base unit's.
 fn is_unit(word: &str, unit: Unit) -> bool {
     match unit {
         Unit::Percent => word == "percent",
