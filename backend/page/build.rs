@@ -138,7 +138,7 @@ fn hash(script: &str) -> String {
 /// (`page-0123456789abcdef_bg.wasm`), or mdBook's of eight digits (`docs/toc-01234567.js`).
 fn has_hash(name: &str) -> bool {
     let is_of_book = name.starts_with("docs/") && (name.ends_with(".js") || name.ends_with(".css"));
-    // A hash of trunk that begins with zeros is written without them.
+    // A hash of trunk with leading zeros is written without them.
     let lengths = if is_of_book { 8..=8 } else { 12..=16 };
     name.split(['-', '_', '.']).any(|word| lengths.contains(&word.len()) && word.bytes().all(|b| b.is_ascii_hexdigit()))
 }

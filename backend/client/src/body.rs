@@ -83,7 +83,7 @@ fn broken(error: io::Error, most: MaxBytes) -> BodyError {
     }
 }
 
-/// Ends with an error, not silently, when more than `left` bytes come.
+/// Ends with an error, not silently, after more than `left` bytes.
 struct Capped<R> {
     inner: R,
     left: u64,

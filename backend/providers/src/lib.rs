@@ -135,7 +135,7 @@ impl Providers {
         self.0.iter().map(|client| client.issuer())
     }
 
-    /// Whether there is one of this name.
+    /// Whether there is a provider with this name.
     pub fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }

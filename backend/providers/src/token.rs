@@ -287,7 +287,7 @@ impl Verifier<Vec<u8>> for ByRing {
     }
 }
 
-/// A number without the zeros that some providers write in front of it.
+/// A number without the leading zeros that some providers write.
 fn bare(number: &[u8]) -> &[u8] {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     &number[zeros..]

@@ -34,7 +34,7 @@ row! {
 /// The kind of a channel to one person: a row that a notice needs, with the account's id. It is no channel of a team.
 pub const OWN_KIND: &str = "me";
 
-/// Those of all teams, or of one by its id: by team, name.
+/// Those of all teams, or of one by its id: by team and name.
 ///
 /// # Errors
 /// The statement failed.

@@ -74,7 +74,7 @@ impl File {
         Ok(File { writer, readers: readers(&disk.shared), full: Arc::new(Mutex::new(Some(disk))) })
     }
 
-    /// Readers and the writer share one connection: neither may wait for the other.
+    /// Readers and the writer share one connection: a task that holds one of them must not wait for the other.
     pub(crate) async fn in_memory() -> Result<File, OpenError> {
         let path = Path::new(":memory:");
         let options = SqliteConnectOptions::new().in_memory(true).foreign_keys(true);

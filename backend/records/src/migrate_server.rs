@@ -17,13 +17,13 @@ const AHEAD: i64 = 1;
 /// Timeout of a look.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Waits until no other program changes the schema, until the transaction ends.
+/// Waits until no other program changes the schema; the lock lasts until the transaction ends.
 async fn lock(on: &mut PgConnection, number: i64) -> sqlx::Result<()> {
     sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(number).execute(on).await.map(drop)
 }
 
-/// Waits until no other change is in progress, until the transaction ends. There is one writer at a time, as in SQLite,
-/// so that data read by a change stays valid until the change is written.
+/// Waits until no other change is in progress; the lock lasts until the transaction ends. There is one writer at a
+/// time, as in SQLite, so that data read by a change stays valid until the change is written.
 pub(crate) async fn lock_changes(on: &mut PgConnection) -> sqlx::Result<()> {
     lock(on, CHANGE_LOCK).await
 }

@@ -25,7 +25,7 @@ row! {
     }
 }
 
-/// Those of all teams, or of one by its id: by team, name.
+/// Those of all teams, or of one by its id: by team and name.
 ///
 /// # Errors
 /// The statement failed.

@@ -18,7 +18,7 @@ row! {
         pub state: String,
         /// Removed for good after an hour without a link.
         pub ephemeral: bool,
-        /// The name that it gave itself when it joined.
+        /// The name that it chose when it joined.
         pub by_name: Option<String>,
         /// A hash of its machine id.
         pub machine: Option<String>,

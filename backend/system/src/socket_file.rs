@@ -21,7 +21,7 @@ pub fn open_to(path: &Path, mode: u32, group: Option<u32>) -> io::Result<()> {
         ));
     }
     if let Some(group) = group {
-        // SAFETY: the empty path names the file that is open, and ends with a zero byte.
+        // SAFETY: the empty path refers to the open file, and ends with a zero byte.
         let set =
             unsafe { libc::fchownat(file.as_raw_fd(), c"".as_ptr(), libc::uid_t::MAX, group, libc::AT_EMPTY_PATH) };
         if set != 0 {

@@ -188,7 +188,7 @@ pub(super) mod tests {
         assert_eq!(names, kept);
     }
 
-    /// A pipe with a name.
+    /// A named pipe.
     #[cfg(unix)]
     pub fn fifo(path: &Path) {
         let path = std::ffi::CString::new(path.to_str().expect("text")).expect("no zero byte");
