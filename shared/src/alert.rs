@@ -174,7 +174,7 @@ pub struct Alert {
     /// Number of calls from code; 1 for an alert of a rule.
     #[serde(default = "one")]
     pub count: u64,
-    /// The acknowledgement, if any; its notice is not repeated until it ends.
+    /// The acknowledgment, if any; its notice is not repeated until it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acked: Option<Acked>,
     /// Reason why no notice is sent, such as `silenced by sofia until 18:00` or `node-12 is lost`; empty if notices are
@@ -190,7 +190,7 @@ fn one() -> u64 {
     1
 }
 
-/// Acknowledgement of an alert.
+/// Acknowledgment of an alert.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acked {

@@ -20,8 +20,8 @@ pub fn from_text(text: &str) -> Option<i64> {
     from_date(text)
 }
 
-/// Milliseconds since the Unix epoch of a date and time as in RFC 3339, where a blank may stand for the T and a missing
-/// zone is UTC.
+/// Milliseconds since the Unix epoch of a date and time as in RFC 3339. A blank may replace the T, and a missing zone
+/// is UTC.
 pub fn from_date(text: &str) -> Option<i64> {
     let (date, rest) = (text.get(..10)?, text.get(11..)?);
     if !matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' ')) {

@@ -84,8 +84,8 @@ impl<In: Transport> Connector<In> for Noted {
         for (i, address) in details.addrs.iter().enumerate() {
             let mut addrs = details.resolver.empty();
             addrs.push(*address);
-            // Half of the remaining time for each address but the last one, so that an address that drops packets does
-            // not use up the time of the others.
+            // Half of the remaining time for each address but the last one. An address that drops packets does not use
+            // up the time of the others.
             let mut timeout = details.timeout;
             if let Span::Exact(whole) = timeout.after {
                 let left = whole.saturating_sub(started.elapsed());

@@ -26,7 +26,7 @@ row! {
         pub began: i64,
         /// When it ended; None until then.
         pub ended: Option<i64>,
-        /// The alert itself, a [`shared::alert::Alert`] as JSON, without the acknowledgement.
+        /// The alert itself, a [`shared::alert::Alert`] as JSON, without the acknowledgment.
         pub body: String,
         /// Name of the person who acknowledged it.
         pub acked_by: Option<String>,
@@ -187,7 +187,7 @@ pub async fn by_rule(on: &mut Connection, filter: &AlertFilter) -> Result<Vec<(S
     sql::query_as(get).on_postgres(on_postgres).bind(&teams).bind(&sources).fetch_all(on).await
 }
 
-/// Inserts or updates one. The acknowledgement and the reason for no notice are unchanged. If the writer is not the
+/// Inserts or updates one. The acknowledgment and the reason for no notice are unchanged. If the writer is not the
 /// notifier, the row is marked for the notifier.
 ///
 /// # Errors
@@ -255,7 +255,7 @@ pub async fn acked(on: &mut Connection) -> Result<Vec<(String, String, i64)>, Er
     sql::query_as(get).fetch_all(on).await
 }
 
-/// Replaces a name in acknowledgements.
+/// Replaces a name in acknowledgments.
 ///
 /// # Errors
 /// The statement failed.

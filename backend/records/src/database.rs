@@ -34,9 +34,9 @@ enum Pools {
 }
 
 impl Records {
-    /// Opens the database in a data folder. A missing folder is created, readable only by its owner. An older database
-    /// is migrated, and a copy of it is stored beside it as `hub.db.before-VERSION`. On a full disk, a current database
-    /// is still opened: it can be read, and changes fail until there is room.
+    /// Opens the database in a data folder. A missing database is created, readable only by its owner. An older
+    /// database is migrated, and a copy of it is stored beside it as `hub.db.before-VERSION`. On a full disk, a current
+    /// database is still opened: it can be read, and changes fail until there is room.
     ///
     /// # Errors
     /// [`OpenError`]; then no existing byte is changed.

@@ -28,8 +28,8 @@
 /// ```
 ///
 /// After the name and the type come the default, the [kind](crate::kinds) (parser and printer of the value), and `like`
-/// with a value for documents if there is no default or the default is a poor example; `required like` if the table
-/// needs the key. A field with another name than its key is written `field as "key"`.
+/// with a value for documents. `like` is needed if there is no default or the default is a poor example;
+/// `required like` if the table needs the key. A field with another name than its key is written `field as "key"`.
 ///
 /// The second form, `table! { NAME: FileTable<Type> = { start, check } { rows } }`, is for a type that is defined
 /// elsewhere; its rows have neither type nor default.

@@ -81,7 +81,7 @@ pub static SEQUENCE_ERRORS: MetricDef = MetricDef::counter("infiniband.{port}.pa
     .on("infiniband.order", "{port}, reported by others")
     .help("Times that the other end reported a gap in what this port sent, since the start; it is sent again. File hw_counters/packet_seq_err, read every 10 s.");
 
-/// Missing acknowledgements.
+/// Missing acknowledgments.
 pub static ACK_TIMEOUTS: MetricDef = MetricDef::counter("infiniband.{port}.ack_timeouts", Unit::Count)
     .title("InfiniBand acknowledgements missed")
     .on("infiniband.timeouts", LINE)

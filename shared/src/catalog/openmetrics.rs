@@ -1,7 +1,8 @@
 //! Metrics that are scraped from endpoints with Prometheus or OpenMetrics text.
 //!
 //! A name that an endpoint prints becomes a row at run time, `openmetrics.{endpoint}.{sample}` with the placeholder
-//! `{labels}` after it, for the sorted labels in their braces or for nothing. Until then, such a tag uses the row here.
+//! `{labels}` after it. The placeholder is for the sorted labels in their braces, or for nothing. Until then, such a
+//! tag uses the row here.
 
 use super::{MetricDef, Range};
 use crate::unit::Unit;

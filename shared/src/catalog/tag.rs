@@ -1,7 +1,7 @@
 //! Conversion between tag text and metric ids: filling templates, reading tags in any spelling, matching patterns.
 //!
-//! The tag grammar is loose (paths hold slashes and dots, keys hold spaces and brackets), so a tag is read by the known
-//! text before and after its placeholder, never by splitting at dots. If two templates match, the one with more known
+//! The tag grammar is loose (paths hold slashes and dots, keys hold spaces and brackets), so a tag is never split at
+//! dots. It is read by the known text before and after its placeholder. If two templates match, the one with more known
 //! text wins.
 
 use super::Metric;

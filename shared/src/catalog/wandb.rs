@@ -1,6 +1,6 @@
-//! Metrics of W&B that we do not record. These are rates that its terminal view derives from totals, and units that
-//! some of its versions used for values that we send in another unit. No collector of ours sends the rates, because
-//! every counter is drawn as a rate.
+//! Metrics of W&B that we do not record. These are rates that its terminal view derives from totals, and values in
+//! units that only some of its versions used. No collector of ours sends the rates, because every counter is drawn as a
+//! rate.
 
 use super::{Draw, MetricDef};
 use crate::unit::Unit;

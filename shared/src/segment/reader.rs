@@ -24,7 +24,7 @@ impl<R: ReadAt> Reader<R> {
     /// Opens a segment.
     ///
     /// # Errors
-    /// [`SegmentError`] when it is none, or has no sound directory.
+    /// [`SegmentError`] if it is no segment, or has no sound directory.
     pub fn open(bytes: R) -> Result<Self, SegmentError> {
         Self::open_with(bytes, &mut Dictionaries::default())
     }

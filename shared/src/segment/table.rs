@@ -1,5 +1,5 @@
 //! Rows of the catalog and charts as lists of (key, text): a reader skips unknown keys and uses the default for a
-//! missing one, so that a new field of a row needs no new version of the format.
+//! missing one, so a new field needs no new version of the format.
 //!
 //! Keys of a row: 1 tag, 2 alias (one each), 3 title, 4 label, 5 help, 6 unit ([`Unit::name`]), 7 kind (`gauge`,
 //! `counter`, `state`), 8 range (`from_zero`, `fit`, or two numbers), 9 chart, 10 draw (`line`, `limit`, `hidden`), 11
